@@ -1,0 +1,1 @@
+"""What the orchestrator and the workers both speak. Imports neither side."""

@@ -1,0 +1,112 @@
+"""Where orchestrator and workers meet: task names, queues, priorities and messages. Nothing else is shared by both."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, ValidationError
+
+from shared.errors import MessageVersionError
+from shared.models import Lane
+from shared.models.base import Model
+
+MESSAGE_VERSION = 1
+
+
+class Queue(StrEnum):
+    """One queue per kind of work (A3)."""
+
+    PLAN = "plan"
+    SEARCH = "search"
+    RERANK = "rerank"
+    MERGE = "merge"
+    INDEX = "index"
+    OPS = "ops"
+
+
+class TaskName(StrEnum):
+    """Every task; the part before the dot is the queue that it runs on."""
+
+    PLAN_JOB = "plan.job"
+    PLAN_REFINE = "plan.refine"
+    SEARCH_LEAF = "search.leaf"
+    SEARCH_FIND = "search.find"
+    SEARCH_INFO = "search.info"
+    RERANK_LEAF = "rerank.leaf"
+    RERANK_ROOT = "rerank.root"
+    MERGE_TREE = "merge.tree"
+    MERGE_SUMMARISE = "merge.summarise"
+    INDEX_DOCUMENTS = "index.documents"
+    INDEX_FINISH = "index.finish"
+    OPS_SWEEP = "ops.sweep"
+
+    @property
+    def queue(self) -> Queue:
+        """The queue that this task runs on."""
+        return Queue(self.value.split(".", 1)[0])
+
+
+#: Redis serves 0 first; see kombu's `priority_steps`.
+PRIORITY_STEPS = (0, 5)
+_PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}
+#: What starts each pool of `ramify up` (A3, A8): Celery app -> queues. Embedded, `search` and `index` share the process
+#: that owns the store.
+POOL_QUEUES: dict[str, tuple[Queue, ...]] = {
+    "plan": (Queue.PLAN,),
+    "search": (Queue.SEARCH, Queue.INDEX),
+    "rerank": (Queue.RERANK,),
+    "merge": (Queue.MERGE,),
+    "ops": (Queue.OPS,),
+}
+POOL_APPS = {
+    "plan": "orchestrator.app",
+    "ops": "orchestrator.app",
+    "search": "workers.app",
+    "rerank": "workers.app",
+    "merge": "workers.app",
+}
+
+
+def priority(lane: Lane) -> int:
+    """Broker priority of a lane on Redis: 0 is served first."""
+    return _PRIORITY[lane]
+
+
+class Message(Model):
+    """What travels on the queue: ids only, the job store holds the rest. `v` is the message version."""
+
+    v: int = MESSAGE_VERSION
+    job_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
+    node_id: str | None = None
+
+    def wire(self) -> dict[str, object]:
+        """As put into the Celery message."""
+        return self.model_dump(exclude_none=True)
+
+
+class IndexMessage(Model):
+    """One step of an ingest: `documents` counts what waits in the ingest's inbox."""
+
+    v: int = MESSAGE_VERSION
+    ingest_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
+    batch: int = Field(default=0, ge=0)
+
+    def wire(self) -> dict[str, object]:
+        """As put into the Celery message."""
+        return self.model_dump()
+
+
+def read_message(raw: dict[str, object]) -> Message:
+    """Check a message from the queue.
+
+    Raises: MessageVersionError when it speaks another version or is no message of ours.
+    """
+    if raw.get("v") != MESSAGE_VERSION:
+        raise MessageVersionError(
+            f"message version {raw.get('v')!r} is not spoken here (this is {MESSAGE_VERSION}): "
+            "run the same release on every worker"
+        )
+    try:
+        return Message.model_validate(raw)
+    except ValidationError as error:
+        raise MessageVersionError(f"not a Ramify message: {error.errors()[0]['msg']}") from None

@@ -1,0 +1,78 @@
+"""One tree of errors. Every message is a sentence that says what the reader can do next."""
+
+from __future__ import annotations
+
+_SHOWN = 80
+
+
+class RamifyError(Exception):
+    """Root of all errors that Ramify raises on purpose. `exit_code` is what the CLI ends with."""
+
+    exit_code = 1
+
+
+class InputError(RamifyError):
+    """Something a caller gave cannot be taken.
+
+    `field` is the name of the setting, option or column, `value` what was given, `fix` what to give instead.
+    """
+
+    exit_code = 2
+
+    def __init__(self, field: str, value: object, fix: str) -> None:
+        self.field, self.value, self.fix = field, value, fix
+        super().__init__(f"{field}: {shown(value)} cannot be used: {fix}")
+
+
+class SettingsError(InputError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+
+class NotFoundError(InputError):
+    """No job, batch or file of that name."""
+
+
+class NotRunningError(RamifyError):
+    """Redis, a worker pool or another part of the stack does not answer."""
+
+
+class TransientError(RamifyError):
+    """May succeed when tried again: connection lost, 429, 5xx, time out.
+
+    `retry_after` is the number of seconds the other side asked for, if it did.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class PermanentError(RamifyError):
+    """Will fail again however often it is tried: bad key, bad request, wrong model."""
+
+
+class ReplyError(RamifyError):
+    """A model answered, but its reply is unusable. The message names the fault, for the re-ask and the warning."""
+
+
+class StoreError(PermanentError):
+    """The vector store cannot be opened, read or written."""
+
+
+class StoreMismatchError(StoreError):
+    """The collection was built with another encoder than the one configured now."""
+
+
+class DeadlineError(RamifyError):
+    """The job's time is up."""
+
+
+class MessageVersionError(PermanentError):
+    """A queue message of a version that this worker does not speak."""
+
+
+def shown(value: object) -> str:
+    """`value` as one printable line of at most 80 characters; control characters are escaped."""
+    text = repr(value) if isinstance(value, str) else str(value)
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"

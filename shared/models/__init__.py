@@ -1,0 +1,23 @@
+"""Frozen values that travel between the rooms. No behaviour beyond validation."""
+
+from shared.models.answer import Answer, Citation, Summary
+from shared.models.cost import Cost
+from shared.models.hits import (
+    Chunk,
+    Hit,
+    LeafResult,
+    LeafStatus,
+    MergedHit,
+    MergedPool,
+    SearchResult,
+    Source,
+)
+from shared.models.plan import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
+from shared.models.request import MAX_QUESTION_CHARS, Filters, JobRequest, Lane, SearchMode
+from shared.models.status import BatchStatus, Event, JobStatus
+
+__all__ = [
+    "MAX_QUESTION_CHARS", "ROOT_ID", "Answer", "BatchStatus", "Chunk", "Citation", "Cost", "Decomposition",
+    "Event", "Facet", "Filters", "Hit", "JobRequest", "JobStatus", "Lane", "LeafResult", "LeafStatus",
+    "MergedHit", "MergedPool", "Node", "NodeKind", "SearchMode", "SearchResult", "Source", "SubQuery", "Summary",
+]  # fmt: skip

@@ -1,0 +1,47 @@
+"""What a job gives back."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from shared.models.base import Model
+from shared.models.cost import Cost
+from shared.models.hits import LeafResult, MergedHit
+from shared.models.plan import Node
+
+
+class Citation(Model):
+    """`[number]` in the answer's text stands for this chunk."""
+
+    number: int = Field(ge=1)
+    chunk_id: str
+    path: str
+    title: str
+    quote: str = ""
+
+
+class Summary(Model):
+    """The written answer. `kind` is extractive, llm or none; `removed` counts citations of sources that do not exist."""
+
+    text: str = ""
+    kind: str = "none"
+    citations: tuple[Citation, ...] = ()
+    removed: int = 0
+
+
+class Answer(Model):
+    """The result of a job: the tree, each leaf's own results, the merged results and the summary."""
+
+    job_id: str
+    question: str
+    state: str
+    partial: bool = False
+    coverage: str = Field(description='for people: "8 of 8 leaves answered"')
+    summary: Summary = Summary()
+    results: tuple[MergedHit, ...] = ()
+    tree: tuple[Node, ...] = ()
+    leaves: tuple[LeafResult, ...] = ()
+    reranked_by: str | None = None
+    warnings: tuple[str, ...] = ()
+    cost: Cost = Cost()
+    timings_ms: dict[str, float] = Field(default_factory=dict)

@@ -1,0 +1,63 @@
+"""The tree that a question branches into (B1, B2, B3)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from shared.models.base import Model
+
+ROOT_ID = "0"
+
+
+class Facet(StrEnum):
+    """The five search facets (B1); `original` marks the leaf that searches the question as asked (B3)."""
+
+    CORE = "core"
+    WHY = "why"
+    HOW = "how"
+    CASE = "case"
+    NOTE = "note"
+    ORIGINAL = "original"
+
+
+class NodeKind(StrEnum):
+    """A leaf is searched and reranked; a branch is refined into children."""
+
+    LEAF = "leaf"
+    BRANCH = "branch"
+
+
+class Node(Model):
+    """One subquestion. Ids are paths: the root is "0", its second child "0.2", that one's first "0.2.1".
+
+    `budget` is the number of leaves that the node may grow to, itself included if it stays one (B2).
+    `depends_on` names the nodes whose answers must be known first (G13).
+    """
+
+    id: str = Field(pattern=r"^0(\.\d{1,2})*$")
+    parent_id: str | None = None
+    level: int = Field(ge=0)
+    facet: Facet
+    query: str = Field(min_length=1)
+    kind: NodeKind = NodeKind.LEAF
+    budget: int = Field(default=1, ge=1)
+    depends_on: tuple[str, ...] = ()
+
+
+class SubQuery(Model):
+    """One entry of a decomposition, by an LLM or by the rules (B4)."""
+
+    dimension: Facet
+    query: str
+    needs_refinement: bool = False
+    depends_on: tuple[int, ...] = ()
+
+
+class Decomposition(Model):
+    """What a decomposer says of a question: its subqueries, by whom, and what went wrong on the way."""
+
+    subqueries: tuple[SubQuery, ...] = ()
+    by: str = Field(description="llm or rules")
+    warnings: tuple[str, ...] = ()

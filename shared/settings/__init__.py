@@ -1,0 +1,105 @@
+"""Settings: `ramify.toml`, then environment `RAMIFY_*`, then the command line. Built once, frozen, handed down."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, HttpUrl, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from shared.errors import SettingsError
+from shared.settings import sections as s
+from shared.settings.faults import first_fault
+
+CONFIG_ENV = "RAMIFY_CONFIG"
+DEFAULT_FILE = "ramify.toml"
+
+
+class Settings(BaseSettings):
+    """All settings. LLM names stand at the top level, as in the seed document (B11)."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="RAMIFY_", env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True
+    )
+
+    data_dir: Path = Field(default=Path(".ramify"), description="folder of the embedded stack: store, Redis, logs")
+    llm_api_key: SecretStr = Field(default=SecretStr(""), description="bearer token of the LLM server")
+    llm_model: str = Field(default="", description="model name; empty = no LLM")
+    llm_base_url: HttpUrl | None = Field(default=None, description="OpenAI-compatible base, e.g. http://host/v1")
+    llm_timeout_s: float = Field(default=60.0, gt=0, description="seconds for one LLM call")
+    llm_attempts: int = Field(default=3, ge=1, le=10, description="tries of one LLM call on transient errors")
+    llm_max_tokens: int = Field(default=2000, ge=16, description="longest reply")
+    enable_summary: bool = Field(default=False, description="write the summary with the LLM (else extractive)")
+    decomposition: s.Decomposition = s.Decomposition()
+    multi_query: s.MultiQuery = s.MultiQuery()
+    search: s.Search = s.Search()
+    embedding: s.Embedding = s.Embedding()
+    rerank: s.Rerank = s.Rerank()
+    store: s.Store = s.Store()
+    chunking: s.Chunking = s.Chunking()
+    redis: s.Redis = s.Redis()
+    jobs: s.Jobs = s.Jobs()
+    pools: s.Pools = s.Pools()
+    flower: s.Flower = s.Flower()
+
+    @property
+    def has_llm(self) -> bool:
+        """True when both the model and the server are named."""
+        return bool(self.llm_model and self.llm_base_url)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line over environment over file."""
+        file = config_file()
+        sources = (init_settings, env_settings)
+        return (*sources, TomlConfigSettingsSource(settings_cls, file)) if file else sources
+
+
+def config_file() -> Path | None:
+    """The file named by RAMIFY_CONFIG, else ./ramify.toml if there is one.
+
+    Raises: SettingsError when RAMIFY_CONFIG names no file or the file is no TOML.
+    """
+    named = os.environ.get(CONFIG_ENV)
+    path = Path(named) if named else Path(DEFAULT_FILE)
+    if not path.is_file():
+        if named:
+            raise SettingsError(CONFIG_ENV, named, "there is no such file")
+        return None
+    try:
+        tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(str(path), str(error), "write valid TOML in UTF-8") from None
+    return path
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Build the settings once. `overrides` come from the command line.
+
+    Raises: SettingsError naming the first setting at fault, its value and the fix.
+    """
+    _refuse_unknown_environment()
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        raise first_fault(error) from None
+
+
+def _refuse_unknown_environment() -> None:
+    """pydantic-settings ignores unknown variables; a misspelt RAMIFY_ name must not pass silently."""
+    known = {f"RAMIFY_{name.upper()}" for name in Settings.model_fields} | {CONFIG_ENV}
+    for name in os.environ:
+        if not name.startswith("RAMIFY_") or name.startswith("RAMIFY_TEST_"):
+            continue
+        if name.split("__", 1)[0].upper() not in known:
+            raise SettingsError(name, os.environ[name], "no such setting; `ramify config` lists them")

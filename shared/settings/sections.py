@@ -1,0 +1,169 @@
+"""The sections of `ramify.toml`. Defaults live here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, model_validator
+
+from shared.models import SearchMode
+
+
+class Section(BaseModel):
+    """A frozen table of settings; a misspelt name is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Decomposition(Section):
+    """How a question branches (B2)."""
+
+    max_level: int = Field(default=3, ge=1, le=6, description="deepest level of the tree; 1 = no recursion")
+    max_total_leaves: int = Field(default=12, ge=1, le=64, description="hard cap, the original question included")
+    max_children: int = Field(default=5, ge=1, le=10, description="children of one node")
+
+
+class MultiQuery(Section):
+    """How leaves are searched, reranked and merged (B6, B7)."""
+
+    search_depth: int = Field(default=2, ge=1, le=4, description="layers of neighbour search per leaf; 1 = none (B5)")
+    branch_limit: int = Field(default=3, ge=1, le=20, description="hits of a layer that seed the next one (B5)")
+    candidates_per_query: int = Field(default=50, ge=1, le=500, description="candidates that a leaf hands to rerank")
+    top_n_per_leaf: int = Field(default=5, ge=1, le=100, description="results kept per leaf after rerank")
+    min_per_leaf: int = Field(default=3, ge=0, le=50, description="quota per leaf in the merge, lowered if need be")
+    max_total_results: int = Field(default=20, ge=1, le=200, description="cap of the merged results")
+    dedup_threshold: float = Field(default=0.98, gt=0, le=1, description="similarity from which two hits are one")
+
+
+class Search(Section):
+    """One leaf's search (D1, D2)."""
+
+    mode: SearchMode = Field(default=SearchMode.HYBRID, description="hybrid, bm25_only or vec_only")
+    fusion: Literal["rrf", "linear"] = Field(default="rrf", description="how the arms are fused in hybrid mode")
+    rrf_k: int = Field(default=60, ge=1, description="k of w/(k+rank), ranks from 1")
+    lexical_weight: float = Field(default=0.7, ge=0, description="weight of BM25 in linear fusion")
+    vector_weight: float = Field(default=0.3, ge=0, description="weight of the dense arm in linear fusion")
+    candidate_multiplier: int = Field(default=5, ge=1, le=50, description="find: candidates per wanted result")
+    max_chunks_per_doc: int = Field(default=3, ge=1, description="chunks of one document among a leaf's results")
+    source_boosts: dict[str, float] = Field(default_factory=dict, description='path prefix = factor, "docs/" = 1.2')
+
+
+class Embedding(Section):
+    """The dense encoder. `none` searches with BM25 alone and needs no model."""
+
+    provider: Literal["none", "fastembed", "endpoint"] = Field(default="none", description="none, fastembed, endpoint")
+    model: str = Field(default="", description="model name; for fastembed with `path`, a name of your own")
+    path: str = Field(default="", description="fastembed: local model folder, for machines without a model hub")
+    base_url: HttpUrl | None = Field(default=None, description="endpoint: base of /embeddings, e.g. http://host/v1")
+    api_key: SecretStr = Field(default=SecretStr(""), description="endpoint: bearer token")
+    dim: int = Field(default=0, ge=0, description="vector size; 0 = ask the model")
+    query_prefix: str = Field(default="", description="text put before queries")
+    passage_prefix: str = Field(default="", description="text put before passages")
+    batch_size: int = Field(default=32, ge=1, le=1024, description="texts per call; fastembed int8 models want 1")
+    timeout_s: float = Field(default=30.0, gt=0, description="seconds for one call")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Embedding:
+        if self.provider == "endpoint" and (self.base_url is None or not self.model):
+            raise ValueError('provider "endpoint" needs base_url and model')
+        if self.provider == "fastembed" and not self.model:
+            raise ValueError('provider "fastembed" needs model (with path: a name of your own)')
+        return self
+
+
+class Rerank(Section):
+    """The reranker of leaves and of the merged pool (B6, B7, D6)."""
+
+    provider: Literal["lexical", "endpoint", "fastembed", "none"] = Field(
+        default="lexical", description="lexical, endpoint (/rerank), fastembed (cross-encoder), none"
+    )
+    model: str = Field(default="", description="model name")
+    path: str = Field(default="", description="fastembed: local model folder")
+    base_url: HttpUrl | None = Field(default=None, description="endpoint: base of /rerank, e.g. http://host/v1")
+    api_key: SecretStr = Field(default=SecretStr(""), description="endpoint: bearer token")
+    timeout_s: float = Field(default=30.0, gt=0, description="seconds for one call")
+    max_documents: int = Field(default=100, ge=1, description="documents of one call; more go in several")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Rerank:
+        if self.provider == "endpoint" and (self.base_url is None or not self.model):
+            raise ValueError('provider "endpoint" needs base_url and model')
+        if self.provider == "fastembed" and not self.model:
+            raise ValueError('provider "fastembed" needs model')
+        return self
+
+
+class Store(Section):
+    """Where chunks live: Qdrant in the search worker's process, or a Qdrant server."""
+
+    kind: Literal["embedded", "server"] = Field(default="embedded", description="embedded (Qdrant Edge) or server")
+    url: HttpUrl | None = Field(default=None, description="server: URL of Qdrant")
+    api_key: SecretStr = Field(default=SecretStr(""), description="server: API key")
+    collection: str = Field(default="ramify", pattern=r"^[\w\-]{1,64}$", description="collection name")
+    timeout_s: float = Field(default=10.0, gt=0, description="server: seconds for one call")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Store:
+        if self.kind == "server" and self.url is None:
+            raise ValueError('kind "server" needs url')
+        return self
+
+
+class Chunking(Section):
+    """How documents are cut. Sizes are in characters; a CJK character counts as two."""
+
+    target_chars: int = Field(default=1200, ge=200, le=8000, description="aimed size of a chunk")
+    max_chars: int = Field(default=2400, ge=400, le=16_000, description="size from which a block is split")
+    max_document_bytes: int = Field(default=10_000_000, ge=1000, description="larger files are reported and skipped")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Chunking:
+        if self.max_chars < self.target_chars:
+            raise ValueError("max_chars must not be below target_chars")
+        return self
+
+
+class Redis(Section):
+    """Broker, result backend and job store. Empty `url`: the one that `ramify up` starts."""
+
+    url: SecretStr = Field(default=SecretStr(""), description="redis://[user:password@]host:port/db of the job store")
+    broker_url: SecretStr = Field(default=SecretStr(""), description="Celery broker, if it is another")
+    result_url: SecretStr = Field(default=SecretStr(""), description="Celery result backend, if it is another")
+    port: int = Field(default=0, ge=0, le=65_535, description="embedded: port; 0 = 6390, or a free one")
+    timeout_s: float = Field(default=5.0, gt=0, description="seconds to connect and for one command")
+
+
+class Jobs(Section):
+    """Lifetimes and bounds of jobs."""
+
+    deadline_s: float = Field(default=120.0, gt=0, le=86_400, description="interactive: seconds from submit to answer")
+    batch_deadline_s: float = Field(default=3600.0, gt=0, le=86_400, description="the same for batch jobs")
+    ttl_s: int = Field(default=604_800, ge=60, description="seconds that a job and its results are kept")
+    max_events: int = Field(default=500, ge=50, description="entries kept in a job's event stream")
+    redrive_after_s: float = Field(default=30.0, ge=1, description="silence after which a job's missing work is resent")
+
+
+class Pools(Section):
+    """Threads of each worker pool that `ramify up` starts."""
+
+    plan: int = Field(default=4, ge=1, le=256, description="planning: waits for the LLM")
+    search: int = Field(default=4, ge=1, le=256, description="search and index: owns the embedded store")
+    rerank: int = Field(default=4, ge=1, le=256, description="rerank: runs or calls the reranker")
+    merge: int = Field(default=4, ge=1, le=256, description="merge and summary")
+    ops: int = Field(default=1, ge=1, le=16, description="sweeps and health checks")
+    task_events: bool = Field(default=True, description="send the task events that Flower shows")
+
+
+class Flower(Section):
+    """The pool monitor (A7)."""
+
+    enabled: bool = Field(default=True, description="start Flower with `ramify up`")
+    host: str = Field(default="127.0.0.1", description="address to listen on; beyond loopback basic_auth is required")
+    port: int = Field(default=0, ge=0, le=65_535, description="port; 0 = 5555, or a free one")
+    basic_auth: SecretStr = Field(default=SecretStr(""), description="user:password")
+
+    @model_validator(mode="after")
+    def _guarded(self) -> Flower:
+        if self.host not in {"127.0.0.1", "localhost", "::1"} and ":" not in self.basic_auth.get_secret_value():
+            raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
+        return self

@@ -1,0 +1,1 @@
+"""The pools: search, rerank, merge and index. Never imports orchestrator."""
