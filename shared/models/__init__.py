@@ -12,12 +12,14 @@ from shared.models.hits import (
     SearchResult,
     Source,
 )
+from shared.models.ingest import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.plan import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.models.request import MAX_QUESTION_CHARS, Filters, JobRequest, Lane, SearchMode
 from shared.models.status import BatchStatus, Event, JobStatus
 
 __all__ = [
     "MAX_QUESTION_CHARS", "ROOT_ID", "Answer", "BatchStatus", "Chunk", "Citation", "Cost", "Decomposition",
+    "DocumentOutcome", "DocumentStatus",
     "Event", "Facet", "Filters", "Hit", "JobRequest", "JobStatus", "Lane", "LeafResult", "LeafStatus",
-    "MergedHit", "MergedPool", "Node", "NodeKind", "SearchMode", "SearchResult", "Source", "SubQuery", "Summary",
+    "MergedHit", "MergedPool", "Node", "NodeKind", "RawDocument", "SearchMode", "SearchResult", "Source", "SubQuery", "Summary",
 ]  # fmt: skip

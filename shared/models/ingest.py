@@ -1,0 +1,46 @@
+"""Documents on their way into the store."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import ConfigDict, Field
+
+from shared.models.base import Model
+
+
+class RawDocument(Model):
+    """A file as read by the caller, not yet parsed.
+
+    `identity` makes ids stable (the absolute path); `path` is what a person reads; `source` is the root it was
+    ingested from, the scope of a prune; `namespace` keeps corpora apart.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+
+    source: str = Field(min_length=1)
+    path: str = Field(min_length=1)
+    identity: str = Field(min_length=1)
+    suffix: str
+    content: bytes
+    namespace: str = "default"
+
+
+class DocumentStatus(StrEnum):
+    """What became of a document."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    REMOVED = "removed"
+    FAILED = "failed"
+
+
+class DocumentOutcome(Model):
+    """What became of one document; `reason` is a sentence for failures and for what was left out."""
+
+    path: str
+    doc_id: str = ""
+    status: DocumentStatus
+    chunks: int = Field(default=0, ge=0)
+    reason: str = ""
