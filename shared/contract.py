@@ -73,19 +73,23 @@ def priority(lane: Lane) -> int:
 
 
 class Message(Model):
-    """What travels on the queue: ids only, the job store holds the rest. `v` is the message version."""
+    """What travels on the queue: ids only, the job store holds the rest.
+
+    `v` is the message version; `force` lets the merge run with leaves still open (at the deadline).
+    """
 
     v: int = MESSAGE_VERSION
     job_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
     node_id: str | None = None
+    force: bool = False
 
     def wire(self) -> dict[str, object]:
         """As put into the Celery message."""
-        return self.model_dump(exclude_none=True)
+        return {"v": self.v, **self.model_dump(exclude_defaults=True)}
 
 
 class IndexMessage(Model):
-    """One step of an ingest: `documents` counts what waits in the ingest's inbox."""
+    """One batch of an ingest; its documents wait in the ingest's inbox."""
 
     v: int = MESSAGE_VERSION
     ingest_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")

@@ -21,5 +21,6 @@ __all__ = [
     "MAX_QUESTION_CHARS", "ROOT_ID", "Answer", "BatchStatus", "Chunk", "Citation", "Cost", "Decomposition",
     "DocumentOutcome", "DocumentStatus",
     "Event", "Facet", "Filters", "Hit", "JobRequest", "JobStatus", "Lane", "LeafResult", "LeafStatus",
-    "MergedHit", "MergedPool", "Node", "NodeKind", "RawDocument", "SearchMode", "SearchResult", "Source", "SubQuery", "Summary",
+    "MergedHit", "MergedPool", "Node", "NodeKind", "RawDocument", "SearchMode", "SearchResult", "Source",
+    "SubQuery", "Summary",
 ]  # fmt: skip

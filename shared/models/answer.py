@@ -21,7 +21,7 @@ class Citation(Model):
 
 
 class Summary(Model):
-    """The written answer. `kind` is extractive, llm or none; `removed` counts citations of sources that do not exist."""
+    """The written answer. `kind` is extractive, llm or none; `removed` counts citations of no existing source."""
 
     text: str = ""
     kind: str = "none"

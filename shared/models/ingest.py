@@ -9,11 +9,16 @@ from pydantic import ConfigDict, Field
 from shared.models.base import Model
 
 
+#: What has a reader; `workers.index.readers` is held to it by a test.
+SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"})
+
+
 class RawDocument(Model):
     """A file as read by the caller, not yet parsed.
 
     `identity` makes ids stable (the absolute path); `path` is what a person reads; `source` is the root it was
-    ingested from, the scope of a prune; `namespace` keeps corpora apart.
+    ingested from, the scope of a prune; `namespace` keeps corpora apart. `line_offset` counts the lines before this
+    piece of a JSON Lines file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
@@ -24,6 +29,7 @@ class RawDocument(Model):
     suffix: str
     content: bytes
     namespace: str = "default"
+    line_offset: int = Field(default=0, ge=0)
 
 
 class DocumentStatus(StrEnum):

@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from shared.errors import SettingsError
 from shared.settings import sections as s
-from shared.settings.faults import first_fault
+from shared.settings.faults import HIDDEN, first_fault
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -56,8 +56,8 @@ class Settings(BaseSettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Command line over environment over file."""
         file = config_file()
@@ -102,4 +102,4 @@ def _refuse_unknown_environment() -> None:
         if not name.startswith("RAMIFY_") or name.startswith("RAMIFY_TEST_"):
             continue
         if name.split("__", 1)[0].upper() not in known:
-            raise SettingsError(name, os.environ[name], "no such setting; `ramify config` lists them")
+            raise SettingsError(name, HIDDEN, "no such setting; `ramify config` lists them")

@@ -8,6 +8,9 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from shared.errors import InputError, SettingsError, shown
 
+#: Stands for a value that may be a secret: one under a misspelt name could be anything.
+HIDDEN = "the value given"
+
 
 def first_fault(error: ValidationError) -> SettingsError:
     """The first fault of a settings file, naming the setting with its section: `search.mode`."""
@@ -18,9 +21,9 @@ def first_fault(error: ValidationError) -> SettingsError:
     name = ".".join(where) or "settings"
     if fault["type"] == "extra_forbidden":
         fix = f"there is no such setting{_nearest(where, Settings)}; `ramify config` lists them"
-        return SettingsError(name, "***" if "key" in name else fault["input"], fix)
+        return SettingsError(name, HIDDEN, fix)
     hidden = isinstance(fault["input"], SecretStr | BaseModel | dict) or "key" in name or "auth" in name
-    return SettingsError(name, "the value given" if hidden else fault["input"], _sentence(fault["msg"]))
+    return SettingsError(name, HIDDEN if hidden else fault["input"], _sentence(fault["msg"]))
 
 
 def request_fault(error: ValidationError, where: str = "") -> InputError:

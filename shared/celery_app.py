@@ -1,0 +1,70 @@
+"""Builds the Celery application that both sides use: broker, reliability and result settings in one place."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import Celery
+from celery.signals import setup_logging
+
+from shared.contract import PRIORITY_STEPS, Queue, TaskName
+from shared.errors import NotRunningError
+from shared.settings import Settings
+
+#: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
+_VISIBILITY_S = 900
+_RESULT_TTL_S = 3600
+
+
+def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
+    """A Celery app; `app.conf.ramify` holds the settings.
+
+    Results are ignored except where somebody waits for them; a chord counts its header without them.
+    Raises: NotRunningError when no Redis is known.
+    """
+    url = settings.redis.url.get_secret_value()
+    if not url:
+        raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
+    app = Celery(
+        "ramify",
+        broker=settings.redis.broker_url.get_secret_value() or url,
+        backend=settings.redis.result_url.get_secret_value() or url,
+        include=list(include),
+    )
+    app.conf.update(
+        ramify=settings,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_ignore_result=True,
+        task_default_queue=Queue.OPS.value,
+        task_routes={name.value: {"queue": name.queue.value} for name in TaskName},
+        task_track_started=False,
+        result_expires=_RESULT_TTL_S,
+        worker_prefetch_multiplier=1,
+        worker_send_task_events=settings.pools.task_events,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={
+            "visibility_timeout": _VISIBILITY_S,
+            "priority_steps": list(PRIORITY_STEPS),
+            "queue_order_strategy": "priority",
+            "socket_timeout": 30,
+            "socket_connect_timeout": settings.redis.timeout_s,
+        },
+        redis_socket_timeout=30.0,
+        redis_socket_connect_timeout=settings.redis.timeout_s,
+        redis_retry_on_timeout=True,
+        beat_schedule={"sweep": {"task": TaskName.OPS_SWEEP.value, "schedule": 5.0, "options": {"expires": 5.0}}},
+        beat_scheduler="celery.beat:Scheduler",  # in memory: the schedule is code, there is nothing to keep
+    )
+    return app
+
+
+@setup_logging.connect
+def log_to_stderr(loglevel: int | str = logging.INFO, **_: object) -> None:
+    """One line per record, without colours; Celery's own formats would print task arguments."""
+    logging.basicConfig(level=loglevel or logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
+    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)

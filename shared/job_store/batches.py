@@ -1,0 +1,102 @@
+"""Batches: many jobs under one id, with counts that add up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from redis import Redis
+
+from shared.errors import NotFoundError
+from shared.job_store.codec import text
+from shared.job_store.keys import BatchKeys, JobKeys
+from shared.job_store.scripts import Scripts
+from shared.job_store.states import TERMINAL, State
+from shared.models import BatchStatus
+from shared.settings import Settings
+
+_PAGE = 500
+
+
+class Batches:
+    """Counts of batches. A job's end is counted once; what a crash left uncounted is counted when somebody asks."""
+
+    def __init__(self, client: Redis, settings: Settings) -> None:
+        self._client = client
+        self._ttl = settings.jobs.ttl_s
+        self._run = Scripts(client)
+
+    def open(self, batch_id: str) -> None:
+        """Create an empty batch."""
+        keys = BatchKeys(batch_id)
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.hset(
+                keys.batch, mapping={"total": 0, "finished": 0, "rejected": 0, "created_at": f"{time.time():.3f}"}
+            )
+            pipe.expire(keys.batch, self._ttl)
+            pipe.execute()
+
+    def add(self, batch_id: str, job_ids: Sequence[str], rejected: int = 0) -> None:
+        """Enter jobs (before they can end) and count lines that were refused. Entering a job again changes nothing."""
+        keys = BatchKeys(batch_id)
+        with self._client.pipeline(transaction=True) as pipe:
+            for job_id in job_ids:
+                pipe.hsetnx(keys.members, job_id, "")
+            entered = sum(pipe.execute()) if job_ids else 0
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.hincrby(keys.batch, "total", entered)
+            pipe.hincrby(keys.batch, "rejected", rejected)
+            pipe.expire(keys.batch, self._ttl)
+            pipe.expire(keys.members, self._ttl)
+            pipe.execute()
+
+    def count(self, batch_id: str, job_id: str, state: State, *, partial: bool) -> bool:
+        """Count a job's end, once."""
+        keys = BatchKeys(batch_id)
+        args = [self._ttl, job_id, state.value, int(partial)]
+        return bool(self._run("count_in_batch", [keys.batch, keys.members], args))
+
+    def members(self, batch_id: str) -> Iterator[tuple[str, str]]:
+        """All (job id, final state or empty) of a batch, unordered.
+
+        Raises: NotFoundError.
+        """
+        keys = BatchKeys(batch_id)
+        if not self._client.exists(keys.batch):
+            raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
+        for job_id, state in self._client.hscan_iter(keys.members, count=_PAGE):
+            yield text(job_id), text(state)
+
+    def status(self, batch_id: str) -> BatchStatus:
+        """The counts. Raises: NotFoundError."""
+        raw = {text(k): text(v) for k, v in self._client.hgetall(BatchKeys(batch_id).batch).items()}
+        if not raw:
+            raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
+        by_state = {name.removeprefix("state:"): int(n) for name, n in raw.items() if name.startswith("state:")}
+        total, finished = int(raw["total"]), int(raw["finished"])
+        if total > finished:
+            by_state["open"] = total - finished
+        return BatchStatus(
+            batch_id=batch_id,
+            total=total,
+            finished=finished,
+            partial=int(raw.get("partial", 0)),
+            rejected=int(raw["rejected"]),
+            by_state=by_state,
+            created_at=float(raw["created_at"]),
+        )
+
+    def reconcile(self, batch_id: str) -> int:
+        """Count jobs that ended without being counted (a worker died in between). Returns how many."""
+        waiting = [job_id for job_id, state in self.members(batch_id) if not state]
+        found = 0
+        for start in range(0, len(waiting), _PAGE):
+            page = waiting[start : start + _PAGE]
+            with self._client.pipeline(transaction=False) as pipe:
+                for job_id in page:
+                    pipe.hmget(JobKeys(job_id).job, ["state", "partial"])
+                rows = pipe.execute()
+            for job_id, (state, partial) in zip(page, rows, strict=True):
+                if state and State(text(state)) in TERMINAL:
+                    found += self.count(batch_id, job_id, State(text(state)), partial=partial == b"1")
+        return found

@@ -1,0 +1,35 @@
+"""Blobs in the job store: zlib over UTF-8 JSON, so that any language can read them."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+_LEVEL = 1  # leaf results are small and short-lived: speed over size
+_MAX_BYTES = 256 * 1024 * 1024
+
+
+def text(value: object) -> str:
+    """A reply of Redis as text: redis-py's types leave open whether replies come decoded."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def pack(model: BaseModel) -> bytes:
+    """Compress a model."""
+    return zlib.compress(model.model_dump_json(exclude_defaults=True).encode(), _LEVEL)
+
+
+def unpack(blob: object, kind: type[M]) -> M:
+    """Read a blob back. Raises ValueError when it is cut off, too large, or of another kind."""
+    if not isinstance(blob, bytes):
+        raise TypeError(f"the stored {kind.__name__} is no blob")
+    reader = zlib.decompressobj()
+    data = reader.decompress(blob, _MAX_BYTES)
+    if not reader.eof:
+        raise ValueError(f"the stored {kind.__name__} is cut off or larger than {_MAX_BYTES} bytes")
+    return kind.model_validate_json(data)

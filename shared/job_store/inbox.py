@@ -1,0 +1,83 @@
+"""The inbox of an ingest: documents wait here for the index queue, outcomes come back on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from redis import Redis
+
+from shared.job_store import codec
+from shared.job_store.codec import text
+from shared.job_store.keys import IngestKeys
+from shared.models import DocumentOutcome, RawDocument
+from shared.models.base import Model
+
+#: An ingest that is this old and not done was given up.
+_TTL_S = 86_400
+
+
+class DocumentBatch(Model):
+    """Documents of one source that travel together."""
+
+    documents: tuple[RawDocument, ...]
+
+
+class FinishOrder(Model):
+    """How an ingest ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing."""
+
+    keep: dict[str, tuple[str, ...]] | None = None
+    unreadable: tuple[str, ...] = ()
+
+
+class Report(Model):
+    """What the index queue says of one batch; `error` when it failed as a whole."""
+
+    batch: int
+    outcomes: tuple[DocumentOutcome, ...] = ()
+    error: str | None = None
+
+
+class Inbox:
+    """One ingest's mailbox. Every key carries a TTL of a day."""
+
+    def __init__(self, client: Redis, ingest_id: str) -> None:
+        self._client = client
+        self._keys = IngestKeys(ingest_id)
+
+    def put(self, batch: int, content: DocumentBatch | FinishOrder) -> None:
+        """Leave a batch, or the order to finish, for the index queue."""
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.hset(self._keys.inbox, str(batch), codec.pack(content))
+            pipe.expire(self._keys.inbox, _TTL_S)
+            pipe.execute()
+
+    def documents(self, batch: int) -> Sequence[RawDocument] | None:
+        """A batch's documents; None when it was done before (a repeated message)."""
+        blob = self._client.hget(self._keys.inbox, str(batch))
+        return codec.unpack(blob, DocumentBatch).documents if blob else None
+
+    def order(self, batch: int) -> FinishOrder | None:
+        """How to finish; None when that was done before."""
+        blob = self._client.hget(self._keys.inbox, str(batch))
+        return codec.unpack(blob, FinishOrder) if blob else None
+
+    def report(self, report: Report) -> None:
+        """Say what became of a batch and clear it away."""
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.xadd(self._keys.outcomes, {"report": codec.pack(report)})
+            pipe.expire(self._keys.outcomes, _TTL_S)
+            pipe.hdel(self._keys.inbox, str(report.batch))
+            pipe.execute()
+
+    def reports(self, after: str, timeout_s: float) -> Iterator[tuple[str, Report]]:
+        """(stream id, report) of what has come since `after`; waits up to `timeout_s` for the first."""
+        block = max(1, int(timeout_s * 1000))
+        reply: Any = self._client.xread({self._keys.outcomes: after}, block=block)
+        for _, entries in reply or []:
+            for entry_id, fields in entries:
+                yield text(entry_id), codec.unpack(fields[b"report"], Report)
+
+    def clear(self) -> None:
+        """Forget the ingest."""
+        self._client.delete(self._keys.inbox, self._keys.outcomes)

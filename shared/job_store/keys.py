@@ -1,0 +1,59 @@
+"""The key layout (A4). All keys of a job share the hash tag `{job id}`, so one script may touch them on a cluster.
+
+Every key carries a TTL. Times are Unix seconds, blobs are zlib over JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+
+PREFIX = "ramify"
+#: Sorted sets over all jobs: id -> creation time, and id -> when the sweep should look next.
+RECENT = f"{PREFIX}:jobs"
+ACTIVE = f"{PREFIX}:active"
+
+
+def new_id() -> str:
+    """An id that sorts by time: 13 hex digits of microseconds and 32 random bits."""
+    return f"{time.time_ns() // 1000:013x}{secrets.token_hex(4)}"
+
+
+class JobKeys:
+    """The keys of one job."""
+
+    def __init__(self, job_id: str) -> None:
+        tag = f"{PREFIX}:{{{job_id}}}"
+        self.job = f"{tag}:job"  # hash: state, counts, times, costs, the request
+        self.nodes = f"{tag}:nodes"  # hash: node id -> node as JSON
+        self.leaves = f"{tag}:leaves"  # hash: node id -> pending | searched | done | failed (branch: open | grown)
+        self.candidates = f"{tag}:candidates"  # hash: node id -> blob, between search and rerank
+        self.results = f"{tag}:results"  # hash: node id -> blob, the recorded leaf
+        self.pool = f"{tag}:pool"  # blob: the merged pool
+        self.answer = f"{tag}:answer"  # blob: the answer
+        self.warnings = f"{tag}:warnings"  # list of sentences
+        self.events = f"{tag}:events"  # capped stream
+
+
+class BatchKeys:
+    """The keys of one batch."""
+
+    def __init__(self, batch_id: str) -> None:
+        tag = f"{PREFIX}:{{{batch_id}}}"
+        self.batch = f"{tag}:batch"  # hash: total, finished, partial, rejected, state:<state>
+        self.members = f"{tag}:members"  # hash: job id -> final state, or empty
+
+
+class IngestKeys:
+    """The keys of one ingest."""
+
+    def __init__(self, ingest_id: str) -> None:
+        tag = f"{PREFIX}:{{{ingest_id}}}"
+        self.inbox = f"{tag}:inbox"  # hash: batch number -> blob of raw documents
+        self.outcomes = f"{tag}:outcomes"  # stream of what became of each document
+
+
+def idempotency(tenant: str, key: str) -> str:
+    """Where the job id of an idempotency key is kept. The key is hashed: it is the caller's text."""
+    return f"{PREFIX}:idem:{tenant}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"

@@ -1,0 +1,19 @@
+-- queued -> planning, for one claimant (a task id). The same claimant may come again (redelivery), another one when
+-- the claim is stale.
+-- KEYS 1 job hash   2 events stream
+-- ARGV 1 now   2 ttl (s)   3 max events   4 claimant   5 stale after (s)
+-- Returns 1 when the claimant may plan, else 0.
+local state, claim, since = unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at'))
+if state == 'planning' then
+  if claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
+elseif state ~= 'queued' then
+  return 0
+end
+redis.call('HSET', KEYS[1], 'state', 'planning', 'claim:planning', ARGV[4], 'updated_at', ARGV[1])
+if state == 'queued' then
+  redis.call('HSET', KEYS[1], 'planning_at', ARGV[1])
+  redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'planning')
+end
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+return 1

@@ -1,0 +1,32 @@
+"""The states of a job and the only ways between them (A4). The Lua scripts enforce it; a test compares both."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    PLANNING = "planning"
+    SEARCHING = "searching"
+    MERGING = "merging"
+    SUMMARISING = "summarising"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+TERMINAL = frozenset({State.DONE, State.FAILED, State.CANCELLED, State.EXPIRED})
+STOPPED = frozenset({State.FAILED, State.CANCELLED, State.EXPIRED})
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    State.QUEUED: frozenset({State.PLANNING}) | STOPPED,
+    State.PLANNING: frozenset({State.SEARCHING}) | STOPPED,
+    State.SEARCHING: frozenset({State.MERGING}) | STOPPED,
+    State.MERGING: frozenset({State.SUMMARISING}) | STOPPED,
+    State.SUMMARISING: frozenset({State.DONE}) | STOPPED,
+    **{state: frozenset() for state in TERMINAL},
+}

@@ -1,0 +1,125 @@
+"""Wraps every task of a job in one place: reads the message and the job, skips ended jobs, times, and shows failures.
+
+A step never raises into Celery for a fault of its own: a raising chord member would keep the body from running (A5).
+Only a lost Redis gets out; the sweep then re-drives what is missing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from celery import Celery, Task
+from redis.exceptions import RedisError
+
+from shared.contract import Message, TaskName, read_message
+from shared.errors import MessageVersionError, RamifyError, shown
+from shared.job_store import Job, JobStore, State, connect
+from shared.settings import Settings
+
+log = logging.getLogger("ramify.steps")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of one task for one job."""
+
+    task: Task
+    jobs: JobStore
+    job: Job
+    message: Message
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def node_id(self) -> str:
+        """The node that the step is about."""
+        if self.message.node_id is None:
+            raise MessageVersionError(f"{self.task.name} needs a node id")
+        return self.message.node_id
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the step began."""
+        return round((time.monotonic() - self.started) * 1000, 2)
+
+
+class Body(Protocol):
+    """What a step does."""
+
+    def __call__(self, step: Step) -> None: ...
+
+
+OnError = Callable[[Step, str], None]
+
+
+class Steps:
+    """Registers functions of a Step as Celery tasks, on one app and one job store."""
+
+    def __init__(self, app: Celery) -> None:
+        self.app = app
+        self.settings: Settings = app.conf.ramify
+        self.jobs = JobStore(connect(self.settings), self.settings)
+
+    def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], Task]:
+        """Decorator: register `body` under `name`; `on_error` turns its failure into data."""
+
+        def register(body: Body) -> Task:
+            def run(task: Task, raw: Mapping[str, object]) -> dict[str, str]:
+                return self._run(task, dict(raw), body, on_error)
+
+            task: Task = self.app.task(name=name.value, bind=True)(run)
+            return task
+
+        return register
+
+    def _run(self, task: Task, raw: dict[str, object], body: Body, on_error: OnError) -> dict[str, str]:
+        try:
+            message = read_message(raw)
+        except MessageVersionError as error:
+            return self._refused(raw, error)
+        job = self.jobs.job(message.job_id)
+        if job is None or job.terminal:
+            return {"skipped": "the job has ended"}
+        step = Step(task, self.jobs, job, message)
+        try:
+            body(step)
+        except RedisError:
+            raise
+        except Exception as error:
+            reason = reason_of(error)
+            log.log(
+                logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
+                "%s of job %s, node %s failed: %s", task.name, job.id, message.node_id, reason,
+                exc_info=not isinstance(error, RamifyError),
+            )  # fmt: skip
+            on_error(step, reason)
+        return {"node": message.node_id or ""}
+
+    def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
+        """A message of another release: the job says so, if it can be found, and ends by its deadline."""
+        log.error("message refused: %s", error)
+        job_id = raw.get("job_id")
+        if isinstance(job_id, str):
+            self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])
+        return {"refused": str(error)}
+
+
+def fail_job(step: Step, reason: str) -> None:
+    """`on_error` of steps without which there is no answer."""
+    step.jobs.stop(step.job, State.FAILED, f"{step.task.name}: {reason}")
+
+
+def reason_of(error: Exception) -> str:
+    """A failure as one sentence for people: our own errors speak for themselves, others are named by type."""
+    if isinstance(error, RamifyError):
+        return str(error)
+    return f"internal error, {type(error).__name__}: {shown(str(error))}"
+
+
+def remote(app: Celery, name: TaskName, **options: Any) -> Callable[[Callable[..., Any]], Task]:
+    """Decorator for tasks outside jobs (find, ingest, sweep): registered under their contract name."""
+    decorate: Callable[[Callable[..., Any]], Task] = app.task(name=name.value, **options)
+    return decorate
