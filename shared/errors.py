@@ -6,9 +6,13 @@ _SHOWN = 80
 
 
 class RamifyError(Exception):
-    """Root of all errors that Ramify raises on purpose. `exit_code` is what the CLI ends with."""
+    """Root of all errors that Ramify raises on purpose.
+
+    `exit_code` is what the CLI ends with; `calls` counts the HTTP calls made before it was raised (B10).
+    """
 
     exit_code = 1
+    calls: int = 0
 
 
 class InputError(RamifyError):
@@ -48,7 +52,12 @@ class TransientError(RamifyError):
 
 
 class PermanentError(RamifyError):
-    """Will fail again however often it is tried: bad key, bad request, wrong model."""
+    """Will fail again however often it is tried: bad key, bad request, wrong model.
+
+    `param` is the option that the other side refused, if it named one.
+    """
+
+    param: str = ""
 
 
 class ReplyError(RamifyError):

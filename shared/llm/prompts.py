@@ -1,0 +1,85 @@
+"""Fills the prompts in prompts/*.md. A value from outside is escaped: it can neither close its tag nor name a slot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+from pydantic import Field
+
+from shared.models import Node
+from shared.models.base import Model
+
+MAX_MEMORY_CHARS = 4000
+_SLOT = re.compile(r"\{\{([a-z_]+)\}\}")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
+#: A value may not break its line inside an attribute: models read line by line.
+_BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]+")
+
+
+class Memory(Model):
+    """A numbered source of the summary; the text cites it as [number]. `facet` is the one of the leaf that found it."""
+
+    number: int = Field(ge=1)
+    facet: str
+    path: str
+    text: str
+
+
+def decompose_prompt(question: str, most: int = 5) -> str:
+    """Asks to split `question` into at most `most` subqueries (B1, B4). The same on every level (B2)."""
+    return _filled("decompose", {"user_query": escaped(question), "most": str(most), "usual": _usual(most)})
+
+
+def decompose_again_prompt(question: str, fault: str, most: int = 5) -> str:
+    """Asks once more and names the fault of the first reply: the message of its `ReplyError` (B4)."""
+    return f"{decompose_prompt(question, most)}\n{_filled('decompose_again', {'fault': escaped(fault)})}"
+
+
+def summarise_prompt(question: str, memories: Iterable[Memory], tree: Iterable[Node]) -> str:
+    """Asks for the cited summary (B8). `memories` best first; each text is cut to 4000 characters."""
+    values = {
+        "user_query": escaped(question),
+        "memories": "\n".join(map(_memory, memories)) or "(none)",
+        "tree": "\n".join(map(_node, tree)) or "(none)",
+    }
+    return _filled("summarise", values)
+
+
+def escaped(text: str) -> str:
+    """`text` as XML text: & < > " ' as entities, characters that XML does not know left out."""
+    return _NOT_XML.sub("", text).translate(_ENTITIES)
+
+
+def _memory(memory: Memory) -> str:
+    text = memory.text
+    text = text if len(text) <= MAX_MEMORY_CHARS else f"{text[:MAX_MEMORY_CHARS]}…"
+    facet, path = _attribute(memory.facet), _attribute(memory.path)
+    return f'<memory id="{memory.number}" facet="{facet}" path="{path}">{escaped(text)}</memory>'
+
+
+def _node(node: Node) -> str:
+    indent = "  " * node.level
+    return f'{indent}<node id="{node.id}" facet="{node.facet.value}">{escaped(_BREAKS.sub(" ", node.query))}</node>'
+
+
+def _attribute(text: str) -> str:
+    return escaped(_BREAKS.sub(" ", text))
+
+
+def _usual(most: int) -> str:
+    """How many subqueries a complex question gets: three to five, or as many as are allowed (B1)."""
+    return f"3 to {min(5, most)}" if most > 3 else f"up to {most}"
+
+
+def _filled(name: str, values: Mapping[str, str]) -> str:
+    """The template with each slot filled in one pass, so a slot's name inside a value stays text."""
+    return _SLOT.sub(lambda slot: values[slot[1]], _template(name))
+
+
+@cache
+def _template(name: str) -> str:
+    return (files("shared.llm") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
