@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from celery import Celery, Task
 from redis.exceptions import RedisError
@@ -22,12 +22,15 @@ from shared.settings import Settings
 
 log = logging.getLogger("ramify.steps")
 
+if TYPE_CHECKING:
+    AnyTask = Task[..., Any]
+
 
 @dataclass(frozen=True)
 class Step:
     """One run of one task for one job."""
 
-    task: Task
+    task: AnyTask
     jobs: JobStore
     job: Job
     message: Message
@@ -39,6 +42,11 @@ class Step:
         if self.message.node_id is None:
             raise MessageVersionError(f"{self.task.name} needs a node id")
         return self.message.node_id
+
+    @property
+    def claimant(self) -> str:
+        """Who claims a stage: this task's id, the same when it is delivered again."""
+        return str(self.task.request.id)
 
     @property
     def elapsed_ms(self) -> float:
@@ -63,19 +71,19 @@ class Steps:
         self.settings: Settings = app.conf.ramify
         self.jobs = JobStore(connect(self.settings), self.settings)
 
-    def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], Task]:
+    def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], AnyTask]:
         """Decorator: register `body` under `name`; `on_error` turns its failure into data."""
 
-        def register(body: Body) -> Task:
-            def run(task: Task, raw: Mapping[str, object]) -> dict[str, str]:
+        def register(body: Body) -> AnyTask:
+            def run(task: AnyTask, raw: Mapping[str, object]) -> dict[str, str]:
                 return self._run(task, dict(raw), body, on_error)
 
-            task: Task = self.app.task(name=name.value, bind=True)(run)
+            task: AnyTask = self.app.task(name=name.value, bind=True)(run)
             return task
 
         return register
 
-    def _run(self, task: Task, raw: dict[str, object], body: Body, on_error: OnError) -> dict[str, str]:
+    def _run(self, task: AnyTask, raw: dict[str, object], body: Body, on_error: OnError) -> dict[str, str]:
         try:
             message = read_message(raw)
         except MessageVersionError as error:
@@ -119,7 +127,7 @@ def reason_of(error: Exception) -> str:
     return f"internal error, {type(error).__name__}: {shown(str(error))}"
 
 
-def remote(app: Celery, name: TaskName, **options: Any) -> Callable[[Callable[..., Any]], Task]:
+def remote(app: Celery, name: TaskName, **options: Any) -> Callable[[Callable[..., Any]], AnyTask]:
     """Decorator for tasks outside jobs (find, ingest, sweep): registered under their contract name."""
-    decorate: Callable[[Callable[..., Any]], Task] = app.task(name=name.value, **options)
+    decorate: Callable[[Callable[..., Any]], AnyTask] = app.task(name=name.value, **options)
     return decorate

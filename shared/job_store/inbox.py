@@ -10,7 +10,7 @@ from redis import Redis
 from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.keys import IngestKeys
-from shared.models import DocumentOutcome, RawDocument
+from shared.models import Cost, DocumentOutcome, RawDocument
 from shared.models.base import Model
 
 #: An ingest that is this old and not done was given up.
@@ -26,16 +26,18 @@ class DocumentBatch(Model):
 class FinishOrder(Model):
     """How an ingest ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing."""
 
+    namespace: str = "default"
     keep: dict[str, tuple[str, ...]] | None = None
     unreadable: tuple[str, ...] = ()
 
 
 class Report(Model):
-    """What the index queue says of one batch; `error` when it failed as a whole."""
+    """What the index queue says of one batch and what that cost; `error` when it failed as a whole."""
 
     batch: int
     outcomes: tuple[DocumentOutcome, ...] = ()
     error: str | None = None
+    cost: Cost = Cost()
 
 
 class Inbox:

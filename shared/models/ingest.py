@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Field
 
 from shared.models.base import Model
 
-
 #: What has a reader; `workers.index.readers` is held to it by a test.
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"})
 

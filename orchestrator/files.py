@@ -1,0 +1,104 @@
+"""Finds the files of an ingest. Reads them, never parses them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.errors import InputError
+from shared.models import DocumentOutcome, DocumentStatus, RawDocument
+from shared.models.ingest import SUFFIXES
+
+#: JSON Lines files above this size travel in pieces of whole lines.
+PIECE_BYTES = 1_000_000
+LINES = frozenset({".jsonl", ".ndjson"})
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file to ingest: `source` is the root it was found under, the scope of a prune."""
+
+    source: Path
+    file: Path
+
+    @property
+    def shown(self) -> str:
+        """The path that people read: from the root's own name on."""
+        if self.file == self.source:
+            return self.file.name
+        return (Path(self.source.name) / self.file.relative_to(self.source)).as_posix()
+
+
+def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
+    """All files below `paths` with a suffix that has a reader, sorted, and what was passed over.
+
+    Links are not followed below a root: they may lead out of it or in circles. Hidden files are passed over.
+    Raises: InputError for a path that does not exist or a file without a reader.
+    """
+    found: dict[Path, Found] = {}
+    passed: list[str] = []
+    for path in paths:
+        if not path.exists():
+            raise InputError("PATH", str(path), "there is no such file or folder")
+        root = path.resolve()
+        if root.is_dir():
+            for file in _walk(root, passed):
+                found.setdefault(file, Found(root, file))
+        elif root.suffix.lower() in SUFFIXES:
+            found.setdefault(root, Found(root, root))
+        else:
+            raise InputError("PATH", str(path), f"there is no reader for it; readers: {', '.join(sorted(SUFFIXES))}")
+    return sorted(found.values(), key=lambda item: (str(item.source), str(item.file))), passed
+
+
+def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        passed.append(f"{error.filename}: {error.strerror}")
+
+    for folder, folders, files in os.walk(root, onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            file = Path(folder) / name
+            if name.startswith(".") or file.suffix.lower() not in SUFFIXES:
+                continue
+            if file.is_symlink():
+                passed.append(f"{file}: is a link, and links are not followed")
+            else:
+                yield file
+
+
+def read(found: Found, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
+    """A file's documents as bytes: one, or the pieces of a large JSON Lines file; or why it cannot be read."""
+    lines = found.file.suffix.lower() in LINES
+    try:
+        size = found.file.stat().st_size
+        if size > max_bytes and not lines:
+            yield _failed(found, f"has {size} bytes, more than chunking.max_document_bytes ({max_bytes})")
+            return
+        for offset, content in _pieces(found.file) if lines else [(0, found.file.read_bytes())]:
+            yield RawDocument(
+                source=str(found.source),
+                path=found.shown,
+                identity=str(found.file),
+                suffix=found.file.suffix.lower(),
+                content=content,
+                namespace=namespace,
+                line_offset=offset,
+            )
+    except OSError as error:
+        yield _failed(found, f"cannot be read: {error.strerror}")
+
+
+def _pieces(file: Path) -> Iterator[tuple[int, bytes]]:
+    """(number of lines before, whole lines) in pieces of about PIECE_BYTES. A single longer line is one piece."""
+    with file.open("rb") as handle:
+        before = 0
+        while lines := handle.readlines(PIECE_BYTES):
+            yield before, b"".join(lines)
+            before += len(lines)
+
+
+def _failed(found: Found, reason: str) -> DocumentOutcome:
+    return DocumentOutcome(path=found.shown, status=DocumentStatus.FAILED, reason=reason)

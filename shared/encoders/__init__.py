@@ -1,0 +1,27 @@
+"""Text to vectors: sparse (BM25, always) and dense (optional). Never searches and never stores."""
+
+from __future__ import annotations
+
+from shared.encoders.base import DenseEncoder, Embedded, SparseEncoder, SparseVector
+from shared.encoders.sparse import Bm25Encoder
+from shared.settings import Settings
+
+__all__ = ["Bm25Encoder", "DenseEncoder", "Embedded", "SparseEncoder", "SparseVector", "dense_encoder"]
+
+
+def dense_encoder(settings: Settings) -> DenseEncoder | None:
+    """The encoder of `[embedding]`; None for provider "none". Its packages are imported only when it is chosen.
+
+    Raises: SettingsError or PermanentError with one sentence when it cannot be set up.
+    """
+    match settings.embedding.provider:
+        case "fastembed":
+            from shared.encoders.local import FastEmbedEncoder  # noqa: PLC0415
+
+            return FastEmbedEncoder(settings.embedding)
+        case "endpoint":
+            from shared.encoders.endpoint import EndpointEncoder  # noqa: PLC0415
+
+            return EndpointEncoder(settings.embedding)
+        case _:
+            return None

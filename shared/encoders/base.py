@@ -1,0 +1,91 @@
+"""What an encoder gives and how it is called. Holds no model and opens no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Protocol
+
+from pydantic import Field, model_validator
+
+from shared.models.base import Model
+
+
+class SparseVector(Model):
+    """Token ids and their weights. `indices` ascend and are unique; an empty text gives an empty vector."""
+
+    indices: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _paired(self) -> SparseVector:
+        if len(self.indices) != len(self.values):
+            raise ValueError(f"{len(self.indices)} indices but {len(self.values)} values")
+        if any(left >= right for left, right in pairwise(self.indices)):
+            raise ValueError("indices must ascend and be unique")
+        return self
+
+    def __bool__(self) -> bool:
+        return bool(self.indices)
+
+
+class Embedded(Model):
+    """One L2-normalised vector per text, in the order of the texts, and what they cost (B10).
+
+    `calls` counts HTTP calls with retries, 0 for a local model; `tokens` is the server's own count.
+    """
+
+    vectors: tuple[tuple[float, ...], ...]
+    calls: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0)
+
+
+class DenseEncoder(Protocol):
+    """Text to vectors of `dim` floats. `name` is what a collection records of it. Called from many threads."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, e.g. "fastembed:BAAI/bge-small-en-v1.5"."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Vector size; may ask the model the first time."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of questions.
+
+        Raises: TransientError (try again), PermanentError or ReplyError (will not work).
+        """
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of what is searched. Raises as `embed_queries`."""
+        ...
+
+
+class SparseEncoder(Protocol):
+    """Text to token weights. `avg_len` is the average passage length in tokens that weights are made for."""
+
+    @property
+    def name(self) -> str:
+        """Tokenizers and version, e.g. "bm25:multilingual+code:v1"."""
+        ...
+
+    @property
+    def avg_len(self) -> float:
+        """Average passage length, in tokens."""
+        ...
+
+    def encode_query(self, text: str) -> SparseVector:
+        """Weights of a question: 1 for each token."""
+        ...
+
+    def encode_passage(self, text: str) -> SparseVector:
+        """Weights of a passage. For a document with a title, give title, heading and text as three lines."""
+        ...
+
+    def length(self, text: str) -> int:
+        """Tokens of a passage, for fitting `avg_len`."""
+        ...

@@ -1,0 +1,57 @@
+"""What a reranker takes and gives. Scores are replaced, hits never dropped; searching is not its business."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pydantic import Field
+
+from shared.models import Hit
+from shared.models.base import Model
+
+
+class Reranked(Model):
+    """Hits best first, by which reranker, and what it cost (B10).
+
+    Every hit holds its old score as `parts["fused"]` and, where it was scored, the new one as `parts["rerank"]`.
+    `calls` counts HTTP calls or model runs, `documents` the texts that were scored.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    reranker: str
+    calls: int = Field(default=0, ge=0)
+    documents: int = Field(default=0, ge=0)
+    warnings: tuple[str, ...] = ()
+
+
+class Reranker(Protocol):
+    """Re-sorts the hits of one query (B6, B7, D6). Called from many threads."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, e.g. "lexical:v1"; scores of one name are on one scale."""
+        ...
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
+        """Score `hits` (in fused order) against `query` within `timeout_s` seconds.
+
+        Raises: TransientError, PermanentError or ReplyError; what `reranker(settings)` gives never does.
+        """
+        ...
+
+
+def document_text(hit: Hit) -> str:
+    """The whole chunk as a reranker reads it: title, heading and text, a line each (D6)."""
+    return "\n".join(part for part in (hit.title, hit.heading, hit.text) if part)
+
+
+def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
+    """`hits` with new `scores`, best first; equal scores keep the fused order."""
+    order = sorted(range(len(hits)), key=lambda i: -scores[i])
+    return tuple(with_score(hits[i], scores[i]) for i in order)
+
+
+def with_score(hit: Hit, score: float) -> Hit:
+    """`hit` with a reranker's score; its old score becomes `parts["fused"]`."""
+    return hit.model_copy(update={"score": score, "parts": {**hit.parts, "fused": hit.score, "rerank": score}})

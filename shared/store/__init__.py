@@ -1,0 +1,65 @@
+"""Where chunks live: Qdrant in process or a Qdrant server, behind one Protocol. Never encodes text."""
+
+from __future__ import annotations
+
+from shared.encoders.base import DenseEncoder
+from shared.errors import StoreMismatchError
+from shared.settings import Settings
+from shared.store.base import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, CollectionInfo
+from shared.store.filters import to_filter
+
+__all__ = [
+    "DENSE",
+    "SPARSE",
+    "BuiltWith",
+    "ChunkPoint",
+    "ChunkStore",
+    "CollectionInfo",
+    "check_built_with",
+    "open_store",
+    "to_filter",
+]
+
+
+def open_store(settings: Settings) -> ChunkStore:
+    """The store of `[store]`: embedded in `data_dir/store/<collection>`, or a Qdrant server (not yet asked).
+
+    Raises: StoreError when the embedded store is in use or damaged.
+    """
+    store = settings.store
+    if store.kind == "embedded":
+        from shared.store.embedded import EmbeddedStore  # noqa: PLC0415 - no engine in a process that uses a server
+
+        return EmbeddedStore(settings.data_dir / "store" / store.collection)
+    from qdrant_client import QdrantClient  # noqa: PLC0415
+
+    from shared.store.server import ServerStore  # noqa: PLC0415
+
+    client = QdrantClient(
+        url=str(store.url),
+        # without it the client falls back to 6333 even for https://host/
+        port=store.url.port if store.url is not None else None,
+        api_key=store.api_key.get_secret_value() or None,
+        timeout=max(1, round(store.timeout_s)),
+        check_compatibility=False,  # asks the server in the constructor, and warns when it is not up yet
+    )
+    return ServerStore(client, store.collection)
+
+
+def check_built_with(info: CollectionInfo, sparse_name: str, dense: DenseEncoder | None) -> None:
+    """Refuse a collection that was built with other encoders than those configured now.
+
+    Raises: StoreMismatchError, one sentence that names both and the way out.
+    """
+    built = info.built_with
+    found = (built.sparse, built.dense, built.dim)
+    wanted = (sparse_name, dense.name if dense else None, dense.dim if dense else 0)
+    if found != wanted:
+        raise StoreMismatchError(
+            f"the collection was built with {_named(*found)}, but {_named(*wanted)} is configured: "
+            "restore those settings ([embedding]), or ingest into a new collection (store.collection)"
+        )
+
+
+def _named(sparse: str, dense: str | None, dim: int) -> str:
+    return f"{sparse} and {dense} ({dim} numbers)" if dense else f"{sparse} alone"

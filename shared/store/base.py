@@ -1,0 +1,107 @@
+"""What a chunk store can do and what goes in and out. Knows no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from pydantic import Field
+from qdrant_client import models
+
+from shared.encoders.base import SparseVector
+from shared.models import Chunk, Hit
+from shared.models.base import Model
+
+#: Vector names of every collection.
+SPARSE = "bm25"
+DENSE = "dense"
+
+
+class BuiltWith(Model):
+    """The encoders that a collection was built with. `avg_len` in tokens; `dense` None and `dim` 0: BM25 alone."""
+
+    sparse: str
+    avg_len: float = Field(gt=0)
+    dense: str | None = None
+    dim: int = Field(default=0, ge=0)
+
+
+class ChunkPoint(Model):
+    """A chunk with its vectors, ready to store. `source` is the root it was ingested from, the scope of a prune."""
+
+    chunk: Chunk
+    document_hash: str
+    source: str
+    sparse: SparseVector
+    dense: tuple[float, ...] = ()
+
+
+class CollectionInfo(Model):
+    """What a collection holds. `index_version` grows with every write, so a cache key can name the state it saw."""
+
+    built_with: BuiltWith
+    points: int = Field(ge=0)
+    index_version: int = Field(ge=0)
+
+
+class ChunkStore(Protocol):
+    """Chunks and their vectors in one collection.
+
+    Reads may come from many threads; writes are put in line. Every method raises StoreError when the store cannot
+    do it for good, and TransientError when it may work later.
+    """
+
+    def info(self) -> CollectionInfo | None:
+        """What is stored; None when there is no collection yet."""
+        ...
+
+    def create(self, built_with: BuiltWith) -> None:
+        """Make the empty collection with its vectors and payload indexes.
+
+        Raises: StoreError when there is one already.
+        """
+        ...
+
+    def upsert(self, points: Sequence[ChunkPoint]) -> None:
+        """Add or replace chunks by `chunk_id` (a UUID)."""
+        ...
+
+    def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
+        """Remove the chunks of a document except those whose ids are in `keep`."""
+        ...
+
+    def delete_documents(self, doc_ids: Sequence[str]) -> None:
+        """Remove all chunks of these documents."""
+        ...
+
+    def document_hashes(self, doc_ids: Sequence[str]) -> dict[str, str]:
+        """doc_id -> content hash, for those of `doc_ids` that are stored."""
+        ...
+
+    def documents(self, source: str) -> dict[str, str]:
+        """doc_id -> path of everything ingested from `source`."""
+        ...
+
+    def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
+        """Hits of each request, best first, ties by chunk id, in one batched call."""
+        ...
+
+    def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
+        """All matching chunks in pages of `batch`, ordered by id, with score 0."""
+        ...
+
+    def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
+        """Replace sparse vectors by chunk id and record the `avg_len` they were made with."""
+        ...
+
+    def flush(self) -> None:
+        """Return once everything written is on disk."""
+        ...
+
+    def optimize(self) -> None:
+        """Tidy segments and build indexes; may take seconds."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the store. Safe to call twice."""
+        ...

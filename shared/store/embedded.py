@@ -1,0 +1,223 @@
+"""Chunks in Qdrant Edge, in this process: the search worker's. Never forks and is never used after a fork."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import qdrant_edge as edge
+from qdrant_client import models
+
+from shared.encoders.base import SparseVector
+from shared.errors import StoreError
+from shared.models import Hit
+from shared.store import filters
+from shared.store.base import DENSE, SPARSE, BuiltWith, ChunkPoint, CollectionInfo
+from shared.store.edge_query import edge_filter, edge_query
+from shared.store.meta import StoreMeta, read_meta, write_meta
+from shared.store.schema import (
+    DOCUMENT_FIELDS,
+    PAGE,
+    WRITE_BATCH,
+    checked,
+    hashes_of,
+    hit_of,
+    payload_of,
+    ranked,
+    sliced,
+)
+from shared.store.shard import edge_errors, load_shard, make_shard
+
+
+class EmbeddedStore:
+    """One collection in `folder`: `meta.json` and `shard/`.
+
+    Reads take no lock of ours, since every Edge call holds the interpreter's; writes go one at a time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open what is there.
+
+        Raises: StoreError when the store is in use or damaged.
+        """
+        self._folder = folder
+        self._writing = threading.RLock()
+        self._shard: edge.EdgeShard | None = None
+        self._meta: StoreMeta | None = None
+        self._owner = os.getpid()
+        self._closed = False
+        self._opened()
+
+    def info(self) -> CollectionInfo | None:
+        shard = self._opened()
+        meta = self._meta
+        if shard is None or meta is None:
+            return None
+        with edge_errors("counting"):
+            points = shard.count(edge.CountRequest(exact=True))
+        return CollectionInfo(built_with=meta.built_with, points=points, index_version=meta.index_version)
+
+    def create(self, built_with: BuiltWith) -> None:
+        with self._writing:
+            if self._opened() is not None:
+                raise StoreError(f"the store in {self._folder} exists already: use it, or move it away")
+            make_shard(self._folder, StoreMeta(built_with=built_with))
+            self._opened()
+
+    def upsert(self, points: Sequence[ChunkPoint]) -> None:
+        _, meta = self._ready()
+        fresh = [_edge_point(point) for point in checked(points, meta.built_with)]
+        self._write(*(edge.UpdateOperation.upsert_points(batch) for batch in sliced(fresh, WRITE_BATCH)))
+
+    def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
+        self._delete(filters.stale_chunks(doc_id, keep))
+
+    def delete_documents(self, doc_ids: Sequence[str]) -> None:
+        if doc_ids:
+            self._delete(filters.of_documents(doc_ids))
+
+    def document_hashes(self, doc_ids: Sequence[str]) -> dict[str, str]:
+        if not doc_ids:
+            return {}
+        return hashes_of(self._payloads(filters.of_documents(doc_ids)))
+
+    def documents(self, source: str) -> dict[str, str]:
+        return {payload["doc_id"]: payload["path"] for payload in self._payloads(filters.of_source(source))}
+
+    def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
+        shard, _ = self._ready()
+        converted = [edge_query(request) for request in requests]
+        with edge_errors("searching"):
+            answers = shard.query_batch(edge.QueryBatchRequest(converted))
+        return [
+            ranked([hit_of(found.id, found.payload, found.score, _dense(found.vector)) for found in answer])
+            for answer in answers
+        ]
+
+    def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
+        for page in self._pages(flt, batch, True):
+            yield [hit_of(record.id, record.payload, 0.0) for record in page]
+
+    def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
+        shard, _ = self._ready()
+        with self._writing:
+            for ids in sliced(list(vectors), WRITE_BATCH):
+                with edge_errors("reading ids"):
+                    stored = [str(record.id) for record in shard.retrieve([*ids], False, False)]
+                self._write(*_sparse_updates({chunk_id: vectors[chunk_id] for chunk_id in stored}))
+            _, meta = self._ready()
+            # last: a crash before it leaves the old length, and the drift is found and mended again
+            built_with = meta.built_with.model_copy(update={"avg_len": avg_len})
+            self._record(meta.model_copy(update={"built_with": built_with}).written())
+
+    def flush(self) -> None:
+        with self._writing:
+            shard = self._opened()
+            if shard is not None and self._meta is not None:
+                with edge_errors("writing to disk"):
+                    shard.flush()
+                write_meta(self._folder, self._meta, durable=True)
+
+    def optimize(self) -> None:
+        with self._writing:
+            shard = self._opened()
+            if shard is not None:
+                with edge_errors("optimising"):
+                    shard.optimize()
+
+    def close(self) -> None:
+        with self._writing:
+            if self._shard is not None and self._owner == os.getpid():
+                self.flush()
+                with edge_errors("closing"):
+                    self._shard.close()
+            self._shard, self._closed = None, True
+
+    def _opened(self) -> edge.EdgeShard | None:
+        """The shard; opened now if it has appeared on disk; None when there is no collection yet."""
+        if self._closed:
+            raise StoreError(f"the store in {self._folder} has been closed")
+        if self._owner != os.getpid():
+            raise StoreError("the embedded store was opened before a fork: open it in the process that uses it")
+        if self._shard is None:
+            with self._writing:
+                if self._shard is None and self._folder.is_dir() and any(self._folder.iterdir()):
+                    meta = read_meta(self._folder)
+                    self._meta, self._shard = meta, load_shard(self._folder)
+        return self._shard
+
+    def _ready(self) -> tuple[edge.EdgeShard, StoreMeta]:
+        shard = self._opened()
+        if shard is None or self._meta is None:
+            raise StoreError("nothing has been ingested yet: run `ramify ingest PATH`")
+        return shard, self._meta
+
+    def _record(self, meta: StoreMeta) -> None:
+        write_meta(self._folder, meta)
+        self._meta = meta
+
+    def _write(self, *operations: edge.UpdateOperation) -> None:
+        """Apply operations and count them before and after.
+
+        Before: a crash in between leaves no new content under an old version. After: what a reader cached while the
+        write went on is not taken for the new content.
+        """
+        with self._writing:
+            shard, meta = self._ready()
+            self._record(meta.written())
+            for operation in operations:
+                with edge_errors("writing"):
+                    shard.update(operation)
+            self._record(self._ready()[1].written())
+
+    def _delete(self, flt: models.Filter) -> None:
+        converted = edge_filter(flt)
+        if self._opened() is not None and converted is not None:
+            self._write(edge.UpdateOperation.delete_points_by_filter(converted))
+
+    def _payloads(self, flt: models.Filter) -> Iterator[dict[str, Any]]:
+        for page in self._pages(flt, PAGE, list(DOCUMENT_FIELDS)):
+            for record in page:
+                yield record.payload or {}
+
+    def _pages(self, flt: models.Filter | None, size: int, fields: bool | list[str]) -> Iterator[list[edge.Record]]:
+        offset: edge.PointId | None = None
+        converted = edge_filter(flt)
+        while (shard := self._opened()) is not None:
+            request = edge.ScrollRequest(
+                offset=offset, limit=size, filter=converted, with_payload=fields, with_vector=False
+            )
+            with edge_errors("reading"):
+                records, offset = shard.scroll(request)
+            if records:
+                yield records
+            if offset is None:
+                return
+
+
+def _edge_point(point: ChunkPoint) -> edge.Point:
+    vectors: dict[str, Any] = {}
+    if point.sparse:
+        vectors[SPARSE] = edge.SparseVector(list(point.sparse.indices), list(point.sparse.values))
+    if point.dense:
+        vectors[DENSE] = list(point.dense)
+    return edge.Point(point.chunk.chunk_id, vectors, payload_of(point))
+
+
+def _dense(vector: Any) -> Sequence[float]:
+    found = vector.get(DENSE) if isinstance(vector, dict) else None
+    return found if found is not None else ()
+
+
+def _sparse_updates(vectors: Mapping[str, SparseVector]) -> list[edge.UpdateOperation]:
+    full = [
+        edge.PointVectors(chunk_id, {SPARSE: edge.SparseVector(list(vector.indices), list(vector.values))})
+        for chunk_id, vector in vectors.items()
+        if vector
+    ]
+    empty = [chunk_id for chunk_id, vector in vectors.items() if not vector]
+    updates = [edge.UpdateOperation.update_vectors(full)] if full else []
+    return updates + ([edge.UpdateOperation.delete_vectors([*empty], [SPARSE])] if empty else [])

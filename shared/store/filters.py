@@ -1,0 +1,55 @@
+"""Neutral Qdrant filters (qdrant_client.models) for what a caller may ask and what an ingest must find. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qdrant_client import models
+
+from shared.models import Filters
+
+
+def to_filter(filters: Filters) -> models.Filter:
+    """The filter of every arm and every leaf (D8).
+
+    The namespace must match. Dates are inclusive; chunks without a date are left out once a date is asked for.
+    One of `tags`, one of `kinds` and one of the `paths` prefixes must match; prefixes are taken literally, so end
+    a folder with "/".
+    """
+    must: list[models.Condition] = [_is("namespace", filters.namespace)]
+    if filters.after or filters.before:
+        first = filters.after.toordinal() if filters.after else None
+        last = filters.before.toordinal() if filters.before else None
+        must.append(models.FieldCondition(key="day", range=models.Range(gte=first, lte=last)))
+    if filters.tags:
+        must.append(_among("tags", filters.tags))
+    if filters.kinds:
+        must.append(_among("kind", filters.kinds))
+    if filters.paths:
+        prefixes = [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in filters.paths]
+        must.append(models.Filter(should=list(prefixes)))
+    return models.Filter(must=must)
+
+
+def of_documents(doc_ids: Sequence[str]) -> models.Filter:
+    """All chunks of these documents."""
+    return models.Filter(must=[_among("doc_id", doc_ids)])
+
+
+def of_source(source: str) -> models.Filter:
+    """All chunks ingested from `source`."""
+    return models.Filter(must=[_is("source", source)])
+
+
+def stale_chunks(doc_id: str, keep: Sequence[str]) -> models.Filter:
+    """The chunks of a document except those in `keep`."""
+    kept: list[models.Condition] = [models.HasIdCondition(has_id=list(keep))] if keep else []
+    return models.Filter(must=[_is("doc_id", doc_id)], must_not=kept or None)
+
+
+def _is(key: str, value: str) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
+def _among(key: str, values: Sequence[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))

@@ -1,0 +1,64 @@
+"""The small file beside the embedded store's shard: what it was built with and how often it was written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from shared.errors import StoreError
+from shared.models.base import Model
+from shared.store.base import BuiltWith
+
+FILE = "meta.json"
+#: Goes up when the folder layout or the schema changes in a way that old code or old data cannot take.
+FORMAT = 1
+
+
+class StoreMeta(Model):
+    """`index_version` counts writes."""
+
+    format: int = FORMAT
+    built_with: BuiltWith
+    index_version: int = Field(default=0, ge=0)
+
+    def written(self) -> StoreMeta:
+        """The same after one more write."""
+        return self.model_copy(update={"index_version": self.index_version + 1})
+
+
+def read_meta(folder: Path) -> StoreMeta:
+    """The meta file of the store in `folder`.
+
+    Raises: StoreError when it is missing, unreadable or of another format.
+    """
+    try:
+        meta = StoreMeta.model_validate_json((folder / FILE).read_bytes())
+    except (OSError, ValidationError):
+        raise unusable(folder, f"{FILE} is missing or unreadable") from None
+    if meta.format != FORMAT:
+        raise unusable(folder, f"it has format {meta.format}, this release reads {FORMAT}")
+    return meta
+
+
+def write_meta(folder: Path, meta: StoreMeta, durable: bool = False) -> None:
+    """Replace the meta file in one step. Without `durable` it survives a killed process, but not a power cut.
+
+    Raises: StoreError when the disk refuses.
+    """
+    fresh = folder / f"{FILE}.new"
+    try:
+        with fresh.open("wb") as file:
+            file.write(meta.model_dump_json().encode())
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        fresh.replace(folder / FILE)
+    except OSError as error:
+        raise StoreError(f"the store in {folder} cannot be written: {error.strerror}") from None
+
+
+def unusable(folder: Path, why: str) -> StoreError:
+    """The sentence for a folder that cannot be opened as a store."""
+    return StoreError(f"the store in {folder} cannot be opened ({why}): move the folder away and ingest again")

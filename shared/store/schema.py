@@ -1,0 +1,129 @@
+"""The one schema of both stores: payload fields with their indexes, and chunks to payloads and back. Pure."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from shared.errors import InputError, StoreError
+from shared.models import Chunk, Hit
+from shared.store.base import BuiltWith, ChunkPoint
+
+
+class IndexedField(NamedTuple):
+    """A payload field with an index. Only the tenant field gets HNSW links of its own: they cost most of a build."""
+
+    name: str
+    kind: Literal["keyword", "integer"]
+    tenant: bool = False
+    prefix: bool = False
+
+
+#: `day` is the date as a day number (date.toordinal): one range type that both engines read alike.
+INDEXED = (
+    IndexedField("namespace", "keyword", tenant=True),
+    IndexedField("doc_id", "keyword"),
+    IndexedField("source", "keyword"),
+    IndexedField("tags", "keyword"),
+    IndexedField("kind", "keyword"),
+    IndexedField("path", "keyword", prefix=True),
+    IndexedField("day", "integer"),
+)
+CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
+#: What `document_hashes` and `documents` read of a chunk.
+DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path")
+#: Chunks of one write; reads get in between writes.
+WRITE_BATCH = 256
+#: Chunks of one page where only a few fields are read.
+PAGE = 1000
+
+Payload = Mapping[str, Any]
+_T = TypeVar("_T")
+
+
+def payload_of(point: ChunkPoint) -> dict[str, Any]:
+    """What is stored beside the vectors: the chunk's fields, document_hash, source, and `day` if it has a date.
+
+    Raises: InputError when the date is not YYYY-MM-DD.
+    """
+    chunk = point.chunk
+    payload = chunk.model_dump(mode="json", exclude={"chunk_id"})
+    payload |= {"document_hash": point.document_hash, "source": point.source}
+    if chunk.date is not None:
+        payload["day"] = day_of(chunk.date)
+    return payload
+
+
+def day_of(iso: str) -> int:
+    """The day number of YYYY-MM-DD (1 = 0001-01-01).
+
+    Raises: InputError when it is no such date.
+    """
+    try:
+        return date.fromisoformat(iso).toordinal()
+    except ValueError:
+        raise InputError("date", iso, "give YYYY-MM-DD or leave it out") from None
+
+
+def hit_of(point_id: object, payload: Payload | None, score: float, vector: Sequence[float] = ()) -> Hit:
+    """A stored chunk as a hit; fields that a hit does not know stay behind.
+
+    Raises: StoreError when the payload was not written by Ramify.
+    """
+    fields = {name: value for name, value in (payload or {}).items() if name in CHUNK_FIELDS}
+    try:
+        return Hit(chunk_id=str(point_id), score=score, vector=tuple(vector), **fields)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise StoreError(
+            f"point {point_id} is no chunk of Ramify ({'.'.join(map(str, fault['loc']))}: {fault['msg']}): "
+            "use a collection of its own"
+        ) from None
+
+
+def ranked(hits: list[Hit]) -> list[Hit]:
+    """Best first; ties by chunk id, since the engines order them differently."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+
+def checked(points: Sequence[ChunkPoint], built_with: BuiltWith) -> list[ChunkPoint]:
+    """`points` in the order of writing: a document's first chunk last, so that a torn write is seen (`hashes_of`).
+
+    Raises: StoreError when an id is no UUID or a dense vector does not fit the collection.
+    """
+    for point in points:
+        try:
+            uuid.UUID(point.chunk.chunk_id)
+        except ValueError:
+            raise StoreError(f"chunk_id {point.chunk.chunk_id!r} cannot be stored: it must be a UUID") from None
+        if point.dense and len(point.dense) != built_with.dim:
+            raise StoreError(
+                f"chunk {point.chunk.chunk_id} has a dense vector of {len(point.dense)} numbers, but the collection "
+                f"was made for {built_with.dim}: ingest into a new collection (store.collection)"
+            )
+    return sorted(points, key=lambda point: -point.chunk.ordinal)
+
+
+def hashes_of(payloads: Iterable[Payload]) -> dict[str, str]:
+    """doc_id -> hash of completely stored documents.
+
+    A document whose first chunk is missing, or whose chunks carry different hashes, was torn by a crash: it is left
+    out, so that it is ingested again.
+    """
+    hashes: dict[str, set[str]] = {}
+    begun: set[str] = set()
+    for payload in payloads:
+        hashes.setdefault(payload["doc_id"], set()).add(payload["document_hash"])
+        if payload["ordinal"] == 0:
+            begun.add(payload["doc_id"])
+    return {doc_id: next(iter(found)) for doc_id, found in hashes.items() if len(found) == 1 and doc_id in begun}
+
+
+def sliced(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
+    """`items` in lists of at most `size`."""
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])

@@ -1,0 +1,204 @@
+"""Chunks on a Qdrant server (or cluster) over REST. The same schema as the embedded store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic import ValidationError
+from qdrant_client import QdrantClient, models
+
+from shared.encoders.base import SparseVector
+from shared.errors import StoreError
+from shared.models import Hit
+from shared.store import filters
+from shared.store.base import DENSE, SPARSE, BuiltWith, ChunkPoint, CollectionInfo
+from shared.store.schema import (
+    DOCUMENT_FIELDS,
+    INDEXED,
+    PAGE,
+    WRITE_BATCH,
+    IndexedField,
+    checked,
+    hashes_of,
+    hit_of,
+    payload_of,
+    ranked,
+    sliced,
+)
+from shared.store.server_errors import server_errors
+
+
+class ServerStore:
+    """One collection of a Qdrant server. BuiltWith and the index version stand in the collection's metadata."""
+
+    def __init__(self, client: QdrantClient, collection: str, indexed: bool = True) -> None:
+        """`indexed` False makes no payload indexes: the client's local mode has none."""
+        self._client = client
+        self._collection = collection
+        self._indexed = indexed
+
+    def info(self) -> CollectionInfo | None:
+        with server_errors("reading the collection"):
+            if not self._client.collection_exists(self._collection):
+                return None
+            metadata = self._client.get_collection(self._collection).config.metadata or {}
+            points = self._client.count(self._collection, exact=True).count
+        try:
+            built_with = BuiltWith.model_validate(metadata["built_with"])
+            return CollectionInfo(built_with=built_with, points=points, index_version=metadata["index_version"])
+        except (KeyError, ValidationError):
+            raise StoreError(
+                f"the Qdrant collection {self._collection} was not made by Ramify or not finished: "
+                "choose another store.collection, or delete it"
+            ) from None
+
+    def create(self, built_with: BuiltWith) -> None:
+        if self.info() is not None:
+            raise StoreError(f"the Qdrant collection {self._collection} exists already: use it, or delete it")
+        with server_errors("creating the collection"):
+            self._client.create_collection(
+                self._collection,
+                vectors_config=_dense_config(built_with.dim),
+                sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            )
+            for field in INDEXED if self._indexed else ():
+                self._client.create_payload_index(self._collection, field.name, _index(field), wait=True)
+            # last: a collection without it was not finished
+            self._record(built_with=built_with.model_dump())
+
+    def upsert(self, points: Sequence[ChunkPoint]) -> None:
+        built_with = self._built_with()
+        ready = [_server_point(point) for point in checked(points, built_with)]
+        with server_errors("writing"), self._counted():
+            for batch in sliced(ready, WRITE_BATCH):
+                self._client.upsert(self._collection, batch, wait=True)
+
+    def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
+        self._delete(filters.stale_chunks(doc_id, keep))
+
+    def delete_documents(self, doc_ids: Sequence[str]) -> None:
+        if doc_ids:
+            self._delete(filters.of_documents(doc_ids))
+
+    def document_hashes(self, doc_ids: Sequence[str]) -> dict[str, str]:
+        if not doc_ids:
+            return {}
+        return hashes_of(self._payloads(filters.of_documents(doc_ids)))
+
+    def documents(self, source: str) -> dict[str, str]:
+        return {payload["doc_id"]: payload["path"] for payload in self._payloads(filters.of_source(source))}
+
+    def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
+        if not requests:
+            return []
+        full = [request.model_copy(update={"with_payload": True}) for request in requests]
+        with server_errors("searching"):
+            answers = self._client.query_batch_points(self._collection, full)
+        return [
+            ranked([hit_of(found.id, found.payload, found.score, _dense(found.vector)) for found in answer.points])
+            for answer in answers
+        ]
+
+    def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
+        for page in self._pages(flt, batch, True):
+            yield [hit_of(record.id, record.payload, 0.0) for record in page]
+
+    def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
+        built_with = self._built_with().model_copy(update={"avg_len": avg_len})
+        with server_errors("replacing sparse vectors"), self._counted():
+            for ids in sliced(list(vectors), WRITE_BATCH):
+                found = self._client.retrieve(self._collection, ids, with_payload=False)
+                stored = [str(record.id) for record in found]
+                full = [models.PointVectors(id=i, vector={SPARSE: _sparse(vectors[i])}) for i in stored if vectors[i]]
+                empty: list[Any] = [i for i in stored if not vectors[i]]
+                if full:
+                    self._client.update_vectors(self._collection, full, wait=True)
+                if empty:
+                    self._client.delete_vectors(self._collection, [SPARSE], empty, wait=True)
+            self._record(built_with=built_with.model_dump())
+
+    def flush(self) -> None:
+        """Nothing to do: every write waits until the server has it in its log."""
+
+    def optimize(self) -> None:
+        """Nothing to do: the server optimises by itself."""
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _built_with(self) -> BuiltWith:
+        info = self.info()
+        if info is None:
+            raise StoreError("nothing has been ingested yet: run `ramify ingest PATH`")
+        return info.built_with
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """A new index version before and after a write, for the reasons of EmbeddedStore._write."""
+        self._record()
+        yield
+        self._record()
+
+    def _record(self, **more: object) -> None:
+        # The clock instead of a count: several index workers write, and none of them reads before.
+        self._client.update_collection(self._collection, metadata={"index_version": time.time_ns(), **more})
+
+    def _delete(self, flt: models.Filter) -> None:
+        if self.info() is None:
+            return
+        with server_errors("deleting"), self._counted():
+            self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
+
+    def _payloads(self, flt: models.Filter) -> Iterator[dict[str, Any]]:
+        if self.info() is None:
+            return
+        for page in self._pages(flt, PAGE, list(DOCUMENT_FIELDS)):
+            for record in page:
+                yield record.payload or {}
+
+    def _pages(self, flt: models.Filter | None, size: int, fields: bool | list[str]) -> Iterator[list[models.Record]]:
+        offset: Any = None
+        while True:
+            with server_errors("reading"):
+                records, offset = self._client.scroll(
+                    self._collection, scroll_filter=flt, limit=size, offset=offset, with_payload=fields
+                )
+            if records:
+                yield records
+            if offset is None:
+                return
+
+
+def _dense_config(dim: int) -> dict[str, models.VectorParams]:
+    return {DENSE: models.VectorParams(size=dim, distance=models.Distance.COSINE)} if dim else {}
+
+
+def _server_point(point: ChunkPoint) -> models.PointStruct:
+    vectors: dict[str, Any] = {}
+    if point.sparse:
+        vectors[SPARSE] = _sparse(point.sparse)
+    if point.dense:
+        vectors[DENSE] = list(point.dense)
+    return models.PointStruct(id=point.chunk.chunk_id, vector=vectors, payload=payload_of(point))
+
+
+def _sparse(vector: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
+
+
+def _dense(vector: Any) -> Sequence[float]:
+    found = vector.get(DENSE) if isinstance(vector, dict) else None
+    return found if found is not None else ()
+
+
+def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:
+    if field.kind == "integer":
+        kind = models.IntegerIndexType.INTEGER
+        return models.IntegerIndexParams(type=kind, lookup=False, range=True, enable_hnsw=False)
+    keyword = models.KeywordIndexType.KEYWORD
+    if field.tenant:
+        return models.KeywordIndexParams(type=keyword, is_tenant=True)
+    return models.KeywordIndexParams(type=keyword, prefix=field.prefix or None, enable_hnsw=False)

@@ -1,0 +1,65 @@
+"""Finding the files of an ingest: roots, links, suffixes, pieces of large JSON Lines files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator import files
+from orchestrator.files import Found, find, read
+from shared.errors import InputError
+from shared.models import DocumentOutcome, RawDocument
+from shared.models.ingest import SUFFIXES
+from workers.index.readers import READERS
+
+
+def test_the_suffixes_are_those_with_a_reader() -> None:
+    assert set(READERS) == SUFFIXES
+
+
+def test_a_folder_gives_its_readable_files_sorted_without_hidden_ones_and_links(tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    (root / "sub").mkdir(parents=True)
+    (root / ".git").mkdir()
+    for name in ("b.md", "sub/a.txt", "image.png", ".hidden.md", ".git/c.md"):
+        (root / name).write_text("x", encoding="utf-8")
+    (root / "loop").symlink_to(root)
+    (root / "out.md").symlink_to("/etc/hostname")
+
+    found, passed = find([root, root / "b.md"])
+
+    assert [item.shown for item in found] == ["notes/b.md", "notes/sub/a.txt"]
+    assert len(passed) == 1
+    assert "out.md: is a link" in passed[0]
+
+
+@pytest.mark.parametrize(("name", "fix"), [("missing.md", "no such file"), ("image.png", "no reader")])
+def test_a_path_that_cannot_be_taken_is_named(tmp_path: Path, name: str, fix: str) -> None:
+    (tmp_path / "image.png").write_bytes(b"\x89PNG")
+    with pytest.raises(InputError, match=fix):
+        find([tmp_path / name])
+
+
+def test_a_file_over_the_limit_is_reported_and_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "big.md"
+    file.write_text("x" * 2000, encoding="utf-8")
+    (outcome,) = read(Found(file, file), "default", max_bytes=1000)
+    assert isinstance(outcome, DocumentOutcome)
+    assert "2000 bytes" in outcome.reason
+
+
+def test_a_large_jsonl_travels_in_pieces_of_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "PIECE_BYTES", 100)
+    file = tmp_path / "many.jsonl"
+    lines = [f'{{"id": "{n}", "text": "line {n}"}}\n'.encode() for n in range(50)]
+    file.write_bytes(b"".join(lines))
+
+    pieces = [item for item in read(Found(file, file), "default", max_bytes=1000) if isinstance(item, RawDocument)]
+
+    assert len(pieces) > 5
+    assert b"".join(piece.content for piece in pieces) == b"".join(lines)
+    before = 0
+    for piece in pieces:
+        assert piece.line_offset == before
+        before += piece.content.count(b"\n")

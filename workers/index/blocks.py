@@ -1,0 +1,138 @@
+"""Text as a list of blocks, each whole lines of the source. Never drops text; only rules (`---`) are left out.
+
+Markdown is read by its block structure alone: inline parsing is switched off, it costs much and decides no cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from workers.index.documents import Markup
+from workers.index.metadata import one_line
+from workers.index.widths import width
+
+#: Link definitions stay text: as a rule of their own they would leave no token.
+_PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+#: A longer "heading" is a paragraph with a # before it.
+_MAX_HEADING = 200
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+
+
+class Kind(StrEnum):
+    """What a block is, as far as cutting goes. CODE is an indented block."""
+
+    HEADING = "heading"
+    FENCE = "fence"
+    CODE = "code"
+    TABLE = "table"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines. `loose` is True when an empty line parts it from the block before; `level` is a heading's, 1-6."""
+
+    kind: Kind
+    text: str
+    loose: bool = True
+    level: int = 0
+
+
+_ATOMS = {"fence": Kind.FENCE, "code_block": Kind.CODE, "table_open": Kind.TABLE}
+
+
+def blocks_of(text: str, markup: Markup, max_chars: int) -> list[Block]:
+    """Blocks in order. A list or quote wider than `max_chars` is given as the blocks inside it."""
+    lines = text.split("\n")
+    if markup is Markup.TEXT:
+        return _paragraphs(lines)
+    tokens = _PARSER.parse(text)
+    tops = [index for index, token in enumerate(tokens) if token.level == 0 and token.map and token.nesting >= 0]
+    return [block for index in tops for block in _top_level(tokens, index, lines, max_chars)]
+
+
+def first_title(text: str) -> str | None:
+    """The first level-1 heading of a Markdown text."""
+    blocks = blocks_of(text, Markup.MARKDOWN, len(text) * 2)
+    return next((block.text for block in blocks if block.level == 1 and block.text), None)
+
+
+def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int) -> Iterator[Block]:
+    token = tokens[index]
+    start, end = token.map or (0, 0)
+    if token.type == "heading_open":
+        title = _plain(tokens[index + 1].content)
+        if len(title) <= _MAX_HEADING:
+            yield Block(Kind.HEADING, title, level=int(token.tag[1]))
+            return
+    if token.type == "hr":
+        return
+    block = _block(lines, start, end, _ATOMS.get(token.type, Kind.TEXT))
+    if block.kind is Kind.FENCE:
+        yield _closed(block, token.markup)
+    elif token.type in {"bullet_list_open", "ordered_list_open", "blockquote_open"} and width(block.text) > max_chars:
+        yield from _inside(tokens, index, lines)
+    elif block.text:
+        yield block
+
+
+def _inside(tokens: list[Token], index: int, lines: list[str]) -> Iterator[Block]:
+    """The blocks inside a list or quote: cut before every item and paragraph, never inside code or a table."""
+    first, last = tokens[index].map or (0, 0)
+    kinds: dict[int, Kind] = {first: Kind.TEXT}
+    atom_end = first
+    for token in tokens[index + 1 :]:
+        if token.level == 0:
+            break
+        if not token.map or token.nesting < 0 or token.type == "inline":
+            continue
+        start, end = token.map
+        if start < atom_end:
+            continue
+        kinds.setdefault(start, Kind.TEXT)
+        if token.type in _ATOMS:
+            kinds[start] = _ATOMS[token.type]
+            kinds.setdefault(end, Kind.TEXT)
+            atom_end = end
+    starts = sorted(start for start in kinds if start < last)
+    for start, end in zip(starts, [*starts[1:], last], strict=True):
+        block = _block(lines, start, end, kinds[start])
+        if block.text:
+            yield block
+
+
+def _paragraphs(lines: list[str]) -> list[Block]:
+    """Plain text, cut at empty lines."""
+    blocks, first = [], 0
+    for number in range(len(lines) + 1):
+        if number < len(lines) and lines[number].strip():
+            continue
+        if number > first:
+            blocks.append(_block(lines, first, number, Kind.TEXT))
+        first = number + 1
+    return blocks
+
+
+def _block(lines: list[str], start: int, end: int, kind: Kind) -> Block:
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    return Block(kind, "\n".join(lines[start:end]), loose=start == 0 or not lines[start - 1].strip())
+
+
+def _closed(block: Block, marker: str) -> Block:
+    """A fence that runs to the end of the document gets its closing line."""
+    last = block.text.rpartition("\n")[2].strip() if "\n" in block.text else ""
+    if len(last) >= len(marker) and set(last) == set(marker):
+        return block
+    return Block(block.kind, f"{block.text}\n{marker}", block.loose)
+
+
+def _plain(title: str) -> str:
+    """A heading without its emphasis, code marks and link targets."""
+    return one_line(_LINK.sub(r"\1", title).replace("*", "").replace("`", ""))

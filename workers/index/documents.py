@@ -1,0 +1,65 @@
+"""What a document is once it is read, and the two names it has: its id and its hash. Never reads or cuts one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from enum import StrEnum
+
+from shared.models.base import Model
+from shared.settings.sections import Chunking
+
+#: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
+INDEX_VERSION = 1
+_SPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
+_SEPARATOR = "\n"
+
+
+class Markup(StrEnum):
+    """How a document's text is to be cut."""
+
+    MARKDOWN = "markdown"
+    TEXT = "text"
+
+
+class Document(Model):
+    """One document, read. `date` is ISO or None, `source` the scope of a prune, `notes` says what was left out."""
+
+    doc_id: str
+    path: str
+    title: str
+    text: str
+    markup: Markup
+    source: str
+    namespace: str = "default"
+    date: str | None = None
+    tags: tuple[str, ...] = ()
+    kind: str = "resource"
+    notes: tuple[str, ...] = ()
+
+
+def document_id(identity: str, namespace: str) -> str:
+    """A UUID that stays the same over ingests. The same file in two namespaces is two documents."""
+    return str(uuid.uuid5(_SPACE, namespace + _SEPARATOR + identity))
+
+
+def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
+    """A UUID of place and content: an unchanged chunk keeps its id."""
+    return str(uuid.uuid5(uuid.UUID(doc_id), f"{ordinal}{_SEPARATOR}{text}"))
+
+
+def document_hash(document: Document, sizes: Chunking) -> str:
+    """SHA-256 (hex) over what its chunks are made of: text, metadata, chunk sizes, INDEX_VERSION; not the source."""
+    parts = [
+        INDEX_VERSION,
+        sizes.target_chars,
+        sizes.max_chars,
+        document.model_dump(mode="json", exclude={"notes", "source"}),
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def prune_scope(source: str, namespace: str) -> str:
+    """The name under which a source is stored: a prune in one namespace must not reach into another."""
+    return source if namespace == "default" else f"{namespace}:{source}"

@@ -1,0 +1,137 @@
+"""Title, date, tags and kind as people write them, in English or Chinese. Never fails: what it drops, it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+
+from shared.errors import shown
+from shared.models.base import Model
+
+_KEYS = {
+    "title": ("title", "标题"),
+    "date": ("date", "created", "created_at", "日期", "创建时间"),
+    "tags": ("tags", "tag", "标签"),
+    "kind": ("kind", "type", "source_kind", "类型"),
+}
+_MAX_TITLE, _MAX_TAG, _MAX_TAGS = 300, 100, 50
+_TAG_SEPARATORS = re.compile(r"[,，、;；\n]")
+_KIND = re.compile(r"[\w.\-]{1,64}")
+_YEAR_FIRST = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})(?!\d)")
+_COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?!\d)")
+_DAY_FIRST = re.compile(r"(\d{1,2})\.? ([A-Za-z]{3,9})\.?,? (\d{4})(?!\d)")
+_MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4})(?!\d)")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NOTHING = ("", "null", "~")
+
+
+class Metadata(Model):
+    """What a document says of itself; None where it says nothing. `notes` has a sentence for each value dropped."""
+
+    title: str | None = None
+    date: str | None = None
+    tags: tuple[str, ...] = ()
+    kind: str = "resource"
+    notes: tuple[str, ...] = ()
+
+
+def read_metadata(fields: Mapping[str, object]) -> Metadata:
+    """Metadata from front matter or the fields of a JSON line; other fields are ignored."""
+    lowered = {str(name).strip().lower(): value for name, value in fields.items()}
+    given = {name: _first(lowered, keys) for name, keys in _KEYS.items()}
+    notes: list[str] = []
+    return Metadata(
+        title=_title(given["title"], notes),
+        date=_date(given["date"], notes),
+        tags=_tags(given["tags"], notes),
+        kind=_kind(given["kind"], notes),
+        notes=tuple(notes),
+    )
+
+
+def parse_date(text: str) -> date | None:
+    """A day written as 2026-05-18 (a time may follow), 2026/5/18, 20260518, 2026年5月18日, 18 May 2026, May 18, 2026.
+
+    05/06/2026 is None: it is May to some and June to others.
+    """
+    text = text.strip()
+    if found := _YEAR_FIRST.match(text) or _COMPACT.match(text):
+        year, month, day = found.groups()
+    elif found := _DAY_FIRST.match(text):
+        day, month, year = found.groups()
+    elif found := _MONTH_FIRST.match(text):
+        month, day, year = found.groups()
+    else:
+        return None
+    name = month[:3].lower()
+    number = _MONTHS.index(name) + 1 if name in _MONTHS else int(month) if month.isdecimal() else 0
+    try:
+        return date(int(year), number, int(day))
+    except ValueError:
+        return None
+
+
+def one_line(text: str) -> str:
+    """Untrusted text as one printable line: control characters and runs of white space become one space."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _first(fields: Mapping[str, object], keys: tuple[str, ...]) -> object:
+    given = (fields[key] for key in keys if key in fields)
+    return next((value for value in given if value is not None and value not in _NOTHING), None)
+
+
+def _scalar(value: object) -> str | None:
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
+def _title(value: object, notes: list[str]) -> str | None:
+    text = _scalar(value)
+    if text is None:
+        _dropped("title", value, "write it as text", notes)
+        return None
+    title = one_line(text)
+    if len(title) > _MAX_TITLE:
+        notes.append(f"title: cut to {_MAX_TITLE} of {len(title)} characters")
+    return title[:_MAX_TITLE] or None
+
+
+def _date(value: object, notes: list[str]) -> str | None:
+    day = parse_date(_scalar(value) or "")
+    if day is None:
+        _dropped("date", value, "write it as YYYY-MM-DD", notes)
+        return None
+    return day.isoformat()
+
+
+def _tags(value: object, notes: list[str]) -> tuple[str, ...]:
+    text = _scalar(value)
+    given = _TAG_SEPARATORS.split(text) if text is not None else value
+    if not isinstance(given, list):
+        _dropped("tags", value, "write a list", notes)
+        return ()
+    tags: dict[str, None] = {}
+    for item in given:
+        tag = one_line(_scalar(item) or "").lstrip("#").strip()
+        if (tag or item == "") and len(tag) <= _MAX_TAG:
+            tags.setdefault(tag)
+        elif item is not None:
+            _dropped("tags", item, f"a tag is a text of up to {_MAX_TAG} characters", notes)
+    tags.pop("", None)
+    if len(tags) > _MAX_TAGS:
+        notes.append(f"tags: {len(tags) - _MAX_TAGS} of {len(tags)} left out: a document has up to {_MAX_TAGS}")
+    return tuple(tags)[:_MAX_TAGS]
+
+
+def _kind(value: object, notes: list[str]) -> str:
+    kind = (_scalar(value) or "").strip().lower()
+    if _KIND.fullmatch(kind):
+        return kind
+    _dropped("kind", value, "write one word; taken as resource", notes)
+    return "resource"
+
+
+def _dropped(name: str, value: object, fix: str, notes: list[str]) -> None:
+    if value is not None:
+        notes.append(f"{name}: {shown(value)} left out: {fix}")

@@ -1,0 +1,39 @@
+"""One reader a file, found by suffix. A file that cannot be read becomes a failed outcome, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shared.models import DocumentOutcome, RawDocument
+from workers.index.documents import Document
+from workers.index.readers.base import Reader, UnreadableError, failed
+from workers.index.readers.jsonl import read_jsonl
+from workers.index.readers.markdown import read_markdown
+from workers.index.readers.text import read_text
+
+__all__ = ["READERS", "Reader", "UnreadableError", "read_documents"]
+
+#: Suffix, lower case with its dot -> reader.
+READERS: Mapping[str, Reader] = {
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+    ".txt": read_text,
+    ".text": read_text,
+    ".rst": read_text,
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+}
+
+
+def read_documents(raw: RawDocument, max_bytes: int) -> list[Document | DocumentOutcome]:
+    """The documents of one file, in its order, and failed outcomes for what cannot be read."""
+    reader = READERS.get(raw.suffix.lower())
+    if reader is None:
+        return [failed(raw, f"no reader for {raw.suffix or 'a file without suffix'}: there is {', '.join(READERS)}")]
+    if len(raw.content) > max_bytes:
+        size = f"is {len(raw.content)} bytes, more than {max_bytes}"
+        return [failed(raw, f"{size}: split it, or raise chunking.max_document_bytes")]
+    try:
+        return list(reader(raw))
+    except UnreadableError as error:
+        return [failed(raw, str(error))]

@@ -1,0 +1,98 @@
+"""Reads JSON lines, one document a line. Never gives up on a file for one bad line."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+
+from shared.errors import shown
+from shared.models import DocumentOutcome, RawDocument
+from workers.index.documents import Document, Markup, document_id, prune_scope
+from workers.index.metadata import one_line, read_metadata
+from workers.index.readers.base import UnreadableError, failed
+from workers.index.readers.decoding import clean, decode
+
+_MAX_ID, _MAX_PATH = 500, 1000
+
+
+def read_jsonl(raw: RawDocument) -> Iterator[Document | DocumentOutcome]:
+    """A document for each `{"id", "title", "text"}` line; also `date`, `tags`, `kind`, and `path` or `url`.
+
+    A bad line is a failed outcome with its number; blank lines are skipped.
+    """
+    found = False
+    for number, line in enumerate(_lines(raw.content), start=raw.line_offset + 1):
+        if not line.strip():
+            continue
+        found = True
+        identity = ""
+        try:
+            fields = _object(line)
+            identity = f"{raw.identity}#{_id(fields)}"
+            yield _document(raw, identity, fields)
+        except UnreadableError as error:
+            yield failed(raw, f"line {number}: {error}", identity or f"{raw.identity}:{number}")
+    if not found:
+        raise UnreadableError("is empty")
+
+
+def _lines(content: bytes) -> list[bytes]:
+    """Lines as bytes, so that a byte that is not UTF-8 spoils its own line only."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        content = decode(content).encode()
+    return content.removeprefix(codecs.BOM_UTF8).split(b"\n")
+
+
+def _object(line: bytes) -> dict[str, object]:
+    try:
+        value = json.loads(decode(line))
+    except ValueError as error:
+        raise UnreadableError(f"is not valid JSON: {error}") from None
+    except RecursionError:
+        raise UnreadableError("is nested too deep") from None
+    if not isinstance(value, dict):
+        raise UnreadableError(f'{shown(value)} is no object: write {{"id": ..., "title": ..., "text": ...}}')
+    return value
+
+
+def _id(fields: dict[str, object]) -> str:
+    value = fields.get("id", fields.get("_id"))
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise UnreadableError(f"id: {shown(value)} cannot be used: give a text or a number")
+    name = one_line(clean(str(value)))
+    if not 0 < len(name) <= _MAX_ID:
+        raise UnreadableError(f"id: {shown(value)} cannot be used: give 1 to {_MAX_ID} characters")
+    return name
+
+
+def _document(raw: RawDocument, identity: str, fields: dict[str, object]) -> Document:
+    text = fields.get("text")
+    if not isinstance(text, str):
+        raise UnreadableError(f"text: {shown(text)} cannot be used: give a text")
+    text = clean(text)
+    if not text.strip():
+        raise UnreadableError("text: is empty")
+    name = identity.removeprefix(f"{raw.identity}#")
+    path = fields.get("path") or fields.get("url")
+    meta = read_metadata(fields)
+    return Document(
+        doc_id=document_id(identity, raw.namespace),
+        path=_path(path) if isinstance(path, str) else f"{raw.path}#{name}",
+        title=meta.title or name,
+        text=text,
+        markup=Markup.MARKDOWN,
+        source=prune_scope(raw.source, raw.namespace),
+        namespace=raw.namespace,
+        date=meta.date,
+        tags=meta.tags,
+        kind=meta.kind,
+        notes=meta.notes,
+    )
+
+
+def _path(text: str) -> str:
+    path = one_line(clean(text))
+    if not 0 < len(path) <= _MAX_PATH:
+        raise UnreadableError(f"path: {shown(text)} cannot be used: give 1 to {_MAX_PATH} characters")
+    return path

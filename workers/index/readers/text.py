@@ -1,0 +1,27 @@
+"""Reads plain text. Never looks for markup in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from shared.models import RawDocument
+from workers.index.documents import Document, Markup, document_id, prune_scope
+from workers.index.readers.base import UnreadableError
+from workers.index.readers.decoding import decode
+
+
+def read_text(raw: RawDocument) -> Iterator[Document]:
+    """One document, titled by its file's name."""
+    text = decode(raw.content)
+    if not text.strip():
+        raise UnreadableError("is empty")
+    yield Document(
+        doc_id=document_id(raw.identity, raw.namespace),
+        path=raw.path,
+        title=PurePath(raw.path).stem,
+        text=text,
+        markup=Markup.TEXT,
+        source=prune_scope(raw.source, raw.namespace),
+        namespace=raw.namespace,
+    )

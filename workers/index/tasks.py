@@ -1,0 +1,77 @@
+"""The index queue's tasks. Embedded, they run in the search pool's process: it owns the store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from shared.contract import IndexMessage, TaskName
+from shared.encoders import Bm25Encoder
+from shared.errors import RamifyError
+from shared.job_store import connect
+from shared.job_store.inbox import Inbox, Report
+from shared.models import Cost, DocumentOutcome
+from shared.steps import reason_of, remote
+from workers.app import app
+from workers.corpus import corpus
+from workers.index.pipeline import Indexer
+
+log = logging.getLogger("ramify.index")
+Done = tuple[list[DocumentOutcome], Cost]
+
+
+_making = Lock()
+
+
+def _indexer() -> Indexer:
+    """One a process: it keeps writes in line. `cache` alone would let two threads make one each."""
+    with _making:
+        return _made()
+
+
+@cache
+def _made() -> Indexer:
+    return Indexer(corpus().store(), Bm25Encoder, corpus().dense(), app.conf.ramify)
+
+
+@remote(app, TaskName.INDEX_DOCUMENTS)
+def index_documents(raw: dict[str, Any]) -> None:
+    """Put one batch of an ingest into the store."""
+
+    def work(inbox: Inbox, batch: int) -> Done | None:
+        documents = inbox.documents(batch)
+        return None if documents is None else _indexer().index(documents)
+
+    _answer(raw, work)
+
+
+@remote(app, TaskName.INDEX_FINISH)
+def index_finish(raw: dict[str, Any]) -> None:
+    """End an ingest: prune what is gone, refit BM25's average length, tidy the store."""
+
+    def work(inbox: Inbox, batch: int) -> Done | None:
+        order = inbox.order(batch)
+        return None if order is None else (_indexer().finish(order.keep, order.unreadable, order.namespace), Cost())
+
+    _answer(raw, work)
+
+
+def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], Done | None]) -> None:
+    """Run `work` and report: the person at the other end waits for a word on every batch."""
+    message = IndexMessage.model_validate(raw)
+    inbox = Inbox(connect(app.conf.ramify), message.ingest_id)
+    try:
+        done = work(inbox, message.batch)
+    except Exception as error:
+        log.log(
+            logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
+            "batch %s of ingest %s failed: %s", message.batch, message.ingest_id, reason_of(error),
+            exc_info=not isinstance(error, RamifyError),
+        )  # fmt: skip
+        inbox.report(Report(batch=message.batch, error=reason_of(error)))
+    else:
+        if done is not None:
+            inbox.report(Report(batch=message.batch, outcomes=tuple(done[0]), cost=done[1]))
