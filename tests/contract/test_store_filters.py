@@ -1,0 +1,70 @@
+"""The filters of a request, on every store: each field, both languages, every arm."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from qdrant_client import models
+
+from shared.encoders import Bm25Encoder
+from shared.models import Filters
+from shared.store import DENSE, SPARSE, ChunkStore, to_filter
+
+ENCODER = Bm25Encoder(20.0)
+
+
+def bm25(text: str, flt: models.Filter) -> models.QueryRequest:
+    vector = ENCODER.encode_query(text)
+    query = models.SparseVector(indices=list(vector.indices), values=list(vector.values))
+    return models.QueryRequest(query=query, using=SPARSE, filter=flt)
+
+
+def nearest(vector: tuple[float, ...], **more: object) -> models.QueryRequest:
+    return models.QueryRequest(query=list(vector), using=DENSE, **more)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (Filters(), {"aof", "rdb", "query"}),
+        (Filters(namespace="other"), {"vacuum"}),
+        (Filters(tags=("缓存", "数据库")), {"aof", "query"}),
+        (Filters(kinds=("memory",)), {"aof"}),
+        (Filters(paths=("notes/zh/缓存/", "notes/en/")), {"aof", "rdb"}),
+        (Filters(after=date(2026, 5, 11)), {"aof", "rdb"}),
+        (Filters(before=date(2026, 5, 11)), {"aof", "query"}),
+        (Filters(after=date(2026, 5, 12), before=date(2026, 5, 12)), {"rdb"}),
+        (Filters(tags=("redis",), paths=("notes/",), after=date(2026, 5, 12)), {"rdb"}),
+        (Filters(namespace="other", tags=("redis",)), set()),
+    ],
+)
+def test_given_filters_when_searched_then_both_arms_and_scroll_obey(
+    filled: ChunkStore, given: Filters, found: set[str]
+) -> None:
+    flt = to_filter(given)
+
+    dense, sparse = filled.query([nearest((1.0,) * 8, filter=flt), bm25("redis 查询 vacuum", flt)])
+
+    assert {hit.title for hit in dense} == found
+    assert {hit.title for hit in sparse} == found
+    assert {hit.title for page in filled.scroll(flt, batch=1) for hit in page} == found
+
+
+def test_given_nested_filters_when_searched_then_each_condition_counts(filled: ChunkStore) -> None:
+    redis = models.FieldCondition(key="tags", match=models.MatchAny(any=["redis"]))
+    not_memory = models.FieldCondition(key="kind", match=models.MatchExcept(**{"except": ["memory"]}))
+    late = models.FieldCondition(key="day", range=models.Range(gt=date(2026, 1, 1).toordinal()))
+    [all_of_it] = filled.query([nearest((1.0,) * 8)])
+    ids = {hit.title: hit.chunk_id for hit in all_of_it}
+
+    by = [
+        models.Filter(must=[models.Filter(should=[redis, late]), not_memory]),
+        models.Filter(must=redis, must_not=models.HasIdCondition(has_id=[ids["aof"]])),
+        models.Filter(must=[models.HasIdCondition(has_id=[ids["rdb"]])]),
+        models.Filter(min_should=models.MinShould(conditions=[redis, late, not_memory], min_count=3)),
+    ]
+
+    assert [[hit.title for hit in hits] for hits in filled.query([nearest((1.0,) * 8, filter=f) for f in by])] == [
+        ["rdb"]
+    ] * 4
