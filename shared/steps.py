@@ -24,6 +24,8 @@ log = logging.getLogger("ramify.steps")
 
 if TYPE_CHECKING:
     AnyTask = Task[..., Any]
+else:
+    AnyTask = Task
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class EndpointReranker:
                 calls += reply.calls
                 found = read_scores(reply.body, len(batch))
             except RamifyError as error:
-                error.calls = calls + calls_made(error)  # type: ignore[attr-defined] # read by calls_made
+                error.calls = calls + calls_made(error)
                 raise
             scores.update({start + index: score for index, score in found.items()})
         return self._sorted(hits, scores, calls)

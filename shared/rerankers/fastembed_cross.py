@@ -82,7 +82,8 @@ class CrossEncoderReranker:
 def load_cross_encoder(model: str, path: str) -> Any:
     """FastEmbed's cross-encoder `model`, from the folder `path` if one is given (with model.onnx and tokenizer).
 
-    Raises: InputError when `path` is no folder or holds no model; PermanentError when FastEmbed is missing or cannot load the model.
+    Raises: InputError when `path` is no folder or holds no model; PermanentError when FastEmbed is missing or the model
+    cannot be loaded.
     """
     try:
         from fastembed.common.model_description import ModelSource  # noqa: PLC0415 (an extra, and slow to import)

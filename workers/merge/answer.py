@@ -1,0 +1,41 @@
+"""Puts the answer together: tree, leaves, merged results, summary, costs and times."""
+
+from __future__ import annotations
+
+import time
+
+from shared.job_store import Job, JobReader, JobStore, State
+from shared.models import Answer, LeafResult, LeafStatus, MergedPool, Summary
+
+
+def build_answer(jobs: JobStore, job: Job, pool: MergedPool, summary: Summary, leaves: list[LeafResult]) -> Answer:
+    """The answer of a job that is about to be done. Vectors are left out: nobody reads them."""
+    status = JobReader(jobs.client).status(job.id)
+    done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
+    warnings = dict.fromkeys((*status.warnings, *pool.warnings))
+    return Answer(
+        job_id=job.id,
+        question=job.request.question,
+        state=State.DONE.value,
+        partial=done < len(leaves),
+        coverage=f"{done} of {len(leaves)} leaves answered",
+        summary=summary,
+        results=tuple(hit.model_copy(update={"vector": ()}) for hit in pool.hits),
+        tree=tuple(jobs.nodes(job.id).values()),
+        leaves=tuple(_without_vectors(leaf) for leaf in leaves),
+        reranked_by=pool.reranked_by,
+        warnings=tuple(warnings),
+        cost=status.cost,
+        timings_ms=_timings(status.timings_ms, job),
+    )
+
+
+def _without_vectors(leaf: LeafResult) -> LeafResult:
+    return leaf.model_copy(update={"hits": tuple(hit.model_copy(update={"vector": ()}) for hit in leaf.hits)})
+
+
+def _timings(stages: dict[str, float], job: Job) -> dict[str, float]:
+    """The job is still summarising: that stage ends now."""
+    total = round((time.time() - job.created_at) * 1000, 1)
+    before = sum(value for name, value in stages.items() if name != "total")
+    return {**stages, "summarising": round(max(0.0, total - before), 1), "total": total}

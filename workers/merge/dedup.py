@@ -1,0 +1,107 @@
+"""Which hits repeat a better one: by vector cosine, or by shingle overlap where there is no vector (B7). Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.models import Hit
+from shared.rerankers.base import document_text
+from shared.text import shingles
+
+_SHINGLE = 3
+_EPSILON = 1e-6  # vectors are stored in 32 bits: the cosine of a vector with itself may be 0.9999999
+
+
+def near_duplicates(hits: Sequence[Hit], threshold: float) -> dict[str, str]:
+    """Chunk id of each repeated hit -> chunk id of the better hit that stands for it.
+
+    `hits` are best first, one per chunk id. Two hits with vectors of one size are near-duplicates from a cosine of
+    `threshold` on; any others from that Jaccard overlap of 3-word shingles of title, heading and text (Broder's
+    resemblance). Only hits that stand for themselves are compared with, so nothing is folded over a chain.
+    """
+    vectors = _VectorIndex(threshold)
+    texts = None if _one_size(hits) else _ShingleIndex(threshold)
+    folded: dict[str, str] = {}
+    for hit in hits:
+        vector = _unit(hit.vector)
+        kept = vectors.find(vector) if vector is not None else None
+        if kept is None and texts is not None:
+            kept = texts.find(hit, 0 if vector is None else len(hit.vector))
+        if kept is not None:
+            folded[hit.chunk_id] = kept
+            continue
+        if vector is not None:
+            vectors.add(hit.chunk_id, vector)
+        if texts is not None:
+            texts.add(hit, 0 if vector is None else len(hit.vector))
+    return folded
+
+
+def _one_size(hits: Sequence[Hit]) -> bool:
+    """True when every pair can be compared by vector, so that no text needs to be read."""
+    return len({len(hit.vector) for hit in hits}) == 1 and all(_unit(hit.vector) is not None for hit in hits)
+
+
+def _unit(vector: Sequence[float]) -> npt.NDArray[np.float64] | None:
+    """`vector` at length 1; None for an empty, zero or infinite one, which has no direction."""
+    array = np.asarray(vector, dtype=np.float64)
+    norm = float(np.linalg.norm(array))
+    return array / norm if math.isfinite(norm) and norm > 0 else None
+
+
+class _VectorIndex:
+    """Unit vectors by size; an exact scan, since a pool holds at most a few thousand."""
+
+    def __init__(self, threshold: float) -> None:
+        self._least = threshold - _EPSILON
+        self._rows: dict[int, tuple[list[str], npt.NDArray[np.float64]]] = {}
+
+    def find(self, vector: npt.NDArray[np.float64]) -> str | None:
+        ids, matrix = self._rows.get(len(vector), ([], None))
+        if matrix is None:
+            return None
+        close = np.flatnonzero(matrix[: len(ids)] @ vector >= self._least)
+        return ids[int(close[0])] if len(close) else None
+
+    def add(self, chunk_id: str, vector: npt.NDArray[np.float64]) -> None:
+        ids, matrix = self._rows.get(len(vector), ([], np.empty((16, len(vector)))))
+        if len(ids) == len(matrix):
+            matrix = np.concatenate([matrix, np.empty_like(matrix)])
+        matrix[len(ids)] = vector
+        self._rows[len(vector)] = ([*ids, chunk_id], matrix)
+
+
+class _ShingleIndex:
+    """Texts by the few shingles of which two texts above the threshold must share one (prefix filtering).
+
+    Source: Chaudhuri, Ganti, Kaushik 2006, "A primitive operator for similarity joins".
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._by_shingle: dict[str, list[int]] = {}
+        self._kept: list[tuple[str, int, frozenset[str]]] = []
+
+    def find(self, hit: Hit, size: int) -> str | None:
+        """The first kept text like `hit`'s, but for those with a vector of `size`: these were compared by it."""
+        own = shingles(document_text(hit), _SHINGLE)
+        for at in sorted({at for shingle in self._prefix(own) for at in self._by_shingle.get(shingle, ())}):
+            chunk_id, other_size, other = self._kept[at]
+            if size and size == other_size:
+                continue
+            if len(own & other) >= self._threshold * len(own | other):
+                return chunk_id
+        return None
+
+    def add(self, hit: Hit, size: int) -> None:
+        own = shingles(document_text(hit), _SHINGLE)
+        for shingle in self._prefix(own):
+            self._by_shingle.setdefault(shingle, []).append(len(self._kept))
+        self._kept.append((hit.chunk_id, size, own))
+
+    def _prefix(self, own: frozenset[str]) -> list[str]:
+        return sorted(own)[: len(own) - math.ceil(self._threshold * len(own) - _EPSILON) + 1]

@@ -1,0 +1,73 @@
+"""Text of documents and models made fit to show: no terminal escapes, no HTML, no links. Pure; never adds a word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from shared.sentences import CJK
+
+_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|\x9b[0-?]*[ -/]*[@-~]")
+#: Direction overrides, zero-width marks and the byte order mark: they make text read as other than it is.
+_HIDDEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_ELEMENTS = (
+    "a|abbr|applet|audio|b|base|body|br|button|center|code|details|div|em|embed|font|form|frame|h[1-6]|head|hr|html|i"
+    "|iframe|img|input|kbd|li|link|mark|meta|object|ol|p|pre|s|script|small|span|strong|style|sub|summary|sup|svg|table"
+    "|tbody|td|textarea|th|thead|title|tr|u|ul|video"
+)
+# Only HTML's own elements: "List<String>" and "<job_id>" are text.
+_HTML = re.compile(rf"<!--|-->|<!doctype[^<>]*>|</?(?:{_ELEMENTS})(?:[\s/][^<>]*)?>", re.IGNORECASE)
+_PASSES = 4
+_IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
+_LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\([^()]*\)")
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]+)\]\]")
+_EMPHASIS = re.compile(r"(\*\*\*|\*\*|__|~~)(?=\S)(.{1,400}?)(?<=\S)\1")
+_SLANT = re.compile(r"(?<![\w*])([*])(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*])\1(?![\w*])")
+_CITATION_LIKE = re.compile(r"\[(\^?\d{1,9}(?:[,，、;\-–]\s?\d{1,9})*)\]")
+_WRAP_CJK = re.compile(rf"(?<=[{CJK}，。、；：！？])\s*\n\s*(?=[{CJK}])")
+
+
+def safe(text: str) -> str:
+    """`text` without terminal escapes, control characters (line breaks and tabs stay), hidden marks and HTML tags.
+
+    Images become their caption and links their text: a model's reply must not make a reader's browser call anyone.
+    """
+    text = _HIDDEN.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
+    text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
+    return _LINK.sub(_link_text, _IMAGE.sub(r"\1", _without_html(text)))
+
+
+def _without_html(text: str) -> str:
+    """Tags off until none is left; "<scr<b>ipt>" must not become one."""
+    for _ in range(_PASSES):
+        text, found = _HTML.subn("", text)
+        if not found:
+            return text
+    return _HTML.sub(" ", text)
+
+
+def _link_text(link: re.Match[str]) -> str:
+    return f"[{link[1]}]" if link[1].isdecimal() else link[1]  # a linked citation stays one
+
+
+def one_line(quote: str) -> str:
+    """A sentence of a document as one line of plain text: `safe`, Markdown's markers off, white space folded.
+
+    A document's own "[3]" becomes "(3)", so that it cannot pass for a citation.
+    """
+    text = safe(_WIKI_LINK.sub(r"\1", quote))
+    text = _SLANT.sub(r"\2", _EMPHASIS.sub(r"\2", text)).replace("`", "")
+    text = _CITATION_LIKE.sub(r"(\1)", text)
+    return " ".join(_WRAP_CJK.sub("", text).split())
+
+
+def without_links(quote: str) -> str:
+    """`quote` less its links: the title of another page is not what this sentence says."""
+    return _LINK.sub(" ", _WIKI_LINK.sub(" ", _IMAGE.sub(" ", quote)))
+
+
+def has_controls(text: str) -> bool:
+    """True when `text` holds characters that must not reach a terminal; it is then not quoted."""
+    return _HIDDEN.search(text) is not None or any(
+        c not in "\n\r\t" and unicodedata.category(c) in {"Cc", "Cs"} for c in text
+    )

@@ -1,0 +1,116 @@
+"""The written answer (B8): by the LLM with its citations checked, else extractive, with a warning that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shared.errors import RamifyError, ReplyError, TransientError
+from shared.llm.client import LLM, LLMReply, spent
+from shared.llm.prompts import Memory, summarise_prompt
+from shared.llm.xml_reply import summary_text
+from shared.models import Cost, Facet, MergedHit, MergedPool, Node, Summary
+from shared.rerankers.base import document_text
+from shared.text import sentences
+from workers.merge.citations import Checked, check_citations
+from workers.merge.display import safe
+from workers.merge.extract import extract
+from workers.merge.passages import best_quote, citation
+
+#: Characters of all memories together, about 10,000 tokens of English.
+MEMORY_CHARS = 40_000
+_FEWEST_CHARS = 400
+_LEAST_TIME_S = 0.5
+
+Written = tuple[Summary, Cost, tuple[str, ...]]
+
+
+def summarise(
+    question: str, pool: MergedPool, nodes: Mapping[str, Node], *, llm: LLM | None, timeout_s: float
+) -> Written:
+    """The summary of `pool`, what it cost and the warnings.
+
+    `[n]` in the text is the n-th hit of the pool. Without an LLM or without hits it is extractive. An LLM that fails,
+    or that cites no source it was given, leaves the extractive one with a warning; it never raises for that.
+    """
+    if llm is None or not pool.hits:
+        return extract(question, pool, nodes), Cost(), ()
+    memories = _memories(pool.hits)
+    cost = Cost()
+    try:
+        if timeout_s < _LEAST_TIME_S:
+            raise TransientError("no time was left for it")
+        prompt = summarise_prompt(question, memories, _tree(nodes))
+        reply = llm.complete(prompt, timeout_s=timeout_s)
+        cost = _cost(reply)
+        checked = check_citations(summary_text(safe(reply.text)), len(memories))
+        if not checked.cited:
+            raise ReplyError(f"it cites none of the {len(memories)} memories")
+    except RamifyError as error:
+        reason = str(error).strip().rstrip(".")
+        warning = f"The summary by LLM cannot be used, so it is extractive: {reason}."
+        return extract(question, pool, nodes), cost or _cost(spent(error)), (warning,)
+    return _summary(checked, pool), cost, _warnings(checked)
+
+
+def _summary(checked: Checked, pool: MergedPool) -> Summary:
+    claims: dict[int, list[str]] = {number: [] for number in checked.cited}
+    for sentence in _claims(checked.text):
+        for number in check_citations(sentence, len(pool.hits)).cited:
+            claims[number].append(sentence)
+    return Summary(
+        text=checked.text,
+        kind="llm",
+        citations=tuple(
+            citation(number, pool.hits[number - 1], best_quote(pool.hits[number - 1], " ".join(claims[number])))
+            for number in sorted(claims)
+        ),
+        removed=checked.removed,
+    )
+
+
+def _claims(text: str) -> list[str]:
+    """Sentences with the citations that follow their full stop: "Done. [1] Next" -> "Done. [1]", "Next"."""
+    claims: list[str] = []
+    for sentence in sentences(text):
+        body = sentence.lstrip()
+        while claims and body.startswith("[") and "]" in body:
+            mark, _, body = body.partition("]")
+            claims[-1] += f"{mark}]"
+            body = body.lstrip()
+        if body:
+            claims.append(body)
+    return claims
+
+
+def _warnings(checked: Checked) -> tuple[str, ...]:
+    if not checked.removed:
+        return ()
+    return (f"{checked.removed} citation(s) of sources that do not exist were removed from the summary.",)
+
+
+def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
+    """The hits by number, best first, each cut to an even share of `MEMORY_CHARS`; a very long tail is left out."""
+    shown = hits[: MEMORY_CHARS // _FEWEST_CHARS]
+    each = MEMORY_CHARS // len(shown)
+    return [
+        Memory(number=number, facet=_facet(hit), path=hit.path, text=_cut(document_text(hit), each))
+        for number, hit in enumerate(shown, start=1)
+    ]
+
+
+def _facet(hit: MergedHit) -> str:
+    """The facet of the leaf that ranked the hit best."""
+    best = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
+    return best.facet if best else Facet.CORE.value
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _tree(nodes: Mapping[str, Node]) -> list[Node]:
+    return sorted(nodes.values(), key=lambda node: [int(part) for part in node.id.split(".")])
+
+
+def _cost(reply: LLMReply) -> Cost:
+    return Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)

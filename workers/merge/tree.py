@@ -1,0 +1,153 @@
+"""Merges the leaves of a tree into one pool: by quota and best score, never by reciprocal rank fusion (B7). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.models import Facet, Hit, LeafResult, MergedHit, MergedPool, Node, Source
+from shared.settings.sections import MultiQuery
+from workers.merge.dedup import near_duplicates
+
+
+def merge_tree(leaves: Sequence[LeafResult], nodes: Mapping[str, Node], limits: MultiQuery, cap: int) -> MergedPool:
+    """The best hits of all leaves, at most `cap`, best first; ties are broken by chunk id.
+
+    A chunk found by several leaves stands once, with its best score and all its sources; a near-duplicate is folded
+    into the better hit (`limits.dedup_threshold`). Each leaf keeps at least its `limits.min_per_leaf` best hits, or
+    as many as fit for all leaves alike; where not even one fits, the question's own leaf and then the best leaves
+    have theirs. The places left go to the best scores. Scores of leaves that were reranked differently are not
+    compared: such hits are ordered by their rank, and a warning says so.
+    """
+    found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: _path(leaf.node_id))}
+    views, warnings = _views(found.values(), nodes)
+    folds = near_duplicates([view.hit for view in views], limits.dedup_threshold)
+    stands = _united(views, folds)
+    ranked = {
+        node_id: list(dict.fromkeys(folds.get(hit.chunk_id, hit.chunk_id) for hit in leaf.hits))
+        for node_id, leaf in found.items()
+    }
+    best_first = list(stands)
+    kept = _chosen(ranked, best_first, nodes, quota=limits.min_per_leaf, cap=cap)
+    return MergedPool(
+        hits=tuple(stands[chunk_id] for chunk_id in best_first if chunk_id in kept),
+        per_leaf={node_id: tuple(c for c in ids if c in kept) for node_id, ids in ranked.items()},
+        folded=len(folds),
+        warnings=warnings,
+    )
+
+
+def apply_root_rerank(
+    pool: MergedPool, reranked_hits: Sequence[Hit], reranked_by: str | None = None, warnings: Sequence[str] = ()
+) -> MergedPool:
+    """`pool` in the order of `reranked_hits`, with their scores; the leaf's score stays as `parts["leaf"]`.
+
+    Nothing is dropped: hits that were not reranked follow in their old order. Unknown and repeated ones are ignored.
+    """
+    old = {hit.chunk_id: hit for hit in pool.hits}
+    placed: dict[str, MergedHit] = {}
+    for hit in reranked_hits:
+        known = old.get(hit.chunk_id)
+        if known is not None and hit.chunk_id not in placed:
+            parts = {**hit.parts, **known.parts, "leaf": known.score}
+            if "rerank" in hit.parts:
+                parts["rerank"] = hit.parts["rerank"]
+            placed[hit.chunk_id] = known.model_copy(update={"score": hit.score, "parts": parts})
+    rest = {chunk_id: hit for chunk_id, hit in old.items() if chunk_id not in placed}
+    return pool.model_copy(
+        update={
+            "hits": (*placed.values(), *rest.values()),
+            "reranked_by": reranked_by if reranked_by is not None else pool.reranked_by,
+            "warnings": (*pool.warnings, *warnings),
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One chunk as all leaves see it: its best hit and every source."""
+
+    hit: Hit
+    sources: tuple[Source, ...]
+
+
+def _views(leaves: Iterable[LeafResult], nodes: Mapping[str, Node]) -> tuple[list[_View], tuple[str, ...]]:
+    """One view per chunk, best first, and a warning when the leaves' scores cannot be compared."""
+    by_chunk: dict[str, list[tuple[Hit, Source]]] = {}
+    rerankers: set[str] = set()
+    for leaf in leaves:
+        facet = nodes[leaf.node_id].facet if leaf.node_id in nodes else Facet.CORE
+        rerankers |= {leaf.reranker or "none"} if leaf.hits else set()
+        for rank, hit in enumerate(_once(leaf.hits), start=1):
+            source = Source(node_id=leaf.node_id, facet=facet.value, rank=rank, score=hit.score)
+            by_chunk.setdefault(hit.chunk_id, []).append((hit, source))
+    comparable = len(rerankers) <= 1
+    views = []
+    for finds in by_chunk.values():
+        hit, _ = min(finds, key=lambda find: _key(find[0], find[1].rank, comparable=comparable))
+        views.append(_View(hit, tuple(source for _, source in finds)))
+    views.sort(key=lambda view: _key(view.hit, min(s.rank for s in view.sources), comparable=comparable))
+    if comparable:
+        return views, ()
+    names = ", ".join(sorted(rerankers))
+    return views, (f"The leaves were reranked differently ({names}), so they were merged by rank, not by score.",)
+
+
+def _key(hit: Hit, rank: int, *, comparable: bool) -> tuple[float, float, str]:
+    return (-hit.score, rank, hit.chunk_id) if comparable else (rank, -hit.score, hit.chunk_id)
+
+
+def _once(hits: Iterable[Hit]) -> list[Hit]:
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.chunk_id, hit)
+    return list(first.values())
+
+
+def _united(views: Sequence[_View], folds: Mapping[str, str]) -> dict[str, MergedHit]:
+    """Chunk id -> merged hit for every view that stands for itself, best first; one source per leaf, its best."""
+    sources: dict[str, dict[str, Source]] = {}
+    for view in views:
+        own = sources.setdefault(folds.get(view.hit.chunk_id, view.hit.chunk_id), {})
+        for source in view.sources:
+            if source.node_id not in own or source.rank < own[source.node_id].rank:
+                own[source.node_id] = source
+    return {
+        view.hit.chunk_id: MergedHit(
+            # The vector has done its work and would only weigh on the job store.
+            **{**dict(view.hit), "vector": ()},
+            sources=tuple(sorted(sources[view.hit.chunk_id].values(), key=lambda s: _path(s.node_id))),
+        )
+        for view in views
+        if view.hit.chunk_id not in folds
+    }
+
+
+def _chosen(
+    ranked: Mapping[str, Sequence[str]], best_first: Sequence[str], nodes: Mapping[str, Node], *, quota: int, cap: int
+) -> set[str]:
+    """The chunk ids that are kept: whole rounds of one place per leaf while they fit, then the best of the rest."""
+    place = {chunk_id: at for at, chunk_id in enumerate(best_first)}
+
+    def first(node_id: str) -> tuple[bool, int, tuple[int, ...]]:
+        asked = node_id in nodes and nodes[node_id].facet is Facet.ORIGINAL
+        return (not asked, place[ranked[node_id][0]], _path(node_id))
+
+    order = sorted((node_id for node_id, ids in ranked.items() if ids), key=first)
+    kept: set[str] = set()
+    for turn in range(quota):
+        wanted = dict.fromkeys(ranked[node_id][turn] for node_id in order if turn < len(ranked[node_id]))
+        new = [chunk_id for chunk_id in wanted if chunk_id not in kept]
+        if turn and len(kept) + len(new) > cap:
+            break  # no leaf gets a place more than the others
+        kept.update(new[: cap - len(kept)])
+    for chunk_id in best_first:
+        if len(kept) >= cap:
+            break
+        kept.add(chunk_id)
+    return kept
+
+
+def _path(node_id: str) -> tuple[int, ...]:
+    """Node ids in the tree's order: "0.2" before "0.10"."""
+    return tuple(int(part) if part.isdigit() else -1 for part in node_id.split("."))

@@ -1,0 +1,62 @@
+"""The search pool's tasks: a leaf's candidates for the rerank pool, `find` for a quick look, and the store's state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from shared.contract import TaskName
+from shared.errors import DeadlineError, RamifyError
+from shared.models import SearchResult
+from shared.models.find import FindReply, FindRequest
+from shared.steps import Step, remote
+from workers.app import app
+from workers.corpus import corpus
+from workers.search.engine import EMPTY
+from workers.steps import record_failed_leaf, steps
+
+#: What is found while nothing is ingested.
+NOTHING = SearchResult(mode="none", warnings=(EMPTY,))
+
+
+@steps(TaskName.SEARCH_LEAF, on_error=record_failed_leaf)
+def search_leaf(step: Step) -> None:
+    """Search a leaf's subquestion and hand the candidates to the rerank pool."""
+    job, jobs = step.job, step.jobs
+    node = jobs.node(job.id, step.node_id)
+    if node is None:
+        return
+    if job.remaining(job.leaf_reserve) <= 0:
+        raise DeadlineError("the job's time was up before this leaf was searched")
+    limit = steps.settings.multi_query.candidates_per_query
+    engine = corpus().engine()
+    found = engine.search(node.query, job.request.mode, job.request.filters, limit) if engine else NOTHING
+    jobs.annotate(job.id, found.cost, found.warnings)
+    jobs.put_candidates(job.id, node.id, found)
+
+
+@remote(app, TaskName.SEARCH_FIND, ignore_result=False)
+def find(raw: dict[str, Any]) -> str:
+    """One query without plan, LLM or job (C1). Returns a FindReply as JSON; faults are told in it, never raised."""
+    try:
+        request = FindRequest.model_validate(raw)
+        engine = corpus().engine()
+        if engine is None:
+            return FindReply(result=NOTHING).model_dump_json()
+        multiplier = steps.settings.search.candidate_multiplier
+        found = engine.search(request.query, request.mode, request.filters, request.top_n * multiplier)
+        hits = tuple(hit.model_copy(update={"vector": ()}) for hit in found.hits[: request.top_n])
+        return FindReply(result=found.model_copy(update={"hits": hits})).model_dump_json()
+    except (RamifyError, ValidationError) as error:
+        return FindReply(error=str(error)).model_dump_json()
+
+
+@remote(app, TaskName.SEARCH_INFO, ignore_result=False)
+def info() -> dict[str, Any]:
+    """What the store holds and what it was built with, for `doctor`."""
+    try:
+        found = corpus().store().info()
+    except RamifyError as error:
+        return {"ok": False, "error": str(error)}
+    return {"ok": True, "collection": found.model_dump(mode="json") if found else None}
