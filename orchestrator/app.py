@@ -1,0 +1,6 @@
+"""The Celery app of the plan and ops pools and of beat: `celery -A orchestrator.app worker -Q plan`."""
+
+from shared.celery_app import make_app
+from shared.settings import load_settings
+
+app = make_app(load_settings(), include=("orchestrator.tasks", "orchestrator.sweep"))

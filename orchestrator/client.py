@@ -1,0 +1,234 @@
+"""`Ramify`, for Python programs: submit questions, follow them, read answers. Sync and typed; the CLI is built on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from celery.exceptions import TimeoutError as CeleryTimeoutError
+from pydantic import ValidationError
+
+from orchestrator.canvas import step
+from orchestrator.ingest import Ingest, Progress
+from orchestrator.intake import Question, Rejected, as_request
+from orchestrator.local.state import connection
+from shared.celery_app import make_app
+from shared.contract import Message, TaskName
+from shared.errors import InputError, NotRunningError, RamifyError
+from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
+from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane, SearchResult
+from shared.models.base import Model
+from shared.models.find import FindReply, FindRequest
+from shared.settings import Settings, load_settings
+from shared.settings.faults import request_fault
+
+_PAGE = 200
+_POLL_S = 0.2
+_FIND_TIMEOUT_S = 15.0
+
+
+class Submitted(Model):
+    """A batch as it was taken: its id, the job ids in order, and the questions that were refused."""
+
+    batch_id: str
+    job_ids: tuple[str, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+
+
+class Ramify:
+    """A client of one Ramify: the running embedded stack, or the Redis that the settings name.
+
+    Every method raises NotRunningError when Redis does not answer. Use as a context manager, or call `close`.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = connection(settings or load_settings())
+        self._redis = connect(self.settings)
+        self._app = make_app(self.settings)
+        self._jobs = JobStore(self._redis, self.settings)
+        self._reader = JobReader(self._redis)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self._app.close()
+        self._redis.close()
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def submit(self, question: Question, **options: Any) -> str:
+        """Enqueue one question; returns its job id at once. `options` are fields of JobRequest.
+
+        Raises: InputError when the question or an option cannot be taken.
+        """
+        request = as_request(question, options)
+        with reachable(self.settings):
+            job_id, exists = self._jobs.reserve(request, new_id())
+            if not exists:
+                self._enqueue([(job_id, request)])
+        return job_id
+
+    def submit_many(self, questions: Iterable[Question], **options: Any) -> Submitted:
+        """Enqueue a batch, streamed. A question that cannot be taken is listed, the rest is enqueued."""
+        batch_id, rejected = self.open_batch(), list[Rejected]()
+
+        def taken() -> Iterator[JobRequest]:
+            for number, item in enumerate(questions, 1):
+                try:
+                    yield as_request(item, {"lane": Lane.BATCH, **options})
+                except InputError as error:
+                    rejected.append(Rejected(line=number, reason=str(error), text=str(item)[:200]))
+
+        job_ids = list(self.add_to_batch(batch_id, taken()))
+        self.count_rejected(batch_id, len(rejected))
+        return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
+
+    def open_batch(self) -> str:
+        """An empty batch, to be filled with `add_to_batch`."""
+        batch_id = new_id()
+        with reachable(self.settings):
+            self._jobs.batches.open(batch_id)
+        return batch_id
+
+    def add_to_batch(self, batch_id: str, requests: Iterable[JobRequest]) -> Iterator[str]:
+        """Enqueue requests page by page with flat memory; yields job ids in order."""
+        stream = iter(requests)
+        while page := list(islice(stream, _PAGE)):
+            with reachable(self.settings):
+                reserved = [(*self._jobs.reserve(request, new_id()), request) for request in page]
+                new = {job_id: request for job_id, exists, request in reserved if not exists}
+                self._jobs.batches.add(batch_id, list(dict.fromkeys(job_id for job_id, _, _ in reserved)))
+                self._enqueue(list(new.items()), batch_id)
+                if len(new) < len(reserved):
+                    self._jobs.batches.reconcile(batch_id)
+            yield from (job_id for job_id, _, _ in reserved)
+
+    def count_rejected(self, batch_id: str, count: int) -> None:
+        """Note in the batch how many lines were refused."""
+        if count:
+            with reachable(self.settings):
+                self._jobs.batches.add(batch_id, (), rejected=count)
+
+    def _enqueue(self, jobs: Sequence[tuple[str, JobRequest]], batch_id: str | None = None) -> None:
+        """Create, then publish. A job whose message could not be sent ends as failed: never an error and a job."""
+        self._jobs.create(jobs, batch_id)
+        with self._app.producer_pool.acquire(block=True, timeout=self.settings.redis.timeout_s) as producer:
+            for place, (job_id, request) in enumerate(jobs):
+                try:
+                    planned = step(self._app, TaskName.PLAN_JOB, Message(job_id=job_id), request.lane)
+                    planned.apply_async(producer=producer)
+                except self._app.connection_for_write().connection_errors as error:
+                    for lost, _ in jobs[place:]:
+                        self.cancel(lost, State.FAILED, "its message could not be sent to the queue")
+                    raise NotRunningError(f"the broker does not take messages ({type(error).__name__})") from None
+
+    # -- following ---------------------------------------------------------------------------------------------
+
+    def status(self, job_id: str) -> JobStatus:
+        """How far a job is. Raises: NotFoundError."""
+        with reachable(self.settings):
+            return self._reader.status(job_id)
+
+    def batch_status(self, batch_id: str, *, reconcile: bool = True) -> BatchStatus:
+        """The counts of a batch. Raises: NotFoundError."""
+        with reachable(self.settings):
+            if reconcile:
+                self._jobs.batches.reconcile(batch_id)
+            return self._jobs.batches.status(batch_id)
+
+    def batch_jobs(self, batch_id: str) -> list[str]:
+        """The job ids of a batch, in order of submission. Raises: NotFoundError."""
+        with reachable(self.settings):
+            return sorted(job_id for job_id, _ in self._jobs.batches.members(batch_id))
+
+    def jobs(self, limit: int = 20) -> list[JobStatus]:
+        """The newest jobs, newest first."""
+        with reachable(self.settings):
+            return self._reader.recent(limit)
+
+    def wait(self, job_id: str, timeout_s: float | None = None) -> JobStatus:
+        """Wait until a job has ended, or `timeout_s` (the job's own deadline and a minute if None) is over."""
+        status = self.status(job_id)
+        left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + 60
+        end = time.monotonic() + left
+        while not status.terminal and time.monotonic() < end:
+            time.sleep(_POLL_S)
+            status = self.status(job_id)
+        return status
+
+    def stream(self, job_id: str, timeout_s: float = 3600.0) -> Iterator[Event]:
+        """The job's events from its beginning until it ends. Raises: NotFoundError."""
+        with reachable(self.settings):
+            yield from self._reader.events(job_id, timeout_s)
+
+    def result(self, job_id: str) -> Answer:
+        """The answer of a job that is done.
+
+        Raises: NotFoundError, and RamifyError while there is no answer or when the job ended without one.
+        """
+        with reachable(self.settings):
+            answer = self._reader.answer(job_id)
+            if answer is not None:
+                return answer
+            status = self._reader.status(job_id)
+        if not status.terminal:
+            raise RamifyError(f"job {job_id} is {status.state}: wait for it with `ramify status {job_id} --watch`")
+        raise RamifyError(f"job {job_id} ended {status.state} without an answer: {status.error or 'it has expired'}")
+
+    def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
+        """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
+        with reachable(self.settings):
+            job = self._jobs.job(job_id)
+            if job is None:
+                self._reader.status(job_id)  # says what is wrong
+                return False
+            return self._jobs.stop(job, state, reason)
+
+    # -- corpus ------------------------------------------------------------------------------------------------
+
+    def find(self, query: str, **options: Any) -> SearchResult:
+        """One quick search: no plan, no LLM, no job (C1). `options` are fields of FindRequest.
+
+        Raises: InputError, NotRunningError when no search worker answers in time.
+        """
+        try:
+            request = FindRequest.model_validate({"query": query, **options})
+        except ValidationError as error:
+            raise request_fault(error) from None
+        name = TaskName.SEARCH_FIND
+        with reachable(self.settings):
+            sent = self._app.send_task(
+                name.value, args=(request.model_dump(mode="json"),), queue=name.queue.value, expires=_FIND_TIMEOUT_S
+            )
+            try:
+                reply = FindReply.model_validate_json(sent.get(timeout=_FIND_TIMEOUT_S))
+            except CeleryTimeoutError:
+                raise NotRunningError(
+                    f"no search worker answered in {_FIND_TIMEOUT_S:.0f} s: `ramify doctor` says why"
+                ) from None
+            finally:
+                sent.forget()
+        if reply.result is None:
+            raise RamifyError(reply.error or "the search gave no reason")
+        return reply.result
+
+    def ingest(self, paths: Sequence[Path], *, prune: bool = False, namespace: str = "default") -> Iterator[Progress]:
+        """Put files and folders into the corpus; yields progress. Raises: InputError, NotRunningError, RamifyError."""
+        with reachable(self.settings):
+            yield from Ingest(self._app, self._redis, self.settings, namespace).run(paths, prune=prune)
+
+
+def options_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Request options without those that were not given."""
+    return {name: value for name, value in fields.items() if value is not None}

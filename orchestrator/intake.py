@@ -1,0 +1,91 @@
+"""Reads batches of questions (A1): JSON Lines, one object or plain string a line, streamed. Takes what it can."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from shared.errors import InputError
+from shared.models import JobRequest, Lane
+from shared.models.base import Model
+from shared.settings.faults import request_fault
+
+MAX_LINE_BYTES = 64_000
+_READ = 1 << 16
+
+
+class Rejected(Model):
+    """A line that cannot be taken: its number (from 1), why, and how it begins."""
+
+    line: int = Field(ge=1)
+    reason: str
+    text: str
+
+
+Question = str | Mapping[str, Any] | JobRequest
+
+
+def as_request(question: Question, defaults: Mapping[str, Any] | None = None) -> JobRequest:
+    """A checked request from a plain string, an object or a request.
+
+    Raises: InputError naming the field, the value and the fix.
+    """
+    if isinstance(question, JobRequest):
+        return question
+    if isinstance(question, str):
+        fields: dict[str, Any] = {**(defaults or {}), "question": question}
+    elif isinstance(question, Mapping):
+        fields = {**(defaults or {}), **question}
+    else:
+        raise InputError("question", question, "give a string or an object with a question")
+    try:
+        return JobRequest.model_validate(fields)
+    except ValidationError as error:
+        raise request_fault(error) from None
+
+
+def read_questions(
+    lines: Iterable[bytes], defaults: Mapping[str, Any] | None = None
+) -> Iterator[tuple[int, JobRequest | Rejected]]:
+    """(line number, request or rejection) for every line that is not blank. Batch lines ride the batch lane."""
+    base = {"lane": Lane.BATCH, **(defaults or {})}
+    for number, raw in enumerate(lines, 1):
+        if not raw.strip():
+            continue
+        try:
+            yield number, as_request(_parse(raw), base)
+        except InputError as error:
+            start = raw[:200].decode("utf-8", errors="replace").rstrip("\r\n")
+            yield number, Rejected(line=number, reason=str(error), text=start)
+
+
+def _parse(raw: bytes) -> str | Mapping[str, Any]:
+    """One line: a JSON object, a JSON string, or else a plain question as it stands."""
+    if len(raw) > MAX_LINE_BYTES:
+        raise InputError("line", f"{len(raw)} bytes", f"a line may have {MAX_LINE_BYTES} bytes")
+    try:
+        text = raw.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise InputError("line", f"byte {error.start}", "it is not UTF-8: convert the file with iconv") from None
+    if text[:1] not in '{["':
+        return text
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "is nested too deeply"
+        raise InputError("line", text, f"write valid JSON ({reason})") from None
+    if isinstance(value, str | dict):
+        return value
+    raise InputError("line", text, 'write an object with a "question", or a plain question')
+
+
+def bounded_lines(handle: Any) -> Iterator[bytes]:
+    """Lines of a binary file with flat memory: of a line that is too long only the beginning is kept."""
+    while line := handle.readline(MAX_LINE_BYTES + 1):
+        if not line.endswith(b"\n") and len(line) > MAX_LINE_BYTES:
+            while (rest := handle.readline(_READ)) and not rest.endswith(b"\n"):
+                pass
+        yield line

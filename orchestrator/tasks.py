@@ -1,0 +1,69 @@
+"""The plan pool's tasks: a question becomes nodes, nodes become one chord that grows (A2, G1)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from celery import Signature
+
+from orchestrator.app import app
+from orchestrator.canvas import job_chord, member
+from orchestrator.planner import Planner
+from orchestrator.planning.tree import as_leaf
+from shared.contract import TaskName
+from shared.models import Node
+from shared.steps import AnyTask, Step, Steps, fail_job
+
+steps = Steps(app)
+
+
+@cache
+def planner() -> Planner:
+    """One planner a process, made at first use."""
+    return Planner(steps.settings)
+
+
+@steps(TaskName.PLAN_JOB, on_error=fail_job)
+def plan_job(step: Step) -> None:
+    """Route, decompose the question, submit the chord."""
+    job = step.job
+    if not step.jobs.start_planning(job.id, step.claimant):
+        return
+    grown, cost = planner().first(job)
+    step.jobs.annotate(job.id, cost, grown.warnings)
+    if step.jobs.start_searching(job.id, grown.nodes):
+        job_chord(app, job.id, job.lane, grown.nodes).apply_async(ignore_result=True)
+
+
+def _keep_as_leaf(step: Step, reason: str) -> None:
+    """A branch that cannot be refined is searched itself: nothing of the question is lost."""
+    node = step.jobs.node(step.job.id, step.node_id)
+    if node is not None:
+        step.jobs.annotate(step.job.id, warnings=[f"Subquestion {node.id} could not be refined: {reason}"])
+        _grow(step, node, (as_leaf(node),))
+
+
+@steps(TaskName.PLAN_REFINE, on_error=_keep_as_leaf)
+def plan_refine(step: Step) -> None:
+    """Refine a branch: its children join the chord that it is a member of."""
+    node = step.jobs.node(step.job.id, step.node_id)
+    if node is None:
+        return
+    grown, cost = planner().refine(step.job, node)
+    step.jobs.annotate(step.job.id, cost, grown.warnings)
+    _grow(step, node, grown.nodes)
+
+
+def _grow(step: Step, branch: Node, nodes: tuple[Node, ...]) -> None:
+    """Claim the children in the store first: the chord would count those of a branch delivered twice twice."""
+    if step.jobs.grow(step.job.id, branch.id, nodes):
+        for node in nodes:
+            _add(step.task, member(app, step.job.id, step.job.lane, node))
+
+
+def _add(task: AnyTask, signature: Signature) -> None:
+    """Into the chord, or, when the sweep has sent this branch again, on its own."""
+    if task.request.chord:
+        task.add_to_chord(signature)
+    else:
+        signature.apply_async()

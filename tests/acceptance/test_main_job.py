@@ -1,0 +1,181 @@
+"""The main job on the embedded stack without any model: real Redis, real worker processes, the sample corpus."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from orchestrator.client import Ramify
+from shared.contract import Queue
+from shared.errors import InputError, NotFoundError, RamifyError
+from shared.models import Answer, Facet
+
+QUESTIONS = ["如何优化数据库查询性能", "Compare Redis Streams and RabbitMQ for our order pipeline."]
+
+
+def answer_to(ramify: Ramify, question: str, **options: object) -> Answer:
+    job_id = ramify.submit(question, **options)
+    assert ramify.wait(job_id, 60).state == "done"
+    return ramify.result(job_id)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_gives_a_tree_leaf_results_merged_results_and_citations_that_exist(
+    ramify: Ramify, question: str
+) -> None:
+    answer = answer_to(ramify, question)
+
+    facets = {node.facet for node in answer.tree}
+    assert Facet.ORIGINAL in facets
+    assert len(answer.tree) >= 3
+    assert [leaf.node_id for leaf in answer.leaves] == [n.id for n in answer.tree if n.kind == "leaf"]
+    assert all(leaf.hits for leaf in answer.leaves)
+    assert 0 < len(answer.results) <= 20
+    found_by = {source.node_id for hit in answer.results for source in hit.sources}
+    assert found_by <= {leaf.node_id for leaf in answer.leaves}
+    assert len(found_by) == len(answer.leaves), "every leaf keeps a place in the merge"
+    numbers = {int(n) for n in re.findall(r"\[(\d+)\]", answer.summary.text)}
+    assert numbers
+    assert numbers == {citation.number for citation in answer.summary.citations}
+    by_chunk = {hit.chunk_id: hit for hit in answer.results}
+    for citation in answer.summary.citations:
+        assert citation.chunk_id in by_chunk
+        assert citation.path == by_chunk[citation.chunk_id].path
+    assert answer.coverage == f"{len(answer.leaves)} of {len(answer.leaves)} leaves answered"
+    assert not answer.partial
+    assert answer.cost.llm_calls == 0
+    assert any("No LLM is configured" in warning for warning in answer.warnings)
+
+
+def test_the_evidence_of_a_known_question_is_found(ramify: Ramify) -> None:
+    answer = answer_to(ramify, QUESTIONS[1])
+    evidence = ("streams-vs-rabbitmq", "adr-007-redis-streams", "adr-014-rabbitmq", "moving-to-rabbitmq")
+    assert sum(any(name in hit.path for name in evidence) for hit in answer.results[:5]) >= 4
+
+
+def test_filters_reach_every_leaf(ramify: Ramify) -> None:
+    answer = answer_to(ramify, QUESTIONS[1], filters={"paths": ["notes/zh/"], "after": "2025-01-01"})
+    hits = [hit for leaf in answer.leaves for hit in leaf.hits]
+    assert hits
+    assert all(hit.path.startswith("notes/zh/") for hit in hits)
+    assert all(hit.date and hit.date >= "2025-01-01" for hit in hits)
+
+
+def test_top_n_caps_the_merged_results(ramify: Ramify) -> None:
+    assert len(answer_to(ramify, QUESTIONS[0], top_n=3).results) == 3
+
+
+def test_500_questions_all_end_counts_add_up_and_nothing_is_left_behind(ramify: Ramify) -> None:
+    topics = ["Redis", "RabbitMQ", "vacuum", "backup", "缓存", "慢查询", "库存", "索引", "on-call", "chunking"]
+    questions = [f"What do we know about {topics[n % 10]}, part {n}?" for n in range(490)]
+    batch = ramify.submit_many([*questions, "", {"question": "x", "mode": "nope"}, *["如何优化索引？"] * 10])
+    assert len(batch.job_ids) == 500
+    assert [rejected.line for rejected in batch.rejected] == [491, 492]
+
+    end = time.monotonic() + 100
+    while not (status := ramify.batch_status(batch.batch_id)).terminal and time.monotonic() < end:
+        time.sleep(0.5)
+
+    assert status.by_state == {"done": 500}
+    assert (status.total, status.finished, status.partial, status.rejected) == (500, 500, 0, 2)
+    for job_id in batch.job_ids[::50]:
+        job = ramify.status(job_id)
+        assert job.leaves_done == job.leaves_total > 0
+        assert job.leaves_failed == 0
+    client = redis.Redis.from_url(ramify.settings.redis.url.get_secret_value())
+    without_ttl = [key for key in client.keys("*") if client.ttl(key) == -1 and not key.startswith(b"_kombu.binding")]
+    assert without_ttl == []
+    assert [key for queue in Queue for key in client.keys(f"{queue.value}*")] == []
+    assert client.hlen("unacked") == 0
+    client.close()
+
+
+def test_interactive_work_overtakes_a_batch(ramify: Ramify) -> None:
+    batch = ramify.submit_many([f"What is known about topic {n}?" for n in range(150)])
+    job_id = ramify.submit("What is a write-ahead log?")
+    assert ramify.wait(job_id, 30).state == "done"
+    assert not ramify.batch_status(batch.batch_id).terminal
+    for member in batch.job_ids:
+        ramify.cancel(member)
+    assert ramify.batch_status(batch.batch_id).terminal
+
+
+def test_a_cancelled_job_ends_at_once_and_stays_so(ramify: Ramify) -> None:
+    filler = ramify.submit_many(["What is known?"] * 50)
+    job_id = ramify.submit("Why is it slow?", lane="batch")
+    assert ramify.cancel(job_id)
+    assert not ramify.cancel(job_id)
+    status = ramify.status(job_id)
+    assert (status.state, status.error) == ("cancelled", "cancelled by the caller")
+    with pytest.raises(RamifyError, match="cancelled"):
+        ramify.result(job_id)
+    assert [event.data["state"] for event in ramify.stream(job_id, 5) if event.type == "state"][-1] == "cancelled"
+    for member in filler.job_ids:
+        ramify.wait(member, 30)
+    assert ramify.status(job_id).state == "cancelled"
+
+
+def test_the_same_idempotency_key_gives_the_same_job(ramify: Ramify) -> None:
+    ids = {ramify.submit("Who is on call?", idempotency_key="once") for _ in range(3)}
+    assert len(ids) == 1
+
+
+def test_a_deadline_that_cannot_be_met_ends_the_job_with_a_word(ramify: Ramify) -> None:
+    job_id = ramify.submit("How do we restore the orders database?", deadline_s=0.001)
+    status = ramify.wait(job_id, 60)
+    assert status.state in {"failed", "expired"}
+    assert "time was up" in str(status.error) or "deadline" in str(status.error)
+
+
+def test_vec_only_without_a_model_fails_with_the_setting_to_change(ramify: Ramify) -> None:
+    status = ramify.wait(ramify.submit("Who owns checkout?", mode="vec_only"), 30)
+    assert status.state == "failed"
+    assert "embedding.provider" in str(status.error)
+
+
+def test_find_answers_without_a_job(ramify: Ramify) -> None:
+    before = len(ramify.jobs(200))
+    found = ramify.find("缓存穿透", top_n=5)
+    assert 0 < len(found.hits) <= 5
+    assert "缓存" in found.hits[0].text
+    assert any("keyword search only" in warning for warning in found.warnings)
+    assert len(ramify.jobs(200)) == before
+    with pytest.raises(InputError, match="top_n"):
+        ramify.find("x", top_n=0)
+
+
+def test_ids_that_do_not_exist_are_named(ramify: Ramify) -> None:
+    for ask in (ramify.status, ramify.result, ramify.cancel, ramify.batch_status):
+        with pytest.raises(NotFoundError, match="nosuchjob"):
+            ask("nosuchjob")
+
+
+def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: Ramify, tmp_path: Path) -> None:
+    def ingest(*, prune: bool = False) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for step in ramify.ingest([tmp_path], prune=prune):
+            for outcome in step.outcomes:
+                found.setdefault(outcome.status.value, []).append(Path(outcome.path).name)
+        return found
+
+    (tmp_path / "zebra.md").write_text("# Zebrafish\n\nThe quokkawump sleeps in the reeds.", encoding="utf-8")
+    (tmp_path / "other.md").write_text("# Other\n\nSomething about a plain topic.", encoding="utf-8")
+    (tmp_path / "bad.md").write_bytes(b"\xff\xfe\x00bad\x00")
+    first = ingest()
+    assert sorted(first["added"]) == ["other.md", "zebra.md"]
+    assert first["failed"] == ["bad.md"]
+    assert sorted(ingest()["unchanged"]) == ["other.md", "zebra.md"]
+
+    (tmp_path / "zebra.md").write_text("# Zebrafish\n\nThe florbaxian moved to the hills.", encoding="utf-8")
+    assert ingest()["changed"] == ["zebra.md"]
+    assert "florbaxian" in ramify.find("florbaxian").hits[0].text
+    assert not any("quokkawump" in hit.text for hit in ramify.find("quokkawump").hits)
+
+    (tmp_path / "zebra.md").unlink()
+    assert "removed" not in ingest()
+    assert ingest(prune=True)["removed"] == ["zebra.md"]
+    assert not any("florbaxian" in hit.text for hit in ramify.find("florbaxian").hits)

@@ -1,0 +1,47 @@
+"""The canvas is pure: what it builds can be read without a broker."""
+
+from __future__ import annotations
+
+from celery import Celery
+
+from orchestrator.canvas import job_chord, member
+from shared.contract import PRIORITY_STEPS, Message
+from shared.models import Facet, Lane, Node, NodeKind
+
+APP = Celery(broker="memory://", backend="cache+memory://", set_as_current=False)
+
+
+def node(node_id: str, kind: NodeKind = NodeKind.LEAF) -> Node:
+    return Node(id=node_id, parent_id="0", level=1, facet=Facet.HOW, query="the text of a question", kind=kind)
+
+
+def test_a_leaf_is_searched_and_reranked_on_its_own_queues() -> None:
+    chain = member(APP, "0123456789abcdef", Lane.INTERACTIVE, node("0.1"))
+    assert [(task.task, task.options["queue"]) for task in chain.tasks] == [
+        ("search.leaf", "search"),
+        ("rerank.leaf", "rerank"),
+    ]
+
+
+def test_one_flat_chord_whose_body_merges_reranks_and_writes() -> None:
+    chord = job_chord(APP, "0123456789abcdef", Lane.BATCH, [node("0.0"), node("0.1", NodeKind.BRANCH)])
+    header = [getattr(task, "tasks", [task])[-1].task for task in chord.tasks]
+    assert header == ["rerank.leaf", "plan.refine"]
+    assert [task.task for task in chord.body.tasks] == ["merge.tree", "rerank.root", "merge.summarise"]
+
+
+def test_messages_carry_a_version_and_ids_only() -> None:
+    chord = job_chord(APP, "0123456789abcdef", Lane.BATCH, [node("0.0")])
+    assert chord.tasks[0].tasks[0].args == ({"v": 1, "job_id": "0123456789abcdef", "node_id": "0.0"},)
+    assert "the text of a question" not in repr(dict(chord))
+
+
+def test_interactive_work_has_the_priority_that_redis_serves_first() -> None:
+    fast, slow = (member(APP, "0123456789abcdef", lane, node("0.0")).tasks for lane in (Lane.INTERACTIVE, Lane.BATCH))
+    assert {task.options["priority"] for task in fast} == {0} == {min(PRIORITY_STEPS)}
+    assert {task.options["priority"] for task in slow} == {5}
+
+
+def test_force_travels_only_where_it_is_set() -> None:
+    assert Message(job_id="0123456789abcdef", force=True).wire()["force"] is True
+    assert "force" not in Message(job_id="0123456789abcdef").wire()
