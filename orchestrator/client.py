@@ -1,4 +1,4 @@
-"""`Ramify`, for Python programs: submit questions, follow them, read answers. Sync and typed; the CLI is built on it."""
+"""`Ramify`, for Python programs: submit questions, follow them, read answers. The CLI is built on it."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ import time
 from functools import cache
 from threading import RLock
 
+from celery.signals import worker_shutdown
+
 from shared.encoders import dense_encoder
 from shared.encoders.base import DenseEncoder
 from shared.encoders.sparse import Bm25Encoder
@@ -82,3 +84,10 @@ def corpus() -> Corpus:
     from workers.app import app  # noqa: PLC0415 - the app's settings, without importing it for tests of Corpus
 
     return Corpus(app.conf.ramify)
+
+
+@worker_shutdown.connect
+def _let_go(**_: object) -> None:
+    """A worker that ends writes out its store and lets go of it."""
+    if corpus.cache_info().currsize:
+        corpus().close()

@@ -53,7 +53,7 @@ def answer(job: Job) -> Answer:
 STEPS: dict[State, Callable[[JobStore, Job], object]] = {
     State.PLANNING: lambda s, j: s.start_planning(j.id, "planner"),
     State.SEARCHING: lambda s, j: s.start_searching(j.id, [leaf("0.0")]),
-    State.MERGING: lambda s, j: s.record_leaf(j.id, result("0.0")) and None or s.start_merging(j.id, "merger"),
+    State.MERGING: lambda s, j: (s.record_leaf(j.id, result("0.0")), s.start_merging(j.id, "merger"))[1],
     State.SUMMARISING: lambda s, j: s.start_summarising(j.id, MergedPool()),
     State.DONE: lambda s, j: s.finish(j, answer(j)),
     **{state: (lambda s, j, state=state: s.stop(j, state, "because")) for state in STOPPED},
