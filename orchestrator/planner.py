@@ -28,19 +28,17 @@ class Planner:
         question = job.request.question
         if not route(job.request, self._settings).decompose:
             return first_level(question, Decomposition(by="request"), self._limits), Cost()
-        found, cost = self._decompose(question, self._limits.max_total_leaves - 1, job)
+        found, cost = self._decompose(question, job)
         grown = first_level(question, found, self._limits)
         notes = () if self._settings.has_llm else (NO_LLM,)
         return grown.model_copy(update={"warnings": (*notes, *grown.warnings)}), cost
 
     def refine(self, job: Job, branch: Node) -> tuple[Grown, Cost]:
         """A branch's children; the branch itself as a leaf where it cannot be refined."""
-        found, cost = self._decompose(branch.query, branch.budget, job)
+        found, cost = self._decompose(branch.query, job)
         return children_of(branch, found, self._limits, job.request.question), cost
 
-    def _decompose(self, question: str, budget: int, job: Job) -> tuple[Decomposition, Cost]:
-        most = min(self._limits.max_children, budget)
-        if most < 1:
-            return Decomposition(by="budget"), Cost()
+    def _decompose(self, question: str, job: Job) -> tuple[Decomposition, Cost]:
+        """Up to max_children subqueries; what exceeds a budget is left out by the tree, by name."""
         timeout = _PLANNING_SHARE * job.remaining(job.leaf_reserve)
-        return self._decomposer.decompose(question, most, timeout)
+        return self._decomposer.decompose(question, self._limits.max_children, timeout)

@@ -50,7 +50,7 @@ class SubQuery(Model):
     """One entry of a decomposition, by an LLM or by the rules (B4)."""
 
     dimension: Facet
-    query: str
+    query: str = Field(min_length=1)
     needs_refinement: bool = False
     depends_on: tuple[int, ...] = ()
 

@@ -166,4 +166,6 @@ class Flower(Section):
     def _guarded(self) -> Flower:
         if self.host not in {"127.0.0.1", "localhost", "::1"} and ":" not in self.basic_auth.get_secret_value():
             raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
+        if "," in self.basic_auth.get_secret_value():
+            raise ValueError("basic_auth must hold no comma: Flower takes it for two logins")
         return self

@@ -1,0 +1,146 @@
+"""Grows the tree of subquestions, one decomposition at a time (B2, B3). Pure: it asks nobody for decompositions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from orchestrator.planning.budget import first_budget, split
+from orchestrator.planning.same import folded
+from shared.errors import shown
+from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
+from shared.models.base import Model
+from shared.settings.sections import Decomposition as Limits
+
+ORIGINAL_ID = f"{ROOT_ID}.0"
+#: A branch with fewer children than this is better searched itself.
+MIN_CHILDREN = 2
+_REFERENCE = re.compile(r"#(\d{1,2})(?!\d)")
+
+
+class Grown(Model):
+    """New nodes of the tree, in order, and what was left out of it on the way (plain sentences)."""
+
+    nodes: tuple[Node, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def as_leaf(node: Node) -> Node:
+    """The same node, searched itself instead of refined; its spare budget is given up. Replaces the node of its id."""
+    return node.model_copy(update={"kind": NodeKind.LEAF, "budget": 1})
+
+
+def original_leaf(question: str) -> Node:
+    """The leaf that searches the question as it was asked; every tree has it (B3)."""
+    return Node(id=ORIGINAL_ID, parent_id=ROOT_ID, level=1, facet=Facet.ORIGINAL, query=question)
+
+
+def first_level(question: str, decomposition: Decomposition, limits: Limits) -> Grown:
+    """The root's children: "0.0" (the original question), then "0.1", "0.2" ... The root "0" itself is no work.
+
+    With max_total_leaves = 1 there is only "0.0". The decomposition's own warnings come first.
+    """
+    root = Node(
+        id=ROOT_ID, level=0, facet=Facet.ORIGINAL, query=question, kind=NodeKind.BRANCH, budget=limits.max_total_leaves
+    )
+    grown = _grow(root, decomposition, limits, question, first_budget(limits.max_total_leaves))
+    return Grown(nodes=(original_leaf(question), *grown.nodes), warnings=grown.warnings)
+
+
+def children_of(parent: Node, decomposition: Decomposition, limits: Limits, question: str) -> Grown:
+    """The children of a branch, ids "<parent>.1", "<parent>.2" ...; `question` is the job's original question.
+
+    A child that searches what the original or an earlier sibling searches is left out silently. Children beyond
+    max_children or the parent's budget are left out with a warning that names them. With fewer than two children left
+    (none for an empty `decomposition`, that is a refinement that failed) the result is the parent itself as a leaf,
+    under its own id, with a warning.
+
+    `depends_on` of a node (G13) names earlier siblings. Until binding is built, nodes that carry it run at once.
+    """
+    grown = _grow(parent, decomposition, limits, question, parent.budget)
+    if len(grown.nodes) >= MIN_CHILDREN:
+        return grown
+    sentence = (
+        f"Subquestion {parent.id} ({shown(parent.query)}) did not split into different subquestions: "
+        "it is searched as it stands."
+    )
+    return Grown(nodes=(as_leaf(parent),), warnings=(*decomposition.warnings, sentence))
+
+
+def _grow(parent: Node, decomposition: Decomposition, limits: Limits, question: str, budget: int) -> Grown:
+    useful, ordinals = _different(decomposition.subqueries, question)
+    room = min(limits.max_children, budget)
+    placed = {position: ordinal for position, ordinal in ordinals.items() if ordinal <= room}
+    kept, beyond = useful[:room], useful[room:]
+    wants = [sub.needs_refinement and parent.level + 1 < limits.max_level for _, sub in kept]
+    warnings = [*decomposition.warnings, *([_left_out(parent, beyond, room)] if beyond else [])]
+    nodes = []
+    for (position, sub), share in zip(kept, split(budget, wants), strict=True):
+        depends_on, lost = _dependencies(parent.id, position, sub, placed)
+        warnings += lost
+        nodes.append(
+            Node(
+                id=f"{parent.id}.{placed[position]}",
+                parent_id=parent.id,
+                level=parent.level + 1,
+                facet=sub.dimension,
+                query=_renumbered(sub, placed),
+                kind=NodeKind.BRANCH if share >= MIN_CHILDREN else NodeKind.LEAF,
+                budget=share,
+                depends_on=depends_on,
+            )
+        )
+    return Grown(nodes=tuple(nodes), warnings=tuple(warnings))
+
+
+def _different(subqueries: Sequence[SubQuery], question: str) -> tuple[list[tuple[int, SubQuery]], dict[int, int]]:
+    """The subqueries that search something new, with their positions (from 1); and position -> number in the tree.
+
+    A repeated sibling shares the number of the one it repeats; what repeats the original question has none.
+    """
+    numbers = {folded(question): 0, "": 0}
+    useful: list[tuple[int, SubQuery]] = []
+    ordinals: dict[int, int] = {}
+    for position, sub in enumerate(subqueries, 1):
+        key = folded(sub.query)
+        if key not in numbers:
+            numbers[key] = len(useful) + 1
+            useful.append((position, sub))
+        if numbers[key]:
+            ordinals[position] = numbers[key]
+    return useful, ordinals
+
+
+def _dependencies(
+    parent_id: str, position: int, sub: SubQuery, placed: dict[int, int]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Ids of the earlier siblings that `sub` waits for, and a sentence for each that is not in the tree."""
+    ids: list[str] = []
+    lost: list[str] = []
+    for wanted in sub.depends_on:
+        if wanted in placed and wanted < position:
+            ids.append(f"{parent_id}.{placed[wanted]}")
+        else:
+            lost.append(
+                f"Subquestion {shown(sub.query)} was to wait for number {wanted} of its level, "
+                "which is not in the tree before it: it runs without."
+            )
+    return tuple(dict.fromkeys(ids)), lost
+
+
+def _renumbered(sub: SubQuery, placed: dict[int, int]) -> str:
+    """The query; a `#3` in it that names a sibling follows that one to its number in the tree."""
+
+    def number(found: re.Match[str]) -> str:
+        wanted = int(found[1])
+        return f"#{placed[wanted]}" if wanted in sub.depends_on and wanted in placed else found[0]
+
+    return _REFERENCE.sub(number, sub.query)
+
+
+def _left_out(parent: Node, beyond: Sequence[tuple[int, SubQuery]], room: int) -> str:
+    names = "; ".join(shown(sub.query) for _, sub in beyond)
+    return (
+        f"{len(beyond)} subquestion(s) of {parent.id} beyond the room for {room} were left out "
+        f"(decomposition.max_children, decomposition.max_total_leaves): {names}."
+    )
