@@ -1,0 +1,167 @@
+"""Doctor's look at the running stack: supervisor, Redis, queues and who serves them, the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import redis as redis_client
+from celery.exceptions import TimeoutError as NoReplyError
+
+from orchestrator.local import reach
+from orchestrator.local.checks import Check, size
+from orchestrator.local.redis_server import connect
+from orchestrator.local.state import StackState, read_state
+from shared.contract import PRIORITY_STEPS, Queue, TaskName
+from shared.errors import RamifyError
+from shared.settings import Settings
+
+_START = "ramify up -d"
+_NOT_RUNNING = "not running"
+_INSPECT_S = 2.0
+_INFO_S = 5.0
+#: kombu's separator between a queue's name and its priority in Redis.
+_PRIORITY_MARK = "\x06\x16"
+
+
+def supervisor(settings: Settings, state: StackState | None) -> Sequence[Check]:
+    """Whether `ramify up` lives, and what it had to restart."""
+    if state is None:
+        left = read_state(settings)
+        if left is None:
+            return (
+                Check(name="stack", ok=None, detail=f"{_NOT_RUNNING} in {settings.data_dir.absolute()}", fix=_START),
+            )
+        detail = f"its supervisor (process {left.pid}) was killed"
+        return (
+            Check(name="stack", ok=False, detail=detail, fix="`ramify down` clears what it left, then `ramify up -d`"),
+        )
+    restarts = [f"{child.name} {child.restarts}" for child in state.children if child.restarts]
+    detail = f"process {state.pid}, up since {state.started_at:%Y-%m-%d %H:%M} UTC"
+    if restarts:
+        fix = f"see {settings.data_dir.absolute() / 'logs'}"
+        return (Check(name="stack", ok=False, detail=f"{detail}; restarts: {', '.join(restarts)}", fix=fix),)
+    return (Check(name="stack", ok=state.ready or None, detail=detail if state.ready else f"{detail}, still starting"),)
+
+
+def redis(settings: Settings | None) -> Sequence[Check]:
+    """PING, persistence, memory policy, and what waits in the queues."""
+    if settings is None:
+        return tuple(Check(name=name, ok=None, detail=_NOT_RUNNING, fix=_START) for name in ("redis", "queues"))
+    try:
+        with connect(settings.redis.url.get_secret_value(), min(settings.redis.timeout_s, 3.0)) as client:
+            info: dict[str, Any] = client.info()
+            queues = Check(
+                name="queues", ok=None, detail="in the broker that redis.broker_url names: ask its own tools"
+            )
+            if not settings.redis.broker_url.get_secret_value():
+                queues = _depth(client)
+            return (_ping(info), *_persistence(info), _policy(info), queues)
+    except (redis_client.RedisError, ValueError) as error:
+        fix = "start it, or correct redis.url"
+        return (Check(name="redis", ok=False, detail=f"does not answer: {error}", fix=fix),)
+
+
+def _ping(info: dict[str, Any]) -> Check:
+    used = size(float(info.get("used_memory", 0)))
+    return Check(name="redis", ok=True, detail=f"answers, version {info.get('redis_version')}, {used} in use")
+
+
+def _persistence(info: dict[str, Any]) -> Sequence[Check]:
+    if not int(info.get("aof_enabled", 0)):
+        fix = "set `appendonly yes`, or jobs are lost with Redis"
+        return (Check(name="redis persistence", ok=False, detail="no append-only file", fix=fix),)
+    good = info.get("aof_last_write_status") == "ok" and info.get("aof_last_bgrewrite_status") == "ok"
+    detail = f"append-only file, last write {info.get('aof_last_write_status')}"
+    return (Check(name="redis persistence", ok=good, detail=detail, fix="" if good else "is the disk full?"),)
+
+
+def _policy(info: dict[str, Any]) -> Check:
+    policy = info.get("maxmemory_policy", "unknown")
+    fix = "" if policy == "noeviction" else "set `maxmemory-policy noeviction`: others throw jobs away"
+    return Check(name="redis memory policy", ok=policy == "noeviction", detail=str(policy), fix=fix)
+
+
+def queue_keys(queue: Queue) -> list[str]:
+    """The Redis lists that hold a queue: one for each priority step."""
+    return [queue.value if step == 0 else f"{queue.value}{_PRIORITY_MARK}{step}" for step in PRIORITY_STEPS]
+
+
+def _depth(client: redis_client.Redis) -> Check:
+    keys = {queue: queue_keys(queue) for queue in Queue}
+    with client.pipeline(transaction=False) as pipe:
+        for names in keys.values():
+            for key in names:
+                pipe.llen(key)
+        lengths = iter(pipe.execute())
+    waits = {queue: [int(next(lengths)) for _ in names] for queue, names in keys.items()}
+    detail = ", ".join(f"{queue} {'+'.join(map(str, counts))}" for queue, counts in waits.items() if any(counts))
+    return Check(name="queues", ok=True, detail=f"waiting, interactive+batch: {detail}" if detail else "nothing waits")
+
+
+def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
+    """Whether every queue has a worker that serves it, and what the search worker says about its store."""
+    if connected is None:
+        gone = "the search worker, which owns it, is not running"
+        pools, store = (
+            Check(name=n, ok=None, detail=d, fix=_START) for n, d in (("pools", _NOT_RUNNING), ("store", gone))
+        )
+        return (pools, *_folder(settings), store)
+    try:
+        reach.require_redis(connected)  # Celery would try for minutes to reach one that is not there
+    except RamifyError:
+        detail = "cannot be asked: Redis does not answer"
+        pools, store = (Check(name=name, ok=None, detail=detail) for name in ("pools", "store"))
+        return (pools, *_folder(settings), store)
+    answers = reach.served(connected, _INSPECT_S)
+    queues = {queue for names in answers.values() for queue in names}
+    return (_pools(answers, queues), *_folder(settings), _store(connected, TaskName.SEARCH_INFO.queue in queues))
+
+
+def _pools(answers: dict[str, list[str]], queues: set[str]) -> Check:
+    if missing := [queue.value for queue in Queue if queue.value not in queues]:
+        fix = "see the pools' logs; `ramify up -d` starts them" if answers else _START
+        return Check(name="pools", ok=False, detail=f"no worker serves {', '.join(missing)}", fix=fix)
+    return Check(name="pools", ok=True, detail=f"{len(answers)} workers serve all queues: {', '.join(sorted(answers))}")
+
+
+def _folder(settings: Settings) -> Sequence[Check]:
+    """The embedded store's folder, looked at from outside: the search worker owns it."""
+    if settings.store.kind == "server":
+        return ()
+    folder = settings.data_dir.absolute() / "store" / settings.store.collection
+    if not folder.is_dir():
+        fix = "ramify ingest PATH..."
+        return (Check(name="store folder", ok=None, detail=f"{folder} is not there: nothing ingested", fix=fix),)
+    used = sum(_bytes(path) for path in folder.rglob("*"))
+    return (Check(name="store folder", ok=True, detail=f"{folder}, {size(used)}"),)
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:  # the store's owner works on: a file may go while we look
+        return 0
+
+
+def _store(settings: Settings, searched: bool) -> Check:
+    if not searched:
+        return Check(name="store", ok=None, detail="no search worker answers", fix=_START)
+    try:
+        answer = reach.ask_store(settings, _INFO_S)
+    except NoReplyError:
+        detail = f"the search worker did not answer within {_INFO_S:.0f} s"
+        return Check(name="store", ok=False, detail=detail, fix="it may be busy; else see logs/search.log")
+    return store_said(answer if isinstance(answer, dict) else {})
+
+
+def store_said(answer: dict[str, Any]) -> Check:
+    """Read `search.info`: {"ok": true, "collection": CollectionInfo or null} or {"ok": false, "error"}."""
+    if not answer.get("ok"):
+        return Check(name="store", ok=False, detail=str(answer.get("error", "its answer cannot be read")))
+    if not (collection := answer.get("collection")):
+        return Check(name="store", ok=None, detail="empty: nothing is ingested", fix="ramify ingest PATH...")
+    built = collection["built_with"]
+    detail = f"{collection['points']} chunks, {built['sparse']}, dense {built['dense'] or 'none'}"
+    return Check(name="store", ok=True, detail=detail)

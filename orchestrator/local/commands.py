@@ -1,0 +1,117 @@
+"""The command lines and environment of the stack's Celery programs. Pure: starts nothing, reads no files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import BaseModel, SecretStr
+
+from orchestrator.local.child_process import Program
+from shared.contract import POOL_APPS, POOL_QUEUES
+from shared.errors import SettingsError
+from shared.models.base import Model
+from shared.settings import Settings
+
+#: Seconds between two heartbeats. Flower calls a worker offline after two of them; Celery's own 2 s cost more.
+_HEARTBEAT_S = 5
+
+
+class Pool(Model):
+    """One worker process: its Celery app (a module), queues and threads."""
+
+    app: str
+    queues: tuple[str, ...]
+    threads: int
+
+
+class Table(Model):
+    """Everything that the stack starts besides Redis. `control_app` is what beat and Flower load."""
+
+    pools: dict[str, Pool]
+    control_app: str = "orchestrator.app"
+    beat: bool = True
+
+
+def table(settings: Settings) -> Table:
+    """The pools of the contract, with the threads of the settings."""
+    return Table(
+        pools={
+            name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=getattr(settings.pools, name))
+            for name, queues in POOL_QUEUES.items()
+        }
+    )
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """`settings` as RAMIFY_ variables, which win over a settings file: children see what the supervisor saw.
+
+    Empty values are left out (they mean "not set"); secrets travel here and never in a command line.
+    """
+    return dict(_variables("RAMIFY_", settings)) | {"RAMIFY_DATA_DIR": str(settings.data_dir.absolute())}
+
+
+def _variables(prefix: str, model: BaseModel) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for field in type(model).model_fields:
+        value, name = getattr(model, field), f"{prefix}{field.upper()}"
+        if isinstance(value, BaseModel):
+            found += _variables(f"{name}__", value)
+        elif text := _text(value):
+            found.append((name, text))
+    return found
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case SecretStr():
+            return value.get_secret_value()
+        case Enum():
+            return str(value.value)
+        case Mapping() | list() | tuple():
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return str(value)
+
+
+def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) -> Program:
+    """One worker process: threads wait for I/O, so one process a pool is enough (ARCHITECTURE.md, decision 5)."""
+    options = ["-Q", ",".join(pool.queues), "-P", "threads", "-c", str(pool.threads), "-n", f"{name}@%h"]
+    # Nothing here uses gossip and mingle, which cost a third of the tasks a second; Flower needs the heartbeat.
+    options += ["--without-gossip", "--without-mingle", "--heartbeat-interval", str(_HEARTBEAT_S), "-l", "INFO"]
+    events = ["-E"] if settings.pools.task_events else []
+    return Program(name, (*_celery(pool.app), "worker", *options, *events), env)
+
+
+def beat(app: str, folder: Path, env: Mapping[str, str]) -> Program:
+    """The clock of periodic tasks; `folder` holds its schedule."""
+    return Program("beat", (*_celery(app), "beat", "-s", str(folder / "beat"), "-l", "INFO"), env)
+
+
+def flower(app: str, port: int, settings: Settings, env: Mapping[str, str]) -> Program:
+    """The pool monitor (A7). Raises: SettingsError for a login that Flower would misread."""
+    login = settings.flower.basic_auth.get_secret_value()
+    if "," in login:
+        fix = "leave out commas: Flower takes them for two logins"
+        raise SettingsError("flower.basic_auth", "the value given", fix)
+    options = [f"--address={settings.flower.host}", f"--port={port}"]
+    if not settings.pools.task_events:
+        options.append("--enable_events=False")  # else Flower switches them on again every five seconds
+    secret = {"FLOWER_BASIC_AUTH": login} if login else {}
+    return Program("flower", (*_celery(app), "flower", *options), MappingProxyType({**env, **secret}))
+
+
+def flower_url(settings: Settings, port: int) -> str:
+    """Where a person finds Flower; a wildcard address is shown as this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.flower.host, settings.flower.host)  # noqa: S104 - shown
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _celery(app: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "celery", "-A", app)

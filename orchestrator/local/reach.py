@@ -1,0 +1,50 @@
+"""Asks parts of the stack whether they answer, within a bound. Changes nothing."""
+
+from __future__ import annotations
+
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from orchestrator.local.redis_server import connect
+from shared.celery_app import make_app
+from shared.contract import TaskName
+from shared.errors import NotRunningError, SettingsError
+from shared.settings import Settings
+
+
+def require_redis(settings: Settings) -> None:
+    """Raises: NotRunningError when the Redis that the settings name does not answer PING; SettingsError for no URL."""
+    try:
+        with connect(settings.redis.url.get_secret_value(), settings.redis.timeout_s) as client:
+            client.ping()
+    except ValueError:
+        raise SettingsError("redis.url", "the value given", "write redis://[user:password@]host:port/db") from None
+    except RedisError as error:
+        raise NotRunningError(f"the Redis of redis.url does not answer: {error}") from None
+
+
+def answering(settings: Settings, expected: int, timeout_s: float = 1.0) -> set[str]:
+    """Names of the pools that answer a ping; returns as soon as `expected` have, else after `timeout_s`."""
+    # A connection of its own: Celery's pool is shared by the whole process and may hold one to a Redis that is gone.
+    with make_app(settings) as app, app.connection_for_write() as line:
+        try:
+            replies = app.control.ping(timeout=timeout_s, limit=expected, connection=line) or []
+        except (OperationalError, RedisError, OSError):
+            return set()
+    return {node.split("@", 1)[0] for reply in replies for node in reply}
+
+
+def served(settings: Settings, timeout_s: float) -> dict[str, list[str]]:
+    """Queue names by worker, of the workers that answer; takes `timeout_s`.
+
+    Raises: what kombu and Redis raise when the broker is gone.
+    """
+    with make_app(settings) as app, app.connection_for_write() as line:
+        answers = app.control.inspect(timeout=timeout_s, connection=line).active_queues() or {}
+    return {node: [entry["name"] for entry in entries] for node, entries in answers.items()}
+
+
+def ask_store(settings: Settings, timeout_s: float) -> object:
+    """What the search worker says about its store (`search.info`). Raises: celery's TimeoutError."""
+    with make_app(settings) as app, app.connection_for_write() as line:
+        return app.send_task(TaskName.SEARCH_INFO.value, expires=timeout_s, connection=line).get(timeout=timeout_s)

@@ -1,0 +1,146 @@
+"""What runs in a data folder: `run/stack.json`, and the lock that keeps a second stack out. Starts nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import SecretStr, ValidationError
+
+from orchestrator.local.identity import alive
+from shared.errors import InputError, NotRunningError, RamifyError
+from shared.models.base import Model
+from shared.settings import Settings
+
+
+class ChildState(Model):
+    """One process of the stack. `mark` tells it from a later process with its pid; `restarts` since `up`."""
+
+    name: str
+    pid: int
+    mark: str
+    log: str
+    restarts: int = 0
+
+
+class StackState(Model):
+    """The supervisor and its children. `redis_url` is empty while Redis starts, and when settings name another."""
+
+    pid: int
+    mark: str
+    started_at: datetime
+    ready: bool = False
+    redis_url: str = ""
+    flower_url: str = ""
+    children: tuple[ChildState, ...] = ()
+
+    @property
+    def alive(self) -> bool:
+        """True while the supervisor lives."""
+        return alive(self.pid, self.mark)
+
+
+def run_dir(settings: Settings) -> Path:
+    """Absolute folder of the state file, the lock and beat's schedule."""
+    return settings.data_dir.absolute() / "run"
+
+
+def log_dir(settings: Settings) -> Path:
+    """Absolute folder of the logs, one file a child."""
+    return settings.data_dir.absolute() / "logs"
+
+
+def make_folders(settings: Settings) -> None:
+    """Create the stack's folders, closed to other users. Raises: InputError when they cannot be written."""
+    try:
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (run_dir(settings), log_dir(settings)):
+            folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        fix = f"name a folder that can be written ({error.strerror})"
+        raise InputError("data_dir", str(settings.data_dir), fix) from None
+
+
+def read_state(settings: Settings) -> StackState | None:
+    """What the file says, whether it still holds or not; None without a readable file."""
+    try:
+        return StackState.model_validate_json((run_dir(settings) / "stack.json").read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def write_state(settings: Settings, state: StackState) -> None:
+    """Replace the file in one step; only its owner may read it (mkstemp opens it 0600)."""
+    folder = run_dir(settings)
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".stack-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(state.model_dump_json(indent=1))
+    Path(name).replace(folder / "stack.json")
+
+
+def remove_state(settings: Settings) -> None:
+    """Forget the stack."""
+    (run_dir(settings) / "stack.json").unlink(missing_ok=True)
+
+
+@contextmanager
+def only_one(settings: Settings) -> Iterator[None]:
+    """Hold the data folder's lock. Raises: RamifyError when another supervisor has it.
+
+    The kernel frees it with the supervisor's death; children do not inherit it.
+    """
+    with (run_dir(settings) / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            state = read_state(settings)
+            who = f" (process {state.pid})" if state else ""
+            raise RamifyError(
+                f"Ramify already runs in {settings.data_dir.absolute()}{who}: use it, or stop it with `ramify down`"
+            ) from None
+        yield
+
+
+def running(settings: Settings) -> StackState | None:
+    """The stack of this data folder if its supervisor lives, ready or not."""
+    state = read_state(settings)
+    return state if state and state.alive else None
+
+
+def connection(settings: Settings) -> Settings:
+    """Settings with `redis.url` filled in: the one that is set, else that of the running stack.
+
+    Raises: NotRunningError when none is set and nothing runs here.
+    """
+    if settings.redis.url.get_secret_value():
+        return settings
+    state = running(settings)
+    folder = settings.data_dir.absolute()
+    if state is None:
+        raise NotRunningError(f"Ramify is not running here: start it with `ramify up -d` (looked in {folder})")
+    if not state.redis_url:
+        raise NotRunningError(f"Ramify is still starting here: try again in a few seconds (looked in {folder})")
+    redis = settings.redis.model_copy(update={"url": SecretStr(state.redis_url)})
+    return settings.model_copy(update={"redis": redis})
+
+
+def rotate(log: Path) -> None:
+    """Keep the last run's log as `<name>.log.1`."""
+    with suppress(FileNotFoundError):
+        log.replace(log.with_name(log.name + ".1"))
+
+
+def tail(log: Path, lines: int = 15) -> str:
+    """The last lines of a log, for an error message; at most 8 kB are read."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 8192))
+            text = file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
