@@ -12,6 +12,7 @@ from orchestrator.client import Ramify
 from orchestrator.local.background import start
 from orchestrator.local.down import down
 from shared.settings import Settings, load_settings
+from tests.conftest import redis_binary
 from tests.fakes.openai_server import FakeOpenAI
 
 NOTES = Path(__file__).parents[2] / "examples" / "notes"
@@ -31,6 +32,7 @@ def _family(folder: Path) -> list[int]:
 
 
 def _launch(folder: Path, **options: object) -> Iterator[Ramify]:
+    redis_binary()
     settings: Settings = load_settings(data_dir=folder, flower={"enabled": False}, **options)
     start(settings)
     try:
