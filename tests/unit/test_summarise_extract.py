@@ -178,3 +178,17 @@ def test_best_quote_given_a_claim_then_the_sentence_that_shares_most() -> None:
     assert best_quote(chunk, "Slow queries get fast by indexes [1].") == "Indexes make slow queries fast."
     assert best_quote(chunk, "无关") == "Queues drain at night."
     assert best_quote(hit(1, "```\ncode\n```"), "code") == ""
+
+
+def test_given_a_fact_in_a_table_then_its_row_is_the_answer_and_quoted_as_it_stands() -> None:
+    table = "| Service | Owner |\n| --- | --- |\n| Stockroom | Kofi Mensah |\n| Courier | Nia Clarke |"
+    summary = extract("Who owns Stockroom?", pool(hit(1, table, title="Who owns what")), tree("q"))
+    assert summary.text.split("\n")[0] == "Stockroom – Kofi Mensah [1]"
+    assert summary.citations[0].quote == "| Stockroom | Kofi Mensah |"
+
+
+def test_given_a_pool_that_is_all_about_the_question_then_something_is_said() -> None:
+    """The pool's own IDF would call every shared word worthless."""
+    texts = ["数据库查询慢，先看执行计划。", "优化数据库查询，要给过滤列建索引。", "数据库查询性能差，多半是索引没用上。"]
+    summary = extract("如何优化数据库查询性能？", pool(*(hit(n, text) for n, text in enumerate(texts, 1))), tree("q"))
+    assert summary.citations

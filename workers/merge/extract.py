@@ -12,8 +12,9 @@ from workers.merge.picking import Picker
 
 MOST_SENTENCES = 10
 _DIRECT, _DIRECT_BROAD, _PER_GROUP = 3, 2, 2
-#: Below this IDF-weighted share of the question's terms, the best hit is no answer ...
-_LEAST_COVERAGE = 0.25
+#: Below this share of the question's terms, the best hit is no answer (Chinese terms are pairs of characters, and
+#: half of those span two words) ...
+_LEAST_COVERAGE = (0.34, 0.2)
 #: ... unless a reranker that reads meaning, not words, gives it this score.
 _TRUSTED_SCORE = 0.5
 _READS_MEANING = ("endpoint:", "fastembed:")
@@ -35,11 +36,12 @@ def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node]) -> Summa
     question, the text says that the corpus has nothing on it, and nothing is cited.
     """
     chinese = is_cjk_text(question)
-    picker = Picker(question, pool.hits)
+    groups = _groups(pool, nodes)
+    picker = Picker(question, pool.hits, joined=len(groups) > 1)
     trusted = (pool.reranked_by or "").startswith(_READS_MEANING) and pool.hits[:1] != ()
-    if not (trusted and pool.hits[0].score >= _TRUSTED_SCORE) and picker.best_coverage() < _LEAST_COVERAGE:
+    if not (trusted and pool.hits[0].score >= _TRUSTED_SCORE) and picker.best_coverage() < _LEAST_COVERAGE[chinese]:
         return Summary(text=_NOTHING[chinese], kind="extractive")
-    text = "\n\n".join(_paragraphs(question, _groups(pool, nodes), picker, chinese=chinese))
+    text = "\n\n".join(_paragraphs(question, groups, picker, chinese=chinese))
     quotes: dict[int, str] = {}
     for passage in picker.picked:
         quotes.setdefault(passage.number, passage.quote)

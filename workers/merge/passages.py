@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from shared.models import Citation, Hit
 from shared.sentences import BlockKind, is_cjk_text, sentence_spans
@@ -18,7 +19,7 @@ _FEWEST_TERMS = 2
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One sentence of the pool's hit `number` (from 1), the `position`-th of its chunk (from 0)."""
+    """One sentence, or two that follow each other, of the pool's hit `number` (from 1), the `position`-th (from 0)."""
 
     number: int
     position: int
@@ -27,16 +28,17 @@ class Passage:
     words: frozenset[str]
 
 
-def passages(hits: Iterable[Hit]) -> list[Passage]:
-    """All quotable sentences of `hits`: prose that states something.
+def passages(hits: Iterable[Hit], *, joined: bool = True) -> list[Passage]:
+    """All quotable pieces of `hits`: sentences that state something, and table rows.
 
-    Headings, tables and code fences are left out, as are questions, lead-ins that end in a colon, and sentences with
-    control characters. What is longer than a person reads is clipped at a pause.
+    `joined`: a sentence brings the next one of its paragraph along. Headings, code fences and table heads are left
+    out, as are questions, lead-ins that end in a colon, and what holds control characters. What is longer than a
+    person reads is clipped at a pause.
     """
     found: list[Passage] = []
     for number, hit in enumerate(hits, start=1):
-        for position, quote in enumerate(_prose(hit.text)):
-            text = one_line(quote)
+        for position, (quote, shown) in enumerate(_pieces(hit.text, joined=joined)):
+            text = one_line(shown)
             words = frozenset(terms(without_links(quote)))
             if len(words) >= _FEWEST_TERMS and not text.endswith(("?", "？", ":", "：")):
                 found.append(Passage(number, position, quote, text, words))
@@ -53,23 +55,50 @@ def citation(number: int, hit: Hit, quote: str) -> Citation:
 def best_quote(hit: Hit, claim: str) -> str:
     """The sentence of `hit` that shares most terms with `claim`; its first one when none does, "" without any."""
     asked = frozenset(terms(claim))
-    sentences = passages([hit])
+    sentences = passages([hit], joined=False)
     best = max(sentences, key=lambda p: (len(p.words & asked) / len(p.words | asked), -p.position), default=None)
     return best.quote if best else ""
 
 
-def _prose(text: str) -> Iterator[str]:
-    for span in sentence_spans(text):
+def _pieces(text: str, *, joined: bool) -> Iterator[tuple[str, str]]:
+    """(verbatim slice, as it is shown) of every sentence and table row, in order."""
+    spans = [span for span in sentence_spans(text) if span.kind in {BlockKind.PROSE, BlockKind.TABLE}]
+    for span, following in zip_longest(spans, spans[1:]):
+        if span.kind is BlockKind.TABLE:
+            yield from _rows(text[span.start : span.end])
+            continue
         quote = text[span.start : span.end]
-        if span.kind is BlockKind.PROSE and not has_controls(quote):
-            yield _clip(quote)
+        if has_controls(quote):
+            continue
+        if joined and following and following.kind is span.kind and _goes_on(text[span.end : following.start]):
+            both = text[span.start : following.end]
+            if _width(both) <= _LONGEST and not has_controls(both):
+                quote = both
+        clipped = _clip(quote)
+        yield clipped, clipped
+
+
+def _rows(table: str) -> Iterator[tuple[str, str]]:
+    """The rows of a table without its head; the cells are shown with a dash between."""
+    for row in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+        if len(row) <= _LONGEST and not has_controls(row):
+            yield row.strip(), " – ".join(cell for cell in cells if cell)
+
+
+def _goes_on(between: str) -> bool:
+    """True inside a paragraph: nothing but white space, and no blank line or list mark."""
+    return not between.strip() and between.count("\n") < 2
+
+
+def _width(text: str) -> int:
+    return len(text) * (2 if is_cjk_text(text) else 1)
 
 
 def _clip(quote: str) -> str:
     """The first part of an overlong sentence, up to a pause: still a verbatim slice."""
-    wide = 2 if is_cjk_text(quote) else 1
-    if len(quote) * wide <= _LONGEST:
+    if _width(quote) <= _LONGEST:
         return quote
-    part = quote[: _CLIPPED // wide]
+    part = quote[: _CLIPPED * len(quote) // _width(quote)]
     pause = max(part.rfind(mark) for mark in _BREAKS)
     return part[:pause] if pause > len(part) // 2 else part
