@@ -13,7 +13,6 @@ from pydantic import BaseModel, SecretStr
 
 from orchestrator.local.child_process import Program
 from shared.contract import POOL_APPS, POOL_QUEUES
-from shared.errors import SettingsError
 from shared.models.base import Model
 from shared.settings import Settings
 
@@ -95,11 +94,8 @@ def beat(app: str, folder: Path, env: Mapping[str, str]) -> Program:
 
 
 def flower(app: str, port: int, settings: Settings, env: Mapping[str, str]) -> Program:
-    """The pool monitor (A7). Raises: SettingsError for a login that Flower would misread."""
+    """The pool monitor (A7)."""
     login = settings.flower.basic_auth.get_secret_value()
-    if "," in login:
-        fix = "leave out commas: Flower takes them for two logins"
-        raise SettingsError("flower.basic_auth", "the value given", fix)
     options = [f"--address={settings.flower.host}", f"--port={port}"]
     if not settings.pools.task_events:
         options.append("--enable_events=False")  # else Flower switches them on again every five seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, field_validator, model_validator
 
 from shared.models import SearchMode
 
@@ -162,10 +162,15 @@ class Flower(Section):
     port: int = Field(default=0, ge=0, le=65_535, description="port; 0 = 5555, or a free one")
     basic_auth: SecretStr = Field(default=SecretStr(""), description="user:password")
 
+    @field_validator("basic_auth")
+    @classmethod
+    def _one_login(cls, value: SecretStr) -> SecretStr:
+        if "," in value.get_secret_value():
+            raise ValueError("leave out commas: Flower takes them for two logins")
+        return value
+
     @model_validator(mode="after")
     def _guarded(self) -> Flower:
         if self.host not in {"127.0.0.1", "localhost", "::1"} and ":" not in self.basic_auth.get_secret_value():
             raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
-        if "," in self.basic_auth.get_secret_value():
-            raise ValueError("basic_auth must hold no comma: Flower takes it for two logins")
         return self

@@ -189,6 +189,6 @@ def test_given_a_fact_in_a_table_then_its_row_is_the_answer_and_quoted_as_it_sta
 
 def test_given_a_pool_that_is_all_about_the_question_then_something_is_said() -> None:
     """The pool's own IDF would call every shared word worthless."""
-    texts = ["数据库查询慢，先看执行计划。", "优化数据库查询，要给过滤列建索引。", "数据库查询性能差，多半是索引没用上。"]
+    texts = ["数据库查询慢，先看执行计划。", "优化数据库查询，要给过滤列建索引。", "数据库查询性能差，多半没用上索引。"]
     summary = extract("如何优化数据库查询性能？", pool(*(hit(n, text) for n, text in enumerate(texts, 1))), tree("q"))
     assert summary.citations
