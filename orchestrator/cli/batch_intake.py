@@ -1,0 +1,162 @@
+"""Reads a file of questions into a batch, with flat memory but for the ids; keeps what is refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+from orchestrator.cli import output
+from orchestrator.cli.follow import GRACE_S
+from orchestrator.cli.reading import STDIN, lines_of, writable
+from orchestrator.client import Ramify
+from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
+from shared.errors import InputError
+from shared.models import JobRequest, Lane
+from shared.settings.sections import Jobs
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one batch: what is read, where answers and refused lines go."""
+
+    source: str
+    out: Path | None
+    rejects: Path
+
+    @classmethod
+    def checked(cls, source: str, out: Path | None, rejects: Path | None) -> Files:
+        """Raises: InputError for what cannot be read or written, before anything is enqueued."""
+        with ExitStack() as opened:
+            if source != STDIN:
+                opened.enter_context(lines_of(source))
+        if out:
+            writable("--out", out, source)
+        name = "stdin" if source == STDIN else source
+        kept = writable("--rejects", rejects or Path(f"{name}.rejects.jsonl"), source)
+        return cls(source, out, kept)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A batch as it was enqueued: job ids in order of submission. `until`: when the last job must have ended."""
+
+    batch_id: str
+    job_ids: tuple[str, ...]
+    rejected: int
+    rejects: Path | None
+    until: float
+
+    def summary(self) -> dict[str, Any]:
+        """For `--json`."""
+        file = str(self.rejects) if self.rejects else None
+        return {
+            "batch_id": self.batch_id,
+            "enqueued": len(self.job_ids),
+            "rejected": self.rejected,
+            "rejects_file": file,
+        }
+
+
+def take(client: Ramify, files: Files, defaults: Mapping[str, Any]) -> Taken:
+    """Enqueue every line that can be taken; the others go to the rejects file.
+
+    Raises: InputError for a default that no line could take, and for a file without a usable line: then there is no
+    batch at all.
+    """
+    as_request("?", {"lane": Lane.BATCH, **defaults})
+    with ExitStack() as open_files:
+        handle, size = open_files.enter_context(lines_of(files.source))
+        refused = open_files.enter_context(_Refused.into(files.rejects))
+        show = open_files.enter_context(_progress(size))
+        reader = _Reader(client.settings.jobs, refused)
+        requests = reader.requests(read_questions(_counted(bounded_lines(handle), show), defaults))
+        first = next(requests, None)
+        if first is None:
+            raise InputError("FILE", files.source, _nothing(refused))
+        batch_id, job_ids = client.open_batch(), list[str]()
+        try:
+            job_ids.extend(client.add_to_batch(batch_id, chain([first], requests)))
+        except BaseException:
+            output.note(f"batch {batch_id} holds only the questions that were enqueued so far")
+            raise
+        client.count_rejected(batch_id, refused.count)
+        rejects = files.rejects if refused.count else None
+        return Taken(batch_id, tuple(dict.fromkeys(job_ids)), refused.count, rejects, reader.until)
+
+
+class _Reader:
+    """Parts lines that can be taken from those that cannot, and notes the last deadline."""
+
+    def __init__(self, jobs: Jobs, refused: _Refused) -> None:
+        self._jobs, self._refused = jobs, refused
+        self._longest_s = 0.0
+        self.until = 0.0
+
+    def requests(self, lines: Iterable[tuple[int, JobRequest | Rejected]]) -> Iterator[JobRequest]:
+        for _, found in lines:
+            if isinstance(found, Rejected):
+                self._refused.add(found)
+                continue
+            lane_s = self._jobs.batch_deadline_s if found.lane is Lane.BATCH else self._jobs.deadline_s
+            self._longest_s = max(self._longest_s, found.deadline_s or lane_s)
+            yield found
+            self.until = time.time() + self._longest_s + GRACE_S
+
+
+class _Refused:
+    """The rejects file; it is written from the first refused line on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.count = path, 0
+        self._handle: IO[str] | None = None
+
+    @classmethod
+    @contextmanager
+    def into(cls, path: Path) -> Iterator[_Refused]:
+        refused = cls(path)
+        try:
+            yield refused
+        finally:
+            if refused._handle:
+                refused._handle.close()
+
+    def add(self, line: Rejected) -> None:
+        """Raises: InputError when the file cannot be written."""
+        try:
+            if self._handle is None:
+                self._handle = self.path.open("w", encoding="utf-8")
+            self._handle.write(f"{output.encoded(line)}\n")
+        except OSError as error:
+            raise InputError("--rejects", str(self.path), f"it cannot be written ({error.strerror})") from None
+        self.count += 1
+
+
+def _nothing(refused: _Refused) -> str:
+    if not refused.count:
+        return "it holds no question: write one question or one JSON object a line"
+    return f"none of its {refused.count} lines is a question that can be taken: {refused.path} says why"
+
+
+def _counted(lines: Iterator[bytes], show: Any) -> Iterator[bytes]:
+    for line in lines:
+        show(len(line))
+        yield line
+
+
+@contextmanager
+def _progress(size: int | None) -> Iterator[Any]:
+    """A bar over the file's bytes on a terminal; a function that takes the size of each line read."""
+    console = output.progress_console()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    from rich.progress import Progress  # noqa: PLC0415 - only where there is a terminal
+
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("enqueue", total=size)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,125 @@
+"""`ingest` and `find`: documents in, passages out, without a job."""
+# ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli import options, outcome, output
+from orchestrator.cli.session import session_of
+
+if TYPE_CHECKING:
+    from orchestrator.ingest import Progress
+    from shared.models import DocumentOutcome
+
+
+def ingest(
+    ctx: typer.Context,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Files and folders: Markdown, plain text, JSON Lines.")
+    ],
+    *,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove documents whose files are gone from these paths.")
+    ] = False,
+    namespace: options.Namespace = None,
+    json: options.Json = False,
+) -> None:
+    """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
+    with session_of(ctx).client() as client:
+        steps = client.ingest(paths, prune=prune, namespace=namespace or "default")
+        counts, passed_over = _take(steps, as_json=json)
+    for sentence in passed_over:
+        output.warn(f"passed over: {sentence}")
+    if not sum(counts.values()):
+        output.warn("no documents were found there")
+    if json:
+        output.line({**counts, "passed_over": passed_over})
+    else:
+        from orchestrator.cli.render.system import draw_ingest
+
+        output.show(draw_ingest(counts))
+    if counts["failed"]:
+        raise typer.Exit(outcome.PARTIAL)
+
+
+def _take(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str, int], list[str]]:
+    """Follow an ingest to its end: documents by status with the chunks written, and what was passed over."""
+    from shared.models import DocumentStatus
+
+    counts = Counter[str]()
+    passed_over: list[str] = []
+    with _progress() as advance:
+        for step in steps:
+            passed_over += step.passed_over
+            for document in step.outcomes:
+                counts[document.status.value] += 1
+                counts["chunks"] += document.chunks
+                _report(document, as_json=as_json)
+            advance(step)
+    names = (*(status.value for status in DocumentStatus), "chunks")
+    return {name: counts[name] for name in names}, passed_over
+
+
+def _report(document: DocumentOutcome, *, as_json: bool) -> None:
+    if as_json:
+        output.line(document)
+    if document.reason:
+        output.warn(f"{document.path}: {document.reason}")
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A bar on a terminal; a function that takes each step."""
+    console = output.progress_console()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    from rich.progress import Progress as Bar
+
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task("ingest", total=None)
+
+        def advance(step: Progress) -> None:
+            bar.update(task, completed=step.read, total=step.total)
+
+        yield advance
+
+
+def find(  # noqa: PLR0913 - the signature is the command line
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to search for; - reads it from stdin.")],
+    *,
+    mode: options.Mode = None,
+    top: options.Top = None,
+    after: options.After = None,
+    before: options.Before = None,
+    tag: options.Tag = None,
+    kind: options.Kind = None,
+    path: options.PathPrefix = None,
+    namespace: options.Namespace = None,
+    json: options.Json = False,
+) -> None:
+    """Search at once: one query, no tree, no summary."""
+    from orchestrator.cli.reading import text_argument
+
+    chosen = options.given(mode=mode, top_n=top) | options.filters(
+        after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace
+    )
+    text = text_argument("QUERY", query)
+    with session_of(ctx).client() as client:
+        found = client.find(text, **chosen)
+    if json:
+        output.document(found)
+    else:
+        from orchestrator.cli.render.tables import draw_hits
+
+        output.show(draw_hits(found))
+    for warning in found.warnings:
+        output.warn(warning)

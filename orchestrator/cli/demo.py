@@ -1,0 +1,144 @@
+"""`make demo`: the whole way once, in a folder of its own: start, ingest, five questions, one answer, stop.
+
+Uses the defaults only: no settings file, no `RAMIFY_` variable and no stack of the user's is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from orchestrator.cli import outcome, output
+from orchestrator.cli.demo_board import Board
+from orchestrator.cli.render.answer import draw_answer
+from orchestrator.cli.render.system import draw_ingest
+from orchestrator.client import Ramify
+from orchestrator.intake import read_questions
+from orchestrator.local import background
+from orchestrator.local.down import down
+from orchestrator.local.state import StackState
+from shared.errors import RamifyError
+from shared.models import DocumentStatus, JobRequest
+from shared.settings import CONFIG_ENV, Settings, load_settings
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+_DEADLINE_S = 60.0
+#: The question whose whole answer is printed, from 0.
+_SHOWN = 1
+_NEXT = (
+    ".venv/bin/ramify up -d                   start it for yourself",
+    ".venv/bin/ramify ingest examples/notes   or your own folder",
+    '.venv/bin/ramify ask "..."               ask something else',
+    ".venv/bin/ramify down                    stop it",
+)
+
+
+def main() -> int:
+    """Run the demo; 0 only when all questions were answered."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    console = output.data_console()
+    began = time.monotonic()
+    try:
+        questions = _questions()
+        with _settings() as settings, _stack(settings, console) as state:
+            _ingest(settings, console)
+            done = _ask(settings, questions, console)
+            _farewell(console, state, time.monotonic() - began)
+            return outcome.DONE if done == len(questions) else outcome.FAILED
+    except KeyboardInterrupt:
+        output.note("interrupted: everything is stopped")
+        return outcome.INTERRUPTED
+    except RamifyError as error:
+        output.fail(str(error))
+        return error.exit_code
+
+
+def _questions() -> list[JobRequest]:
+    """Raises: RamifyError when the examples are not there or one of them cannot be taken."""
+    file = EXAMPLES / "questions.jsonl"
+    if not file.is_file() or not (EXAMPLES / "notes").is_dir():
+        raise RamifyError(f"the demo needs the project's examples, which are not in {EXAMPLES}: run it from a clone")
+    with file.open("rb") as lines:
+        found = [request for _, request in read_questions(lines, {"deadline_s": _DEADLINE_S})]
+    if refused := [item for item in found if not isinstance(item, JobRequest)]:
+        raise RamifyError(f"{file}, line {refused[0].line}: {refused[0].reason}")
+    return [item for item in found if isinstance(item, JobRequest)]
+
+
+@contextmanager
+def _settings() -> Iterator[Settings]:
+    """Defaults, in a folder that is gone afterwards."""
+    for name in [name for name in os.environ if name.startswith("RAMIFY_")]:
+        del os.environ[name]
+    with tempfile.TemporaryDirectory(prefix="ramify-demo-", ignore_cleanup_errors=True) as folder:
+        empty = Path(folder) / "ramify.toml"
+        empty.touch()
+        os.environ[CONFIG_ENV] = str(empty)  # also keeps a ./ramify.toml out of the child processes
+        yield load_settings(data_dir=Path(folder) / "data")
+
+
+@contextmanager
+def _stack(settings: Settings, console: Console) -> Iterator[StackState]:
+    """The embedded stack; it stops with us, however we end."""
+    console.print("Starting Redis, five worker pools, beat and Flower ...")
+    began = time.monotonic()
+    try:
+        state = background.start(settings, bound=True)
+        console.print(f"Ready in {time.monotonic() - began:.1f} s; Flower: {state.flower_url}\n")
+        yield state
+    finally:
+        down(settings)
+
+
+def _ingest(settings: Settings, console: Console) -> None:
+    began, counts = time.monotonic(), Counter[str]()
+    console.print("Ingesting examples/notes: Markdown, text and JSON Lines, English and Chinese ...")
+    with Ramify(settings) as client:
+        for step in client.ingest([EXAMPLES / "notes"]):
+            for document in step.outcomes:
+                counts[document.status.value] += 1
+                counts["chunks"] += document.chunks
+                if document.status is DocumentStatus.FAILED:
+                    output.warn(f"{document.path}: {document.reason}")
+    console.print(draw_ingest(counts).append(f" in {time.monotonic() - began:.1f} s\n"))
+
+
+def _ask(settings: Settings, questions: list[JobRequest], console: Console) -> int:
+    """Enqueue one batch, show its trees growing, print one answer; returns how many were answered."""
+    console.print(f"Asking {len(questions)} questions as one batch ...\n")
+    with Ramify(settings) as client:
+        taken = client.submit_many(questions)
+        board = Board(client, taken.job_ids, [request.question for request in questions])
+        board.watch(console, _DEADLINE_S)
+        for growth in board.growths():
+            console.print(board.whole(growth))
+            console.print()
+        shown = taken.job_ids[_SHOWN]
+        if client.status(shown).state == "done":
+            console.rule("one answer in full", style="dim")
+            console.print(draw_answer(client.result(shown)))
+            console.rule(style="dim")
+        batch = client.batch_status(taken.batch_id)
+    console.print(f"\nBatch {batch.batch_id}: {batch.by_state.get('done', 0)} of {batch.total} questions answered.")
+    return batch.by_state.get("done", 0)
+
+
+def _farewell(console: Console, state: StackState, seconds: float) -> None:
+    console.print(f"The demo took {seconds:.0f} s and now stops everything that it started.")
+    console.print(f"Flower, the pool monitor, was at {state.flower_url}; `ramify up` prints where yours is.\n")
+    console.print("What next:")
+    for command in _NEXT:
+        console.print(f"  {command}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

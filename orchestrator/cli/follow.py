@@ -1,0 +1,79 @@
+"""Follows one job to its end: a live tree on a terminal, short lines elsewhere (both on stderr), or JSON lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from orchestrator.cli import output
+from orchestrator.cli.render.growth import Growth, apply
+from orchestrator.cli.render.tree import draw
+from orchestrator.cli.wording import counted, one_line
+from orchestrator.client import Ramify
+from shared.models import Event, JobStatus, Node
+
+#: Seconds past a job's deadline after which nobody waits for it any more: the sweep gives it up before.
+GRACE_S = 90.0
+FRAMES_PER_S = 8
+
+
+def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
+    """Show a job until it has ended, or its deadline lies 90 s behind; returns where it stands then.
+
+    Raises: NotFoundError, NotRunningError.
+    """
+    status = client.status(job_id)
+    events = client.stream(job_id, timeout_s=max(0.0, status.deadline_at - time.time()) + GRACE_S)
+    console = output.progress_console()
+    if as_json:
+        for event in events:
+            output.line(event)
+    elif console.is_terminal:
+        _live(events, status.question, console)
+    else:
+        for event in events:
+            if said := sentence(event):
+                output.note(said)
+    return client.status(job_id)
+
+
+def _live(events: Iterator[Event], question: str, console: Console) -> None:
+    """The tree; it leaves the screen at the end, where the answer takes its place."""
+    growth = Growth(question=question)
+
+    def frame() -> RenderableType:
+        return draw(growth, time.time() * 1000)
+
+    with Live(console=console, get_renderable=frame, refresh_per_second=FRAMES_PER_S, transient=True):
+        for event in events:
+            growth = apply(growth, event)
+
+
+def sentence(event: Event) -> str:
+    """An event as one short line; empty for what nobody needs to read."""
+    data = event.data
+    match event.type:
+        case "state":
+            return " ".join(part for part in (one_line(data.get("state", "")), one_line(data.get("error", ""))) if part)
+        case "node":
+            return _node(data.get("node", ""))
+        case "leaf" if data.get("status") == "failed":
+            return f"leaf {data.get('id', '')} failed: {one_line(data.get('error', ''))}"
+        case "leaf":
+            hits = f", {counted(int(data['hits']), 'hit')}" if data.get("hits", "").isdecimal() else ""
+            return f"leaf {data.get('id', '')} {data.get('status', '')}{hits}"
+        case "warning":
+            return f"warning: {one_line(data.get('text', ''))}"
+        case _:
+            return ""
+
+
+def _node(raw: str) -> str:
+    try:
+        node = Node.model_validate_json(raw)
+    except ValueError:
+        return ""
+    return f"{node.kind.value} {node.id} {node.facet.value}: {one_line(node.query)}"

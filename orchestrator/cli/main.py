@@ -1,0 +1,93 @@
+"""`ramify`: the global options and the list of commands. Each command's work is in the file of its group."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli import ask, batch, corpus, jobs, output, stack
+from orchestrator.cli.guard import Guarded
+from orchestrator.cli.overrides import parse_overrides
+from orchestrator.cli.session import Session
+from shared.errors import InputError
+
+app = typer.Typer(
+    name="ramify",
+    cls=Guarded,
+    help="Research questions over your own corpus: a question branches, its leaves are searched and reranked, "
+    "the tree is merged and answered with citations.",
+    epilog="Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 partial, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
+    ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
+    ("Corpus", (corpus.ingest, corpus.find)),
+    ("Questions", (ask.ask, batch.batch, jobs.status, jobs.result, jobs.jobs, jobs.cancel)),
+)
+for panel, commands in _COMMANDS:
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        try:
+            typer.echo(f"ramify {version('ramify')}")
+        except PackageNotFoundError:
+            typer.echo("ramify, from its source folder")
+        raise typer.Exit
+
+
+@app.callback()
+def _global(  # noqa: PLR0913 - the signature is the command line
+    ctx: typer.Context,
+    *,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings file (default: ./ramify.toml)", show_default=False)
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of the embedded stack (default: .ramify)")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SECTION.NAME=VALUE", help="One setting; repeatable.")
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    if config is not None:
+        if not config.is_file():
+            raise InputError("--config", str(config), "there is no such file")
+        os.environ["RAMIFY_CONFIG"] = str(config.absolute())  # what the settings, and our child processes, read
+    overrides = parse_overrides(set_ or [])
+    if data_dir is not None:
+        overrides["data_dir"] = data_dir
+    ctx.obj = Session(overrides=overrides, debug=debug)
+
+
+def run() -> None:
+    """The console script. Ends the process with an exit code; an error that nobody foresaw is one line as well."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character is no reason to fail
+    try:
+        app(prog_name="ramify")
+    except Exception as error:  # noqa: BLE001 - the last line of defence
+        if "--debug" in sys.argv:
+            traceback.print_exc()
+        output.fail(f"unforeseen: {type(error).__name__}: {error} (`ramify --debug ...` shows where)")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    run()

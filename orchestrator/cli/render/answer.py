@@ -1,0 +1,130 @@
+"""Draws an answer: question, coverage, summary, sources, tree, merged results, cost, times, warnings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.render.growth import of_answer
+from orchestrator.cli.render.text import cited, plain, snippet
+from orchestrator.cli.render.tree import draw, state_text
+from orchestrator.cli.wording import counted, duration, score
+from shared.models import Answer, Citation, Cost, Hit, MergedHit
+
+_MAX_BEST_COLUMNS = 100
+
+
+def draw_answer(answer: Answer) -> RenderableType:
+    """The whole answer, for any width from about 60 columns."""
+    return Group(*_parts(answer))
+
+
+def _parts(answer: Answer) -> Iterator[RenderableType]:
+    yield plain(answer.question, "bold")
+    yield _standing(answer)
+    yield Text()
+    yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
+    if answer.summary.citations:
+        yield from _heading("Sources")
+        yield _sources(answer)
+    yield from _heading("Tree")
+    yield draw(of_answer(answer), notes=_best_hits(answer))
+    yield from _heading(f"Results ({len(answer.results)})")
+    yield _results(answer.results) if answer.results else Text("Nothing was found.", "yellow")
+    yield Text()
+    yield _pair("Cost", cost_line(answer.cost))
+    yield _pair("Times", times_line(answer.timings_ms))
+    for warning in answer.warnings:
+        yield _pair("Warning", warning, "yellow")
+
+
+def _heading(title: str) -> Iterator[Text]:
+    yield Text()
+    yield Text(title, "bold underline")
+
+
+def _pair(name: str, text: str, style: str = "dim") -> Text:
+    return Text(f"{name}: ", style or "bold").append(plain(text))
+
+
+def _standing(answer: Answer) -> Text:
+    shown = state_text(answer.state, partial=answer.partial).append(" · ").append(plain(answer.coverage))
+    if answer.reranked_by:
+        shown.append(" · reranked by ").append(plain(answer.reranked_by))
+    written = {"extractive": "summary from extracts", "llm": "summary by the LLM"}.get(answer.summary.kind)
+    return shown.append(f" · {written}") if written else shown
+
+
+def _sources(answer: Answer) -> Table:
+    hits: dict[str, Hit] = {hit.chunk_id: hit for leaf in answer.leaves for hit in leaf.hits}
+    hits |= {hit.chunk_id: hit for hit in answer.results}
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for citation in answer.summary.citations:
+        grid.add_row(Text(f"[{citation.number}]", "bold cyan"), _source(citation, hits.get(citation.chunk_id)))
+    return grid
+
+
+def _source(citation: Citation, hit: Hit | None) -> Text:
+    shown = plain(citation.title, "bold").append("  ").append(plain(citation.path, "dim"))
+    if hit and hit.date:
+        shown.append("  ").append(plain(hit.date, "dim"))
+    return shown.append("\n").append(snippet(f"“{citation.quote}”")) if citation.quote else shown
+
+
+def _best_hits(answer: Answer) -> dict[str, Text]:
+    """Node id -> the title of the best hit and its score."""
+    best = {}
+    for leaf in answer.leaves:
+        if leaf.hits:
+            hit = leaf.hits[0]
+            line = Text("best: ", "dim").append(plain(_title(hit))).append(f"  {score(hit.score)}", "dim")
+            line.truncate(_MAX_BEST_COLUMNS, overflow="ellipsis")
+            best[leaf.node_id] = line
+    return best
+
+
+def _title(hit: Hit) -> str:
+    """Document and heading, unless the heading only repeats the title."""
+    return f"{hit.title} › {hit.heading}" if hit.heading and hit.heading != hit.title else hit.title
+
+
+def _results(results: tuple[MergedHit, ...]) -> Table:
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim", expand=False)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("document", overflow="fold", ratio=3)
+    table.add_column("found by leaf #rank", overflow="fold", ratio=2)
+    for place, hit in enumerate(results, 1):
+        found = ", ".join(f"{source.node_id} #{source.rank}" for source in hit.sources)
+        table.add_row(str(place), score(hit.score), document(hit), plain(found, "dim"))
+    return table
+
+
+def document(hit: Hit) -> Text:
+    """Title and heading; path and date under it."""
+    where = f"{hit.path}  {hit.date}" if hit.date else hit.path
+    return plain(_title(hit)).append("\n").append(plain(where, "dim"))
+
+
+def cost_line(cost: Cost) -> str:
+    """What was spent, by kind."""
+    parts = []
+    if cost.llm_calls:
+        tokens = f"{cost.llm_tokens_in} tokens in, {cost.llm_tokens_out} out"
+        parts.append(f"LLM {counted(cost.llm_calls, 'call')} ({tokens})")
+    if cost.embed_calls:
+        parts.append(f"embedding {counted(cost.embed_calls, 'call')} ({cost.embed_tokens} tokens)")
+    if cost.rerank_calls:
+        parts.append(f"rerank {counted(cost.rerank_calls, 'call')} ({cost.rerank_documents} documents)")
+    return ", ".join(parts) or "nothing: no call to an LLM, embedding or rerank server"
+
+
+def times_line(timings_ms: Mapping[str, float]) -> str:
+    """Stages in their order, the total last."""
+    stages = sorted(timings_ms.items(), key=lambda stage: stage[0] == "total")
+    return " · ".join(f"{name} {duration(ms)}" for name, ms in stages) or "not known"

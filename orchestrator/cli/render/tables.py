@@ -1,0 +1,116 @@
+"""Draws lists: jobs, one job, batches, hits, checks, an ingest's outcome, settings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.render.answer import cost_line, document, times_line
+from orchestrator.cli.render.text import plain, snippet
+from orchestrator.cli.render.tree import STATE_STYLES, state_text
+from orchestrator.cli.wording import counted, duration, score
+from shared.models import BatchStatus, JobStatus, SearchResult
+
+
+def columns(*names: str) -> Table:
+    """An empty table without lines, that folds what does not fit."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def pairs(rows: Mapping[str, RenderableType | str]) -> Table:
+    """Names on the left, values on the right."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows.items():
+        grid.add_row(name, plain(value) if isinstance(value, str) else value)
+    return grid
+
+
+def draw_jobs(jobs: Sequence[JobStatus], now: float) -> Table:
+    """One line a job; `now` is Unix seconds."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim", expand=True)
+    for name in ("id", "state", "leaves", "age"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("question", no_wrap=True, overflow="ellipsis", ratio=1)
+    for job in jobs:
+        age = duration(max(0.0, now - job.created_at) * 1000)
+        leaves = f"{job.leaves_done + job.leaves_failed}/{job.leaves_total}"
+        state = state_text(job.state, partial=job.partial)
+        table.add_row(plain(job.job_id), state, leaves, age, plain(job.question))
+    return table
+
+
+def draw_job(job: JobStatus) -> RenderableType:
+    """Everything that is known of one job."""
+    leaves = f"{job.leaves_done} of {job.leaves_total} answered, {job.leaves_failed} failed"
+    rows: dict[str, RenderableType | str] = {
+        "job": job.job_id,
+        "question": job.question,
+        "state": state_text(job.state, partial=job.partial),
+        "leaves": leaves,
+        "lane": f"{job.lane}, tenant {job.tenant}",
+    }
+    if job.batch_id:
+        rows["batch"] = job.batch_id
+    if job.error:
+        rows["error"] = plain(job.error, "red")
+    rows |= {"times": times_line(job.timings_ms), "cost": cost_line(job.cost)}
+    return Group(pairs(rows), *(Text("Warning: ", "yellow").append(plain(warning)) for warning in job.warnings))
+
+
+def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float | None = None) -> RenderableType:
+    """Counts by state; with `rate` (jobs a second) how long the rest may take."""
+    counts = Text()
+    for state, count in sorted(batch.by_state.items()):
+        counts.append(f"{count} ", STATE_STYLES.get(state, "cyan")).append(plain(state)).append("  ")
+    rows: dict[str, RenderableType | str] = {
+        "batch": batch.batch_id,
+        "finished": f"{batch.finished} of {batch.total}",
+        "by state": counts,
+    }
+    if batch.partial:
+        rows["partial"] = f"{batch.partial} of those done"
+    if batch.rejected:
+        rows["rejected"] = counted(batch.rejected, "line")
+    if elapsed_s is not None:
+        rows["pace"] = _pace(batch, rate, elapsed_s)
+    return pairs(rows)
+
+
+def _pace(batch: BatchStatus, rate: float | None, elapsed_s: float) -> str:
+    said = f"after {duration(elapsed_s * 1000)}"
+    if not rate:
+        return said
+    left = (batch.total - batch.finished) / rate
+    return f"{rate:.1f} jobs/s {said}" + (f", about {duration(left * 1000)} left" if left else "")
+
+
+def draw_answers(rows: Sequence[tuple[str, str, bool, str, str]]) -> Table:
+    """(job id, state, partial, question, error or beginning of the summary) of a batch's jobs."""
+    table = columns("id", "state", "question and answer")
+    table.columns[0].no_wrap = True
+    for job_id, state, partial, question, said in rows:
+        text = plain(question, "bold").append("\n").append(snippet(said))
+        table.add_row(plain(job_id), state_text(state, partial=partial), text)
+    return table
+
+
+def draw_hits(found: SearchResult) -> RenderableType:
+    """The hits of a quick search, best first, with the beginning of each passage."""
+    if not found.hits:
+        return Text("Nothing was found.", "yellow")
+    table = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for place, hit in enumerate(found.hits, 1):
+        table.add_row(str(place), score(hit.score), document(hit).append("\n").append(snippet(hit.text)))
+    spent = f"{found.mode} · {found.candidates} candidates · {times_line(found.timings_ms)}"
+    return Group(table, plain(spent, "dim"))

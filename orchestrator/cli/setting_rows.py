@@ -1,0 +1,69 @@
+"""All settings as rows for `ramify config`. Pure; a secret is only ever "set" or "not set"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import AnyUrl, BaseModel, SecretStr
+
+from shared.models.base import Model
+from shared.settings import Settings
+
+
+class SettingRow(Model):
+    """One setting, named as in `ramify.toml`: `search.mode`."""
+
+    name: str
+    value: str | int | float | bool | dict[str, float] | None
+    default: str | int | float | bool | dict[str, float] | None
+    description: str
+
+
+def setting_rows(settings: Settings) -> list[SettingRow]:
+    """Every setting, top level first, then section by section."""
+    top = [name for name, field in Settings.model_fields.items() if not isinstance(field.default, BaseModel)]
+    rows = list(_rows("", settings, top))
+    for name in Settings.model_fields:
+        section = getattr(settings, name)
+        if isinstance(section, BaseModel):
+            rows += _rows(f"{name}.", section, list(type(section).model_fields))
+    return rows
+
+
+def _rows(prefix: str, model: BaseModel, names: list[str]) -> Iterator[SettingRow]:
+    for name in names:
+        field = type(model).model_fields[name]
+        default = field.get_default(call_default_factory=True)
+        yield SettingRow(
+            name=f"{prefix}{name}",
+            value=_shown(getattr(model, name)),
+            default=_shown(default),
+            description=field.description or "",
+        )
+
+
+def _shown(value: object) -> str | int | float | bool | dict[str, float] | None:
+    match value:
+        case SecretStr():
+            return "set" if value.get_secret_value() else "not set"
+        case AnyUrl() | Path():
+            return _without_login(str(value))
+        case Enum():
+            return str(value.value)
+        case bool() | int() | float() | str() | None:
+            return value
+        case Mapping():
+            return dict(value)
+        case _:
+            return _without_login(str(value))
+
+
+def _without_login(url: str) -> str:
+    """A URL less its user and password; anything else as it is."""
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

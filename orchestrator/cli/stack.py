@@ -1,0 +1,99 @@
+"""`up`, `down`, `doctor` and `config`: the machine's side. Nothing here asks a question."""
+# ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli import options, outcome, output
+from orchestrator.cli.session import session_of
+
+if TYPE_CHECKING:
+    from orchestrator.local.events import Event
+    from orchestrator.local.state import StackState
+    from shared.settings import Settings
+
+
+def up(
+    ctx: typer.Context,
+    *,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Return when it is ready; `ramify down` stops it.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Start the embedded stack: Redis, the worker pools, Flower. Ctrl-C stops all of it."""
+    settings = session_of(ctx).settings()
+    if detach:
+        from orchestrator.local import background
+
+        _show_state(settings, background.start(settings), as_json=json)
+        return
+    from orchestrator.local.stack import Stack
+
+    def ready(state: StackState) -> None:
+        _show_state(settings, state, as_json=json)
+        output.note("Ctrl-C stops it.")
+
+    Stack(settings, on_event=_say).run(ready)
+
+
+def _say(event: Event) -> None:
+    output.note(f"{event.kind.value:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
+
+
+def _show_state(settings: Settings, state: StackState, *, as_json: bool) -> None:
+    if as_json:
+        output.document(state)
+        return
+    from orchestrator.cli.render.system import draw_stack
+    from orchestrator.local.state import log_dir
+
+    output.show(draw_stack(state, log_dir(settings)))
+
+
+def down(ctx: typer.Context, *, json: options.Json = False) -> None:
+    """Stop the stack of this folder. Harmless when none runs."""
+    from orchestrator.local.down import down as stop
+
+    stopped = stop(session_of(ctx).settings())
+    if json:
+        output.document(stopped)
+        return
+    said = f"stopped in {stopped.seconds:.1f} s" if stopped.was_running else "no stack was running here"
+    if stopped.killed:
+        said += f"; killed: {', '.join(stopped.killed)}"
+    typer.echo(said)
+
+
+def doctor(ctx: typer.Context, *, json: options.Json = False) -> None:
+    """Say what runs, what does not, why, and what to do about it. Exit code 1 when there is a fault."""
+    from orchestrator.local.doctor import examine
+
+    checks = examine(session_of(ctx).settings())
+    if json:
+        output.document({"checks": checks})
+    else:
+        from orchestrator.cli.render.system import draw_checks
+
+        output.show(draw_checks(checks))
+    if any(check.ok is False for check in checks):
+        raise typer.Exit(outcome.FAILED)
+
+
+def config(ctx: typer.Context, *, json: options.Json = False) -> None:
+    """List all settings: value, default and meaning. Secrets are shown as set or not set."""
+    from orchestrator.cli.setting_rows import setting_rows
+    from shared.settings import config_file
+
+    rows = setting_rows(session_of(ctx).settings())
+    file = config_file()
+    shown = str(file.absolute()) if file else None
+    if json:
+        output.document({"file": shown, "settings": rows})
+        return
+    from orchestrator.cli.render.system import draw_settings
+
+    output.show(draw_settings(rows, shown))

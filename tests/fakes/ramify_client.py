@@ -1,0 +1,189 @@
+"""A `Ramify` client without Redis and workers, for the command line: jobs end as soon as they are submitted."""
+
+import json
+from collections.abc import Callable
+
+from orchestrator.ingest import Progress
+from orchestrator.intake import as_request
+from shared.errors import NotFoundError, RamifyError
+from shared.models import (
+    Answer,
+    BatchStatus,
+    Citation,
+    DocumentOutcome,
+    DocumentStatus,
+    Event,
+    Facet,
+    Hit,
+    JobRequest,
+    JobStatus,
+    LeafResult,
+    LeafStatus,
+    MergedHit,
+    Node,
+    SearchResult,
+    Source,
+    Summary,
+)
+from shared.settings import load_settings
+
+CREATED = 1_795_000_000.0
+
+
+def hit(number: int = 1, text: str = "streams keep order", **fields) -> Hit:
+    values = {
+        "chunk_id": f"c{number}", "doc_id": f"d{number}", "path": f"notes/{number}.md", "title": f"Note {number}",
+        "heading": "Context", "text": text, "date": "2026-04-02", "score": 0.5 / number,
+    }  # fmt: skip
+    return Hit(**{**values, **fields})
+
+
+def nodes(question: str) -> tuple[Node, ...]:
+    return (
+        Node(id="0.0", parent_id="0", level=1, facet=Facet.ORIGINAL, query=question),
+        Node(id="0.1", parent_id="0", level=1, facet=Facet.WHY, query=f"Why: {question}"),
+    )
+
+
+def answer(job_id: str, question: str, *, partial: bool = False, text: str = "Streams keep order. [1]") -> Answer:
+    sources = (Source(node_id="0.0", facet="original", rank=1, score=0.5),)
+    return Answer(
+        job_id=job_id,
+        question=question,
+        state="done",
+        partial=partial,
+        coverage="1 of 2 leaves answered" if partial else "2 of 2 leaves answered",
+        summary=Summary(
+            text=text,
+            kind="extractive",
+            citations=(
+                Citation(number=1, chunk_id="c1", path="notes/1.md", title="Note 1", quote="streams keep order"),
+            ),
+        ),
+        results=(MergedHit(**hit().model_dump(), sources=sources),),
+        tree=nodes(question),
+        leaves=(
+            LeafResult(node_id="0.0", status=LeafStatus.DONE, hits=(hit(),), timings_ms={"search": 3.0, "rerank": 4.0}),
+            LeafResult(node_id="0.1", status=LeafStatus.FAILED, error="the store is gone")
+            if partial
+            else LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(hit(2),)),
+        ),
+        warnings=("No LLM is configured.",),
+        timings_ms={"queued": 1.0, "total": 1200.0, "summarising": 5.0},
+    )
+
+
+def events(question: str, state: str = "done") -> list[Event]:
+    first, second = (json.dumps(node.model_dump(mode="json"), ensure_ascii=False) for node in nodes(question))
+    steps = [
+        ("state", {"state": "searching"}),
+        ("node", {"node": first}),
+        ("node", {"node": second}),
+        ("leaf", {"id": "0.0", "status": "searched"}),
+        ("leaf", {"id": "0.0", "status": "done", "hits": "5", "error": ""}),
+        ("leaf", {"id": "0.1", "status": "failed", "hits": "0", "error": "the store is gone"}),
+        ("warning", {"text": "No LLM is configured."}),
+        ("state", {"state": state, "partial": "0"}),
+    ]
+    return [Event(id=f"{1_795_000_000_000 + 100 * i}-0", type=kind, data=data) for i, (kind, data) in enumerate(steps)]
+
+
+class FakeRamify:
+    """`ends(question)` says how a job ends: done, partial, failed, or still searching."""
+
+    def __init__(self, ends: Callable[[str], str] = lambda _: "done") -> None:
+        self.settings = load_settings()
+        self.ends = ends
+        self.requests: dict[str, JobRequest] = {}
+        self.batches: dict[str, list[str]] = {}
+        self.rejected = 0
+        self.interrupted = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def submit(self, question, **options):
+        job_id = f"job{len(self.requests):05}"
+        self.requests[job_id] = as_request(question, options)
+        return job_id
+
+    def status(self, job_id):
+        if job_id not in self.requests:
+            raise NotFoundError("job id", job_id, "there is no such job")
+        question, end = self.requests[job_id].question, self.ends(self.requests[job_id].question)
+        failed = end == "failed"
+        return JobStatus(
+            job_id=job_id,
+            state="done" if end == "partial" else end,
+            partial=end == "partial",
+            question=question,
+            lane="interactive",
+            tenant="default",
+            leaves_total=2,
+            leaves_done=2,
+            created_at=CREATED,
+            updated_at=CREATED,
+            deadline_at=CREATED + 120,
+            error="none of the 2 leaves answered" if failed else None,
+        )
+
+    def stream(self, job_id, timeout_s=0):
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return iter(events(self.requests[job_id].question, self.status(job_id).state))
+
+    def result(self, job_id):
+        status = self.status(job_id)
+        if status.state != "done":
+            raise RamifyError(f"job {job_id} is {status.state}")
+        return answer(job_id, status.question, partial=status.partial)
+
+    def jobs(self, limit=20):
+        return [self.status(job_id) for job_id in reversed(self.requests)][:limit]
+
+    def cancel(self, job_id):
+        return not self.status(job_id).terminal
+
+    def open_batch(self):
+        self.batches["batch001"] = []
+        return "batch001"
+
+    def add_to_batch(self, batch_id, requests):
+        for request in requests:
+            job_id = self.submit(request)
+            self.batches[batch_id].append(job_id)
+            yield job_id
+
+    def count_rejected(self, batch_id, count):
+        self.rejected += count
+
+    def batch_status(self, batch_id, *, reconcile=True):
+        if batch_id not in self.batches:
+            raise NotFoundError("batch id", batch_id, "there is no such batch")
+        found = [self.status(job_id) for job_id in self.batches[batch_id]]
+        states = [status.state if status.terminal else "open" for status in found]
+        return BatchStatus(
+            batch_id=batch_id,
+            total=len(found),
+            finished=sum(status.terminal for status in found),
+            partial=sum(status.partial for status in found),
+            rejected=self.rejected,
+            by_state={state: states.count(state) for state in set(states)},
+            created_at=CREATED,
+        )
+
+    def batch_jobs(self, batch_id):
+        return self.batches[batch_id]
+
+    def find(self, query, **options):
+        self.options = options
+        return SearchResult(hits=(hit(), hit(2)), mode="bm25_only", candidates=30, warnings=("Keyword search only.",))
+
+    def ingest(self, paths, *, prune=False, namespace="default"):
+        yield Progress(read=0, total=2, passed_over=("a/link.md: is a link",))
+        good = DocumentOutcome(path="a/1.md", doc_id="d1", status=DocumentStatus.ADDED, chunks=3)
+        bad = DocumentOutcome(path="a/2.md", status=DocumentStatus.FAILED, reason="is no UTF-8")
+        yield Progress(read=2, total=2, outcomes=(good, bad) if "bad" in str(paths) else (good,))
