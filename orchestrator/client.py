@@ -220,7 +220,9 @@ class Ramify:
             finally:
                 sent.forget()
         if reply.result is None:
-            raise RamifyError(reply.error or "the search gave no reason")
+            failure = RamifyError(reply.error or "the search gave no reason")
+            failure.exit_code = InputError.exit_code if reply.bad_input else failure.exit_code
+            raise failure
         return reply.result
 
     def ingest(self, paths: Sequence[Path], *, prune: bool = False, namespace: str = "default") -> Iterator[Progress]:

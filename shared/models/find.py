@@ -19,7 +19,8 @@ class FindRequest(Model):
 
 
 class FindReply(Model):
-    """The result, or the sentence that says why there is none."""
+    """The result, or the sentence that says why there is none; `bad_input` when another question would have one."""
 
     result: SearchResult | None = None
     error: str | None = None
+    bad_input: bool = False

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from shared.errors import InputError, SettingsError, shown
+from shared.errors import InputError, SettingsError
 
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
 HIDDEN = "the value given"
@@ -30,7 +30,7 @@ def request_fault(error: ValidationError, where: str = "") -> InputError:
     """The first fault of a request, naming the field; `where` is put before it (a line number, say)."""
     fault = error.errors()[0]
     name = ".".join(str(part) for part in fault["loc"]) or "request"
-    given = fault["input"] if not isinstance(fault["input"], dict) else shown(str(fault["input"]))
+    given = f"{fault['input']}" if isinstance(fault["input"], dict) else fault["input"]
     return InputError(f"{where}{name}", given, _sentence(fault["msg"]))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.contract import TaskName
-from shared.errors import DeadlineError, RamifyError
+from shared.errors import DeadlineError, InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.find import FindReply, FindRequest
 from shared.steps import Step, remote
@@ -49,7 +49,7 @@ def find(raw: dict[str, Any]) -> str:
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in found.hits[: request.top_n])
         return FindReply(result=found.model_copy(update={"hits": hits})).model_dump_json()
     except (RamifyError, ValidationError) as error:
-        return FindReply(error=str(error)).model_dump_json()
+        return FindReply(error=str(error), bad_input=isinstance(error, InputError)).model_dump_json()
 
 
 @remote(app, TaskName.SEARCH_INFO, ignore_result=False)
