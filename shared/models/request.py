@@ -51,13 +51,20 @@ class Filters(Model):
 class JobRequest(Model):
     """One research question. `None` means: as the settings say.
 
+    `strategy` names a list of search stages; `subqueries` are a plan of the caller's own, used instead of a
+    decomposition (G7); `explain` keeps how every score came to be.
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
     LLM summary; `deadline_s` is in seconds from submission.
     """
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     mode: SearchMode | None = None
+    strategy: Name | None = None
+    explain: bool = False
     decompose: bool = True
+    subqueries: tuple[Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)], ...] = Field(
+        default=(), max_length=63
+    )
     summary: bool | None = None
     top_n: int | None = Field(default=None, ge=1, le=200)
     deadline_s: float | None = Field(default=None, gt=0, le=86_400)

@@ -38,6 +38,7 @@ class Settings(BaseSettings):
     search: s.Search = s.Search()
     embedding: s.Embedding = s.Embedding()
     rerank: s.Rerank = s.Rerank()
+    cache: s.Cache = s.Cache()
     store: s.Store = s.Store()
     chunking: s.Chunking = s.Chunking()
     redis: s.Redis = s.Redis()

@@ -61,6 +61,10 @@ class Embedding(Section):
     passage_prefix: str = Field(default="", description="text put before passages")
     batch_size: int = Field(default=32, ge=1, le=1024, description="texts per call; fastembed int8 models want 1")
     timeout_s: float = Field(default=30.0, gt=0, description="seconds for one call")
+    threads: int = Field(default=0, ge=0, le=64, description="fastembed: threads of one call; 0 = its own choice")
+    languages: tuple[str, ...] = Field(
+        default=(), description='languages the model reads, e.g. ["en"]; empty = known by its name, or measured'
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Embedding:
@@ -74,8 +78,10 @@ class Embedding(Section):
 class Rerank(Section):
     """The reranker of leaves and of the merged pool (B6, B7, D6)."""
 
-    provider: Literal["lexical", "endpoint", "fastembed", "none"] = Field(
-        default="lexical", description="lexical, endpoint (/rerank), fastembed (cross-encoder), none"
+    provider: Literal["lexical", "endpoint", "fastembed", "chat", "late", "none"] = Field(
+        default="lexical",
+        description="lexical, endpoint (/rerank), fastembed (cross-encoder), chat (the LLM scores), "
+        "late (token vectors of the local embedding model), none",
     )
     model: str = Field(default="", description="model name")
     path: str = Field(default="", description="fastembed: local model folder")
@@ -83,6 +89,12 @@ class Rerank(Section):
     api_key: SecretStr = Field(default=SecretStr(""), description="endpoint: bearer token")
     timeout_s: float = Field(default=30.0, gt=0, description="seconds for one call")
     max_documents: int = Field(default=100, ge=1, description="documents of one call; more go in several")
+    attempts: int = Field(default=3, ge=1, le=10, description="tries of one call on transient errors")
+    window_chars: int = Field(default=2000, ge=200, description="longer chunks are scored in windows, the best counts")
+    batch_ms: float = Field(default=4.0, ge=0, le=1000, description="endpoint, fastembed: gather calls for this long")
+    min_relevance: float = Field(
+        default=0.0, ge=0, le=1, description="calibrated score below which nothing counts as found; 0 = off"
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Rerank:
@@ -91,6 +103,15 @@ class Rerank(Section):
         if self.provider == "fastembed" and not self.model:
             raise ValueError('provider "fastembed" needs model')
         return self
+
+
+class Cache(Section):
+    """What is computed once and kept in Redis (G5)."""
+
+    enabled: bool = Field(default=True, description="reuse embeddings, rewrites, reranks and leaves across jobs")
+    ttl_s: int = Field(default=86_400, ge=1, description="seconds that an entry is kept")
+    leaves: bool = Field(default=True, description="reuse whole leaves while the index is unchanged")
+    wait_s: float = Field(default=30.0, gt=0, description="seconds to wait for another worker's identical call")
 
 
 class Store(Section):
