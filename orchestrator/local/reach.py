@@ -7,7 +7,7 @@ from redis.exceptions import RedisError
 
 from orchestrator.local.redis_server import connect
 from shared.celery_app import make_app
-from shared.contract import TaskName
+from shared.contract import Queue, TaskName
 from shared.errors import NotRunningError, SettingsError
 from shared.settings import Settings
 
@@ -35,13 +35,19 @@ def answering(settings: Settings, expected: int, timeout_s: float = 1.0) -> set[
 
 
 def served(settings: Settings, timeout_s: float) -> dict[str, list[str]]:
-    """Queue names by worker, of the workers that answer; takes `timeout_s`.
+    """Queue names by worker, of the workers that answer; takes `timeout_s`, twice where a queue seems to have none.
 
+    A worker that is loading a model or writing to the store may miss the first question.
     Raises: what kombu and Redis raise when the broker is gone.
     """
+    found: dict[str, list[str]] = {}
     with make_app(settings) as app, app.connection_for_write() as line:
-        answers = app.control.inspect(timeout=timeout_s, connection=line).active_queues() or {}
-    return {node: [entry["name"] for entry in entries] for node, entries in answers.items()}
+        for _ in range(2):
+            answers = app.control.inspect(timeout=timeout_s, connection=line).active_queues() or {}
+            found |= {node: [entry["name"] for entry in entries] for node, entries in answers.items()}
+            if {name for names in found.values() for name in names} >= {queue.value for queue in Queue}:
+                break
+    return found
 
 
 def ask_store(settings: Settings, timeout_s: float) -> object:
