@@ -25,6 +25,7 @@ from shared.models.base import Model
 from shared.models.find import FindReply, FindRequest
 from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
+from shared.settings.strategies import named
 
 _PAGE = 200
 _POLL_S = 0.2
@@ -72,7 +73,7 @@ class Ramify:
 
         Raises: InputError when the question or an option cannot be taken.
         """
-        request = as_request(question, options)
+        request = self._checked(as_request(question, options))
         with reachable(self.settings):
             job_id, exists = self._jobs.reserve(request, new_id())
             if not exists:
@@ -86,13 +87,19 @@ class Ramify:
         def taken() -> Iterator[JobRequest]:
             for number, item in enumerate(questions, 1):
                 try:
-                    yield as_request(item, {"lane": Lane.BATCH, **options})
+                    yield self._checked(as_request(item, {"lane": Lane.BATCH, **options}))
                 except InputError as error:
                     rejected.append(Rejected(line=number, reason=str(error), text=str(item)[:200]))
 
         job_ids = list(self.add_to_batch(batch_id, taken()))
         self.count_rejected(batch_id, len(rejected))
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
+
+    def _checked(self, request: JobRequest) -> JobRequest:
+        """Refuse a strategy that nobody knows before it is enqueued. Raises: InputError."""
+        if request.strategy is not None:
+            named(self.settings.strategies, request.strategy)
+        return request
 
     def open_batch(self) -> str:
         """An empty batch, to be filled with `add_to_batch`."""

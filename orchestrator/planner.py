@@ -7,7 +7,7 @@ from orchestrator.planning.route import route
 from orchestrator.planning.tree import Grown, children_of, first_level
 from shared.job_store import Job
 from shared.llm.client import ChatClient
-from shared.models import Cost, Decomposition, Node
+from shared.models import Cost, Decomposition, Facet, Node, SubQuery
 from shared.settings import Settings
 
 #: Planning may take this share of what is left of a job's time; leaves need the rest.
@@ -21,11 +21,14 @@ class Planner:
     def __init__(self, settings: Settings) -> None:
         self._limits = settings.decomposition
         self._settings = settings
+        self._own_limits = self._limits.model_copy(update={"max_children": self._limits.max_total_leaves})
         self._decomposer = Decomposer(ChatClient(settings) if settings.has_llm else None)
 
     def first(self, job: Job) -> tuple[Grown, Cost]:
         """The original question's leaf and the first level."""
         question = job.request.question
+        if job.request.subqueries:
+            return first_level(question, _own_plan(job.request.subqueries), self._own_limits), Cost()
         if not route(job.request, self._settings).decompose:
             return first_level(question, Decomposition(by="request"), self._limits), Cost()
         found, cost = self._decompose(question, job)
@@ -42,3 +45,10 @@ class Planner:
         """Up to max_children subqueries; what exceeds a budget is left out by the tree, by name."""
         timeout = _PLANNING_SHARE * job.remaining(job.leaf_reserve)
         return self._decomposer.decompose(question, self._limits.max_children, timeout)
+
+
+def _own_plan(subqueries: tuple[str, ...]) -> Decomposition:
+    """The caller's own subqueries as they stand (G7); those beyond the cap on leaves are left out by name."""
+    return Decomposition(
+        subqueries=tuple(SubQuery(dimension=Facet.CORE, query=text) for text in subqueries), by="request"
+    )

@@ -20,6 +20,8 @@ def ask(  # noqa: PLR0913 - the signature is the command line
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads it from stdin.")],
     *,
     mode: options.Mode = None,
+    strategy: options.Strategy = None,
+    explain: options.Explain = False,
     top: options.Top = None,
     after: options.After = None,
     before: options.Before = None,
@@ -43,6 +45,8 @@ def ask(  # noqa: PLR0913 - the signature is the command line
     chosen = options.given(
         idempotency_key=idempotency_key,
         mode=mode,
+        strategy=strategy,
+        explain=explain or None,
         top_n=top,
         summary=summary,
         decompose=decompose,

@@ -29,6 +29,7 @@ def batch(  # noqa: PLR0913 - the signature is the command line
         Path | None, typer.Option(help="Where refused lines go (default: FILE.rejects.jsonl)", show_default=False)
     ] = None,
     mode: options.Mode = None,
+    strategy: options.Strategy = None,
     top: options.Top = None,
     after: options.After = None,
     before: options.Before = None,
@@ -46,7 +47,13 @@ def batch(  # noqa: PLR0913 - the signature is the command line
     from orchestrator.cli import batch_intake
 
     chosen = options.given(
-        mode=mode, top_n=top, summary=summary, decompose=decompose, deadline_s=deadline, tenant=tenant
+        mode=mode,
+        strategy=strategy,
+        top_n=top,
+        summary=summary,
+        decompose=decompose,
+        deadline_s=deadline,
+        tenant=tenant,
     ) | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)
     files = batch_intake.Files.checked(file, out, rejects)
     with session_of(ctx).client() as client:

@@ -97,6 +97,8 @@ def find(  # noqa: PLR0913 - the signature is the command line
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to search for; - reads it from stdin.")],
     *,
     mode: options.Mode = None,
+    strategy: options.Strategy = None,
+    explain: options.Explain = False,
     top: options.Top = None,
     after: options.After = None,
     before: options.Before = None,
@@ -109,7 +111,7 @@ def find(  # noqa: PLR0913 - the signature is the command line
     """Search at once: one query, no tree, no summary."""
     from orchestrator.cli.reading import text_argument
 
-    chosen = options.given(mode=mode, top_n=top) | options.filters(
+    chosen = options.given(mode=mode, strategy=strategy, explain=explain or None, top_n=top) | options.filters(
         after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace
     )
     text = text_argument("QUERY", query)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import ask, batch, corpus, jobs, output, stack
+from orchestrator.cli import ask, batch, corpus, evaluate, jobs, output, stack
 from orchestrator.cli.guard import Guarded
 from orchestrator.cli.overrides import parse_overrides
 from orchestrator.cli.session import Session
@@ -38,6 +38,7 @@ _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
 for panel, commands in _COMMANDS:
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
 
 
 def _version(value: bool) -> None:

@@ -10,8 +10,12 @@ _FILTERS = "Filters"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 Mode = Annotated[
-    str | None, typer.Option(help="hybrid, bm25_only or vec_only (default: search.mode)", show_default=False)
+    str | None, typer.Option(help="hybrid, bm25_only, vec_only or deep: the strategy of that name", show_default=False)
 ]
+Strategy = Annotated[
+    str | None, typer.Option(help="A list of search stages by name (default: search.strategy)", show_default=False)
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Show how every score came to be.")]
 Top = Annotated[int | None, typer.Option("--top", "-n", help="Number of results.", show_default=False)]
 After = Annotated[
     str | None, typer.Option(help="Only documents of this day or later (YYYY-MM-DD).", rich_help_panel=_FILTERS)

@@ -8,11 +8,11 @@ from typing import Any
 
 from shared.errors import InputError
 
-_FORM = "write --set section.name=value, for example --set search.mode=bm25_only"
+_FORM = "write --set section.name=value, for example --set search.strategy=deep"
 
 
 def parse_overrides(assignments: Iterable[str]) -> dict[str, Any]:
-    """`["search.mode=bm25_only"]` becomes `{"search": {"mode": "bm25_only"}}`; later ones win.
+    """`["search.strategy=deep"]` becomes `{"search": {"strategy": "deep"}}`; later ones win.
 
     A value that starts with `{` or `[` is JSON; all others stay text, which the settings convert.
     Raises: InputError for what is no assignment.

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AnyUrl, BaseModel, SecretStr
 
 from shared.models.base import Model
 from shared.settings import Settings
+from shared.settings.strategies import defaults
 
 
 class SettingRow(Model):
-    """One setting, named as in `ramify.toml`: `search.mode`."""
+    """One setting, named as in `ramify.toml`: `search.strategy`."""
 
     name: str
     value: str | int | float | bool | dict[str, float] | None
@@ -36,7 +38,7 @@ def setting_rows(settings: Settings) -> list[SettingRow]:
 def _rows(prefix: str, model: BaseModel, names: list[str]) -> Iterator[SettingRow]:
     for name in names:
         field = type(model).model_fields[name]
-        default = field.get_default(call_default_factory=True)
+        default = defaults() if name == "strategies" else field.get_default(call_default_factory=True)
         yield SettingRow(
             name=f"{prefix}{name}",
             value=_shown(getattr(model, name)),
@@ -55,10 +57,19 @@ def _shown(value: object) -> str | int | float | bool | dict[str, float] | None:
             return str(value.value)
         case bool() | int() | float() | str() | None:
             return value
-        case Mapping():
-            return dict(value)
+        case Mapping() | tuple():
+            return _listed(value)
         case _:
             return _without_login(str(value))
+
+
+def _listed(value: Mapping[str, Any] | tuple[object, ...]) -> str | dict[str, float]:
+    """A list in one line; strategies as their stages."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if all(isinstance(item, float) for item in value.values()):
+        return dict(value)
+    return "; ".join(f"{name}: {' > '.join(stage.stage for stage in stages)}" for name, stages in value.items())
 
 
 def _without_login(url: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from enum import Enum
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pydantic import BaseModel, SecretStr
+from pydantic_core import to_json
 
 from orchestrator.local.child_process import Program
 from shared.contract import POOL_APPS, POOL_QUEUES
@@ -74,7 +74,7 @@ def _text(value: object) -> str:
         case Enum():
             return str(value.value)
         case Mapping() | list() | tuple():
-            return json.dumps(value, ensure_ascii=False)
+            return to_json(value).decode()
         case _:
             return str(value)
 

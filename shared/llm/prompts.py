@@ -39,6 +39,11 @@ def decompose_again_prompt(question: str, fault: str, most: int = 5) -> str:
     return f"{decompose_prompt(question, most)}\n{_filled('decompose_again', {'fault': escaped(fault)})}"
 
 
+def expand_prompt(question: str, count: int) -> str:
+    """Asks for `count` rewrites of `question` in other words (D4)."""
+    return _filled("expand", {"user_query": escaped(question), "count": str(count)})
+
+
 def summarise_prompt(question: str, memories: Iterable[Memory], tree: Iterable[Node]) -> str:
     """Asks for the cited summary (B8). `memories` best first; each text is cut to 4000 characters."""
     values = {

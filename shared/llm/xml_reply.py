@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from xml.etree.ElementTree import Element, ParseError
-
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import fromstring
+from xml.etree.ElementTree import Element
 
 from shared.errors import ReplyError, shown
 from shared.llm.thinking import without_thinking
+from shared.llm.xml_element import read_element
 from shared.models import Facet, SubQuery
 
-MAX_XML_BYTES = 65_536
 MIN_QUERY_CHARS, MAX_QUERY_CHARS = 5, 300
 MAX_SUMMARY_CHARS = 20_000
 _FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL} | {
     "核": Facet.CORE, "因": Facet.WHY, "法": Facet.HOW, "例": Facet.CASE, "注": Facet.NOTE,
 }  # fmt: skip
-_START = re.compile(r"<decomposition\b[^<>]*>", re.IGNORECASE)
-_END = re.compile(r"</decomposition\s*>", re.IGNORECASE)
-_DECLARATION = re.compile(r"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
-#: CDATA is matched to be skipped: an ampersand in it is literal already.
-_BARE_AMPERSAND = re.compile(
-    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&(?![A-Za-z][A-Za-z0-9]{0,31};|#[0-9]{1,7};|#x[0-9a-fA-F]{1,6};)", re.DOTALL
-)
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _YES = {"true", "yes", "1", "是"}
 _NONE = {"", "none", "no", "无", "null"}
@@ -42,7 +31,7 @@ def parse_decomposition(text: str, most: int = 5) -> tuple[SubQuery, ...]:
     Raises: ReplyError naming the first fault: no element, cut off, too large, not well-formed, too deep, a facet,
         query length or position that cannot be taken, none or more than `most` subqueries.
     """
-    root = _parsed(_element(text))
+    root = read_element(text, "decomposition", "subquery")
     read: list[SubQuery] = []
     position_of: dict[str, int] = {}  # folded query -> position kept
     kept_at: list[int] = []  # position in the reply - 1 -> position kept
@@ -59,6 +48,24 @@ def parse_decomposition(text: str, most: int = 5) -> tuple[SubQuery, ...]:
     if len(read) > most:
         raise ReplyError(f"the <decomposition> holds {len(read)} subqueries, at most {most} are allowed")
     return tuple(read)
+
+
+def parse_rewrites(text: str, question: str, most: int) -> tuple[str, ...]:
+    """The rewrites of the first <rewrites> element (F4): cleaned, different from the question and from each other.
+
+    Raises: ReplyError naming the first fault.
+    """
+    root = read_element(text, "rewrites", "rewrite")
+    folded = {question.casefold().strip()}
+    rewrites: list[str] = []
+    for number, element in enumerate((e for e in root if _name(e) == "rewrite"), start=1):
+        rewrite = _query(element.text, number)
+        if rewrite.casefold() not in folded:
+            folded.add(rewrite.casefold())
+            rewrites.append(rewrite)
+    if not rewrites:
+        raise ReplyError("the <rewrites> hold nothing new")
+    return tuple(rewrites[:most])
 
 
 def summary_text(text: str, most_chars: int = MAX_SUMMARY_CHARS) -> str:
@@ -79,40 +86,6 @@ def summary_text(text: str, most_chars: int = MAX_SUMMARY_CHARS) -> str:
         return cleaned
     ends = [end.end() for end in _SENTENCE_END.finditer(cleaned, 0, most_chars)]
     return f"{cleaned[: ends[-1] if ends else most_chars].rstrip()} …"
-
-
-def _element(text: str) -> str:
-    """The element's own text, ready for the parser."""
-    text = without_thinking(text, anywhere=True)
-    start = _START.search(text)
-    if start is None:
-        raise ReplyError("the reply holds no <decomposition> element")
-    if start[0].endswith("/>"):
-        raise ReplyError("the <decomposition> holds no <subquery>")
-    end = _END.search(text, start.end())
-    if end is None:
-        raise ReplyError("the <decomposition> element is cut off: </decomposition> is missing")
-    if _DECLARATION.search(text, 0, end.end()):
-        raise ReplyError("the reply declares a document type or entities, which is not allowed")
-    inner = text[start.end() : end.start()]
-    if len(inner.encode("utf-8", "replace")) > MAX_XML_BYTES:
-        raise ReplyError(f"the <decomposition> element is larger than {MAX_XML_BYTES} bytes")
-    inner = _BARE_AMPERSAND.sub(lambda found: "&amp;" if found[0] == "&" else found[0], _NOT_XML.sub("", inner))
-    return f"<decomposition>{inner}</decomposition>"
-
-
-def _parsed(element: str) -> Element:
-    try:
-        root: Element = fromstring(element, forbid_dtd=True)
-    except ParseError as error:
-        raise ReplyError(f"the <decomposition> is not well-formed XML: {error}") from None
-    except (DefusedXmlException, ValueError):
-        raise ReplyError("the <decomposition> holds XML that is not allowed") from None
-    for subquery in root:
-        for part in subquery:
-            if len(part):
-                raise ReplyError(f"element {shown(part.tag)} holds further elements, only text is allowed")
-    return root
 
 
 def _subquery(element: Element, number: int) -> SubQuery:

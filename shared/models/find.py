@@ -6,7 +6,7 @@ from pydantic import Field
 
 from shared.models.base import Model
 from shared.models.hits import SearchResult
-from shared.models.request import MAX_QUESTION_CHARS, Filters, SearchMode
+from shared.models.request import MAX_QUESTION_CHARS, Filters, Name, SearchMode
 
 
 class FindRequest(Model):
@@ -14,6 +14,8 @@ class FindRequest(Model):
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     mode: SearchMode | None = None
+    strategy: Name | None = None
+    explain: bool = False
     filters: Filters = Filters()
     top_n: int = Field(default=10, ge=1, le=200)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, field_serializer, field_validator
 
 from shared.models.base import Model
 from shared.models.cost import Cost
+from shared.models.explain import Effect, StageTrace
 
 
 class Chunk(Model):
@@ -31,14 +34,34 @@ class Chunk(Model):
 
 
 class Hit(Chunk):
-    """A chunk with its score; `parts` says how the score came to be (bm25 rank, dense cosine, rerank ...).
+    """A chunk with its score; `parts` names scores of single steps (bm25, dense, rerank ...).
 
+    `explain` lists what every stage added to the score, in order: the effects sum to it. Filled when asked for.
     `vector` is the chunk's dense vector, kept where a later step needs it (dedup), else empty.
     """
 
     score: float
     parts: dict[str, float] = Field(default_factory=dict)
+    explain: tuple[Effect, ...] = ()
     vector: tuple[float, ...] = Field(default=(), repr=False)
+
+    @field_serializer("vector", when_used="json")
+    def _short(self, vector: tuple[float, ...]) -> str | tuple[float, ...]:
+        """Vectors travel between pools as half floats in base64: a tenth of their size as JSON numbers."""
+        return base64.b64encode(struct.pack(f"<{len(vector)}e", *vector)).decode() if vector else vector
+
+    @field_validator("vector", mode="before")
+    @classmethod
+    def _long(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        raw = base64.b64decode(value, validate=True)
+        return struct.unpack(f"<{len(raw) // 2}e", raw)
+
+
+def halved(vector: tuple[float, ...]) -> tuple[float, ...]:
+    """A vector with the precision it travels with, so that it reads back as it was."""
+    return struct.unpack(f"<{len(vector)}e", struct.pack(f"<{len(vector)}e", *vector))
 
 
 class LeafStatus(StrEnum):
@@ -51,11 +74,16 @@ class LeafStatus(StrEnum):
 
 
 class SearchResult(Model):
-    """What the search step found for one query, best first (D8)."""
+    """What was found for one query, best first (D8). `mode` is the strategy; `verdict` says "nothing relevant"."""
 
     hits: tuple[Hit, ...] = ()
     mode: str
     candidates: int = 0
+    rewrites: tuple[str, ...] = ()
+    strong_signal: bool = False
+    reranked_by: str | None = None
+    verdict: str | None = None
+    stages: tuple[StageTrace, ...] = ()
     timings_ms: dict[str, float] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
@@ -71,7 +99,9 @@ class LeafResult(Model):
     error: str | None = None
     warnings: tuple[str, ...] = ()
     timings_ms: dict[str, float] = Field(default_factory=dict)
+    stages: tuple[StageTrace, ...] = ()
     reranker: str | None = None
+    verdict: str | None = None
 
 
 class Source(Model):

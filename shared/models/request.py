@@ -17,11 +17,12 @@ Name = Annotated[str, Field(pattern=r"^[\w.\-]{1,64}$")]
 
 
 class SearchMode(StrEnum):
-    """Search modes (D1). `deep` comes with the multi-stage engine."""
+    """Search modes (D1): each is the strategy of its name."""
 
     HYBRID = "hybrid"
     BM25_ONLY = "bm25_only"
     VEC_ONLY = "vec_only"
+    DEEP = "deep"
 
 
 class Lane(StrEnum):

@@ -4,28 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shared.errors import RamifyError, SettingsError
 from shared.rerankers.base import Reranked, Reranker
-from shared.rerankers.endpoint import EndpointReranker
-from shared.rerankers.fastembed_cross import CrossEncoderReranker
-from shared.rerankers.guarded import Guarded
+from shared.rerankers.calibrated import Calibrated
+from shared.rerankers.calibration import NOTHING_RELEVANT, from_lexical, nothing_relevant
+from shared.rerankers.chat import ChatScorer
+from shared.rerankers.endpoint import EndpointScorer
+from shared.rerankers.fastembed_cross import CrossEncoderScorer
+from shared.rerankers.guarded import Guarded, Unusable
 from shared.rerankers.lexical import LexicalReranker
 from shared.rerankers.none import NoReranker
+from shared.rerankers.scoring import ScoringReranker
 from shared.settings import Settings
-from shared.settings.sections import Rerank
 
-__all__ = ["Guarded", "Reranked", "Reranker", "reranker"]
+__all__ = ["NOTHING_RELEVANT", "Guarded", "Reranked", "Reranker", "nothing_relevant", "reranker"]
 
-_REGISTRY: dict[str, Callable[[Rerank], Reranker]] = {
-    "lexical": lambda _: LexicalReranker(),
-    "endpoint": EndpointReranker,
-    "fastembed": CrossEncoderReranker,
-    "none": lambda _: NoReranker(),
+_SCORERS: dict[str, Callable[[Settings], EndpointScorer | CrossEncoderScorer | ChatScorer]] = {
+    "endpoint": lambda settings: EndpointScorer(settings.rerank),
+    "fastembed": lambda settings: CrossEncoderScorer(settings.rerank),
+    "chat": ChatScorer,
+}
+_WITHOUT_MODEL: dict[str, Callable[[], Reranker]] = {
+    "lexical": lambda: Calibrated(LexicalReranker(), from_lexical),
+    "none": NoReranker,
 }
 
 
 def reranker(settings: Settings) -> Guarded:
     """The reranker that `settings.rerank` names. It never raises: a failure leaves the fused order and a warning.
 
-    Close it at the end: an endpoint holds connections.
+    Build it after a fork, share it between threads, close it at the end: some hold connections.
     """
-    return Guarded(_REGISTRY[settings.rerank.provider](settings.rerank))
+    try:
+        built = _built(settings)
+    except RamifyError as error:
+        built = Unusable(settings.rerank.provider, error)
+    return Guarded(built, settings.rerank.min_relevance)
+
+
+def _built(settings: Settings) -> Reranker:
+    provider = settings.rerank.provider
+    if provider in _WITHOUT_MODEL:
+        return _WITHOUT_MODEL[provider]()
+    if provider not in _SCORERS:
+        names = ", ".join(sorted({*_SCORERS, *_WITHOUT_MODEL}))
+        raise SettingsError("rerank.provider", provider, f"use one of {names}")
+    return ScoringReranker(_SCORERS[provider](settings), settings.rerank.window_chars)

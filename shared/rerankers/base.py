@@ -14,14 +14,19 @@ from shared.models.base import Model
 class Reranked(Model):
     """Hits best first, by which reranker, and what it cost (B10).
 
-    Every hit holds its old score as `parts["fused"]` and, where it was scored, the new one as `parts["rerank"]`.
-    `calls` counts HTTP calls or model runs, `documents` the texts that were scored.
+    Every hit holds its old score as `parts["fused"]`; where it was scored also `parts["rerank"]`, the calibrated score
+    (0..1, see `shared.rerankers.calibration`), and `parts["rerank_raw"]`, the reranker's own.
+    `calls` counts HTTP calls or model runs, `documents` the texts that were scored: a long chunk is several.
+    `verdict` is "nothing relevant" when no hit reaches rerank.min_relevance (G4); the hits are kept all the same.
     """
 
     hits: tuple[Hit, ...] = ()
     reranker: str
     calls: int = Field(default=0, ge=0)
     documents: int = Field(default=0, ge=0)
+    tokens_in: int = Field(default=0, ge=0)
+    tokens_out: int = Field(default=0, ge=0)
+    verdict: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -52,6 +57,8 @@ def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
     return tuple(with_score(hits[i], scores[i]) for i in order)
 
 
-def with_score(hit: Hit, score: float) -> Hit:
-    """`hit` with a reranker's score; its old score becomes `parts["fused"]`."""
-    return hit.model_copy(update={"score": score, "parts": {**hit.parts, "fused": hit.score, "rerank": score}})
+def with_score(hit: Hit, score: float, raw: float | None = None) -> Hit:
+    """`hit` with a reranker's score; its old score becomes `parts["fused"]`, `raw` is the score before calibration."""
+    own = {} if raw is None else {"rerank_raw": raw}
+    parts = {**hit.parts, **own, "fused": hit.score, "rerank": score}
+    return hit.model_copy(update={"score": score, "parts": parts})

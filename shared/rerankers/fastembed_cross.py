@@ -1,33 +1,44 @@
-"""Rerank by a cross-encoder in this process, through FastEmbed, by model name or from a local folder (D6)."""
+"""Scores by a cross-encoder in this process, through FastEmbed, by model name or from a local folder (D6)."""
 
 from __future__ import annotations
 
-import math
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from shared.errors import InputError, PermanentError, RamifyError, TransientError
-from shared.models import Hit
-from shared.rerankers.base import Reranked, document_text, rescored
+from shared.errors import InputError, PermanentError, RamifyError
+from shared.rerankers.calibration import Scaled, from_logits
+from shared.rerankers.gather import Gather
+from shared.rerankers.scoring import Request
+from shared.rerankers.windows import fitting
 from shared.settings.sections import Rerank
 
 _BATCH = 8  # a run cannot be broken off, so the clock is looked at between small ones
 _RETRY_LOAD_AFTER_S = 60.0
-_LOGIT_BOUND = 500.0
+_SPECIAL_TOKENS = 4
 
 
-class CrossEncoderReranker:
-    """A local cross-encoder. Scores are the sigmoid of its logits, so they lie in 0..1.
+class _Pair(NamedTuple):
+    """One run of the model: a piece of a text; `last` when the text is complete with it."""
 
-    The model is loaded at the first rerank, once per process; a failed load is tried again after a minute.
+    request: Request
+    text: str
+    piece: str
+    last: bool
+
+
+class CrossEncoderScorer:
+    """A local cross-encoder; scores are its logits.
+
+    Requests that come within `batch_ms`, or while the model is at work, go through it together, the most urgent first.
+    Texts with more tokens than the model reads are cut further. The model is loaded at the first request, once per
+    process; a failed load is tried again after a minute.
     """
 
     def __init__(self, settings: Rerank) -> None:
         self._settings = settings
-        self._loading = threading.Lock()
+        self._gather = Gather(self._run, settings.batch_ms / 1000, key=lambda _: None, one_at_a_time=True)
         self._model: Any = None
         self._failed: tuple[float, RamifyError] | None = None
 
@@ -36,47 +47,81 @@ class CrossEncoderReranker:
         """As "fastembed:MODEL"."""
         return f"fastembed:{self._settings.model}"
 
-    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
-        """Score every hit, a few at a time.
+    def score(self, request: Request) -> None:
+        """Score every text, a few at a time.
 
         Raises: PermanentError (not installed, model cannot be loaded or run), TransientError (time is up).
         """
-        deadline = time.monotonic() + timeout_s
-        model = self._loaded(timeout_s)
-        texts = [document_text(hit) for hit in hits]
-        scores: list[float] = []
-        calls = 0
-        for start in range(0, len(texts), _BATCH):
+        self._gather.score(request)
+
+    def calibrated(self, raw: Sequence[float]) -> Scaled:
+        """Sigmoids."""
+        return from_logits(raw)
+
+    def close(self) -> None:
+        """Let go of the model; the next request loads it again."""
+        self._model = None
+
+    def _run(self, requests: Sequence[Request], deadline: float) -> None:
+        """What is not done by `deadline` stays open. Only one thread at a time comes here."""
+        model = self._loaded()
+        pairs = list(_pairs(model, sorted(requests, key=lambda request: request.deadline)))
+        best: float | None = None
+        for start in range(0, len(pairs), _BATCH):
             if time.monotonic() >= deadline:
-                raise TransientError(f"{len(scores)} of {len(texts)} documents were scored when the time was up")
-            batch = texts[start : start + _BATCH]
+                return
+            batch = pairs[start : start + _BATCH]
+            requests[0].calls += 1
+            for pair, logit in zip(batch, self._logits(model, batch), strict=True):
+                best = logit if best is None else max(best, logit)
+                if pair.last:
+                    pair.request.scores[pair.text], best = best, None
+
+    def _logits(self, model: Any, batch: Sequence[_Pair]) -> list[float]:
+        try:
+            logits = [
+                float(logit)
+                for logit in model.rerank_pairs([(pair.request.query, pair.piece) for pair in batch], batch_size=_BATCH)
+            ]
+        except Exception as error:  # onnxruntime raises many types without a root of their own
+            raise PermanentError(f"the model {self._settings.model} cannot be run: {error}") from error
+        if len(logits) != len(batch):
+            raise PermanentError(f"the model {self._settings.model} gave {len(logits)} scores for {len(batch)} texts")
+        return logits
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            if self._failed and time.monotonic() - self._failed[0] < _RETRY_LOAD_AFTER_S:
+                raise self._failed[1]
             try:
-                scores.extend(_sigmoid(float(logit)) for logit in model.rerank(query, batch, batch_size=_BATCH))
-            except Exception as error:  # onnxruntime raises many types without a root of their own
-                raise PermanentError(f"the model {self._settings.model} cannot be run: {error}") from error
-            calls += 1
-        if len(scores) != len(texts):
-            raise PermanentError(f"the model {self._settings.model} gave {len(scores)} scores for {len(texts)} texts")
-        return Reranked(hits=rescored(hits, scores), reranker=self.name, calls=calls, documents=len(hits))
+                self._model = load_cross_encoder(self._settings.model, self._settings.path)
+            except RamifyError as error:
+                self._failed = (time.monotonic(), error)
+                raise
+        return self._model
 
-    def _loaded(self, timeout_s: float) -> Any:
-        if not self._loading.acquire(timeout=timeout_s):
-            raise TransientError(f"the model {self._settings.model} is still being loaded")
-        try:
-            if self._model is None:
-                self._model = self._load_once()
-            return self._model
-        finally:
-            self._loading.release()
 
-    def _load_once(self) -> Any:
-        if self._failed and time.monotonic() - self._failed[0] < _RETRY_LOAD_AFTER_S:
-            raise self._failed[1]
-        try:
-            return load_cross_encoder(self._settings.model, self._settings.path)
-        except RamifyError as error:
-            self._failed = (time.monotonic(), error)
-            raise
+def _pairs(model: Any, requests: Sequence[Request]) -> Iterator[_Pair]:
+    for request in requests:
+        for text in request.open():
+            pieces = _pieces(model, request.query, text)
+            for number, piece in enumerate(pieces, start=1):
+                yield _Pair(request, text, piece, number == len(pieces))
+
+
+def _pieces(model: Any, query: str, text: str) -> list[str]:
+    """`text` as the model can read it beside the query. A query of more than half the room is cut by the model."""
+    tokenizer: Any = getattr(getattr(model, "model", None), "tokenizer", None)
+    limits = getattr(tokenizer, "truncation", None)
+    if not limits:
+        return [text]
+
+    def count(part: str) -> int:
+        encoding = tokenizer.encode(part, add_special_tokens=False)
+        return sum(len(piece.ids) for piece in (encoding, *encoding.overflowing))
+
+    most = int(limits["max_length"])
+    return fitting(text, count, max(most // 2, most - count(query)) - _SPECIAL_TOKENS)
 
 
 def load_cross_encoder(model: str, path: str) -> Any:
@@ -109,8 +154,3 @@ def _model_file(path: str) -> str:
     if not files:
         raise InputError("rerank.path", path, "there is no .onnx file in it")
     return "model.onnx" if "model.onnx" in files else files[0]
-
-
-def _sigmoid(logit: float) -> float:
-    """NaN stays NaN, for the guard to refuse; the bound keeps exp from overflowing."""
-    return logit if math.isnan(logit) else 1 / (1 + math.exp(-max(-_LOGIT_BOUND, min(_LOGIT_BOUND, logit))))

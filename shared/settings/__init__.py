@@ -7,12 +7,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, HttpUrl, SecretStr, ValidationError
+from pydantic import Field, HttpUrl, SecretStr, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from shared.errors import SettingsError
 from shared.settings import sections as s
 from shared.settings.faults import HIDDEN, first_fault
+from shared.settings.strategies import Strategy, built_in, checked, hint
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -38,6 +40,7 @@ class Settings(BaseSettings):
     search: s.Search = s.Search()
     embedding: s.Embedding = s.Embedding()
     rerank: s.Rerank = s.Rerank()
+    strategies: dict[str, Strategy] = Field(default_factory=dict, description="lists of stages: docs/strategies.md")
     cache: s.Cache = s.Cache()
     store: s.Store = s.Store()
     chunking: s.Chunking = s.Chunking()
@@ -45,6 +48,22 @@ class Settings(BaseSettings):
     jobs: s.Jobs = s.Jobs()
     pools: s.Pools = s.Pools()
     flower: s.Flower = s.Flower()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_built_in(cls, values: Any) -> Any:
+        """The strategies that Ramify brings, under those of the file."""
+        given = values.get("strategies") or {} if isinstance(values, dict) else {}
+        return {**values, "strategies": {**built_in(), **given}} if isinstance(given, dict) else values
+
+    @model_validator(mode="after")
+    def _strategies_work(self) -> Settings:
+        for name, stages in self.strategies.items():
+            checked(name, stages)
+        if self.search.strategy not in self.strategies:
+            name = self.search.strategy
+            raise PydanticCustomError("unknown_strategy", "{hint}", {"name": name, "hint": hint(self.strategies, name)})
+        return self
 
     @property
     def has_llm(self) -> bool:

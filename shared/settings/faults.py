@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any, get_args
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from shared.errors import InputError, SettingsError
+from shared.settings.stages import Stage
 
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
 HIDDEN = "the value given"
+_STAGES = {model.model_fields["stage"].default: model for model in get_args(get_args(Stage)[0])}
 
 
 def first_fault(error: ValidationError) -> SettingsError:
-    """The first fault of a settings file, naming the setting with its section: `search.mode`."""
+    """The first fault of a settings file, naming the setting with its section: `search.strategy`."""
     from shared.settings import Settings  # noqa: PLC0415 - the model's names, for the nearest spelling
 
     fault = error.errors()[0]
     where = [str(part) for part in fault["loc"]]
+    if fault["type"] == "unknown_strategy":
+        return SettingsError("search.strategy", fault["ctx"]["name"], fault["ctx"]["hint"])
+    if where[:1] == ["strategies"] or (not where and "strategy" in fault["msg"]):
+        return _strategy_fault(fault, where)
     name = ".".join(where) or "settings"
     if fault["type"] == "extra_forbidden":
-        fix = f"there is no such setting{_nearest(where, Settings)}; `ramify config` lists them"
+        fix = f"there is no such setting{_nearest(where[-1], _names(where, Settings))}; `ramify config` lists them"
         return SettingsError(name, HIDDEN, fix)
     hidden = isinstance(fault["input"], SecretStr | BaseModel | dict) or "key" in name or "auth" in name
     return SettingsError(name, HIDDEN if hidden else fault["input"], _sentence(fault["msg"]))
@@ -34,16 +42,43 @@ def request_fault(error: ValidationError, where: str = "") -> InputError:
     return InputError(f"{where}{name}", given, _sentence(fault["msg"]))
 
 
+def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:
+    """A mistake in a list of stages: which strategy, which stage (from 1), which option."""
+    name = ".".join(where[:2]) or "strategies"
+    if len(where) > 2:
+        name += f", stage {int(where[2]) + 1}"
+    if fault["type"] == "union_tag_invalid":
+        given = str(fault["ctx"]["tag"])
+        fix = f"there is no such stage{_nearest(given, _STAGES)}; stages: {', '.join(sorted(_STAGES))}"
+        return SettingsError(name, given, fix)
+    if fault["type"] == "union_tag_not_found":
+        return SettingsError(name, HIDDEN, 'it names no stage: write stage = "lexical", say')
+    if len(where) > 4:
+        name += f" ({where[3]}), {where[4]}"
+    if fault["type"] == "extra_forbidden":
+        options = [option for option in _STAGES[where[3]].model_fields if option != "stage"]
+        known = f"its options: {', '.join(options)}" if options else "it has none"
+        return SettingsError(name, fault["input"], f"there is no such option{_nearest(where[4], options)}; {known}")
+    if len(where) <= 2 and fault["type"].endswith("_type"):
+        return SettingsError(name, HIDDEN, "write a list of stages: [[strategies.NAME]] with stage = ...")
+    given = HIDDEN if isinstance(fault["input"], dict | BaseModel) else fault["input"]
+    return SettingsError(name, given, _sentence(fault["msg"]))
+
+
 def _sentence(message: str) -> str:
     text = message.removeprefix("Value error, ")
     return text[:1].lower() + text[1:]
 
 
-def _nearest(where: list[str], model: type[BaseModel]) -> str:
+def _names(where: list[str], model: type[BaseModel]) -> Iterable[str]:
     for part in where[:-1]:
         inner = model.model_fields[part].annotation
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return ""
+            return ()
         model = inner
-    near = get_close_matches(where[-1], model.model_fields, n=1)
+    return model.model_fields
+
+
+def _nearest(given: str, names: Iterable[str]) -> str:
+    near = get_close_matches(given, list(names), n=1)
     return f", did you mean {near[0]!r}?" if near else ""

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, field_validator, model_validator
+from pydantic import Field, HttpUrl, SecretStr, field_validator, model_validator
 
-from shared.models import SearchMode
-
-
-class Section(BaseModel):
-    """A frozen table of settings; a misspelt name is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from shared.settings.section import Section
 
 
 class Decomposition(Section):
@@ -26,8 +20,8 @@ class Decomposition(Section):
 class MultiQuery(Section):
     """How leaves are searched, reranked and merged (B6, B7)."""
 
-    search_depth: int = Field(default=2, ge=1, le=4, description="layers of neighbour search per leaf; 1 = none (B5)")
-    branch_limit: int = Field(default=3, ge=1, le=20, description="hits of a layer that seed the next one (B5)")
+    search_depth: int = Field(default=2, ge=1, le=4, description="stage neighbours: layers of a leaf's search (B5)")
+    branch_limit: int = Field(default=3, ge=1, le=20, description="stage neighbours: hits that seed a layer (B5)")
     candidates_per_query: int = Field(default=50, ge=1, le=500, description="candidates that a leaf hands to rerank")
     top_n_per_leaf: int = Field(default=5, ge=1, le=100, description="results kept per leaf after rerank")
     min_per_leaf: int = Field(default=3, ge=0, le=50, description="quota per leaf in the merge, lowered if need be")
@@ -36,16 +30,13 @@ class MultiQuery(Section):
 
 
 class Search(Section):
-    """One leaf's search (D1, D2)."""
+    """What holds for every search, whatever its strategy."""
 
-    mode: SearchMode = Field(default=SearchMode.HYBRID, description="hybrid, bm25_only or vec_only")
-    fusion: Literal["rrf", "linear"] = Field(default="rrf", description="how the arms are fused in hybrid mode")
-    rrf_k: int = Field(default=60, ge=1, description="k of w/(k+rank), ranks from 1")
-    lexical_weight: float = Field(default=0.7, ge=0, description="weight of BM25 in linear fusion")
-    vector_weight: float = Field(default=0.3, ge=0, description="weight of the dense arm in linear fusion")
+    strategy: str = Field(default="default", description="strategy of questions that name none")
+    trigrams: bool = Field(default=True, description="ingest: index trigrams for typo-tolerant keyword search (F5)")
     candidate_multiplier: int = Field(default=5, ge=1, le=50, description="find: candidates per wanted result")
-    max_chunks_per_doc: int = Field(default=3, ge=1, description="chunks of one document among a leaf's results")
     source_boosts: dict[str, float] = Field(default_factory=dict, description='path prefix = factor, "docs/" = 1.2')
+    excludes: tuple[str, ...] = Field(default=(), description='path prefixes never shown, e.g. ["archive/", "test/"]')
 
 
 class Embedding(Section):

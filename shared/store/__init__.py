@@ -5,12 +5,13 @@ from __future__ import annotations
 from shared.encoders.base import DenseEncoder
 from shared.errors import StoreMismatchError
 from shared.settings import Settings
-from shared.store.base import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, CollectionInfo
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, ChunkStore, CollectionInfo
 from shared.store.filters import to_filter
 
 __all__ = [
     "DENSE",
     "SPARSE",
+    "TRIGRAM",
     "BuiltWith",
     "ChunkPoint",
     "ChunkStore",

@@ -15,6 +15,7 @@ from shared.models.base import Model
 #: Vector names of every collection.
 SPARSE = "bm25"
 DENSE = "dense"
+TRIGRAM = "trigram"
 
 
 class BuiltWith(Model):
@@ -24,6 +25,7 @@ class BuiltWith(Model):
     avg_len: float = Field(gt=0)
     dense: str | None = None
     dim: int = Field(default=0, ge=0)
+    trigrams: str | None = None
 
 
 class ChunkPoint(Model):
@@ -34,6 +36,7 @@ class ChunkPoint(Model):
     source: str
     sparse: SparseVector
     dense: tuple[float, ...] = ()
+    trigrams: SparseVector = SparseVector(indices=(), values=())
 
 
 class CollectionInfo(Model):

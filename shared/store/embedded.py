@@ -15,7 +15,7 @@ from shared.encoders.base import SparseVector
 from shared.errors import StoreError
 from shared.models import Hit
 from shared.store import filters
-from shared.store.base import DENSE, SPARSE, BuiltWith, ChunkPoint, CollectionInfo
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
 from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, write_meta
 from shared.store.schema import (
@@ -204,6 +204,8 @@ def _edge_point(point: ChunkPoint) -> edge.Point:
         vectors[SPARSE] = edge.SparseVector(list(point.sparse.indices), list(point.sparse.values))
     if point.dense:
         vectors[DENSE] = list(point.dense)
+    if point.trigrams:
+        vectors[TRIGRAM] = edge.SparseVector(list(point.trigrams.indices), list(point.trigrams.values))
     return edge.Point(point.chunk.chunk_id, vectors, payload_of(point))
 
 

@@ -14,7 +14,7 @@ from shared.encoders.base import SparseVector
 from shared.errors import StoreError
 from shared.models import Hit
 from shared.store import filters
-from shared.store.base import DENSE, SPARSE, BuiltWith, ChunkPoint, CollectionInfo
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
 from shared.store.schema import (
     DOCUMENT_FIELDS,
     INDEXED,
@@ -58,11 +58,14 @@ class ServerStore:
     def create(self, built_with: BuiltWith) -> None:
         if self.info() is not None:
             raise StoreError(f"the Qdrant collection {self._collection} exists already: use it, or delete it")
+        sparse = (SPARSE, TRIGRAM) if built_with.trigrams else (SPARSE,)
         with server_errors("creating the collection"):
             self._client.create_collection(
                 self._collection,
                 vectors_config=_dense_config(built_with.dim),
-                sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+                sparse_vectors_config={
+                    name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in sparse
+                },
             )
             for field in INDEXED if self._indexed else ():
                 self._client.create_payload_index(self._collection, field.name, _index(field), wait=True)
@@ -182,6 +185,8 @@ def _server_point(point: ChunkPoint) -> models.PointStruct:
         vectors[SPARSE] = _sparse(point.sparse)
     if point.dense:
         vectors[DENSE] = list(point.dense)
+    if point.trigrams:
+        vectors[TRIGRAM] = _sparse(point.trigrams)
     return models.PointStruct(id=point.chunk.chunk_id, vector=vectors, payload=payload_of(point))
 
 

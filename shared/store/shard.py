@@ -11,7 +11,7 @@ from pathlib import Path
 import qdrant_edge as edge
 
 from shared.errors import RamifyError, StoreError
-from shared.store.base import DENSE, SPARSE, BuiltWith
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith
 from shared.store.meta import StoreMeta, unusable, write_meta
 from shared.store.schema import INDEXED, IndexedField
 
@@ -84,10 +84,11 @@ def _first_line(text: str) -> str:
 
 
 def _config(built_with: BuiltWith) -> edge.EdgeConfig:
+    sparse = (SPARSE, TRIGRAM) if built_with.trigrams else (SPARSE,)
     dense = {DENSE: edge.EdgeVectorParams(built_with.dim, edge.Distance.Cosine)} if built_with.dim else {}
     return edge.EdgeConfig(
         vectors=dense,
-        sparse_vectors={SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        sparse_vectors={name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf) for name in sparse},
         optimizers=edge.EdgeOptimizersConfig(indexing_threshold=_INDEXING_THRESHOLD_KB),
         wal_enabled=True,  # the only lock, and what survives a kill
     )

@@ -112,7 +112,7 @@ def test_given_an_interrupt_when_following_then_the_id_and_the_ways_back_are_pri
         (("cancel", "nope"), "ID"),
         (("--config", "missing.toml", "config"), "--config"),
         (("--set", "nonsense", "config"), "--set"),
-        (("--set", "search.mode=deepest", "config"), "search.mode"),
+        (("--set", "search.strategy=deepest", "config"), "search.strategy"),
         (("--set", "serch.mode=x", "config"), "serch"),
     ],
 )

@@ -53,16 +53,16 @@ def test_given_a_login_in_a_url_when_listed_then_it_is_left_out():
 
 def test_given_a_file_an_option_and_a_folder_when_listed_then_the_command_line_wins(tmp_path):
     file = tmp_path / "other.toml"
-    file.write_text('data_dir = "from-file"\n[search]\nmode = "vec_only"\nrrf_k = 7\n')
-    rows = listed("--config", str(file), "--data-dir", "here", "--set", "search.mode=bm25_only")
-    assert rows["search.mode"]["value"] == "bm25_only"
-    assert rows["search.rrf_k"]["value"] == 7
+    file.write_text('data_dir = "from-file"\n[search]\nstrategy = "vec_only"\ncandidate_multiplier = 7\n')
+    rows = listed("--config", str(file), "--data-dir", "here", "--set", "search.strategy=bm25_only")
+    assert rows["search.strategy"]["value"] == "bm25_only"
+    assert rows["search.candidate_multiplier"]["value"] == 7
     assert rows["data_dir"]["value"] == "here"
 
 
 def test_given_assignments_when_parsed_then_they_nest_and_the_last_one_wins():
-    found = parse_overrides(["search.mode=a=b", "search.rrf_k=3", "llm_model=", "search.mode=c"])
-    assert found == {"search": {"mode": "c", "rrf_k": "3"}, "llm_model": ""}
+    found = parse_overrides(["search.strategy=a=b", "search.candidate_multiplier=3", "llm_model=", "search.strategy=c"])
+    assert found == {"search": {"strategy": "c", "candidate_multiplier": "3"}, "llm_model": ""}
     assert parse_overrides(['search.source_boosts={"docs/": 1.2}']) == {"search": {"source_boosts": {"docs/": 1.2}}}
 
 

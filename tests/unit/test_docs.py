@@ -18,7 +18,7 @@ def settings_page() -> str:
         "# Settings",
         "",
         "Every setting with its default. Generated from the code (`tests/unit/test_docs.py` holds it true).",
-        "In the environment `search.mode` is `RAMIFY_SEARCH__MODE`; empty variables count as not set.",
+        "In the environment `search.strategy` is `RAMIFY_SEARCH__STRATEGY`; empty variables count as not set.",
         "",
         "| setting | default | meaning |",
         "| --- | --- | --- |",

@@ -27,7 +27,7 @@ def test_given_settings_when_sent_as_environment_then_a_child_reads_the_same(tmp
         llm_base_url="http://llm.example/v1",
         llm_api_key="sk-秘",
         enable_summary=True,
-        search={"mode": "bm25_only", "source_boosts": {"docs/": 1.5, "笔记/": 0.5}},
+        search={"strategy": "bm25_only", "source_boosts": {"docs/": 1.5, "笔记/": 0.5}},
         pools={"plan": 7, "task_events": False},
         redis={"url": "redis://:p%40ss@db.example:6379/1"},
         embedding={"provider": "endpoint", "base_url": "http://e.example/v1", "model": "bge", "api_key": "k"},

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,10 +16,11 @@ from shared.errors import InputError, PermanentError, ReplyError, TransientError
 from shared.models import Hit
 from shared.rerankers import fastembed_cross
 from shared.rerankers.endpoint import read_scores
-from shared.rerankers.fastembed_cross import CrossEncoderReranker, load_cross_encoder
+from shared.rerankers.fastembed_cross import CrossEncoderScorer, load_cross_encoder
+from shared.rerankers.scoring import ScoringReranker
 from shared.settings.sections import Rerank
 
-SETTINGS = Rerank(provider="fastembed", model="some/model")
+SETTINGS = Rerank(provider="fastembed", model="some/model", batch_ms=0)
 
 
 def hits(count: int) -> list[Hit]:
@@ -31,10 +34,14 @@ class FakeModel:
     def __init__(self, logits: Sequence[float]) -> None:
         self.logits, self.batches = list(logits), []
 
-    def rerank(self, query: str, documents: list[str], batch_size: int) -> Iterator[float]:
-        self.batches.append(documents)
-        for _ in documents:
+    def rerank_pairs(self, pairs: list[tuple[str, str]], batch_size: int) -> Iterator[float]:
+        self.batches.append(pairs)
+        for _ in pairs:
             yield self.logits.pop(0)
+
+
+def cross_encoder() -> ScoringReranker:
+    return ScoringReranker(CrossEncoderScorer(SETTINGS), 2000)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +57,8 @@ class FakeModel:
         ({"results": [{"index": 0, "relevance_score": math.nan}]}, "score nan"),
         ({"results": [{"index": 0, "relevance_score": "1"}]}, "score '1'"),
         ({"results": [{"index": 0}]}, "score None"),
+        ({"results": [{"index": 0, "relevance_score": 10**400}]}, "score 1000"),
+        ({"results": [{"index": 0, "relevance_score": -math.inf}]}, "score -inf"),
     ],
 )
 def test_reply_given_a_fault_then_it_is_named(body: dict[str, Any], fault: str) -> None:
@@ -70,11 +79,11 @@ def test_cross_encoder_given_logits_then_sigmoids_in_small_batches_on_whole_text
 ) -> None:
     model = FakeModel([float(i) for i in range(10)])
     monkeypatch.setattr(fastembed_cross, "load_cross_encoder", lambda *_: model)
-    ranked = CrossEncoderReranker(SETTINGS).rerank("q", hits(10), 5)
+    ranked = cross_encoder().rerank("q", hits(10), 5)
     assert [h.chunk_id for h in ranked.hits] == [str(i) for i in reversed(range(10))]
     assert ranked.hits[-1].score == 0.5
     assert (ranked.calls, ranked.documents) == (2, 10)
-    assert model.batches[0][0] == "T\nH\ntext 0"
+    assert model.batches[0][0] == ("q", "T\nH\ntext 0")
 
 
 @pytest.mark.parametrize(("logits", "score"), [([1e9], 1.0), ([-1e9], 0.0), ([0.0], 0.5)])
@@ -82,7 +91,51 @@ def test_cross_encoder_given_extreme_logits_then_scores_stay_in_range(
     monkeypatch: pytest.MonkeyPatch, logits: list[float], score: float
 ) -> None:
     monkeypatch.setattr(fastembed_cross, "load_cross_encoder", lambda *_: FakeModel(logits))
-    assert CrossEncoderReranker(SETTINGS).rerank("q", hits(1), 5).hits[0].score == pytest.approx(score)
+    assert cross_encoder().rerank("q", hits(1), 5).hits[0].score == pytest.approx(score)
+
+
+class Words:
+    """Stands in for a tokenizer: a token is a word."""
+
+    truncation: ClassVar = {"max_length": 64}
+
+    def encode(self, text: str, add_special_tokens: bool) -> SimpleNamespace:
+        words = text.split()
+        return SimpleNamespace(ids=words[:64], overflowing=[SimpleNamespace(ids=words[64:])])
+
+
+def test_cross_encoder_given_more_tokens_than_it_reads_then_the_best_piece_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Finder:
+        model = SimpleNamespace(tokenizer=Words())
+
+        def rerank_pairs(self, pairs: list[tuple[str, str]], batch_size: int) -> Iterator[float]:
+            assert all(len(piece.split()) <= 60 for _, piece in pairs)
+            return (1.0 if "needle" in piece else -1.0 for _, piece in pairs)
+
+    monkeypatch.setattr(fastembed_cross, "load_cross_encoder", lambda *_: Finder())
+    hay = [hit.model_copy(update={"text": "hay is dry. " * 100}) for hit in hits(3)]
+    hay[2] = hay[2].model_copy(update={"text": hay[2].text + "needle"})
+    ranked = cross_encoder().rerank("where is it", hay, 5)
+    assert [(h.chunk_id, h.parts["rerank_raw"]) for h in ranked.hits] == [("2", 1.0), ("0", -1.0), ("1", -1.0)]
+
+
+def test_cross_encoder_given_time_for_some_then_these_are_ranked_and_a_warning_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class SlowModel(FakeModel):
+        def rerank_pairs(self, pairs: list[tuple[str, str]], batch_size: int) -> Iterator[float]:
+            time.sleep(0.3)
+            return super().rerank_pairs(pairs, batch_size)
+
+    monkeypatch.setattr(fastembed_cross, "load_cross_encoder", lambda *_: SlowModel([float(i) for i in range(20)]))
+    ranked = cross_encoder().rerank("q", hits(20), 0.2)
+    assert [h.chunk_id for h in ranked.hits] == [*"76543210", *map(str, range(8, 20))]
+    assert "rerank" not in ranked.hits[8].parts
+    assert "left out 12 of 20 documents" in ranked.warnings[0]
+    assert "8 of 20 texts were scored when the time was up" in ranked.warnings[0]
+    assert (ranked.calls, ranked.documents) == (1, 8)
 
 
 def test_cross_encoder_given_a_failed_load_then_it_is_not_tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +146,7 @@ def test_cross_encoder_given_a_failed_load_then_it_is_not_tried_again_at_once(mo
         raise PermanentError("no such model")
 
     monkeypatch.setattr(fastembed_cross, "load_cross_encoder", load)
-    reranker = CrossEncoderReranker(SETTINGS)
+    reranker = cross_encoder()
     for _ in range(3):
         with pytest.raises(PermanentError, match="no such model"):
             reranker.rerank("q", hits(1), 5)
@@ -102,14 +155,14 @@ def test_cross_encoder_given_a_failed_load_then_it_is_not_tried_again_at_once(mo
 
 def test_cross_encoder_given_no_time_left_then_transient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fastembed_cross, "load_cross_encoder", lambda *_: FakeModel([]))
-    with pytest.raises(TransientError, match="0 of 1 documents"):
-        CrossEncoderReranker(SETTINGS).rerank("q", hits(1), 0)
+    with pytest.raises(TransientError, match="0 of 1 texts"):
+        cross_encoder().rerank("q", hits(1), 0)
 
 
 def test_cross_encoder_given_a_model_that_breaks_then_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fastembed_cross, "load_cross_encoder", lambda *_: FakeModel([]))
     with pytest.raises(PermanentError, match="some/model cannot be run"):
-        CrossEncoderReranker(SETTINGS).rerank("q", hits(1), 5)
+        cross_encoder().rerank("q", hits(1), 5)
 
 
 def test_loading_given_no_fastembed_then_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 
-from shared.encoders import DenseEncoder, SparseEncoder
+from shared.encoders import DenseEncoder, SparseEncoder, SparseVector
+from shared.encoders.trigram import TrigramEncoder
 from shared.errors import StoreError
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings import Settings
@@ -17,6 +19,7 @@ from workers.index.drift import SparseFactory, refit
 from workers.index.encoding import EncoderError, dense_vectors, encoder_errors, mean_length, passage
 from workers.index.readers import read_documents
 
+_NONE = SparseVector(indices=(), values=())
 _TWICE = "its id stands more than once in this batch: the last one counts"
 
 
@@ -30,6 +33,13 @@ class _Change:
     known: bool
 
 
+class _Encoders(NamedTuple):
+    """What the collection's keyword vectors are made with; no trigrams: it was built without."""
+
+    sparse: SparseEncoder
+    trigrams: TrigramEncoder | None
+
+
 class Indexer:
     """Puts documents into one store. One for a process; its methods may be called from many threads."""
 
@@ -37,6 +47,7 @@ class Indexer:
         self, store: ChunkStore, sparse_factory: SparseFactory, dense: DenseEncoder | None, settings: Settings
     ) -> None:
         self._store, self._sparse, self._dense, self._sizes = store, sparse_factory, dense, settings.chunking
+        self._with_trigrams = settings.search.trigrams
         # Two first batches must not both create the collection, nor two writes of a document mix their chunks.
         self._writing = Lock()
 
@@ -104,13 +115,13 @@ class Indexer:
                 done[document.doc_id] = _failed(document, "is empty: it has no text but rules and empty headings")
         return changes
 
-    def _encode(self, changes: Sequence[_Change], existing: SparseEncoder | None) -> tuple[list[ChunkPoint], Cost]:
+    def _encode(self, changes: Sequence[_Change], existing: _Encoders | None) -> tuple[list[ChunkPoint], Cost]:
         """The points of the changed documents. Dense first: an encoder that fails leaves no empty collection."""
         if not changes:
             return [], Cost()
         chunks = [chunk for change in changes for chunk in change.chunks]
         vectors, cost = dense_vectors(self._dense, chunks)
-        encoder = existing or self._created(chunks)
+        encoder, trigrams = existing or self._created(chunks)
         owners = (change for change in changes for _ in change.chunks)
         points = [
             ChunkPoint(
@@ -119,13 +130,14 @@ class Indexer:
                 source=change.document.source,
                 sparse=encoder.encode_passage(passage(chunk)),
                 dense=vector,
+                trigrams=trigrams.encode_passage(passage(chunk)) if trigrams else _NONE,
             )
             for change, chunk, vector in zip(owners, chunks, vectors, strict=True)
         ]
         return points, cost
 
-    def _existing(self) -> SparseEncoder | None:
-        """The sparse encoder of the collection, None before the first batch.
+    def _existing(self) -> _Encoders | None:
+        """The keyword encoders of the collection, None before the first batch.
 
         Raises: StoreMismatchError when the collection was built with other encoders than these.
         """
@@ -135,23 +147,31 @@ class Indexer:
         encoder = self._sparse(info.built_with.avg_len)
         with encoder_errors():
             check_built_with(info, encoder.name, self._dense)
-        return encoder
+        return _Encoders(encoder, TrigramEncoder() if info.built_with.trigrams == TrigramEncoder.name else None)
 
-    def _created(self, chunks: Sequence[Chunk]) -> SparseEncoder:
+    def _created(self, chunks: Sequence[Chunk]) -> _Encoders:
         """Create the collection, its average length fitted on the first batch, unless another just did."""
         with self._writing:
-            if encoder := self._existing():
-                return encoder
+            if encoders := self._existing():
+                return encoders
             encoder = self._sparse(mean_length(self._sparse(1.0), chunks))
             name, dim = (self._dense.name, self._dense.dim) if self._dense else (None, 0)
+            trigrams = TrigramEncoder() if self._with_trigrams else None
+            built_with = BuiltWith(
+                sparse=encoder.name,
+                avg_len=encoder.avg_len,
+                dense=name,
+                dim=dim,
+                trigrams=trigrams.name if trigrams else None,
+            )
             try:
-                self._store.create(BuiltWith(sparse=encoder.name, avg_len=encoder.avg_len, dense=name, dim=dim))
+                self._store.create(built_with)
             except StoreError:
                 # On a server, another process may have been first.
                 if other := self._existing():
                     return other
                 raise
-            return encoder
+            return _Encoders(encoder, trigrams)
 
     def _write(self, changes: Sequence[_Change], points: Sequence[ChunkPoint]) -> None:
         """Each document's new chunks, then its stale ones go, so that a search always finds it."""

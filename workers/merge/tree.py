@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.models import Facet, Hit, LeafResult, MergedHit, MergedPool, Node, Source
+from shared.models.explain import Effect
 from shared.settings.sections import MultiQuery
 from workers.merge.dedup import near_duplicates
 
@@ -52,7 +53,9 @@ def apply_root_rerank(
             parts = {**hit.parts, **known.parts, "leaf": known.score}
             if "rerank" in hit.parts:
                 parts["rerank"] = hit.parts["rerank"]
-            placed[hit.chunk_id] = known.model_copy(update={"score": hit.score, "parts": parts})
+            step = Effect(stage="root rerank", effect=hit.score - known.score, detail={"score": hit.score})
+            explain = (*known.explain, step) if known.explain else ()
+            placed[hit.chunk_id] = known.model_copy(update={"score": hit.score, "parts": parts, "explain": explain})
     rest = {chunk_id: hit for chunk_id, hit in old.items() if chunk_id not in placed}
     return pool.model_copy(
         update={

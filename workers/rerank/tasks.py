@@ -10,7 +10,10 @@ from shared.models import Cost, Hit, LeafResult, LeafStatus, MergedPool
 from shared.rerankers import reranker
 from shared.rerankers.base import Reranked, Reranker
 from shared.steps import Step
+from workers.cache import shared_cache
 from workers.merge.tree import apply_root_rerank
+from workers.search.leaf import NOTHING, ask_of, rerank_half
+from workers.search.tools import Tools
 from workers.steps import record_failed_leaf, steps
 
 
@@ -19,9 +22,20 @@ def _reranker() -> Reranker:
     return reranker(steps.settings)
 
 
+def _kept(step: Step) -> int:
+    """Results that a leaf keeps (B6). One that is alone keeps all that the answer may show."""
+    limits = steps.settings.multi_query
+    alone = step.jobs.count_nodes(step.job.id) == 1
+    return max(limits.top_n_per_leaf, step.job.request.top_n or limits.max_total_results if alone else 0)
+
+
+def _tools(timeout_s: float) -> Tools:
+    return Tools(settings=steps.settings, reranker=_reranker(), cache=shared_cache(), timeout_s=timeout_s)
+
+
 @steps(TaskName.RERANK_LEAF, on_error=record_failed_leaf)
 def rerank_leaf(step: Step) -> None:
-    """Order a leaf's candidates and record the leaf. A leaf that failed in search is recorded already."""
+    """Run a leaf's strategy from the rerank on and record the leaf. One that failed in search is recorded already."""
     job, jobs = step.job, step.jobs
     found = jobs.candidates(job.id, step.node_id)
     node = jobs.node(job.id, step.node_id)
@@ -30,17 +44,20 @@ def rerank_leaf(step: Step) -> None:
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was reranked")
-    ranked = _reranker().rerank(node.query, found.hits, timeout)
-    warnings = (*found.warnings, *ranked.warnings)
-    jobs.annotate(job.id, _cost(ranked), warnings)
+    if found.mode != NOTHING.mode:
+        ask = ask_of(job.request, node.query, steps.settings)
+        found = rerank_half(ask, found, _tools(timeout))
+        jobs.annotate(job.id, found.cost, found.warnings)
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
-        hits=ranked.hits[: steps.settings.multi_query.top_n_per_leaf],
+        hits=found.hits[: _kept(step)],
         candidates=found.candidates,
-        warnings=warnings,
-        timings_ms={**found.timings_ms, "rerank": step.elapsed_ms},
-        reranker=ranked.reranker,
+        warnings=found.warnings,
+        timings_ms=found.timings_ms,
+        stages=found.stages,
+        reranker=found.reranked_by,
+        verdict=found.verdict,
     )
     jobs.record_leaf(job.id, result)
 

@@ -8,16 +8,16 @@ from pydantic import ValidationError
 
 from shared.contract import TaskName
 from shared.errors import DeadlineError, InputError, RamifyError
-from shared.models import SearchResult
 from shared.models.find import FindReply, FindRequest
+from shared.settings.strategies import named, split
 from shared.steps import Step, remote
 from workers.app import app
+from workers.cache import shared_cache
 from workers.corpus import corpus
-from workers.search.engine import EMPTY
+from workers.search.leaf import Ask, ask_of, search_half
 from workers.steps import record_failed_leaf, steps
 
-#: What is found while nothing is ingested.
-NOTHING = SearchResult(mode="none", warnings=(EMPTY,))
+_FIND_S = 10.0
 
 
 @steps(TaskName.SEARCH_LEAF, on_error=record_failed_leaf)
@@ -27,11 +27,11 @@ def search_leaf(step: Step) -> None:
     node = jobs.node(job.id, step.node_id)
     if node is None:
         return
-    if job.remaining(job.leaf_reserve) <= 0:
+    timeout = job.remaining(job.leaf_reserve)
+    if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
-    limit = steps.settings.multi_query.candidates_per_query
-    engine = corpus().engine()
-    found = engine.search(node.query, job.request.mode, job.request.filters, limit) if engine else NOTHING
+    ask = ask_of(job.request, node.query, steps.settings)
+    found = search_half(ask, corpus(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)
     jobs.put_candidates(job.id, node.id, found)
 
@@ -41,11 +41,12 @@ def find(raw: dict[str, Any]) -> str:
     """One query without plan, LLM or job (C1). Returns a FindReply as JSON; faults are told in it, never raised."""
     try:
         request = FindRequest.model_validate(raw)
-        engine = corpus().engine()
-        if engine is None:
-            return FindReply(result=NOTHING).model_dump_json()
-        multiplier = steps.settings.search.candidate_multiplier
-        found = engine.search(request.query, request.mode, request.filters, request.top_n * multiplier)
+        settings = steps.settings
+        name = request.strategy or (request.mode.value if request.mode else settings.search.strategy)
+        split(named(settings.strategies, name))
+        wanted = request.top_n * settings.search.candidate_multiplier
+        ask = Ask(text=request.query, strategy=name, filters=request.filters, wanted=wanted, explain=request.explain)
+        found = search_half(ask, corpus(), shared_cache(), _FIND_S)
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in found.hits[: request.top_n])
         return FindReply(result=found.model_copy(update={"hits": hits})).model_dump_json()
     except (RamifyError, ValidationError) as error:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.render.explain import draw_explained, draw_stages
 from orchestrator.cli.render.growth import of_answer
 from orchestrator.cli.render.text import cited, plain, snippet
 from orchestrator.cli.render.tree import draw, state_text
@@ -34,6 +35,12 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
     yield draw(of_answer(answer), notes=_best_hits(answer))
     yield from _heading(f"Results ({len(answer.results)})")
     yield _results(answer.results) if answer.results else Text("Nothing was found.", "yellow")
+    if any(hit.explain for hit in answer.results):
+        yield from _heading("How the scores came to be")
+        yield draw_explained(answer.results)
+        for leaf in answer.leaves:
+            yield plain(f"\nstages of leaf {leaf.node_id}", "dim")
+            yield draw_stages(leaf.stages)
     yield Text()
     yield _pair("Cost", cost_line(answer.cost))
     yield _pair("Times", times_line(answer.timings_ms))

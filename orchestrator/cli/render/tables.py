@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.render.answer import cost_line, document, times_line
+from orchestrator.cli.render.explain import draw_explained, draw_stages
 from orchestrator.cli.render.text import plain, snippet
 from orchestrator.cli.render.tree import STATE_STYLES, state_text
 from orchestrator.cli.wording import counted, duration, score
@@ -113,4 +114,6 @@ def draw_hits(found: SearchResult) -> RenderableType:
     for place, hit in enumerate(found.hits, 1):
         table.add_row(str(place), score(hit.score), document(hit).append("\n").append(snippet(hit.text)))
     spent = f"{found.mode} · {found.candidates} candidates · {times_line(found.timings_ms)}"
+    if any(hit.explain for hit in found.hits):
+        return Group(table, Text(), draw_explained(found.hits), Text(), draw_stages(found.stages), plain(spent, "dim"))
     return Group(table, plain(spent, "dim"))

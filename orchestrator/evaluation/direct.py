@@ -1,0 +1,140 @@
+"""Runs questions in a search process of our own: no stack, no Redis, no cache. Speaks its JSON lines, no more."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from pydantic import ConfigDict, ValidationError
+
+from orchestrator.evaluation.conversation import Conversation
+from orchestrator.evaluation.dataset import Corpus
+from orchestrator.evaluation.index_folder import IndexFolder, eval_dir, index_folder
+from orchestrator.evaluation.runner import Asked, Building, Found, distinct
+from orchestrator.local.commands import environment
+from shared.errors import InputError, RamifyError
+from shared.models import Cost
+from shared.models.base import Model
+from shared.settings import Settings
+
+#: `workers` is not imported here: it is a program that is started.
+COMMAND = (sys.executable, "-m", "workers.direct")
+_NAME = "the search process"
+#: Seconds without a word while an index is built: a large one is tidied in one long step.
+_BUILD_SILENCE_S = 1800.0
+
+
+class _Line(Model):
+    """What a line may be; fields that we do not know are for later releases."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+LineT = TypeVar("LineT", bound=_Line)
+
+
+class _Progress(_Line):
+    done: int = 0
+    total: int | None = None
+
+
+class Opened(_Line):
+    """The index that is searched: built now, or kept from before."""
+
+    documents: int
+    chunks: int
+    built: bool = False
+    seconds: float = 0.0
+
+
+class _Opening(_Line):
+    progress: _Progress | None = None
+    opened: Opened | None = None
+    error: str | None = None
+    bad_input: bool = False
+
+
+class _Reply(_Line):
+    documents: tuple[str, ...] = ()
+    ms: float = 0.0
+    cost: Cost = Cost()
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class Direct:
+    """A Runner. One question at a time; each strategy is asked once before its times count, which loads its models."""
+
+    mode = "direct"
+    warnings: tuple[str, ...] = ()
+
+    def __init__(self, child: Conversation, opened: Opened, patience_s: float) -> None:
+        self._child, self.opened, self._patience_s = child, opened, patience_s
+        self._warm: set[str] = set()
+
+    def answers(self, asked: Iterable[Asked]) -> Iterator[Found]:
+        """As the Runner says. Raises: RamifyError when the process ends, hangs or cannot be understood."""
+        for question in asked:
+            if question.strategy not in self._warm:
+                self._ask(question)
+                self._warm.add(question.strategy)
+            yield self._ask(question)
+
+    def _ask(self, asked: Asked) -> Found:
+        plan = {"subqueries": list(asked.subqueries)} if asked.subqueries else {}
+        self._child.say({"question": asked.text, "strategy": asked.strategy, "limit": asked.limit, **plan})
+        reply = _understood(_Reply, self._child.hear(self._patience_s))
+        return Found(
+            question_id=asked.question_id,
+            strategy=asked.strategy,
+            documents=distinct(reply.documents),
+            ms=reply.ms,
+            cost=reply.cost,
+            warnings=reply.warnings,
+            error=reply.error,
+        )
+
+
+@contextmanager
+def direct(corpus: Corpus, settings: Settings, building: Building, *, rebuild: bool = False) -> Iterator[Direct]:
+    """A Direct over the corpus's kept index, which is built first where there is none.
+
+    Raises: InputError and RamifyError when it cannot be built or opened.
+    """
+    log = eval_dir(settings) / "direct.log"
+    with (
+        index_folder(corpus, settings) as folder,
+        Conversation(_NAME, COMMAND, environment(settings), log) as child,
+    ):
+        opened = _open(child, corpus, folder, building, rebuild=rebuild)
+        yield Direct(child, opened, settings.jobs.deadline_s)
+
+
+def _open(child: Conversation, corpus: Corpus, folder: IndexFolder, building: Building, *, rebuild: bool) -> Opened:
+    """Have the index opened. What an interrupted build left is built anew."""
+    fresh = rebuild or not folder.whole
+    if fresh:
+        folder.started()
+    child.say({"open": {"folder": str(folder.path), "corpus": str(corpus.path), "rebuild": fresh}})
+    while True:
+        said = _understood(_Opening, child.hear(_BUILD_SILENCE_S))
+        if said.error is not None:
+            error = RamifyError(f"the corpus cannot be indexed: {said.error}")
+            error.exit_code = InputError.exit_code if said.bad_input else error.exit_code
+            raise error
+        if said.opened is not None:
+            folder.finished(said.opened.documents, said.opened.chunks)
+            return said.opened
+        if said.progress is not None:
+            building(said.progress.done, said.progress.total)
+
+
+def _understood(kind: type[LineT], message: dict[str, object]) -> LineT:
+    try:
+        return kind.model_validate(message)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise RamifyError(f"{_NAME} answered in a form that is not known here ({where}: {fault['msg']})") from None

@@ -1,0 +1,83 @@
+"""The folder of an index that was built for a corpus: named by what it depends on, locked while in use, kept."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.evaluation.dataset import Corpus
+from shared.encoders.sparse import NAME as SPARSE
+from shared.encoders.trigram import TrigramEncoder
+from shared.errors import InputError, RamifyError
+from shared.settings import Settings
+from shared.store.meta import FORMAT
+
+#: What may differ without another index: where, how fast and under which key the model is called, and the query side.
+_NOT_INDEXED = frozenset({"api_key", "timeout_s", "threads", "query_prefix", "languages"})
+
+
+@dataclass(frozen=True)
+class IndexFolder:
+    """`path` is the search process's own. `whole` is False until an index in it was built to its end."""
+
+    path: Path
+
+    @property
+    def whole(self) -> bool:
+        """True when the index was built to its end."""
+        return self._mark.is_file() and self.path.is_dir()
+
+    def finished(self, documents: int, chunks: int) -> None:
+        """Note that the index is whole."""
+        self._mark.write_text(json.dumps({"documents": documents, "chunks": chunks}) + "\n", encoding="utf-8")
+
+    def started(self) -> None:
+        """Note that it is being built: what an interrupt leaves is not taken for an index."""
+        self._mark.unlink(missing_ok=True)
+
+    @property
+    def _mark(self) -> Path:
+        return self.path.with_suffix(".json")
+
+
+def eval_dir(settings: Settings) -> Path:
+    """Absolute folder of all that evaluations keep. Raises: InputError when it cannot be made."""
+    folder = settings.data_dir.absolute() / "eval"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        fix = f"name a folder that can be written ({error.strerror})"
+        raise InputError("data_dir", str(settings.data_dir), fix) from None
+    return folder
+
+
+def index_key(corpus: Corpus, settings: Settings) -> str:
+    """16 hex digits of SHA-256 over the corpus's bytes, the encoders, the chunking and the store's format."""
+    parts = {
+        "corpus": corpus.digest,
+        "sparse": SPARSE,
+        "trigrams": TrigramEncoder.name if settings.search.trigrams else None,
+        "dense": settings.embedding.model_dump(mode="json", exclude=set(_NOT_INDEXED)),
+        "chunking": settings.chunking.model_dump(mode="json"),
+        "format": FORMAT,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def index_folder(corpus: Corpus, settings: Settings) -> Iterator[IndexFolder]:
+    """The corpus's index folder, ours until the end. Raises: RamifyError while another evaluation has it."""
+    folder = eval_dir(settings) / index_key(corpus, settings)
+    with folder.with_suffix(".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RamifyError(
+                f"another evaluation uses the index in {folder}: wait for its end, or give --data-dir"
+            ) from None
+        yield IndexFolder(folder)

@@ -1,0 +1,158 @@
+"""The stages that a search strategy is made of, and their options. What they do stands in `workers.search.stages`.
+
+A strategy is a list of such tables in the settings, run from top to bottom; a mistake in one is refused at start.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.settings.section import Section
+
+Weight = Annotated[float, Field(ge=0, le=100)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Depth = Annotated[int, Field(ge=1, le=1000)]
+
+
+class Expansion(Section):
+    """Rewrites by the LLM (D4, F4); skipped with a reason without an LLM, for short questions, on a strong signal."""
+
+    stage: Literal["expansion"] = "expansion"
+    rewrites: int = Field(default=2, ge=1, le=5)
+
+
+class StrongSignal(Section):
+    """Looks at BM25 alone: when it is sure, later `expansion` is skipped (D3). Scores are s/(1+s)."""
+
+    stage: Literal["strong_signal"] = "strong_signal"
+    top: Share = 0.85
+    gap: Share = 0.15
+
+
+class Lexical(Section):
+    """The BM25 arm, for the question and every rewrite (D5). `limit` 0: twice the candidates wanted."""
+
+    stage: Literal["lexical"] = "lexical"
+    weight: Weight = 1.0
+    rewrite_weight: Weight = 0.5
+    limit: int = Field(default=0, ge=0, le=1000)
+
+
+class Dense(Section):
+    """The dense arm. `languages`: leave it out for a question in a language that the model does not read."""
+
+    stage: Literal["dense"] = "dense"
+    weight: Weight = 1.0
+    rewrite_weight: Weight = 0.5
+    limit: int = Field(default=0, ge=0, le=1000)
+    languages: Literal["auto", "ignore"] = "auto"
+
+
+class Trigram(Section):
+    """The typo-tolerant keyword arm: trigrams of titles, headings and words (F5)."""
+
+    stage: Literal["trigram"] = "trigram"
+    weight: Weight = 0.5
+    limit: int = Field(default=0, ge=0, le=1000)
+
+
+class Fusion(Section):
+    """Makes one list of the arms (D2, D5). rrf: sum of weight/(k+rank), ranks from 1; linear: weighted max-scaled."""
+
+    stage: Literal["fusion"] = "fusion"
+    method: Literal["rrf", "linear"] = "rrf"
+    k: int = Field(default=60, ge=1, le=1000)
+    first_bonus: Share = 0.0
+    next_bonus: Share = 0.0
+
+
+class Neighbours(Section):
+    """Layered search (B5): the best hits seed a search by their stored vectors; found ones are scored by the query."""
+
+    stage: Literal["neighbours"] = "neighbours"
+    depth: int = Field(default=0, ge=0, le=4, description="0: multi_query.search_depth")
+    branch: int = Field(default=0, ge=0, le=20, description="0: multi_query.branch_limit")
+    limit: Depth = 10
+
+
+class Cosine(Section):
+    """Mixes the scaled score with the cosine to the question (F6)."""
+
+    stage: Literal["cosine"] = "cosine"
+    weight: Share = 0.3
+
+
+class Sources(Section):
+    """Multiplies by the factor of the longest fitting path prefix in `search.source_boosts` (F6)."""
+
+    stage: Literal["sources"] = "sources"
+
+
+class Recency(Section):
+    """Multiplies by 1 + weight * 0.5^(age/half_life); documents without a date stay as they are."""
+
+    stage: Literal["recency"] = "recency"
+    weight: Share = 0.2
+    half_life_days: float = Field(default=180.0, gt=0)
+
+
+class Exclude(Section):
+    """Drops paths under `search.excludes` (F5), unless the question's own filter names them."""
+
+    stage: Literal["exclude"] = "exclude"
+
+
+class Dedup(Section):
+    """Folds near-duplicates within a document (F9) by vector cosine, by shingles where there is no vector."""
+
+    stage: Literal["dedup"] = "dedup"
+    threshold: Share = 0.85
+
+
+class Caps(Section):
+    """Bounds the chunks of one document, and the share of one kind (F9)."""
+
+    stage: Literal["caps"] = "caps"
+    per_doc: int = Field(default=3, ge=1, le=100)
+    per_kind: Share = 1.0
+
+
+class Mmr(Section):
+    """Maximal marginal relevance over vectors, or shingles: `relevance` 1 keeps the order, 0 only spreads (E5)."""
+
+    stage: Literal["mmr"] = "mmr"
+    relevance: Share = 0.7
+    limit: Depth = 20
+
+
+class Limit(Section):
+    """Keeps the best `limit`; 0: as many as are wanted."""
+
+    stage: Literal["limit"] = "limit"
+    limit: int = Field(default=0, ge=0, le=1000)
+
+
+class Rerank(Section):
+    """The configured reranker over the best `limit`, on the rerank pool. What stands behind it runs there too."""
+
+    stage: Literal["rerank"] = "rerank"
+    limit: Depth = 50
+
+
+class Blend(Section):
+    """Mixes rank before and score after the rerank by position (D7): ranks 1-3, 4-10, 11 and on."""
+
+    stage: Literal["blend"] = "blend"
+    first: Share = 0.75
+    middle: Share = 0.60
+    rest: Share = 0.40
+
+
+Stage = Annotated[
+    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Cosine | Sources | Recency | Exclude
+    | Dedup | Caps | Mmr | Limit | Rerank | Blend,
+    Field(discriminator="stage"),
+]  # fmt: skip
+ARMS = (Lexical, Dense, Trigram)

@@ -1,0 +1,77 @@
+"""Strategies as data: the built-in ones, those of the settings file, and the rules that hold for any (E2)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from shared.errors import InputError
+from shared.settings.stages import ARMS, Blend, Expansion, Fusion, Rerank, Stage, StrongSignal
+
+Strategy = tuple[Stage, ...]
+
+
+@cache
+def built_in() -> dict[str, list[dict[str, Any]]]:
+    """The tables of strategies.toml, as written."""
+    text = resources.files("shared.settings").joinpath("strategies.toml").read_text(encoding="utf-8")
+    tables: dict[str, list[dict[str, Any]]] = tomllib.loads(text)["strategies"]
+    return tables
+
+
+def defaults() -> dict[str, Strategy]:
+    """The built-in strategies, read."""
+    return TypeAdapter(dict[str, Strategy]).validate_python(built_in())
+
+
+def checked(name: str, stages: Strategy) -> Strategy:
+    """The same stages. Raises: ValueError, one sentence, when they cannot work in this order."""
+    kinds = [type(stage) for stage in stages]
+    where = f"strategy {name!r}"
+    if not any(isinstance(stage, ARMS) for stage in stages):
+        raise ValueError(f"{where} searches nothing: add a stage lexical, dense or trigram")
+    if kinds.count(Fusion) != 1:
+        raise ValueError(f"{where} needs exactly one stage fusion: it makes one list of the arms")
+    fusion = kinds.index(Fusion)
+    if late := next((s.stage for s in stages[fusion:] if isinstance(s, ARMS)), None):
+        raise ValueError(f"{where}: {late} must stand before fusion")
+    if early := next((s.stage for s in stages[:fusion] if not isinstance(s, (*ARMS, *_BEFORE))), None):
+        raise ValueError(f"{where}: {early} must stand after fusion")
+    if kinds.count(Rerank) > 1:
+        raise ValueError(f"{where} has more than one stage rerank")
+    if Blend in kinds and (Rerank not in kinds or kinds.index(Blend) < kinds.index(Rerank)):
+        raise ValueError(f"{where}: blend must stand after rerank")
+    after = stages[kinds.index(Rerank) :] if Rerank in kinds else ()
+    if lost := next((stage.stage for stage in after if stage.stage in _NEEDS_STORE), None):
+        raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
+    return stages
+
+
+def named(strategies: Mapping[str, Strategy], name: str, field: str = "strategy") -> Strategy:
+    """The strategy of that name. Raises: InputError with the known names and the nearest one."""
+    if name in strategies:
+        return strategies[name]
+    raise InputError(field, name, hint(strategies, name))
+
+
+def hint(strategies: Mapping[str, Strategy], name: str) -> str:
+    """The known names, and the nearest one to a name that is not known."""
+    near = get_close_matches(name, strategies, n=1)
+    first = f"did you mean {near[0]!r}? " if near else ""
+    return f"{first}known strategies: {', '.join(sorted(strategies))}"
+
+
+def split(stages: Strategy) -> tuple[Strategy, Strategy]:
+    """What the search pool runs, and what the rerank pool runs: from the stage rerank on."""
+    place = next((n for n, stage in enumerate(stages) if isinstance(stage, Rerank)), len(stages))
+    return stages[:place], stages[place:]
+
+
+_BEFORE = (StrongSignal, Expansion)
+_NEEDS_STORE = frozenset({"neighbours", "strong_signal", "expansion"})

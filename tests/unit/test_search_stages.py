@@ -1,0 +1,135 @@
+"""Stages one by one, with sums worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from shared.models import Filters, Hit
+from shared.settings import load_settings
+from shared.settings import stages as s
+from workers.search.stages import blend, cosine, diversity, prior
+from workers.search.stages.fusion import fuse
+from workers.search.stages.signal import is_sure
+from workers.search.state import Candidate, Query, State
+from workers.search.tools import Tools
+
+TOOLS = Tools(
+    settings=load_settings(
+        search={"source_boosts": {"docs/": 1.1, "docs/guide/": 2.0, "old/": 0.5}, "excludes": ["old/"]}
+    ),
+    today=date(2026, 1, 1),
+)
+
+
+def hit(name: str, score: float = 1.0, **more: object) -> Hit:
+    fields = {"doc_id": name, "path": f"{name}.md", "title": "t", "text": name, **more}
+    return Hit.model_validate({"chunk_id": name, "score": score, **fields})
+
+
+def state(*hits: Hit, vector: tuple[float, ...] = (), filters: Filters | None = None, wanted: int = 10) -> State:
+    candidates = tuple(Candidate(h, 0.0).plus("search", h.score) for h in hits)
+    return State(Query("q", filters or Filters(), wanted), candidates=candidates, vector=vector)
+
+
+def names(found: State) -> list[str]:
+    return [c.hit.chunk_id for c in found.candidates]
+
+
+def scores(found: State) -> dict[str, float]:
+    for c in found.candidates:
+        assert sum(e.effect for e in c.effects) == pytest.approx(c.score)
+    return {c.hit.chunk_id: round(c.score, 6) for c in found.candidates}
+
+
+def test_rrf_is_weight_over_k_plus_rank_with_a_bonus_for_the_first_three() -> None:
+    lists = {"x": [hit("a"), hit("b")], "y": [hit("b")]}
+    fused = fuse(lists, {"x": 1.0, "y": 2.0}, s.Fusion(k=60, first_bonus=0.05, next_bonus=0.02))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx(
+        {"a": 1 / 61 + 0.05, "b": 1 / 62 + 0.02 + 2 / 61 + 0.05}
+    )
+
+
+def test_linear_fusion_scales_each_arm_by_its_best() -> None:
+    lists = {"x": [hit("a", 10), hit("b", 5)], "y": [hit("b", 0.8), hit("a", 0.4)]}
+    fused = fuse(lists, {"x": 0.7, "y": 0.3}, s.Fusion(method="linear"))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx({"a": 0.85, "b": 0.65})
+    assert fuse({"x": [hit("a", 0.0)], "y": []}, {"x": 1, "y": 1}, s.Fusion(method="linear"))[0].score == 0.0
+
+
+def test_a_list_that_is_alone_keeps_its_scores_and_ties_go_by_id() -> None:
+    assert [(c.hit.chunk_id, c.score) for c in fuse({"x": [hit("b", 7), hit("a", 7)]}, {"x": 1}, s.Fusion())] == [
+        ("a", 7),
+        ("b", 7),
+    ]
+
+
+def test_a_strong_signal_is_high_and_far_ahead_on_an_absolute_scale() -> None:
+    options = s.StrongSignal()
+    assert is_sure(20.0, 2.0, options)  # 0.952 and 0.667
+    assert not is_sure(20.0, 15.0, options), "0.952 and 0.9375: no gap"
+    assert not is_sure(2.0, 0.0, options), "0.667: s over the best score would call this 1"
+
+
+def test_cosine_mixes_the_scaled_score_with_nearness() -> None:
+    found = cosine.cosine(
+        state(hit("a", 2, vector=(1, 0)), hit("b", 1, vector=(0, 1)), hit("c", 1), vector=(0, 1)), s.Cosine(), TOOLS
+    )
+    assert scores(found) == {"a": 0.7, "b": 0.65, "c": 0.35}
+    assert cosine.cosine(state(hit("a")), s.Cosine(), TOOLS).skipped == "no vector of the question"
+
+
+def test_the_longest_prefix_boosts_and_excludes_hide_unless_asked_for() -> None:
+    hits = (hit("a", 1, path="old/x.md"), hit("b", 0.9, path="docs/guide/y.md"), hit("c", 0.8, path="z.md"))
+    assert scores(prior.sources(state(*hits), s.Sources(), TOOLS)) == {"b": 1.8, "c": 0.8, "a": 0.5}
+    assert names(prior.exclude(state(*hits), s.Exclude(), TOOLS)) == ["b", "c"]
+    asked = state(*hits, filters=Filters(paths=("old/",)))
+    assert names(prior.exclude(asked, s.Exclude(), TOOLS)) == ["a", "b", "c"]
+
+
+def test_recency_halves_its_boost_every_half_life() -> None:
+    hits = (
+        hit("old", 1, date="2025-07-05"),
+        hit("new", 1, date="2026-01-01"),
+        hit("none", 1),
+        hit("next", 1, date="2027-01-01"),
+    )
+    found = prior.recency(state(*hits), s.Recency(weight=0.2, half_life_days=180), TOOLS)
+    assert scores(found) == {"new": 1.2, "next": 1.2, "old": 1.1, "none": 1.0}
+
+
+def test_caps_bound_documents_identical_texts_and_kinds() -> None:
+    hits = [hit(n, doc_id="d", text=n) for n in "abc"] + [hit("e", text="a"), hit("f", kind="memory"), hit("g")]
+    found = diversity.caps(state(*hits, wanted=4), s.Caps(per_doc=2, per_kind=0.5), TOOLS)
+    assert names(found) == ["a", "b", "f", "g"], "g is the third resource of four wanted: it fills up behind the memory"
+
+
+def test_dedup_folds_only_within_a_document() -> None:
+    near = {"vector": (1.0, 0.0)}
+    hits = (hit("a", 3, doc_id="d", **near), hit("b", 2, doc_id="d", **near), hit("c", 1, doc_id="e", **near))
+    assert names(diversity.dedup(state(*hits), s.Dedup(), TOOLS)) == ["a", "c"]
+    texts = (hit("a", doc_id="d", text="one two three four five"), hit("b", doc_id="d", text="one two three four five"))
+    assert names(diversity.dedup(state(*texts), s.Dedup(), TOOLS)) == ["a"]
+
+
+def test_mmr_prefers_what_is_different_and_changes_no_score() -> None:
+    hits = (hit("a", 1.0, vector=(1, 0)), hit("b", 0.9, vector=(1, 0)), hit("c", 0.5, vector=(0, 1)))
+    found = diversity.mmr(state(*hits), s.Mmr(relevance=0.5), TOOLS)
+    assert names(found) == ["a", "c", "b"]
+    assert scores(found) == {"a": 1.0, "c": 0.5, "b": 0.9}
+    assert names(diversity.mmr(state(*hits), s.Mmr(relevance=1.0), TOOLS)) == ["a", "b", "c"]
+
+
+def test_blending_trusts_the_fused_rank_at_the_top() -> None:
+    reranked = [
+        Candidate(hit(n), 0.0).plus("search", fused).plus("rerank", score - fused)
+        for n, fused, score in (("a", 0.5, 0.2), ("b", 0.4, 0.9))
+    ]
+    found = blend.blend(State(Query("q", Filters(), 5), candidates=tuple(reranked)), s.Blend(), TOOLS)
+    assert scores(found) == {"b": round(0.75 * 0.8 + 0.25 * 0.9, 6), "a": round(0.75 + 0.25 * 0.2, 6)}
+
+
+def test_limits_keep_the_best() -> None:
+    assert names(diversity.limit(state(hit("a"), hit("b"), wanted=1), s.Limit(), TOOLS)) == ["a"]
+    assert names(diversity.limit(state(hit("a"), hit("b"), hit("c")), s.Limit(limit=2), TOOLS)) == ["a", "b"]

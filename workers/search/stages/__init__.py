@@ -1,0 +1,35 @@
+"""The stages and the registry that finds them by name. A stage: (state, options, tools) -> state.
+
+Pure but for the arms' one round trip, the encoders and the reranker, which they are handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workers.search.stages import arms, blend, cosine, diversity, expansion, fusion, neighbours, prior, rerank, signal
+from workers.search.state import State
+from workers.search.tools import Tools
+
+Run = Callable[[State, Any, Tools], State]
+
+STAGES: Mapping[str, Run] = {
+    "strong_signal": signal.strong_signal,
+    "expansion": expansion.expand,
+    "lexical": arms.lexical,
+    "dense": arms.dense,
+    "trigram": arms.trigram,
+    "fusion": fusion.fuse_arms,
+    "neighbours": neighbours.neighbours,
+    "cosine": cosine.cosine,
+    "sources": prior.sources,
+    "recency": prior.recency,
+    "exclude": prior.exclude,
+    "dedup": diversity.dedup,
+    "caps": diversity.caps,
+    "mmr": diversity.mmr,
+    "limit": diversity.limit,
+    "rerank": rerank.rerank,
+    "blend": blend.blend,
+}

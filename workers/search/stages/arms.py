@@ -1,0 +1,90 @@
+"""The arms: what is to be asked of the store. They ask nothing yet; fusion sends all of them in one round trip (D5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qdrant_client import models
+
+from shared.encoders.base import SparseVector
+from shared.errors import InputError, RamifyError
+from shared.models import Cost
+from shared.settings import stages as s
+from shared.store import DENSE, SPARSE, TRIGRAM, to_filter
+from workers.search.language import reads
+from workers.search.state import Arm, State
+from workers.search.tools import Tools
+
+NO_DENSE = "No embedding model is configured (embedding.provider): keyword search only."
+NO_TRIGRAMS = "The collection has no trigrams: ingest it again with search.trigrams on."
+
+
+def lexical(state: State, options: s.Lexical, tools: Tools) -> State:
+    """BM25 for the question and every rewrite."""
+    _, sparse = tools.need_store()
+    vectors = [sparse.encode_query(text) for text in state.query.texts]
+    return _added(state, SPARSE, [_sparse(v) for v in vectors], options, tools)
+
+
+def trigram(state: State, options: s.Trigram, tools: Tools) -> State:
+    """Trigrams of the question's words against those of titles, headings and words (F5)."""
+    if tools.trigrams is None:
+        return state.skip(NO_TRIGRAMS, warn=True)
+    request = _request(state, _sparse(tools.trigrams.encode_query(state.query.text)), TRIGRAM, options.limit, tools)
+    return state.but(arms=(*state.arms, Arm(TRIGRAM, request, options.weight)))
+
+
+def dense(state: State, options: s.Dense, tools: Tools) -> State:
+    """Vectors of the question and every rewrite. Left out where the model does not read the question's language."""
+    if tools.dense is None or tools.embed is None:
+        if not state.arms and options.languages == "ignore":
+            raise InputError("strategy", "vec_only", "it needs an embedding model: set embedding.provider")
+        return state.skip(NO_DENSE, warn=True)
+    declared = tools.settings.embedding.languages
+    if options.languages == "auto" and not reads(tools.dense.name, declared, state.query.text):
+        return state.skip("The embedding model does not read the question's language: keyword search only.", warn=True)
+    try:
+        embedded = tools.embed(list(state.query.texts), state.query.tenant)
+    except RamifyError as error:
+        if not state.arms:
+            raise
+        spent = state.cost + Cost(embed_calls=error.calls)
+        said = f"The question could not be embedded, keyword search only: {error}"
+        return state.but(cost=spent).skip(said, warn=True)
+    cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)
+    state = state.but(vector=embedded.vectors[0], cost=cost)
+    return _added(state, DENSE, [list(vector) for vector in embedded.vectors], options, tools)
+
+
+def _sparse(vector: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
+
+
+def _added(
+    state: State,
+    name: str,
+    queries: Sequence[models.SparseVector | list[float]],
+    options: s.Lexical | s.Dense,
+    tools: Tools,
+) -> State:
+    """One arm per text; rewrites are named `bm25#1`, `bm25#2` and weigh less."""
+    arms = list(state.arms)
+    for number, query in enumerate(queries):
+        request = _request(state, query, name, options.limit, tools)
+        weight = options.rewrite_weight if number else options.weight
+        arms.append(Arm(f"{name}#{number}" if number else name, request, weight))
+    return state.but(arms=tuple(arms))
+
+
+def _request(
+    state: State, query: models.SparseVector | list[float], using: str, limit: int, tools: Tools
+) -> models.QueryRequest:
+    """The same filter for every arm. A list is twice as long as what is wanted, so that the arms can agree."""
+    return models.QueryRequest(
+        query=query,
+        using=using,
+        filter=to_filter(state.query.filters),
+        limit=limit or 2 * state.query.wanted,
+        with_payload=True,
+        with_vector=[DENSE] if tools.dense is not None else False,
+    )

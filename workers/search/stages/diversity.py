@@ -1,0 +1,87 @@
+"""Not the same thing twice: near-duplicates, many chunks of one document, one kind of document only (E5, F9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from shared.settings import stages as s
+from shared.text import shingles
+from workers.search.stages.cosine import similarity
+from workers.search.state import Candidate, State
+from workers.search.tools import Tools
+
+_SHINGLE = 4
+
+
+def limit(state: State, options: s.Limit, tools: Tools) -> State:  # noqa: ARG001
+    """Keep the best."""
+    return state.but(candidates=state.candidates[: options.limit or state.query.wanted])
+
+
+def caps(state: State, options: s.Caps, tools: Tools) -> State:  # noqa: ARG001
+    """At most `per_doc` chunks of a document, one of each identical text, and `per_kind` of what is wanted per kind.
+
+    Kinds are only capped while there are other kinds to fill their place.
+    """
+    most = max(1, int(options.per_kind * state.query.wanted))
+    docs: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    texts: set[str] = set()
+    kept: list[Candidate] = []
+    spare: list[Candidate] = []
+    for candidate in state.candidates:
+        hit = candidate.hit
+        text = " ".join(hit.text.split())
+        if docs[hit.doc_id] >= options.per_doc or text in texts:
+            continue
+        docs[hit.doc_id] += 1
+        texts.add(text)
+        (kept if kinds[hit.kind] < most else spare).append(candidate)
+        kinds[hit.kind] += 1
+    return state.but(candidates=(*kept, *spare))
+
+
+def dedup(state: State, options: s.Dedup, tools: Tools) -> State:  # noqa: ARG001
+    """Of near-duplicates within one document the best stays."""
+    kept: list[Candidate] = []
+    by_doc: dict[str, list[Candidate]] = {}
+    for candidate in state.candidates:
+        same = by_doc.setdefault(candidate.hit.doc_id, [])
+        if all(likeness(candidate, other) < options.threshold for other in same):
+            same.append(candidate)
+            kept.append(candidate)
+    return state.but(candidates=tuple(kept))
+
+
+def mmr(state: State, options: s.Mmr, tools: Tools) -> State:  # noqa: ARG001
+    """Carbonell and Goldstein 1998: next is what maximises r * score - (1 - r) * likeness to what was taken.
+
+    Scores are scaled by the best; the order changes, the scores stay what they were.
+    """
+    rest = list(state.candidates[: options.limit])
+    best = max((candidate.score for candidate in rest), default=0.0) or 1.0
+    nearest = [0.0] * len(rest)
+    taken: list[Candidate] = []
+    while rest:
+        values = [
+            options.relevance * candidate.score / best - (1 - options.relevance) * near
+            for candidate, near in zip(rest, nearest, strict=True)
+        ]
+        place = max(range(len(rest)), key=lambda n: (values[n], -n))
+        chosen = rest.pop(place)
+        nearest.pop(place)
+        taken.append(chosen.plus("mmr", 0.0, value=values[place]))
+        nearest = [max(near, likeness(chosen, other)) for other, near in zip(rest, nearest, strict=True)]
+    return state.but(candidates=(*taken, *state.candidates[options.limit :]))
+
+
+def likeness(one: Candidate, other: Candidate) -> float:
+    """0..1: cosine where both have vectors, else the Jaccard overlap of shingles."""
+    if one.hit.vector and other.hit.vector:
+        return max(0.0, similarity(one.hit.vector, other.hit.vector))
+    return _overlap(shingles(one.hit.text, _SHINGLE), shingles(other.hit.text, _SHINGLE))
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0

@@ -1,0 +1,59 @@
+"""One round trip for all arms, then one list of them (D2, D5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shared.models import Hit
+from shared.models.explain import Effect
+from shared.settings import stages as s
+from workers.search.state import Candidate, State, by_score
+from workers.search.tools import Tools
+
+
+def fuse_arms(state: State, options: s.Fusion, tools: Tools) -> State:
+    """Ask the store for every arm at once and fuse the lists."""
+    if not state.arms:
+        return state.skip("No arm was left to search with.", warn=True)
+    store, _ = tools.need_store()
+    found = store.query([arm.request for arm in state.arms])
+    lists = {arm.name: hits for arm, hits in zip(state.arms, found, strict=True)}
+    return state.but(candidates=fuse(lists, {arm.name: arm.weight for arm in state.arms}, options))
+
+
+def fuse(lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], options: s.Fusion) -> tuple[Candidate, ...]:
+    """One list, best first, ties by id. A list that is alone keeps its scores.
+
+    rrf: sum of w/(k+rank), ranks from 1 (Cormack et al. 2009), and the bonus of an arm's first three ranks (D5).
+    linear: sum of w * score / the arm's best score (002, per-query max normalisation).
+    """
+    found: dict[str, Hit] = {}
+    parts: dict[str, dict[str, float]] = {}
+    effects: dict[str, list[Effect]] = {}
+    for name, hits in lists.items():
+        best = max((hit.score for hit in hits), default=0.0)
+        for rank, hit in enumerate(hits, start=1):
+            if len(lists) == 1:
+                value = hit.score
+            elif options.method == "linear":
+                value = weights[name] * max(0.0, hit.score) / best if best > 0 else 0.0
+            else:
+                value = weights[name] / (options.k + rank) + _bonus(rank, options)
+            detail: dict[str, float | str] = {"rank": rank, "score": hit.score, "weight": weights[name]}
+            found.setdefault(hit.chunk_id, hit)
+            effects.setdefault(hit.chunk_id, []).append(
+                Effect.model_construct(stage=f"fusion {name}", effect=value, detail=detail)
+            )
+            parts.setdefault(hit.chunk_id, {}).update({name: hit.score, f"{name}_rank": rank})
+    candidates = []
+    for chunk_id, hit in found.items():
+        score = sum(effect.effect for effect in effects[chunk_id])
+        fused = hit.model_copy(update={"parts": {**parts[chunk_id], "fused": score}})
+        candidates.append(Candidate(fused, score, tuple(effects[chunk_id])))
+    return by_score(candidates)
+
+
+def _bonus(rank: int, options: s.Fusion) -> float:
+    if rank == 1:
+        return options.first_bonus
+    return options.next_bonus if rank <= 3 else 0.0

@@ -1,0 +1,33 @@
+"""The rerank pool's stage: the configured reranker over the best candidates (B6, D6, G4)."""
+
+from __future__ import annotations
+
+from shared.models import Cost
+from shared.settings import stages as s
+from workers.search.state import Candidate, State, by_score
+from workers.search.tools import Tools
+
+
+def rerank(state: State, options: s.Rerank, tools: Tools) -> State:
+    """Replace scores by the reranker's. A reranker that fails leaves the order as it is and a warning."""
+    if tools.reranker is None:
+        return state.skip("no reranker on this pool", warn=True)
+    best = state.candidates[: options.limit]
+    before = {candidate.hit.chunk_id: candidate for candidate in best}
+    hits = [candidate.hit.model_copy(update={"score": candidate.score}) for candidate in best]
+    ranked = tools.reranker.rerank(state.query.text, hits, tools.timeout_s)
+    after = []
+    for hit in ranked.hits:
+        old = before[hit.chunk_id]
+        detail: dict[str, float | str] = {"score": hit.score, "by": ranked.reranker}
+        if "rerank_raw" in hit.parts:
+            detail["raw"] = hit.parts["rerank_raw"]
+        after.append(Candidate(hit, old.score, old.effects).plus("rerank", hit.score - old.score, **detail))
+    cost = Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
+    return state.but(
+        candidates=by_score(after),
+        reranked_by=ranked.reranker,
+        verdict=getattr(ranked, "verdict", None),
+        warnings=(*state.warnings, *ranked.warnings),
+        cost=state.cost + cost,
+    )

@@ -1,0 +1,102 @@
+"""What travels from stage to stage: the query, the arms, the candidates. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+from qdrant_client import models
+
+from shared.models import Cost, Filters, Hit
+from shared.models.explain import Effect, StageTrace
+from shared.models.hits import halved
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question to search. `wanted` is the number of results wanted; `rewrites` never hold the question itself."""
+
+    text: str
+    filters: Filters
+    wanted: int
+    tenant: str = "default"
+    rewrites: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The question first, then its rewrites."""
+        return (self.text, *self.rewrites)
+
+
+class Arm(NamedTuple):
+    """One ranked list to be asked of the store."""
+
+    name: str
+    request: models.QueryRequest
+    weight: float
+
+
+class Candidate(NamedTuple):
+    """A stored chunk and how its score came to be: the effects sum to the score."""
+
+    hit: Hit
+    score: float
+    effects: tuple[Effect, ...] = ()
+
+    def plus(self, stage: str, effect: float, **detail: float | str) -> Candidate:
+        """The same with one more effect."""
+        step = Effect.model_construct(stage=stage, effect=effect, detail=detail)
+        return Candidate(self.hit, self.score + effect, (*self.effects, step))
+
+    def times(self, stage: str, factor: float, **detail: float | str) -> Candidate:
+        """The same with its score multiplied."""
+        return self.plus(stage, self.score * (factor - 1), factor=factor, **detail)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A search under way. Stages return a new one; `vector` is the question's dense vector, empty without one."""
+
+    query: Query
+    arms: tuple[Arm, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    vector: tuple[float, ...] = ()
+    sure: bool = False
+    reranked_by: str | None = None
+    verdict: str | None = None
+    skipped: str | None = None
+    warnings: tuple[str, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+    trace: tuple[StageTrace, ...] = ()
+
+    def but(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+    def skip(self, reason: str, *, warn: bool = False) -> Self:
+        """The same state, saying why the stage did nothing."""
+        return replace(self, skipped=reason, warnings=(*self.warnings, reason) if warn else self.warnings)
+
+
+def by_score(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Best first; ties by chunk id."""
+    return tuple(sorted(candidates, key=lambda c: (-c.score, c.hit.chunk_id)))
+
+
+def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...]:
+    """What leaves the engine: hits with their scores; with all effects if they are to be explained."""
+    return tuple(
+        c.hit.model_copy(
+            update={"score": c.score, "explain": c.effects if explain else (), "vector": halved(c.hit.vector)}
+        )
+        for c in candidates
+    )
+
+
+def as_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
+    """Hits from another pool, with what they carry; one that was not explained starts with its score as one effect."""
+    return tuple(Candidate(hit, hit.score, hit.explain or (Effect(stage="search", effect=hit.score),)) for hit in hits)
+
+
+Lists = Mapping[str, Sequence[Hit]]
