@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from orchestrator.cli import output
 
@@ -29,7 +29,7 @@ class Stage:
             self._bar.update(self._task, completed=done, total=total)
         elif time.monotonic() - self._said >= _LINE_S:
             self._said = time.monotonic()
-            output.note(f"{self._name}: {done} of {total}" if total else f"{self._name}: {done}")
+            output.note(f"{self._name}: {100 * done // total} %" if total else f"{self._name}: {done}")
 
     def step(self) -> None:
         """One more is done."""
@@ -48,6 +48,6 @@ def stage(name: str, total: int | None = None) -> Iterator[Stage]:
     if not console.is_terminal:
         yield Stage(name, total, None)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         yield Stage(name, total, bar)

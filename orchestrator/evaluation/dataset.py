@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,15 @@ class LabelledQuestion:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents' file; `digest` is the SHA-256 of its unpacked bytes, so a gzipped copy is the same corpus."""
+    """The documents' file; `digest` is the SHA-256 of its unpacked bytes, so a gzipped copy is the same corpus.
+
+    `blank` documents have neither title nor text.
+    """
 
     path: Path
     digest: str
     ids: frozenset[str]
+    blank: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,14 +80,15 @@ def load_dataset(
         questions=kept[:limit],
         qrels={q.id: judged[q.id] for q in kept[:limit]},
         relevant_from=bar,
-        warnings=_left_out(len(questions) - len(kept), bar),
+        warnings=tuple(_left_out(len(questions) - len(kept), bar, corpus.blank)),
     )
 
 
-def _left_out(count: int, bar: int) -> tuple[str, ...]:
-    if not count:
-        return ()
-    return (f"{count} questions are left out: no document is judged grade {bar} or better for them.",)
+def _left_out(questions: int, bar: int, documents: int) -> Iterator[str]:
+    if questions:
+        yield f"{questions} questions are left out: no document is judged grade {bar} or better for them."
+    if documents:
+        yield f"{documents} documents have neither title nor text: nothing can find them."
 
 
 def _file(folder: Path, names: tuple[str, ...]) -> Path:
@@ -96,7 +101,7 @@ def _file(folder: Path, names: tuple[str, ...]) -> Path:
 
 def read_corpus(path: Path) -> Corpus:
     """Check every document's line. Raises: InputError for a broken line, an id given twice, an empty file."""
-    digest, ids = hashlib.sha256(), set[str]()
+    digest, ids, blank = hashlib.sha256(), set[str](), 0
     for where, line in lines(path):
         digest.update(line)
         if not line.strip():
@@ -108,9 +113,10 @@ def read_corpus(path: Path) -> Corpus:
         if not isinstance(fields.get("text"), str):
             raise InputError(f"{where}, text", fields.get("text"), "give a text")
         ids.add(document)
-    if not ids:
+        blank += not (fields["text"].strip() or str(fields.get("title") or "").strip())
+    if len(ids) == blank:
         raise InputError(path.name, str(path), "it holds no documents")
-    return Corpus(path=path.resolve(), digest=digest.hexdigest(), ids=frozenset(ids))
+    return Corpus(path=path.resolve(), digest=digest.hexdigest(), ids=frozenset(ids), blank=blank)
 
 
 def _questions(path: Path) -> list[LabelledQuestion]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ConfigDict, ValidationError
 
 from orchestrator.evaluation.conversation import Conversation
+from orchestrator.evaluation.corpus_copy import corpus_copy
 from orchestrator.evaluation.dataset import Corpus
 from orchestrator.evaluation.index_folder import IndexFolder, eval_dir, index_folder
 from orchestrator.evaluation.runner import Asked, Building, Found, distinct
@@ -103,21 +105,22 @@ def direct(corpus: Corpus, settings: Settings, building: Building, *, rebuild: b
 
     Raises: InputError and RamifyError when it cannot be built or opened.
     """
-    log = eval_dir(settings) / "direct.log"
+    kept = eval_dir(settings)
+    log = kept / "direct.log"
     with (
         index_folder(corpus, settings) as folder,
         Conversation(_NAME, COMMAND, environment(settings), log) as child,
     ):
-        opened = _open(child, corpus, folder, building, rebuild=rebuild)
+        opened = _open(child, corpus_copy(corpus, kept), folder, building, rebuild=rebuild)
         yield Direct(child, opened, settings.jobs.deadline_s)
 
 
-def _open(child: Conversation, corpus: Corpus, folder: IndexFolder, building: Building, *, rebuild: bool) -> Opened:
+def _open(child: Conversation, corpus: Path, folder: IndexFolder, building: Building, *, rebuild: bool) -> Opened:
     """Have the index opened. What an interrupted build left is built anew."""
     fresh = rebuild or not folder.whole
     if fresh:
         folder.started()
-    child.say({"open": {"folder": str(folder.path), "corpus": str(corpus.path), "rebuild": fresh}})
+    child.say({"open": {"folder": str(folder.path), "corpus": str(corpus), "rebuild": fresh}})
     while True:
         said = _understood(_Opening, child.hear(_BUILD_SILENCE_S))
         if said.error is not None:

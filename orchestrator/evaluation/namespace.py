@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-
 from orchestrator.client import Ramify
+from orchestrator.evaluation.corpus_copy import corpus_copy, documents
 from orchestrator.evaluation.dataset import Corpus
 from orchestrator.evaluation.index_folder import eval_dir
-from orchestrator.evaluation.rows import identity, objects
 from orchestrator.evaluation.runner import Building
 from shared.errors import RamifyError
 from shared.models import DocumentStatus
@@ -29,15 +25,15 @@ def ensure_ingested(
     It is ingested first, unless that was done before and a search still finds something there.
     Raises: RamifyError when nothing can be taken or the stack does not answer.
     """
-    namespace, folder = namespace_of(corpus), eval_dir(client.settings) / corpus.digest[:16]
-    done = folder / f"ingested-{_store_name(client.settings)}"
+    namespace, folder = namespace_of(corpus), eval_dir(client.settings)
+    done = folder / f"{namespace}.{_store_name(client.settings)}.ingested"
     known = done.is_file() and not rebuild
     if known and client.find(_probe(corpus), top_n=1, filters={"namespace": namespace}).hits:
         return namespace, tuple(done.read_text(encoding="utf-8").splitlines())
     done.unlink(missing_ok=True)
     failed: list[str] = []
     count = 0
-    for step in client.ingest([_unpacked(corpus, folder)], prune=rebuild, namespace=namespace):
+    for step in client.ingest([corpus_copy(corpus, folder)], prune=rebuild, namespace=namespace):
         for outcome in step.outcomes:
             count += outcome.status is not DocumentStatus.REMOVED
             if outcome.status is DocumentStatus.FAILED:
@@ -56,36 +52,6 @@ def _store_name(settings: Settings) -> str:
     return "embedded" if store.kind == "embedded" else f"{store.url.host if store.url else ''}-{store.collection}"
 
 
-def _unpacked(corpus: Corpus, folder: Path) -> Path:
-    """The corpus as a file of its own, always at the same place: an ingest knows documents by their file's path.
-
-    Only id, title and text are kept: a `path` or `url` would be shown in the id's stead. Raises: RamifyError.
-    """
-    plain = folder / "corpus.jsonl"
-    if plain.is_file():
-        return plain
-    fresh = plain.with_suffix(".new")
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        with fresh.open("w", encoding="utf-8") as file:
-            for row in _rows(corpus):
-                file.write(f"{json.dumps(row)}\n")
-        fresh.replace(plain)
-    except OSError as error:
-        raise RamifyError(f"the corpus cannot be unpacked into {folder}: {error.strerror}") from None
-    return plain
-
-
-def _rows(corpus: Corpus) -> Iterator[dict[str, str]]:
-    for where, fields in objects(corpus.path):
-        title = fields.get("title")
-        yield {
-            "id": identity(where, fields, "id", "_id"),
-            "title": title if isinstance(title, str) else "",
-            "text": fields["text"],
-        }
-
-
 def _probe(corpus: Corpus) -> str:
     """A question that some document of the corpus must answer: how one of them begins."""
-    return next(row["text"].strip()[:200] for row in _rows(corpus) if row["text"].strip())
+    return next(documents(corpus))["text"].strip()[:200]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -123,10 +124,22 @@ def test_an_embedding_or_rerank_server_that_fails_leaves_results_and_a_warning(
     ask: Ask, fake: FakeOpenAI, endpoint: str, word: str, step: Step
 ) -> None:
     always(fake, endpoint, step)
-    answer = ask()
+    answer = ask(f"{QUESTION} Asked anew: {uuid4().hex}")  # what was computed before would be reused
     assert answer.results
     assert not answer.partial
     assert any(word in warning for warning in answer.warnings)
+
+
+def test_the_same_question_again_costs_no_embedding_and_no_rerank(ask: Ask, fake: FakeOpenAI) -> None:
+    question = f"{QUESTION} Just this once: {uuid4().hex}"
+    plan = TREE.format(SUBQUERY.format("core", f"which one is durable, {uuid4().hex}?", "false"))
+    fake.script("chat", plan, plan)
+    first, again = ask(question), ask(question)
+    assert first.cost.embed_calls == 2
+    assert first.cost.rerank_calls == 3, "two leaves and the root"
+    assert again.cost.embed_calls == 0
+    assert again.cost.rerank_calls <= 1
+    assert [hit.chunk_id for hit in again.results] == [hit.chunk_id for hit in first.results]
 
 
 def test_citations_of_sources_that_do_not_exist_are_removed_and_counted(ask: Ask, fake: FakeOpenAI) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from orchestrator.evaluation.corpus_copy import corpus_copy
 from orchestrator.evaluation.dataset import load_dataset
 from orchestrator.evaluation.plans import plans_of
 from shared.errors import InputError
@@ -39,6 +40,21 @@ def test_given_other_files_when_read_then_they_stand_for_the_folders_own(tmp_pat
     judged = tmp_path / "half-qrels.jsonl"
     judged.write_text('{"query-id": "7", "corpus-id": "d1", "score": 1}\n', encoding="utf-8")
     assert load_dataset(folder, queries=other, qrels=judged).qrels == {"7": {"d1": 1}}
+
+
+def test_given_blank_documents_when_copied_then_titles_stand_for_texts_and_the_rest_is_left_out(tmp_path):
+    rows = [
+        {"id": "d1", "title": "T", "text": " "},
+        {"id": "d2", "text": ""},
+        {"id": 3, "text": "x", "url": "http://u"},
+    ]
+    data = load_dataset(write_set(tmp_path / "s", documents=rows, qrels=[("q1", "d1", 1)], packed=True))
+    assert data.warnings[1] == "1 documents have neither title nor text: nothing can find them."
+    copy = corpus_copy(data.corpus, tmp_path)
+    assert [json.loads(line) for line in copy.read_text(encoding="utf-8").splitlines()] == [
+        {"id": "d1", "title": "T", "text": "T"},
+        {"id": "3", "title": "", "text": "x"},
+    ]
 
 
 @pytest.mark.parametrize(("grades", "given", "expected"), [((1, 2), None, 1), ((1, 3), None, 2), ((1, 3), 1, 1)])

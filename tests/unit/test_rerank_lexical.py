@@ -49,8 +49,37 @@ def test_scores_given_chinese_then_the_chunk_with_the_asked_words_wins() -> None
 
 
 def test_scores_given_stop_words_only_then_the_fused_order_stays() -> None:
-    hits = [hit("a", "one", 3.0), hit("b", "two", 2.0), hit("c", "three", 1.0)]
+    hits = [hit("a", "see three", 3.0), hit("b", "two", 2.0), hit("c", "text", 1.9, title="Three")]
     assert [h.chunk_id for h in LexicalReranker().rerank("what is it?", hits, 1).hits] == ["a", "b", "c"]
+
+
+def test_scores_given_a_title_that_the_best_hit_names_then_it_passes_a_better_fused_one() -> None:
+    hits = [
+        hit("film", "The Polish film Ida was directed by Pawel Pawlikowski", 1.0, title="Ida"),
+        hit("other", "A festival shows films of a director", 0.6, title="Festival"),
+        hit("man", "He was born in Warsaw in 1957", 0.5, title="Pawel Pawlikowski"),
+    ]
+    ranked = LexicalReranker().rerank("Where was the director of the film Ida born?", hits, 1).hits
+    assert [h.chunk_id for h in ranked] == ["film", "man", "other"]
+
+
+def test_scores_given_a_mention_then_worked_out_by_hand() -> None:
+    """The question names "aa" (1); the best hit names "bb" (1), the second best names "cc" (1/2); no fused score."""
+    hits = [hit("a", "bb", 0.0, title="aa"), hit("b", "cc", 0.0, title="bb"), hit("c", "zz", 0.0, title="cc")]
+    assert lexical_scores("aa", hits) == pytest.approx([(1 + 1 + 1) / 6, 1 / 6, 0.5 / 6])
+
+
+def test_scores_given_chunks_of_one_title_then_they_do_not_name_each_other() -> None:
+    hits = [hit("a", "Redis and its cache", 1.0, title="Redis"), hit("b", "more of Redis", 0.0, title="Redis")]
+    assert lexical_scores("cache", hits)[1] == 0
+
+
+def test_scores_given_a_chinese_title_in_the_best_hit_then_it_counts() -> None:
+    named, other = (
+        lexical_scores("谁写了红楼梦", [hit("a", "红楼梦是曹雪芹写的", 1.0), hit("b", "生于南京", 0.1, title=title)])[1]
+        for title in ("曹雪芹", "吴承恩")
+    )
+    assert named > other
 
 
 @given(
@@ -99,7 +128,7 @@ def test_guard_given_a_score_that_is_no_number_then_fused_order(score: float) ->
 
 def test_guard_given_no_time_then_the_reranker_is_not_asked() -> None:
     ranked = Guarded(LexicalReranker()).rerank("q", [hit("a", "x")], 0)
-    assert ranked.reranker == "none (lexical:v1 failed)"
+    assert ranked.reranker == "none (lexical:v2 failed)"
 
 
 def test_guard_given_no_hits_then_nothing_is_asked() -> None:
