@@ -34,8 +34,9 @@ class Found:
 def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
     """All files below `paths` with a suffix that has a reader, sorted, and what was passed over.
 
-    Links are not followed below a root: they may lead out of it or in circles. Hidden files are passed over.
-    Raises: InputError for a path that does not exist or a file without a reader.
+    Links are not followed below a root: they may lead out of it or in circles. Hidden files are passed over, and so
+    are pipes and devices, which may never end, and names that are not text, which no answer could cite.
+    Raises: InputError for a path that does not exist, is not text, or is a file without a reader.
     """
     found: dict[Path, Found] = {}
     passed: list[str] = []
@@ -43,9 +44,13 @@ def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
         if not path.exists():
             raise InputError("PATH", str(path), "there is no such file or folder")
         root = path.resolve()
+        if not _is_text(root):
+            raise InputError("PATH", _printable(root), "its name is not UTF-8: rename it")
         if root.is_dir():
             for file in _walk(root, passed):
                 found.setdefault(file, Found(root, file))
+        elif not root.is_file():
+            raise InputError("PATH", str(path), "it is neither a file nor a folder")
         elif root.suffix.lower() in SUFFIXES:
             found.setdefault(root, Found(root, root))
         else:
@@ -55,7 +60,7 @@ def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
 
 def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
-        passed.append(f"{error.filename}: {error.strerror}")
+        passed.append(f"{_printable(Path(error.filename))}: {error.strerror}")
 
     for folder, folders, files in os.walk(root, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -63,10 +68,27 @@ def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
             file = Path(folder) / name
             if name.startswith(".") or file.suffix.lower() not in SUFFIXES:
                 continue
-            if file.is_symlink():
-                passed.append(f"{file}: is a link, and links are not followed")
+            if reason := _reason_against(file):
+                passed.append(f"{_printable(file)}: {reason}")
             else:
                 yield file
+
+
+def _reason_against(file: Path) -> str:
+    if file.is_symlink():
+        return "is a link, and links are not followed"
+    if not _is_text(file):
+        return "its name is not UTF-8: rename it"
+    return "" if file.is_file() else "is a pipe or a device, not a file"
+
+
+def _is_text(path: Path) -> bool:
+    return _printable(path) == str(path)
+
+
+def _printable(path: Path) -> str:
+    """The path with the bytes that are no text replaced: what can be shown, stored and sent."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def read(found: Found, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,33 @@ def test_a_path_that_cannot_be_taken_is_named(tmp_path: Path, name: str, fix: st
     (tmp_path / "image.png").write_bytes(b"\x89PNG")
     with pytest.raises(InputError, match=fix):
         find([tmp_path / name])
+
+
+def test_a_pipe_is_passed_over_because_it_may_never_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    found, passed = find([tmp_path])
+    assert found == []
+    assert "pipe.md: is a pipe" in passed[0]
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        find([tmp_path / "pipe.md"])
+
+
+def test_a_name_that_is_no_text_is_passed_over_and_does_not_stop_the_rest(tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    odd = root / os.fsdecode(b"na\xffme.md")
+    try:
+        odd.write_text("x", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    (root / "good.md").write_text("x", encoding="utf-8")
+
+    found, passed = find([root])
+
+    assert [item.shown for item in found] == ["notes/good.md"]
+    assert passed == [f"{root}/na\N{REPLACEMENT CHARACTER}me.md: its name is not UTF-8: rename it"]
+    with pytest.raises(InputError, match="not UTF-8"):
+        find([odd])
 
 
 def test_a_file_over_the_limit_is_reported_and_not_read(tmp_path: Path) -> None:
