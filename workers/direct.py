@@ -29,6 +29,8 @@ from workers.search.tools import Tools
 _PIECE = 1_000_000
 _TIMEOUT_S = 60.0
 _DONE = "built.json"
+#: Several chunks of a document are one document: so many more are merged than are wanted.
+_CHUNKS_PER_DOCUMENT = 3
 
 
 class Direct:
@@ -79,7 +81,8 @@ class Direct:
         texts = [question, *subqueries]
         nodes = {f"{ROOT_ID}.{n}": _node(n, text) for n, text in enumerate(texts)}
         limits = self._settings.multi_query
-        keep = limits.top_n_per_leaf if subqueries else max(limit, limits.top_n_per_leaf)
+        chunks = _CHUNKS_PER_DOCUMENT * limit
+        keep = limits.top_n_per_leaf if subqueries else max(chunks, limits.top_n_per_leaf)
         cost, leaves, warnings = Cost(), list[LeafResult](), list[str]()
         tools = Tools(settings=self._settings, reranker=self._reranker, timeout_s=_TIMEOUT_S)
         for node in nodes.values():
@@ -91,11 +94,11 @@ class Direct:
             leaves.append(
                 LeafResult(node_id=node.id, status=LeafStatus.DONE, hits=found.hits[:keep], reranker=found.reranked_by)
             )
-        pool = merge_tree(leaves, nodes, limits, limit)
+        pool = merge_tree(leaves, nodes, limits, chunks)
         ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
         cost += Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
         pool = apply_root_rerank(pool, ranked.hits, ranked.reranker)
-        names = list(dict.fromkeys(hit.path.partition("#")[2] or hit.path for hit in pool.hits))
+        names = list(dict.fromkeys(hit.path.partition("#")[2] or hit.path for hit in pool.hits))[:limit]
         spent = round((time.perf_counter() - begun) * 1000, 3)
         return {"documents": names, "ms": spent, "cost": cost.model_dump(), "warnings": list(dict.fromkeys(warnings))}
 
@@ -144,7 +147,8 @@ def main() -> int:
             else:
                 _say(_answer(direct, request))
         except (RamifyError, OSError, KeyError, ValueError) as error:
-            _say({"error": str(error) if isinstance(error, RamifyError) else f"{type(error).__name__}: {error}"})
+            reason = str(error) if isinstance(error, RamifyError) else f"{type(error).__name__}: {error}"
+            _say({"error": reason, "bad_input": isinstance(error, InputError)})
     if direct is not None:
         direct.close()
     return 0

@@ -46,7 +46,9 @@ class Conversation:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._process.terminate()  # whoever interrupts us does not want to wait for its work
         self.close()
 
     def say(self, message: Mapping[str, Any]) -> None:

@@ -63,5 +63,5 @@ def _library() -> Any:
     try:
         import ir_measures  # noqa: PLC0415 - only an evaluation needs it, and its trec_eval is compiled code
     except ImportError:
-        raise RamifyError("`ramify eval` needs the package ir-measures: pip install 'ramify[eval]'") from None
+        raise RamifyError("`ramify eval` needs the package ir-measures: pip install ir-measures") from None
     return ir_measures

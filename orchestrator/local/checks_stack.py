@@ -13,6 +13,7 @@ from orchestrator.local import reach
 from orchestrator.local.checks import Check, size
 from orchestrator.local.redis_server import connect
 from orchestrator.local.state import StackState, read_state
+from shared.cache import Cache
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import RamifyError
 from shared.settings import Settings
@@ -57,7 +58,7 @@ def redis(settings: Settings | None) -> Sequence[Check]:
             )
             if not settings.redis.broker_url.get_secret_value():
                 queues = _depth(client)
-            return (_ping(info), *_persistence(info), _policy(info), queues)
+            return (_ping(info), *_persistence(info), _policy(info), queues, _caches(client, settings))
     except (redis_client.RedisError, ValueError) as error:
         fix = "start it, or correct redis.url"
         return (Check(name="redis", ok=False, detail=f"does not answer: {error}", fix=fix),)
@@ -98,6 +99,15 @@ def _depth(client: redis_client.Redis) -> Check:
     waits = {queue: [int(next(lengths)) for _ in names] for queue, names in keys.items()}
     detail = ", ".join(f"{queue} {'+'.join(map(str, counts))}" for queue, counts in waits.items() if any(counts))
     return Check(name="queues", ok=True, detail=f"waiting, interactive+batch: {detail}" if detail else "nothing waits")
+
+
+def _caches(client: redis_client.Redis, settings: Settings) -> Check:
+    """How often something was reused instead of computed, by kind (G5)."""
+    if not settings.cache.enabled:
+        return Check(name="cache", ok=None, detail="switched off (cache.enabled)")
+    stats = Cache(client, settings).stats()
+    detail = ", ".join(f"{kind} {found.hit_rate:.0%} of {found.asked}" for kind, found in stats.items())
+    return Check(name="cache", ok=True, detail=f"reused: {detail}" if detail else "nothing asked yet")
 
 
 def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:

@@ -13,7 +13,7 @@ from shared.rerankers.base import Reranked
 
 NOTHING_RELEVANT = "nothing relevant"
 #: Proposals for rerank.min_relevance. Other rerankers have none: nobody measured them here.
-#: lexical (tests/benchmarks/bench_verdict.py, six sets, BM25's top 50): 93 % of the questions that belong to another
+#: lexical (tests/benchmarks/bench_verdict.py, six sets, BM25's top 50): 91 % of the questions that belong to another
 #: corpus are caught, 5 % of the answerable ones are refused (0 to 14 % by set). It sees a foreign topic, not a missing
 #: fact: with only the gold chunks taken out, a third is caught.
 #: chat: below the point from which its prompt says "holds a part of the answer".

@@ -104,7 +104,7 @@ class ScoringReranker:
             hits=ranked,
             reranker=f"{self.name} ({scale})" if scale else self.name,
             calls=request.calls,
-            documents=len(texts) - len(request.open()),
+            documents=sum(text in request.scores for text in texts),
             tokens_in=request.tokens_in,
             tokens_out=request.tokens_out,
             warnings=tuple(self._warnings(raw, in_part, fault)),

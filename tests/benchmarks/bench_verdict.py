@@ -76,13 +76,12 @@ def best_scores(name: str, sets: dict[str, EvalSet]) -> tuple[list[float], list[
         reranked = lexical.rerank(question, hits[:CANDIDATES], 30)
         return reranked.hits[0].score if reranked.hits else 0.0
 
-    own, without, foreign = [], [], []
+    own, without = [], []
     for query in some(sets[name].queries):
         hits, grades = search(query["text"]), sets[name].grades[query["id"]]
         own.append(best(query["text"], hits))
         without.append(best(query["text"], [one for one in hits if grades.get(one.chunk_id, 0) <= 0]))
-    for query in some(sets[FOREIGN[name]].queries):
-        foreign.append(best(query["text"], search(query["text"])))
+    foreign = [best(query["text"], search(query["text"])) for query in some(sets[FOREIGN[name]].queries)]
     return own, without, foreign
 
 

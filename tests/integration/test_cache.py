@@ -543,6 +543,26 @@ def test_a_full_redis_serves_hits_and_bypasses_the_rest(cache: Cache, client: re
     assert cache.stats()["embedding"] == CacheStats(hit=2, computed=1, bypassed=1)
 
 
+def test_a_redis_that_fills_up_meanwhile_takes_no_value_and_keeps_no_lock(cache: Cache, client: redis.Redis) -> None:
+    def compute() -> Vector:
+        client.config_set("maxmemory", 1)
+        return VALUE
+
+    try:
+        value, outcome = ask(cache, compute)
+    finally:
+        client.config_set("maxmemory", 0)
+    assert (value, outcome.how) == (VALUE, How.BYPASSED)
+    assert "Redis refuses" in outcome.warning
+    assert not client.exists(KEY.entry, KEY.lock)
+
+
+def test_a_claim_that_is_repeated_after_a_lost_reply_still_leads(client: redis.Redis) -> None:
+    side = shelf.Shelf(client, ttl_s=60, stats_ttl_s=60)
+    assert [side.claim([KEY], "mine", 5, {})[0].leads for _ in range(2)] == [True, True]
+    assert not side.claim([KEY], "another's", 5, {})[0].leads
+
+
 def test_a_lock_lost_before_the_value_is_stored_does_not_end_anothers_flight(cache: Cache, client: redis.Redis) -> None:
     def compute() -> Vector:
         client.set(KEY.lock, "another worker", px=60_000)
