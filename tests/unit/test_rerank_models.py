@@ -126,11 +126,11 @@ def test_cross_encoder_given_time_for_some_then_these_are_ranked_and_a_warning_s
 ) -> None:
     class SlowModel(FakeModel):
         def rerank_pairs(self, pairs: list[tuple[str, str]], batch_size: int) -> Iterator[float]:
-            time.sleep(0.3)
+            time.sleep(0.6)
             return super().rerank_pairs(pairs, batch_size)
 
     monkeypatch.setattr(fastembed_cross, "load_cross_encoder", lambda *_: SlowModel([float(i) for i in range(20)]))
-    ranked = cross_encoder().rerank("q", hits(20), 0.2)
+    ranked = cross_encoder().rerank("q", hits(20), 0.5)
     assert [h.chunk_id for h in ranked.hits] == [*"76543210", *map(str, range(8, 20))]
     assert "rerank" not in ranked.hits[8].parts
     assert "left out 12 of 20 documents" in ranked.warnings[0]
