@@ -142,7 +142,8 @@ class JsonClient:
                         self._refuse(response)
                     return self._decoded(_read(response, self._max_reply_bytes))
         except httpx.TimeoutException:
-            raise TransientError(f"{self._what} at {self.host} did not answer within {seconds:.3g} s") from None
+            within = f"within {seconds:.3g} s" if seconds == self._attempt_s else "in the time that was left"
+            raise TransientError(f"{self._what} at {self.host} did not answer {within}") from None
         except httpx.DecodingError:
             raise ReplyError(f"{self._what} at {self.host} sent a reply that cannot be decompressed") from None
         except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as error:
@@ -223,7 +224,8 @@ def _retry_after(headers: httpx.Headers) -> float | None:
 
 
 def _reason(error: httpx.TransportError) -> str:
-    return shown(str(error)) if str(error) else type(error).__name__
+    """Without the counts in brackets: the same fault is then the same warning, and is said once."""
+    return shown(str(error).partition(" (")[0]) if str(error) else type(error).__name__
 
 
 def _no_constant(name: str) -> NoReturn:

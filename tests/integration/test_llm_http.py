@@ -217,9 +217,20 @@ def test_given_a_server_that_takes_too_long_then_the_whole_call_ends_in_time(ser
 
     error = failed(server, TransientError, timeout_s=0.5)
 
-    assert "did not answer within" in str(error)
+    assert "did not answer in the time that was left" in str(error)
     assert spent(error).calls >= 1
     assert time.monotonic() - began < 5  # each of these servers takes far longer
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(CutOff(10), CutOff(20)), (Hang(60), Hang(60))], ids=["broken off", "hanging"]
+)
+def test_given_the_same_fault_twice_then_its_sentence_is_the_same_and_a_job_says_it_once(
+    server: FakeOpenAI, first: Step, second: Step
+):
+    server.script("chat", first, second)
+    sentences = {str(failed(server, TransientError, llm_attempts=1, timeout_s=timeout)) for timeout in (0.8, 0.9)}
+    assert len(sentences) == 1
 
 
 @pytest.mark.usefixtures("no_waits")
