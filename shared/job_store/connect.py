@@ -56,6 +56,10 @@ def reachable(settings: Settings) -> Iterator[None]:
             f"Redis at {place} does not answer ({type(error).__name__}): start it with `ramify up -d`, "
             "or check redis.url; `ramify doctor` says more"
         ) from None
+    except redis.exceptions.InvalidResponse:
+        raise NotRunningError(f"what answers at {place} is no Redis: check redis.url") from None
+    except redis.exceptions.ReadOnlyError:
+        raise NotRunningError(f"Redis at {place} is a read-only replica: set redis.url to its master") from None
     except redis.exceptions.OutOfMemoryError:
         raise NotRunningError(
             f"Redis at {place} is out of memory: raise its maxmemory or let old jobs expire"
