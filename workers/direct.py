@@ -22,8 +22,9 @@ from shared.rerankers import reranker
 from shared.settings import Settings, load_settings
 from workers.corpus import Corpus
 from workers.index.pipeline import Indexer
-from workers.merge.tree import apply_root_rerank, merge_tree
+from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
 from workers.search.leaf import Ask, rerank_half, search_half
+from workers.search.stages.rerank import spent
 from workers.search.tools import Tools
 
 _PIECE = 1_000_000
@@ -82,7 +83,6 @@ class Direct:
         nodes = {f"{ROOT_ID}.{n}": _node(n, text) for n, text in enumerate(texts)}
         limits = self._settings.multi_query
         chunks = _CHUNKS_PER_DOCUMENT * limit
-        keep = limits.top_n_per_leaf if subqueries else max(chunks, limits.top_n_per_leaf)
         cost, leaves, warnings = Cost(), list[LeafResult](), list[str]()
         tools = Tools(settings=self._settings, reranker=self._reranker, timeout_s=_TIMEOUT_S)
         for node in nodes.values():
@@ -92,15 +92,21 @@ class Direct:
             cost += first.cost + found.cost
             warnings += found.warnings
             leaves.append(
-                LeafResult(node_id=node.id, status=LeafStatus.DONE, hits=found.hits[:keep], reranker=found.reranked_by)
+                LeafResult(
+                    node_id=node.id,
+                    status=LeafStatus.DONE,
+                    hits=found.hits[: chunks if node.facet is Facet.ORIGINAL else limits.top_n_per_leaf],
+                    reranker=found.reranked_by,
+                )
             )
         pool = merge_tree(leaves, nodes, limits, chunks)
-        ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
-        cost += Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
-        pool = apply_root_rerank(pool, ranked.hits, ranked.reranker)
+        if not of_one_leaf(pool):
+            ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
+            cost += spent(ranked)
+            pool = apply_root_rerank(pool, ranked.hits, ranked.reranker)
         names = list(dict.fromkeys(hit.path.partition("#")[2] or hit.path for hit in pool.hits))[:limit]
-        spent = round((time.perf_counter() - begun) * 1000, 3)
-        return {"documents": names, "ms": spent, "cost": cost.model_dump(), "warnings": list(dict.fromkeys(warnings))}
+        ms = round((time.perf_counter() - begun) * 1000, 3)
+        return {"documents": names, "ms": ms, "cost": cost.model_dump(), "warnings": list(dict.fromkeys(warnings))}
 
     def close(self) -> None:
         """Let go of the store."""

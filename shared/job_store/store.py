@@ -98,10 +98,6 @@ class JobStore:
         found = [Node.model_validate_json(raw) for raw in self.client.hvals(JobKeys(job_id).nodes)]
         return {node.id: node for node in sorted(found, key=lambda node: [int(part) for part in node.id.split(".")])}
 
-    def count_nodes(self, job_id: str) -> int:
-        """Nodes of the tree so far."""
-        return int(self.client.hlen(JobKeys(job_id).nodes))
-
     def leaf_states(self, job_id: str) -> dict[str, str]:
         """Node id -> pending, searched, done, failed; branches: open, grown."""
         return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}

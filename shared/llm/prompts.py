@@ -31,17 +31,17 @@ class Memory(Model):
 
 def decompose_prompt(question: str, most: int = 5) -> str:
     """Asks to split `question` into at most `most` subqueries (B1, B4). The same on every level (B2)."""
-    return _filled("decompose", {"user_query": escaped(question), "most": str(most), "usual": _usual(most)})
+    return filled("decompose", {"user_query": escaped(question), "most": str(most), "usual": _usual(most)})
 
 
 def decompose_again_prompt(question: str, fault: str, most: int = 5) -> str:
     """Asks once more and names the fault of the first reply: the message of its `ReplyError` (B4)."""
-    return f"{decompose_prompt(question, most)}\n{_filled('decompose_again', {'fault': escaped(fault)})}"
+    return f"{decompose_prompt(question, most)}\n{filled('decompose_again', {'fault': escaped(fault)})}"
 
 
 def expand_prompt(question: str, count: int) -> str:
     """Asks for `count` rewrites of `question` in other words (D4)."""
-    return _filled("expand", {"user_query": escaped(question), "count": str(count)})
+    return filled("expand", {"user_query": escaped(question), "count": str(count)})
 
 
 def summarise_prompt(question: str, memories: Iterable[Memory], tree: Iterable[Node]) -> str:
@@ -51,7 +51,7 @@ def summarise_prompt(question: str, memories: Iterable[Memory], tree: Iterable[N
         "memories": "\n".join(map(_memory, memories)) or "(none)",
         "tree": "\n".join(map(_node, tree)) or "(none)",
     }
-    return _filled("summarise", values)
+    return filled("summarise", values)
 
 
 def escaped(text: str) -> str:
@@ -80,7 +80,7 @@ def _usual(most: int) -> str:
     return f"3 to {min(5, most)}" if most > 3 else f"up to {most}"
 
 
-def _filled(name: str, values: Mapping[str, str]) -> str:
+def filled(name: str, values: Mapping[str, str]) -> str:
     """The template with each slot filled in one pass, so a slot's name inside a value stays text."""
     return _SLOT.sub(lambda slot: values[slot[1]], _template(name))
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from shared.errors import RamifyError, ReplyError, shown
 from shared.llm.client import ChatClient, LLMReply, spent
-from shared.llm.prompts import _filled, escaped
+from shared.llm.prompts import escaped, filled
 from shared.llm.xml_element import read_element
 from shared.rerankers.calibration import Scaled, from_marks
 from shared.rerankers.scoring import Request
@@ -86,7 +86,7 @@ def rerank_prompt(query: str, documents: Sequence[str]) -> str:
     numbered = "\n".join(
         f'<document id="{number}">{escaped(text)}</document>' for number, text in enumerate(documents, start=1)
     )
-    return _filled("rerank", {"user_query": escaped(query), "documents": numbered, "count": str(len(documents))})
+    return filled("rerank", {"user_query": escaped(query), "documents": numbered, "count": str(len(documents))})
 
 
 def parse_marks(text: str, count: int) -> dict[int, float]:

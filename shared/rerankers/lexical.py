@@ -18,8 +18,8 @@ from shared.text import terms
 # optimum is flat around it; tests/benchmarks/bench_lexical_rerank.py prints what it gives.
 _FUSED = 2
 _AGREEMENTS = 4
-# What it counts that the best, second and third hit name a chunk's title: the question itself counts 1. From one to
-# five hits and with less or no decay the same gain on every set.
+# What it counts that the best, second and third hit name a chunk's title; that the question does counts 1. It pays
+# where pages are named after things and is neutral elsewhere; from one to five hits the gain differs by half a point.
 _MENTIONS = (1.0, 0.5, 0.25)
 
 _Key = TypeVar("_Key")

@@ -69,10 +69,9 @@ class Embedding(Section):
 class Rerank(Section):
     """The reranker of leaves and of the merged pool (B6, B7, D6)."""
 
-    provider: Literal["lexical", "endpoint", "fastembed", "chat", "late", "none"] = Field(
+    provider: Literal["lexical", "endpoint", "fastembed", "chat", "none"] = Field(
         default="lexical",
-        description="lexical, endpoint (/rerank), fastembed (cross-encoder), chat (the LLM scores), "
-        "late (token vectors of the local embedding model), none",
+        description="lexical, endpoint (/rerank), fastembed (cross-encoder), chat (the LLM scores), none",
     )
     model: str = Field(default="", description="model name")
     path: str = Field(default="", description="fastembed: local model folder")
@@ -84,7 +83,10 @@ class Rerank(Section):
     window_chars: int = Field(default=2000, ge=200, description="longer chunks are scored in windows, the best counts")
     batch_ms: float = Field(default=4.0, ge=0, le=1000, description="endpoint, fastembed: gather calls for this long")
     min_relevance: float = Field(
-        default=0.0, ge=0, le=1, description="calibrated score below which nothing counts as found; 0 = off"
+        default=0.0,
+        ge=0,
+        le=1,
+        description="calibrated score under which nothing counts as found; 0: off; 0.1 suits lexical",
     )
 
     @model_validator(mode="after")
@@ -124,8 +126,8 @@ class Store(Section):
 class Chunking(Section):
     """How documents are cut. Sizes are in characters; a CJK character counts as two."""
 
-    target_chars: int = Field(default=1200, ge=200, le=8000, description="aimed size of a chunk")
-    max_chars: int = Field(default=2400, ge=400, le=16_000, description="size from which a block is split")
+    target_chars: int = Field(default=2000, ge=200, le=8000, description="aimed size of a chunk")
+    max_chars: int = Field(default=4000, ge=400, le=16_000, description="size from which a block is split")
     max_document_bytes: int = Field(default=10_000_000, ge=1000, description="larger files are reported and skipped")
 
     @model_validator(mode="after")

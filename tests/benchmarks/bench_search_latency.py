@@ -117,6 +117,4 @@ def _point(number: int, text: str, encoder: Bm25Encoder, vector: np.ndarray) -> 
         ordinal=number % 4,
     )
     sparse: SparseVector = encoder.encode_passage(text)
-    return ChunkPoint(
-        chunk=chunk, document_hash="h", source="s", sparse=sparse, dense=tuple(float(x) for x in vector)
-    )
+    return ChunkPoint(chunk=chunk, document_hash="h", source="s", sparse=sparse, dense=tuple(float(x) for x in vector))

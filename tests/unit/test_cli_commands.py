@@ -10,7 +10,21 @@ from orchestrator.local.checks import Check
 from shared.errors import NotRunningError
 from tests.fakes.ramify_client import FakeRamify
 
-GROUPS = ["up", "down", "doctor", "config", "ingest", "find", "ask", "batch", "status", "result", "jobs", "cancel", "eval"]
+GROUPS = [
+    "up",
+    "down",
+    "doctor",
+    "config",
+    "ingest",
+    "find",
+    "ask",
+    "batch",
+    "status",
+    "result",
+    "jobs",
+    "cancel",
+    "eval",
+]
 
 
 @pytest.fixture(autouse=True)

@@ -116,7 +116,9 @@ def test_root_rerank_given_a_part_of_the_hits_then_resorted_and_nothing_dropped(
     better = pool.hits[2].model_copy(update={"score": 0.99, "parts": {"fused": 0.7, "rerank": 0.99}})
     done = apply_root_rerank(pool, [better, better, hit("unknown", 5.0)], "lexical:v1", ["slow"])
     assert ids(done) == ["c", "a", "b"]
-    assert done.hits[0].score == 0.99
+    assert done.hits[0].score == pytest.approx(0.5 * 0.7 + 0.5 * 0.99)
+    other = apply_root_rerank(pool, [better], "another:v1")
+    assert other.hits[0].score == 0.99, "scores of different rerankers are not mixed"
     assert done.hits[0].parts == {"fused": 9.0, "rerank": 0.99, "leaf": 0.7}
     assert done.hits[0].sources == pool.hits[2].sources
     assert (done.reranked_by, done.warnings) == ("lexical:v1", ("slow",))

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from functools import cache
 
+from celery.signals import worker_shutdown
+
 from shared.contract import TaskName
 from shared.errors import DeadlineError
-from shared.models import Cost, Hit, LeafResult, LeafStatus, MergedPool
+from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedPool, Node
 from shared.rerankers import reranker
-from shared.rerankers.base import Reranked, Reranker
+from shared.rerankers.guarded import Guarded
 from shared.steps import Step
 from workers.cache import shared_cache
-from workers.merge.tree import apply_root_rerank
+from workers.merge.tree import apply_root_rerank, of_one_leaf
 from workers.search.leaf import NOTHING, ask_of, rerank_half
+from workers.search.stages.rerank import spent
 from workers.search.tools import Tools
 from workers.steps import record_failed_leaf, steps
 
 
 @cache
-def _reranker() -> Reranker:
+def _reranker() -> Guarded:
     return reranker(steps.settings)
 
 
-def _kept(step: Step) -> int:
-    """Results that a leaf keeps (B6). One that is alone keeps all that the answer may show."""
+def _kept(step: Step, node: Node) -> int:
+    """Results that a leaf keeps (B6). The question's own leaf keeps all that the answer may show: others overlap."""
     limits = steps.settings.multi_query
-    alone = step.jobs.count_nodes(step.job.id) == 1
-    return max(limits.top_n_per_leaf, step.job.request.top_n or limits.max_total_results if alone else 0)
+    if node.facet is not Facet.ORIGINAL:
+        return limits.top_n_per_leaf
+    return max(limits.top_n_per_leaf, step.job.request.top_n or limits.max_total_results)
 
 
 def _tools(timeout_s: float) -> Tools:
@@ -51,7 +55,7 @@ def rerank_leaf(step: Step) -> None:
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
-        hits=found.hits[: _kept(step)],
+        hits=found.hits[: _kept(step, node)],
         candidates=found.candidates,
         warnings=found.warnings,
         timings_ms=found.timings_ms,
@@ -75,8 +79,11 @@ def rerank_root(step: Step) -> None:
     pool = step.jobs.pool(step.job.id)
     if pool is None:
         return
+    if of_one_leaf(pool):
+        step.jobs.start_summarising(step.job.id, pool)
+        return
     ranked = _reranker().rerank(step.job.request.question, [_as_hit(hit) for hit in pool.hits], step.job.remaining(1))
-    step.jobs.annotate(step.job.id, _cost(ranked), ranked.warnings)
+    step.jobs.annotate(step.job.id, spent(ranked), ranked.warnings)
     step.jobs.start_summarising(step.job.id, apply_root_rerank(pool, ranked.hits, ranked.reranker))
 
 
@@ -84,5 +91,8 @@ def _as_hit(hit: Hit) -> Hit:
     return Hit(**{name: getattr(hit, name) for name in Hit.model_fields})
 
 
-def _cost(ranked: Reranked) -> Cost:
-    return Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
+@worker_shutdown.connect
+def _let_go(**_: object) -> None:
+    """A worker that ends closes its connections to the rerank server."""
+    if _reranker.cache_info().currsize:
+        _reranker().close()

@@ -56,13 +56,18 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A search under way. Stages return a new one; `vector` is the question's dense vector, empty without one."""
+    """A search under way. Stages return a new one.
+
+    `vector` is the question's dense vector, empty without one; `sure`: BM25 is (D3); `doubtful`: nobody knows whether
+    the embedding model reads the question's language.
+    """
 
     query: Query
     arms: tuple[Arm, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     vector: tuple[float, ...] = ()
     sure: bool = False
+    doubtful: bool = False
     reranked_by: str | None = None
     verdict: str | None = None
     skipped: str | None = None

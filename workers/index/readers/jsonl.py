@@ -79,7 +79,7 @@ def _document(raw: RawDocument, identity: str, fields: dict[str, object]) -> Doc
     return Document(
         doc_id=document_id(identity, raw.namespace),
         path=_path(path) if isinstance(path, str) else f"{raw.path}#{name}",
-        title=meta.title or name,
+        title=meta.title or "",  # an id is no title: its words would be searched
         text=text,
         markup=Markup.MARKDOWN,
         source=prune_scope(raw.source, raw.namespace),

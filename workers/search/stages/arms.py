@@ -16,6 +16,7 @@ from workers.search.state import Arm, State
 from workers.search.tools import Tools
 
 NO_DENSE = "No embedding model is configured (embedding.provider): keyword search only."
+FOREIGN = "The embedding model does not read the question's language: keyword search only."
 NO_TRIGRAMS = "The collection has no trigrams: ingest it again with search.trigrams on."
 
 
@@ -40,9 +41,11 @@ def dense(state: State, options: s.Dense, tools: Tools) -> State:
         if not state.arms and options.languages == "ignore":
             raise InputError("strategy", "vec_only", "it needs an embedding model: set embedding.provider")
         return state.skip(NO_DENSE, warn=True)
-    declared = tools.settings.embedding.languages
-    if options.languages == "auto" and not reads(tools.dense.name, declared, state.query.text):
-        return state.skip("The embedding model does not read the question's language: keyword search only.", warn=True)
+    embedding = tools.settings.embedding
+    model = f"{tools.dense.name} {embedding.path}"
+    known = reads(model, embedding.languages, state.query.text) if options.languages == "auto" else True
+    if known is False:
+        return state.skip(FOREIGN, warn=True)
     try:
         embedded = tools.embed(list(state.query.texts), state.query.tenant)
     except RamifyError as error:
@@ -52,7 +55,7 @@ def dense(state: State, options: s.Dense, tools: Tools) -> State:
         said = f"The question could not be embedded, keyword search only: {error}"
         return state.but(cost=spent).skip(said, warn=True)
     cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)
-    state = state.but(vector=embedded.vectors[0], cost=cost)
+    state = state.but(vector=embedded.vectors[0], cost=cost, doubtful=known is None)
     return _added(state, DENSE, [list(vector) for vector in embedded.vectors], options, tools)
 
 

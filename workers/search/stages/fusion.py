@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 from shared.models import Hit
 from shared.models.explain import Effect
 from shared.settings import stages as s
+from shared.store import DENSE, SPARSE
+from workers.search.language import agrees
 from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
+
+DISAGREES = (
+    "What the embedding model found shares no words with the question, and nobody says which languages it reads: "
+    "keyword search only (embedding.languages)."
+)
 
 
 def fuse_arms(state: State, options: s.Fusion, tools: Tools) -> State:
@@ -18,6 +25,9 @@ def fuse_arms(state: State, options: s.Fusion, tools: Tools) -> State:
     store, _ = tools.need_store()
     found = store.query([arm.request for arm in state.arms])
     lists = {arm.name: hits for arm, hits in zip(state.arms, found, strict=True)}
+    if state.doubtful and SPARSE in lists and not agrees(lists[SPARSE], lists.get(DENSE, ())):
+        lists = {name: hits for name, hits in lists.items() if not name.startswith(DENSE)}
+        state = state.but(warnings=(*state.warnings, DISAGREES))
     return state.but(candidates=fuse(lists, {arm.name: arm.weight for arm in state.arms}, options))
 
 

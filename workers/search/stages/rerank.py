@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from shared.models import Cost
+from shared.rerankers.base import Reranked
 from shared.settings import stages as s
-from workers.search.state import Candidate, State, by_score
+from workers.search.state import Candidate, State
 from workers.search.tools import Tools
 
 
@@ -23,11 +24,22 @@ def rerank(state: State, options: s.Rerank, tools: Tools) -> State:
         if "rerank_raw" in hit.parts:
             detail["raw"] = hit.parts["rerank_raw"]
         after.append(Candidate(hit, old.score, old.effects).plus("rerank", hit.score - old.score, **detail))
-    cost = Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
     return state.but(
-        candidates=by_score(after),
+        candidates=tuple(after),  # in the reranker's order: equal scores keep the fused one
         reranked_by=ranked.reranker,
-        verdict=getattr(ranked, "verdict", None),
+        verdict=ranked.verdict,
         warnings=(*state.warnings, *ranked.warnings),
-        cost=state.cost + cost,
+        cost=state.cost + spent(ranked),
     )
+
+
+def spent(ranked: Reranked) -> Cost:
+    """What a rerank cost: calls of a rerank server, or of the LLM where it gives the scores (B10)."""
+    if ranked.reranker.startswith("chat"):
+        return Cost(
+            llm_calls=ranked.calls,
+            llm_tokens_in=ranked.tokens_in,
+            llm_tokens_out=ranked.tokens_out,
+            rerank_documents=ranked.documents,
+        )
+    return Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
