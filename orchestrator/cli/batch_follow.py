@@ -14,7 +14,7 @@ from orchestrator.cli import output
 from orchestrator.cli.follow import GRACE_S
 from orchestrator.cli.render.tables import draw_batch
 from orchestrator.client import Ramify
-from shared.errors import NotFoundError
+from shared.errors import NotFoundError, NotRunningError
 from shared.models import BatchStatus, JobStatus
 
 _POLL_S = 0.5
@@ -22,6 +22,8 @@ _POLL_S = 0.5
 _RECONCILE_S = 10.0
 #: Seconds between two lines where there is no terminal.
 _LINE_S = 10.0
+#: Seconds that Redis may be away, while its supervisor starts it again, before nobody waits any more.
+OUTAGE_S = 60.0
 #: Open jobs looked at in one round.
 _ROUND = 500
 
@@ -45,6 +47,9 @@ class Ended:
             except NotFoundError:  # expired: nothing more will come of it
                 self._told += 1
                 continue
+            except NotRunningError:
+                self._open.appendleft(job_id)
+                raise
             if status.terminal:
                 self._told += 1
                 self._tell(status)
@@ -68,7 +73,7 @@ def follow_batch(
     """Show a batch until all its jobs have ended, or `until` (Unix seconds) is past.
 
     Without `until`: the longest deadline that the settings give, from the last change on. `on_change` is given each
-    new count, `ended` each look. Raises: NotFoundError, NotRunningError.
+    new count, `ended` each look. Raises: NotFoundError, NotRunningError when Redis is away for longer than OUTAGE_S.
     """
     console = output.progress_console()
     watch = _Watch(client, batch_id)
@@ -76,11 +81,15 @@ def follow_batch(
     with live if console.is_terminal else nullcontext():
         patience = max(client.settings.jobs.batch_deadline_s, client.settings.jobs.deadline_s) + GRACE_S
         while True:
-            changed = watch.look()
+            try:
+                changed = watch.look()
+                if ended:
+                    ended.look(watch.status.finished)
+            except NotRunningError as error:
+                watch.bear(error)
+                continue
             if changed and on_change and not watch.status.terminal:
                 on_change(watch.status)
-            if ended:
-                ended.look(watch.status.finished)
             limit = until if until is not None else watch.changed_at + patience
             if watch.status.terminal or time.time() > limit:
                 break
@@ -101,6 +110,7 @@ class _Watch:
         self._began, self._first = time.monotonic(), self.status.finished
         self._reconciled = self._said = self._began
         self.changed_at = time.time()
+        self._away_since: float | None = None
 
     def look(self) -> bool:
         """Ask again. True when something has changed."""
@@ -109,10 +119,21 @@ class _Watch:
         if reconcile:
             self._reconciled = now
         before, self.status = self.status, self._client.batch_status(self._batch_id, reconcile=reconcile)
+        self._away_since = None
         changed = before != self.status
         if changed:
             self.changed_at = time.time()
         return changed
+
+    def bear(self, error: NotRunningError) -> None:
+        """Wait a little for a Redis that is away. Raises: the error, when that has lasted too long."""
+        now = time.monotonic()
+        if self._away_since is None:
+            self._away_since = now
+            output.warn(f"{error}; waiting for it up to {OUTAGE_S:.0f} s")
+        if now - self._away_since > OUTAGE_S:
+            raise error
+        time.sleep(_POLL_S)
 
     def draw(self) -> Any:
         """The table."""

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.batch_follow import Ended, follow_batch
 from orchestrator.cli.main import app
+from shared.errors import NotRunningError
 from shared.models import Lane
 from tests.fakes.ramify_client import CREATED, FakeRamify
 
@@ -176,3 +177,33 @@ def test_given_a_batch_when_looked_after_then_status_result_and_cancel_know_it(c
     assert ramify("cancel", "batch001").stdout == "1 of 2 jobs cancelled\n"
     lines = ramify("status", "batch001", "--json").stdout
     assert json.loads(lines)["by_state"] == {"failed": 1, "open": 1}
+
+
+def test_given_redis_away_for_a_moment_when_waiting_then_the_batch_is_followed_to_its_end(client, monkeypatch):
+    looks, looked = iter(range(10)), client.batch_status
+
+    def away_at_times(batch_id, **options):
+        if next(looks) in {1, 2}:
+            raise NotRunningError("Redis does not answer")
+        return looked(batch_id, **options)
+
+    monkeypatch.setattr(client, "batch_status", away_at_times)
+    done = ramify("batch", write("one", "two"), "--wait", "--json")
+    assert done.exit_code == 0
+    assert done.stderr.count("Redis does not answer; waiting for it up to 60 s") == 1
+    assert [json.loads(line).get("state") for line in done.stdout.splitlines()] == ["done", "done", None]
+
+
+def test_given_redis_away_for_good_when_waiting_then_it_is_said_in_the_end(client, monkeypatch):
+    looks, looked = iter(range(10)), client.batch_status
+
+    def gone(batch_id, **options):
+        if next(looks) > 0:
+            raise NotRunningError("Redis does not answer")
+        return looked(batch_id, **options)
+
+    monkeypatch.setattr(client, "batch_status", gone)
+    monkeypatch.setattr("orchestrator.cli.batch_follow.OUTAGE_S", 0.0)
+    done = ramify("batch", write("one"), "--wait")
+    assert done.exit_code == 1
+    assert "error: Redis does not answer" in done.stderr
