@@ -42,6 +42,7 @@ class Answer(Model):
     tree: tuple[Node, ...] = ()
     leaves: tuple[LeafResult, ...] = ()
     reranked_by: str | None = None
+    verdict: str | None = Field(default=None, description='"nothing relevant": no leaf reached rerank.min_relevance')
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
     timings_ms: dict[str, float] = Field(default_factory=dict)

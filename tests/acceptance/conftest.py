@@ -31,7 +31,7 @@ def _family(folder: Path) -> list[int]:
     return found
 
 
-def _launch(folder: Path, **options: object) -> Iterator[Ramify]:
+def launched(folder: Path, **options: object) -> Iterator[Ramify]:
     redis_binary()
     settings: Settings = load_settings(data_dir=folder, flower={"enabled": False}, **options)
     start(settings)
@@ -52,7 +52,7 @@ def ingested(client: Ramify, *paths: Path) -> Ramify:
 @pytest.fixture(scope="module")
 def ramify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ramify]:
     """The embedded stack with the sample corpus, without any model."""
-    for client in _launch(tmp_path_factory.mktemp("stack")):
+    for client in launched(tmp_path_factory.mktemp("stack")):
         yield ingested(client)
 
 
@@ -73,5 +73,5 @@ def with_models(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> I
         "embedding": {"provider": "endpoint", "base_url": fake.url, "model": "fake", "dim": 64, "timeout_s": 2},
         "rerank": {"provider": "endpoint", "base_url": fake.url, "model": "fake", "timeout_s": 2},
     }
-    for client in _launch(tmp_path_factory.mktemp("models"), **models):
+    for client in launched(tmp_path_factory.mktemp("models"), **models):
         yield ingested(client, NOTES / "en" / "queues", NOTES / "zh" / "databases")

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.models import Answer
+from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import CutOff, Fault, Hang, Malformed, Reply, Step
 
@@ -140,6 +141,23 @@ def test_the_same_question_again_costs_no_embedding_and_no_rerank(ask: Ask, fake
     assert again.cost.embed_calls == 0
     assert again.cost.rerank_calls <= 1
     assert [hit.chunk_id for hit in again.results] == [hit.chunk_id for hit in first.results]
+
+
+def test_when_nothing_is_relevant_the_answer_says_so_and_cites_nothing(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    strict = {"rerank": {"min_relevance": 0.1}}
+    for client in launched(tmp_path_factory.mktemp("strict"), **strict):
+        ingested(client, NOTES / "en" / "queues")
+        job_id = client.submit("Which whales sing in the Arctic ocean?")
+        assert client.wait(job_id, 60).state == "done"
+        answer = client.result(job_id)
+        assert answer.verdict == "nothing relevant"
+        assert answer.summary.citations == ()
+        assert "nothing" in answer.summary.text
+        known = client.submit("How do Redis Streams and RabbitMQ compare?")
+        client.wait(known, 60)
+        assert client.result(known).verdict is None
 
 
 def test_citations_of_sources_that_do_not_exist_are_removed_and_counted(ask: Ask, fake: FakeOpenAI) -> None:

@@ -28,6 +28,11 @@ _LABELS = {
 }
 
 
+def nothing_found(question: str) -> Summary:
+    """The summary where nothing answers, in the question's language; it cites nothing."""
+    return Summary(text=_NOTHING[is_cjk_text(question)], kind="extractive")
+
+
 def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node]) -> Summary:
     """At most 10 sentences of the pool that cover the question best, each followed by its citation.
 
@@ -40,7 +45,7 @@ def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node]) -> Summa
     picker = Picker(question, pool.hits, joined=len(groups) > 1)
     trusted = (pool.reranked_by or "").startswith(_READS_MEANING) and pool.hits[:1] != ()
     if not (trusted and pool.hits[0].score >= _TRUSTED_SCORE) and picker.best_coverage() < _LEAST_COVERAGE[chinese]:
-        return Summary(text=_NOTHING[chinese], kind="extractive")
+        return nothing_found(question)
     text = "\n\n".join(_paragraphs(question, groups, picker, chinese=chinese))
     quotes: dict[int, str] = {}
     for passage in picker.picked:

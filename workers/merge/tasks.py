@@ -7,9 +7,10 @@ from functools import cache
 from shared.contract import TaskName
 from shared.job_store import State
 from shared.llm.client import ChatClient
-from shared.models import ROOT_ID, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind
+from shared.models import ROOT_ID, Cost, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
 from shared.steps import Step, fail_job
 from workers.merge.answer import build_answer
+from workers.merge.extract import nothing_found
 from workers.merge.summarise import summarise
 from workers.merge.tree import merge_tree
 from workers.steps import steps
@@ -51,17 +52,29 @@ def write(step: Step) -> None:
         return
     pool = jobs.pool(job.id) or MergedPool()
     jobs.annotate(job.id, warnings=_warnings(step, failed))
-    wants = job.request.summary if job.request.summary is not None else steps.settings.enable_summary
-    root = Node(id=ROOT_ID, level=0, facet=Facet.CORE, query=job.request.question, kind=NodeKind.BRANCH)
-    text, cost, warnings = summarise(
-        job.request.question,
-        pool,
-        {root.id: root, **nodes},
-        llm=_llm() if wants else None,
-        timeout_s=job.remaining(_WRITE_S),
-    )
+    verdict = _verdict(leaves)
+    text, cost, warnings = (nothing_found(job.request.question), Cost(), ()) if verdict else _summary(step, pool, nodes)
     jobs.annotate(job.id, cost, warnings)
-    jobs.finish(job, build_answer(jobs, job, pool, text, leaves))
+    answer = build_answer(jobs, job, pool, text, leaves)
+    jobs.finish(job, answer.model_copy(update={"verdict": verdict}))
+
+
+def _summary(step: Step, pool: MergedPool, nodes: dict[str, Node]) -> tuple[Summary, Cost, tuple[str, ...]]:
+    question = step.job.request.question
+    root = Node(id=ROOT_ID, level=0, facet=Facet.CORE, query=question, kind=NodeKind.BRANCH)
+    llm = _llm() if _wants_llm(step) else None
+    return summarise(question, pool, {root.id: root, **nodes}, llm=llm, timeout_s=step.job.remaining(_WRITE_S))
+
+
+def _wants_llm(step: Step) -> bool:
+    asked = step.job.request.summary
+    return asked if asked is not None else steps.settings.enable_summary
+
+
+def _verdict(leaves: list[LeafResult]) -> str | None:
+    """What every leaf that answered said: "nothing relevant", or None (G4)."""
+    verdicts = {leaf.verdict for leaf in leaves if leaf.status is LeafStatus.DONE}
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _leaves(step: Step) -> list[LeafResult]:
@@ -77,8 +90,7 @@ def _leaves(step: Step) -> list[LeafResult]:
 
 
 def _warnings(step: Step, failed: list[LeafResult]) -> list[str]:
-    wants = step.job.request.summary if step.job.request.summary is not None else steps.settings.enable_summary
     said = [f"Leaf {leaf.node_id} did not answer: {leaf.error}" for leaf in failed]
-    if wants and not steps.settings.has_llm:
+    if _wants_llm(step) and not steps.settings.has_llm:
         said.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
     return said

@@ -59,6 +59,8 @@ def _pair(name: str, text: str, style: str = "dim") -> Text:
 
 def _standing(answer: Answer) -> Text:
     shown = state_text(answer.state, partial=answer.partial).append(" · ").append(plain(answer.coverage))
+    if answer.verdict:
+        shown.append(" · ").append(plain(answer.verdict, "yellow"))
     if answer.reranked_by:
         shown.append(" · reranked by ").append(plain(answer.reranked_by))
     written = {"extractive": "summary from extracts", "llm": "summary by the LLM"}.get(answer.summary.kind)
