@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from celery import Celery
 from celery.signals import setup_logging
@@ -31,34 +32,39 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
         backend=settings.redis.result_url.get_secret_value() or url,
         include=list(include),
     )
-    app.conf.update(
-        ramify=settings,
-        task_acks_late=True,
-        task_reject_on_worker_lost=True,
-        task_ignore_result=True,
-        task_default_queue=Queue.OPS.value,
-        task_routes={name.value: {"queue": name.queue.value} for name in TaskName},
-        task_track_started=False,
-        result_expires=_RESULT_TTL_S,
-        worker_prefetch_multiplier=1,
-        worker_send_task_events=settings.pools.task_events,
-        worker_hijack_root_logger=False,
-        worker_cancel_long_running_tasks_on_connection_loss=False,
-        broker_connection_retry_on_startup=True,
-        broker_transport_options={
+    app.conf.update(_conf(settings))
+    return app
+
+
+def _conf(settings: Settings) -> dict[str, Any]:
+    """Acknowledge late, keep no results, take one message at a time so that interactive work overtakes."""
+    return {
+        "ramify": settings,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_ignore_result": True,
+        "task_default_queue": Queue.OPS.value,
+        "task_routes": {name.value: {"queue": name.queue.value} for name in TaskName},
+        "task_track_started": False,
+        "result_expires": _RESULT_TTL_S,
+        "worker_prefetch_multiplier": 1,
+        "worker_send_task_events": settings.pools.task_events,
+        "worker_hijack_root_logger": False,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "broker_connection_retry_on_startup": True,
+        "broker_transport_options": {
             "visibility_timeout": _VISIBILITY_S,
             "priority_steps": list(PRIORITY_STEPS),
             "queue_order_strategy": "priority",
             "socket_timeout": 30,
             "socket_connect_timeout": settings.redis.timeout_s,
         },
-        redis_socket_timeout=30.0,
-        redis_socket_connect_timeout=settings.redis.timeout_s,
-        redis_retry_on_timeout=True,
-        beat_schedule={"sweep": {"task": TaskName.OPS_SWEEP.value, "schedule": 5.0, "options": {"expires": 5.0}}},
-        beat_scheduler="celery.beat:Scheduler",  # in memory: the schedule is code, there is nothing to keep
-    )
-    return app
+        "redis_socket_timeout": 30.0,
+        "redis_socket_connect_timeout": settings.redis.timeout_s,
+        "redis_retry_on_timeout": True,
+        "beat_schedule": {"sweep": {"task": TaskName.OPS_SWEEP.value, "schedule": 5.0, "options": {"expires": 5.0}}},
+        "beat_scheduler": "celery.beat:Scheduler",  # in memory: the schedule is code, there is nothing to keep
+    }
 
 
 @setup_logging.connect
