@@ -34,13 +34,16 @@ class Chunk(Model):
 
 
 class Hit(Chunk):
-    """A chunk with its score; `parts` names scores of single steps (bm25, dense, rerank ...).
+    """A chunk with its score. `snippet` is what a person reads of it first.
+
+    `parts` names scores of single steps (bm25, dense, rerank ...).
 
     `explain` lists what every stage added to the score, in order: the effects sum to it. Filled when asked for.
     `vector` is the chunk's dense vector, kept where a later step needs it (dedup), else empty.
     """
 
     score: float
+    snippet: str = ""
     parts: dict[str, float] = Field(default_factory=dict)
     explain: tuple[Effect, ...] = ()
     vector: tuple[float, ...] = Field(default=(), repr=False)

@@ -134,6 +134,13 @@ class Limit(Section):
     limit: int = Field(default=0, ge=0, le=1000)
 
 
+class Enrich(Section):
+    """Gives each hit a snippet: the part of its text that speaks of the question (D8)."""
+
+    stage: Literal["enrich"] = "enrich"
+    chars: int = Field(default=200, ge=20, le=2000)
+
+
 class Rerank(Section):
     """The configured reranker over the best `limit`, on the rerank pool. What stands behind it runs there too."""
 
@@ -152,7 +159,7 @@ class Blend(Section):
 
 Stage = Annotated[
     Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Cosine | Sources | Recency | Exclude
-    | Dedup | Caps | Mmr | Limit | Rerank | Blend,
+    | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend,
     Field(discriminator="stage"),
 ]  # fmt: skip
 ARMS = (Lexical, Dense, Trigram)

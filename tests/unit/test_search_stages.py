@@ -130,6 +130,28 @@ def test_blending_trusts_the_fused_rank_at_the_top() -> None:
     assert scores(found) == {"b": round(0.75 * 0.8 + 0.25 * 0.9, 6), "a": round(0.75 + 0.25 * 0.2, 6)}
 
 
+@pytest.mark.parametrize(
+    ("text", "question", "start"),
+    [
+        (
+            "Nothing here. Vacuum cleans dead rows. More follows.",
+            "what does vacuum do",
+            "Vacuum cleans dead rows. More",
+        ),
+        ("先说别的。缓存雪崩是大量缓存同时失效。后面还有。", "什么是缓存雪崩", "缓存雪崩是大量缓存同时失效。"),
+        ("No word of it at all.", "zebra", "No word"),
+        ("", "zebra", ""),
+    ],
+)
+def test_the_snippet_begins_where_the_text_speaks_of_the_question(text: str, question: str, start: str) -> None:
+    from shared.text import terms
+    from workers.search.stages.enrich import snippet
+
+    found = snippet(text, frozenset(terms(question)), 40)
+    assert found.startswith(start)
+    assert len(found) <= 40
+
+
 def test_limits_keep_the_best() -> None:
     assert names(diversity.limit(state(hit("a"), hit("b"), wanted=1), s.Limit(), TOOLS)) == ["a"]
     assert names(diversity.limit(state(hit("a"), hit("b"), hit("c")), s.Limit(limit=2), TOOLS)) == ["a", "b"]

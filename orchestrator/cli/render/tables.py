@@ -112,7 +112,7 @@ def draw_hits(found: SearchResult) -> RenderableType:
     table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for place, hit in enumerate(found.hits, 1):
-        table.add_row(str(place), score(hit.score), document(hit).append("\n").append(snippet(hit.text)))
+        table.add_row(str(place), score(hit.score), document(hit).append("\n").append(snippet(hit.snippet or hit.text)))
     spent = f"{found.mode} · {found.candidates} candidates · {times_line(found.timings_ms)}"
     if any(hit.explain for hit in found.hits):
         return Group(table, Text(), draw_explained(found.hits), Text(), draw_stages(found.stages), plain(spent, "dim"))

@@ -8,7 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workers.search.stages import arms, blend, cosine, diversity, expansion, fusion, neighbours, prior, rerank, signal
+from workers.search.stages import (
+    arms,
+    blend,
+    cosine,
+    diversity,
+    enrich,
+    expansion,
+    fusion,
+    neighbours,
+    prior,
+    rerank,
+    signal,
+)
 from workers.search.state import State
 from workers.search.tools import Tools
 
@@ -30,6 +42,7 @@ STAGES: Mapping[str, Run] = {
     "caps": diversity.caps,
     "mmr": diversity.mmr,
     "limit": diversity.limit,
+    "enrich": enrich.enrich,
     "rerank": rerank.rerank,
     "blend": blend.blend,
 }
