@@ -232,10 +232,13 @@ class Ramify:
             raise failure
         return reply.result
 
-    def ingest(self, paths: Sequence[Path], *, prune: bool = False, namespace: str = "default") -> Iterator[Progress]:
+    def ingest(
+        self, paths: Sequence[Path | str] | Path | str, *, prune: bool = False, namespace: str = "default"
+    ) -> Iterator[Progress]:
         """Put files and folders into the corpus; yields progress. Raises: InputError, NotRunningError, RamifyError."""
+        chosen = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         with reachable(self.settings):
-            yield from Ingest(self._app, self._redis, self.settings, namespace).run(paths, prune=prune)
+            yield from Ingest(self._app, self._redis, self.settings, namespace).run(chosen, prune=prune)
 
 
 def options_of(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,6 +61,8 @@ def make_folders(settings: Settings) -> None:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (run_dir(settings), log_dir(settings)):
             folder.mkdir(mode=0o700, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):  # the folder may be there, and the disk read-only
+                pass
     except OSError as error:
         fix = f"name a folder that can be written ({error.strerror})"
         raise InputError("data_dir", str(settings.data_dir), fix) from None

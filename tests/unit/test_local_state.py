@@ -1,5 +1,6 @@
 """The stack's state file, its lock, and processes told apart by more than their pid."""
 
+import errno
 import os
 import signal
 import stat
@@ -142,6 +143,18 @@ def test_given_a_data_folder_under_a_file_when_made_then_the_setting_is_named(tm
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"^data_dir: .*name a folder that can be written"):
         make_folders(load_settings(data_dir=tmp_path / "file" / "data"))
+
+
+def test_given_folders_that_exist_but_take_no_file_when_made_then_the_setting_is_named(tmp_path, monkeypatch):
+    settings = load_settings(data_dir=tmp_path / "data")
+    make_folders(settings)
+
+    def refuse(**_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("orchestrator.local.state.tempfile.TemporaryFile", refuse)
+    with pytest.raises(InputError, match=r"^data_dir: .*can be written \(Read-only file system\)"):
+        make_folders(settings)
 
 
 def test_given_a_log_when_rotated_then_the_last_run_is_kept_and_the_tail_is_the_end(tmp_path):
