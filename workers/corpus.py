@@ -20,7 +20,8 @@ from shared.store.base import ChunkStore, CollectionInfo
 from workers.search.embedding import embed_queries
 from workers.search.tools import Tools
 
-#: Seconds for which a collection is taken to be built as it was: spares a server a question per leaf.
+#: Seconds for which a server's collection is taken to be as it was: spares it a question per leaf. The embedded store
+#: is asked each time, so that what was just ingested is found at once.
 _CHECK_S = 1.0
 
 
@@ -57,7 +58,8 @@ class Corpus:
         Raises: StoreMismatchError when the collection was built with other encoders.
         """
         with self._lock:
-            if self._tools is not None and time.monotonic() - self._checked < _CHECK_S:
+            fresh = self.settings.store.kind == "server" and time.monotonic() - self._checked < _CHECK_S
+            if self._tools is not None and fresh:
                 return self._tools
         info = self.store().info()
         if info is None or info.points == 0:
