@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -239,8 +239,3 @@ class Ramify:
         chosen = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         with reachable(self.settings):
             yield from Ingest(self._app, self._redis, self.settings, namespace).run(chosen, prune=prune)
-
-
-def options_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Request options without those that were not given."""
-    return {name: value for name, value in fields.items() if value is not None}
