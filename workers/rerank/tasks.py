@@ -14,6 +14,7 @@ from shared.rerankers.guarded import Guarded
 from shared.steps import Step
 from workers.cache import shared_cache
 from workers.merge.tree import apply_root_rerank, of_one_leaf
+from workers.rerank.root import rerank_pool
 from workers.search.leaf import NOTHING, ask_of, rerank_half
 from workers.search.stages.rerank import spent
 from workers.search.tools import Tools
@@ -82,7 +83,8 @@ def rerank_root(step: Step) -> None:
     if of_one_leaf(pool):
         step.jobs.start_summarising(step.job.id, pool)
         return
-    ranked = _reranker().rerank(step.job.request.question, [_as_hit(hit) for hit in pool.hits], step.job.remaining(1))
+    request, hits = step.job.request, [_as_hit(hit) for hit in pool.hits]
+    ranked = rerank_pool(request.question, hits, request.tenant, _tools(step.job.remaining(1)))
     step.jobs.annotate(step.job.id, spent(ranked), ranked.warnings)
     step.jobs.start_summarising(step.job.id, apply_root_rerank(pool, ranked.hits, ranked.reranker))
 

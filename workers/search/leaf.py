@@ -69,7 +69,9 @@ def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float)
         "collection": corpus.settings.store.collection,
         "llm": corpus.settings.llm_model,
     }
-    found, outcome = cache.get_or_compute("leaf", parts, SearchResult, compute, wait_s=timeout_s)
+    found, outcome = cache.get_or_compute(
+        "leaf", parts, SearchResult, compute, wait_s=min(corpus.settings.cache.wait_s, timeout_s)
+    )
     return _reused(found, outcome=outcome)
 
 
@@ -95,7 +97,9 @@ def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
         "hits": [[hit.chunk_id, hit.title, hit.heading, hit.text, hit.score] for hit in found.hits],
     }
     try:
-        after, outcome = cache.get_or_compute("rerank", parts, SearchResult, compute, wait_s=tools.timeout_s)
+        after, outcome = cache.get_or_compute(
+            "rerank", parts, SearchResult, compute, wait_s=min(settings.cache.wait_s, tools.timeout_s)
+        )
     except _FellBackError as fallback:
         return fallback.result
     return _reused(after, outcome=outcome)
