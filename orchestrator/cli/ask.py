@@ -73,6 +73,7 @@ def _follow(client: Ramify, job_id: str, *, as_json: bool) -> int:
     from orchestrator.cli.follow import follow
 
     try:
+        output.note(f"job {job_id}")
         status = follow(client, job_id)
         return show_outcome(client, status, as_json=as_json)
     except KeyboardInterrupt:

@@ -124,6 +124,6 @@ def _fastembed() -> Any:
         import fastembed  # noqa: PLC0415 - an extra, 200 MB with onnxruntime
     except ImportError:
         raise PermanentError(
-            'embedding.provider "fastembed" needs an extra package: run pip install "ramify[fastembed]"'
+            'embedding.provider "fastembed" needs an extra package: run pip install -e ".[fastembed]"'
         ) from None
     return fastembed

@@ -16,7 +16,8 @@ from shared.models.explain import Effect, StageTrace
 class Chunk(Model):
     """A piece of a document as stored. `doc_id` is stable over ingests; `path` is what a person reads.
 
-    `date` is ISO (YYYY-MM-DD) or None; `ordinal` counts the chunks of a document from 0.
+    `date` is ISO (YYYY-MM-DD) or None; `ordinal` counts the chunks of a document from 0. `backlinks` is the number of
+    other documents that link to this one: the store has it from the end of an ingest on.
     """
 
     chunk_id: str
@@ -31,6 +32,7 @@ class Chunk(Model):
     facet: str | None = Field(default=None, description="storage facet: context, intent, action, result, insight")
     ordinal: int = 0
     namespace: str = "default"
+    backlinks: int = 0
 
 
 class Hit(Chunk):

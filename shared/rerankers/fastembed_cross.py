@@ -134,7 +134,7 @@ def load_cross_encoder(model: str, path: str) -> Any:
         from fastembed.common.model_description import ModelSource  # noqa: PLC0415 (an extra, and slow to import)
         from fastembed.rerank.cross_encoder import TextCrossEncoder  # noqa: PLC0415
     except ImportError as error:
-        raise PermanentError('FastEmbed is not installed: run `pip install "ramify[fastembed]"`') from error
+        raise PermanentError('FastEmbed is not installed: run `pip install -e ".[fastembed]"`') from error
     if path and not Path(path).is_dir():
         raise InputError("rerank.path", path, "give the folder that holds the model's .onnx and tokenizer files")
     file = _model_file(path) if path else ""

@@ -90,6 +90,13 @@ class Sources(Section):
     stage: Literal["sources"] = "sources"
 
 
+class Backlinks(Section):
+    """Multiplies by 1 + weight * ln(1 + n) where n other documents link to the document (F6)."""
+
+    stage: Literal["backlinks"] = "backlinks"
+    weight: Share = 0.05
+
+
 class Recency(Section):
     """Multiplies by 1 + weight * 0.5^(age/half_life); documents without a date stay as they are."""
 
@@ -158,8 +165,8 @@ class Blend(Section):
 
 
 Stage = Annotated[
-    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Cosine | Sources | Recency | Exclude
-    | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend,
+    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Cosine | Sources | Backlinks | Recency
+    | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend,
     Field(discriminator="stage"),
 ]  # fmt: skip
 ARMS = (Lexical, Dense, Trigram)

@@ -97,6 +97,10 @@ class ChunkStore(Protocol):
         """Replace sparse vectors by chunk id and record the `avg_len` they were made with."""
         ...
 
+    def set_backlinks(self, counts: Mapping[str, int]) -> None:
+        """Set `Chunk.backlinks` by doc_id; other documents keep theirs. Writes only what is stored differently."""
+        ...
+
     def flush(self) -> None:
         """Return once everything written is on disk."""
         ...

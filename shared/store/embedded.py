@@ -19,6 +19,7 @@ from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, Col
 from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, write_meta
 from shared.store.schema import (
+    BACKLINK_FIELDS,
     DOCUMENT_FIELDS,
     PAGE,
     WRITE_BATCH,
@@ -27,6 +28,7 @@ from shared.store.schema import (
     hit_of,
     payload_of,
     ranked,
+    recounted,
     sliced,
 )
 from shared.store.shard import edge_errors, load_shard, make_shard
@@ -113,6 +115,19 @@ class EmbeddedStore:
             built_with = meta.built_with.model_copy(update={"avg_len": avg_len})
             self._record(meta.model_copy(update={"built_with": built_with}).written())
 
+    def set_backlinks(self, counts: Mapping[str, int]) -> None:
+        self._ready()
+        with self._writing:
+            for doc_ids in sliced(list(counts), PAGE):
+                stored = self._payloads(filters.of_documents(doc_ids), BACKLINK_FIELDS)
+                updates = [
+                    edge.UpdateOperation.set_payload_by_filter(converted, {"backlinks": count})
+                    for count, changed in recounted(stored, counts).items()
+                    if (converted := edge_filter(filters.of_documents(changed))) is not None
+                ]
+                if updates:
+                    self._write(*updates)
+
     def flush(self) -> None:
         with self._writing:
             shard = self._opened()
@@ -178,8 +193,8 @@ class EmbeddedStore:
         if self._opened() is not None and converted is not None:
             self._write(edge.UpdateOperation.delete_points_by_filter(converted))
 
-    def _payloads(self, flt: models.Filter) -> Iterator[dict[str, Any]]:
-        for page in self._pages(flt, PAGE, list(DOCUMENT_FIELDS)):
+    def _payloads(self, flt: models.Filter, fields: Sequence[str] = DOCUMENT_FIELDS) -> Iterator[dict[str, Any]]:
+        for page in self._pages(flt, PAGE, list(fields)):
             for record in page:
                 yield record.payload or {}
 

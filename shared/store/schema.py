@@ -36,6 +36,8 @@ INDEXED = (
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
 #: What `document_hashes` and `documents` read of a chunk.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path")
+#: What `set_backlinks` reads of a chunk.
+BACKLINK_FIELDS = ("doc_id", "backlinks")
 #: Chunks of one write; reads get in between writes.
 WRITE_BATCH = 256
 #: Chunks of one page where only a few fields are read.
@@ -121,6 +123,15 @@ def hashes_of(payloads: Iterable[Payload]) -> dict[str, str]:
         if payload["ordinal"] == 0:
             begun.add(payload["doc_id"])
     return {doc_id: next(iter(found)) for doc_id, found in hashes.items() if len(found) == 1 and doc_id in begun}
+
+
+def recounted(payloads: Iterable[Payload], counts: Mapping[str, int]) -> dict[int, list[str]]:
+    """The doc_ids to give each count: those with a chunk that has another one. No stored count is 0."""
+    changed = {p["doc_id"]: None for p in payloads if p.get("backlinks", 0) != counts[p["doc_id"]]}
+    groups: dict[int, list[str]] = {}
+    for doc_id in changed:
+        groups.setdefault(counts[doc_id], []).append(doc_id)
+    return groups
 
 
 def sliced(items: Sequence[_T], size: int) -> Iterator[list[_T]]:

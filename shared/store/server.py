@@ -16,6 +16,7 @@ from shared.models import Hit
 from shared.store import filters
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
 from shared.store.schema import (
+    BACKLINK_FIELDS,
     DOCUMENT_FIELDS,
     INDEXED,
     PAGE,
@@ -26,6 +27,7 @@ from shared.store.schema import (
     hit_of,
     payload_of,
     ranked,
+    recounted,
     sliced,
 )
 from shared.store.server_errors import server_errors
@@ -123,6 +125,17 @@ class ServerStore:
                     self._client.delete_vectors(self._collection, [SPARSE], empty, wait=True)
             self._record(built_with=built_with.model_dump())
 
+    def set_backlinks(self, counts: Mapping[str, int]) -> None:
+        self._built_with()
+        for doc_ids in sliced(list(counts), PAGE):
+            groups = recounted(self._payloads(filters.of_documents(doc_ids), BACKLINK_FIELDS), counts)
+            if not groups:
+                continue
+            with server_errors("writing backlinks"), self._counted():
+                for count, changed in groups.items():
+                    selector = models.FilterSelector(filter=filters.of_documents(changed))
+                    self._client.set_payload(self._collection, {"backlinks": count}, selector, wait=True)
+
     def flush(self) -> None:
         """Nothing to do: every write waits until the server has it in its log."""
 
@@ -155,10 +168,10 @@ class ServerStore:
         with server_errors("deleting"), self._counted():
             self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
 
-    def _payloads(self, flt: models.Filter) -> Iterator[dict[str, Any]]:
+    def _payloads(self, flt: models.Filter, fields: Sequence[str] = DOCUMENT_FIELDS) -> Iterator[dict[str, Any]]:
         if self.info() is None:
             return
-        for page in self._pages(flt, PAGE, list(DOCUMENT_FIELDS)):
+        for page in self._pages(flt, PAGE, list(fields)):
             for record in page:
                 yield record.payload or {}
 

@@ -212,7 +212,7 @@ def test_endpoint_given_an_answer_past_the_timeout_then_the_caller_does_not_wait
 ) -> None:
     server.handle("rerank", lambda _: Slow(30))
     ranked = build("endpoint").rerank("slow queries", hits(), 0.5)
-    assert "did not answer within" in ranked.warnings[0]
+    assert "did not answer in the time" in ranked.warnings[0]
     assert [hit.chunk_id for hit in ranked.hits] == ["c0", "c1", "c2", "c3"]
 
 

@@ -10,7 +10,7 @@ from qdrant_client import models
 
 from shared.encoders import Bm25Encoder, SparseVector
 from shared.errors import InputError, StoreError
-from shared.models import Filters
+from shared.models import Chunk, Filters
 from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, to_filter
 
 ENCODER = Bm25Encoder(20.0)
@@ -90,7 +90,7 @@ def test_given_a_chunk_when_found_then_it_comes_back_as_it_was_stored(
     stored = make_point("Redis 持久化 AOF 与 RDB", "aof", path="notes/zh/缓存/redis.md", tags=("缓存", "redis"),
                         date="2026-05-11", kind="memory").chunk  # fmt: skip
 
-    assert hits[0].model_dump(exclude={"score", "parts", "vector"}) == stored.model_dump()
+    assert hits[0].model_dump(include=set(Chunk.model_fields)) == stored.model_dump()
 
 
 def test_given_a_limit_and_an_offset_when_searched_then_pages_join(filled: ChunkStore) -> None:
@@ -158,6 +158,37 @@ def test_given_new_sparse_vectors_when_set_then_scores_and_avg_len_follow_and_th
     assert len(filled.query([nearest((1.0,) * 8)])[0]) == 4, "dense vectors stay"
 
 
+def test_given_backlinks_when_set_then_all_chunks_of_the_documents_have_them_and_the_rest_stays(
+    filled: ChunkStore, make_point: MakePoint
+) -> None:
+    filled.upsert([make_point(f"part {n}", "long", n) for n in range(3)])
+    before = [hit for page in filled.scroll(None) for hit in page]
+
+    filled.set_backlinks({"long": 4, "rdb": 4, "aof": 1, "query": 0, "no such": 9})
+
+    wanted = {"long": 4, "rdb": 4, "aof": 1}
+    after = [hit for page in filled.scroll(None) for hit in page]
+    assert after == [hit.model_copy(update={"backlinks": wanted.get(hit.doc_id, 0)}) for hit in before]
+    [found] = filled.query([bm25("持久化")])
+    assert found[0].backlinks == 1
+    assert filled.document_hashes(["long"]) == {"long": "hash-long"}
+
+
+def test_given_backlinks_that_are_stored_when_set_again_then_nothing_is_written(
+    filled: ChunkStore, make_point: MakePoint
+) -> None:
+    filled.set_backlinks({"rdb": 2, "aof": 1})
+    before = filled.info()
+
+    filled.set_backlinks({"rdb": 2, "aof": 1, "query": 0})
+    filled.set_backlinks({})
+
+    assert filled.info() == before
+    filled.upsert([make_point("newer", "rdb")])
+    filled.set_backlinks({"aof": 0})
+    assert {hit.backlinks for page in filled.scroll(None) for hit in page} == {0}, "written anew: not counted yet"
+
+
 def test_given_writes_when_counted_then_the_index_version_only_grows(filled: ChunkStore, make_point: MakePoint) -> None:
     seen = [filled.info()]
     filled.upsert([make_point("one more", "more")])
@@ -166,10 +197,12 @@ def test_given_writes_when_counted_then_the_index_version_only_grows(filled: Chu
     seen.append(filled.info())
     filled.set_sparse({}, 21.0)
     seen.append(filled.info())
+    filled.set_backlinks({"aof": 3})
+    seen.append(filled.info())
 
     versions = [info.index_version for info in seen if info is not None]
     assert versions == sorted(set(versions))
-    assert len(versions) == 4
+    assert len(versions) == 5
 
 
 def test_given_points_that_do_not_fit_when_upserted_then_one_sentence_and_nothing_is_written(

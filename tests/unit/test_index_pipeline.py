@@ -229,3 +229,53 @@ def test_given_lengths_that_drifted_when_finished_then_weights_are_made_anew(
     assert search(store, "short note") == ["a.md"]
     indexer.finish()
     assert store.info() == after
+
+
+def backlinks(store: ChunkStore) -> dict[str, int]:
+    return {hit.path: hit.backlinks for page in store.scroll(None) for hit in page}
+
+
+def test_given_links_when_finished_then_documents_know_how_many_and_a_removed_link_lowers_it(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    names = ("notes/a.md", "notes/b.md", "notes/zh.md")
+    indexer.index(
+        [raw(names[0], "# A\n\n[[缓存雪崩]]"), raw(names[1], "[x](zh.md) [[A]]"), raw(names[2], "# 缓存雪崩\n\n同时")]
+    )
+    assert backlinks(store) == dict.fromkeys(names, 0)
+    indexer.finish()
+    assert backlinks(store) == dict(zip(names, (1, 0, 2), strict=True))
+
+    indexer.index([raw(names[1], "[x](zh.md)")])
+    indexer.finish()
+    assert backlinks(store) == dict(zip(names, (0, 0, 2), strict=True))
+    kept = {document_id(f"{ROOT}/{name}", "default") for name in names[1:]}
+    indexer.finish({ROOT: kept})
+    assert backlinks(store) == dict(zip(names[1:], (0, 1), strict=True))
+
+
+def test_given_links_when_the_document_is_written_anew_then_it_is_counted_anew_and_its_hash_ignores_the_count(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    batch = [raw("notes/a.md", "[[b]]"), raw("notes/b.md", "text")]
+    indexer.index(batch)
+    indexer.finish()
+    assert statuses(indexer.index(batch)[0]) == ["unchanged", "unchanged"]
+    indexer.index([raw("notes/b.md", "other text")])
+    assert backlinks(store)["notes/b.md"] == 0
+    indexer.finish()
+    assert backlinks(store)["notes/b.md"] == 1
+
+
+def test_given_nothing_written_since_when_finished_then_links_are_not_counted_again(
+    indexer: Indexer, store: ChunkStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexer.index([raw("notes/a.md", "[[b]]"), raw("notes/b.md", "text")])
+    indexer.finish()
+    counted = []
+    monkeypatch.setattr(type(store), "set_backlinks", lambda _, counts: counted.append(len(counts)))
+    indexer.index([raw("notes/b.md", "text")])
+    indexer.finish()
+    assert counted == []
+    Indexer(store, Bm25Encoder, None, settings).finish()
+    assert counted == [2], "another process cannot know what the last one did"

@@ -88,6 +88,21 @@ def test_the_longest_prefix_boosts_and_excludes_hide_unless_asked_for() -> None:
     assert names(prior.exclude(asked, s.Exclude(), TOOLS)) == ["a", "b", "c"]
 
 
+def test_backlinks_multiply_by_one_and_a_weighted_logarithm() -> None:
+    hits = (hit("none", 1.04), hit("one", 1, backlinks=1), hit("many", 1, backlinks=19))
+    found = prior.backlinks(state(*hits), s.Backlinks(), TOOLS)
+    assert scores(found) == {"many": 1.149787, "none": 1.04, "one": 1.034657}  # 1 + 0.05 ln 20, 1 + 0.05 ln 2
+    assert names(found) == ["many", "none", "one"]
+    assert found.candidates[0].effects[-1].detail == {"factor": pytest.approx(1.149787), "links": 19}
+
+
+def test_without_backlinks_nothing_changes() -> None:
+    unlinked = state(hit("b", 1), hit("a", 2))
+    found = prior.backlinks(unlinked, s.Backlinks(), TOOLS)
+    assert found.candidates == unlinked.candidates
+    assert found.skipped == "no other document links to what was found"
+
+
 def test_recency_halves_its_boost_every_half_life() -> None:
     hits = (
         hit("old", 1, date="2025-07-05"),

@@ -17,6 +17,7 @@ from workers.index.chunking import chunk_document
 from workers.index.documents import Document, document_hash, prune_scope
 from workers.index.drift import SparseFactory, refit
 from workers.index.encoding import EncoderError, dense_vectors, encoder_errors, mean_length, passage
+from workers.index.links import link_counts
 from workers.index.readers import read_documents
 
 _NONE = SparseVector(indices=(), values=())
@@ -50,6 +51,7 @@ class Indexer:
         self._with_trigrams = settings.search.trigrams
         # Two first batches must not both create the collection, nor two writes of a document mix their chunks.
         self._writing = Lock()
+        self._linked_at: int | None = None  # the index version whose links are counted
 
     def index(self, batch: Sequence[RawDocument]) -> tuple[list[DocumentOutcome], Cost]:
         """Outcomes in the order of the batch (several for a JSONL file), and what the encoder cost. Durable on return.
@@ -80,7 +82,9 @@ class Indexer:
         unreadable: Collection[str] = (),
         namespace: str = "default",
     ) -> list[DocumentOutcome]:
-        """End an ingest: prune, make sparse vectors anew if lengths drifted, optimise, flush. Outcomes are the removed.
+        """End an ingest: prune, make sparse vectors anew if lengths drifted, count links, optimise, flush.
+
+        Outcomes are the removed.
 
         `prune` maps a source to the ids that were seen there, failed ones included; what the store has from that source
         in `namespace` beyond them is removed. `unreadable` are paths of failed outcomes: a document of
@@ -96,6 +100,7 @@ class Indexer:
             removed = [out for scope, seen in scopes.items() for out in self._prune(scope, seen, unreadable)]
             if self._sparse(built_with.avg_len).name == built_with.sparse:
                 refit(self._store, self._sparse, built_with.avg_len)
+            self._count_links()
         self._store.optimize()
         self._store.flush()
         return removed
@@ -185,6 +190,16 @@ class Indexer:
                 if change.known:
                     self._store.delete_chunks(change.document.doc_id, [chunk.chunk_id for chunk in change.chunks])
             self._store.flush()
+
+    def _count_links(self) -> None:
+        """Set every document's backlinks, unless nothing was written since: a scan of all chunks is not free."""
+        if self._version() != self._linked_at:
+            self._store.set_backlinks(link_counts(hit for page in self._store.scroll(None) for hit in page))
+            self._linked_at = self._version()
+
+    def _version(self) -> int | None:
+        info = self._store.info()
+        return info.index_version if info else None
 
     def _prune(self, scope: str, seen: Collection[str], unreadable: Collection[str]) -> list[DocumentOutcome]:
         keep, files = set(seen), set(unreadable)

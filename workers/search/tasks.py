@@ -58,6 +58,7 @@ def info() -> dict[str, Any]:
     """What the store holds and what it was built with, for `doctor`."""
     try:
         found = corpus().store().info()
+        corpus().tools()  # says so when the collection was built with other encoders
     except RamifyError as error:
         return {"ok": False, "error": str(error)}
     return {"ok": True, "collection": found.model_dump(mode="json") if found else None}

@@ -36,6 +36,7 @@ STAGES: Mapping[str, Run] = {
     "neighbours": neighbours.neighbours,
     "cosine": cosine.cosine,
     "sources": prior.sources,
+    "backlinks": prior.backlinks,
     "recency": prior.recency,
     "exclude": prior.exclude,
     "dedup": diversity.dedup,

@@ -1,8 +1,9 @@
-"""What is known before any question: good sources, fresh documents, and what is never to be shown (F5, F6)."""
+"""What is known before any question: good sources, linked and fresh documents, what is never shown (F5, F6)."""
 
 from __future__ import annotations
 
 from datetime import date
+from math import log1p
 
 from shared.settings import stages as s
 from workers.search.state import State, by_score
@@ -18,6 +19,18 @@ def sources(state: State, options: s.Sources, tools: Tools) -> State:  # noqa: A
     for candidate in state.candidates:
         prefix = max((p for p in boosts if candidate.hit.path.startswith(p)), key=len, default=None)
         boosted.append(candidate if prefix is None else candidate.times("sources", boosts[prefix], prefix=prefix))
+    return state.but(candidates=by_score(boosted))
+
+
+def backlinks(state: State, options: s.Backlinks, tools: Tools) -> State:  # noqa: ARG001
+    """Multiply by 1 + w * ln(1 + n), n the number of other documents that link to the document (F6)."""
+    if not any(candidate.hit.backlinks for candidate in state.candidates):
+        return state.skip("no other document links to what was found")
+    boosted = []
+    for candidate in state.candidates:
+        links = candidate.hit.backlinks
+        factor = 1 + options.weight * log1p(links)
+        boosted.append(candidate.times("backlinks", factor, links=links) if links else candidate)
     return state.but(candidates=by_score(boosted))
 
 
