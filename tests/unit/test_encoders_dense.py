@@ -124,7 +124,7 @@ def test_given_a_folder_without_a_model_then_the_sentence_names_the_setting(tmp_
 def test_given_no_fastembed_then_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
 
-    with pytest.raises(PermanentError, match=r"pip install \"\.\[fastembed\]\""):
+    with pytest.raises(PermanentError, match=r"pip install -e \"\.\[fastembed\]\""):
         dense_encoder(Settings(embedding={"provider": "fastembed", "model": "x"}))
 
 

@@ -167,7 +167,7 @@ def test_cross_encoder_given_a_model_that_breaks_then_a_sentence(monkeypatch: py
 
 def test_loading_given_no_fastembed_then_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastembed.common.model_description", None)
-    with pytest.raises(PermanentError, match=r'pip install "ramify\[fastembed\]"'):
+    with pytest.raises(PermanentError, match=r'pip install -e "\.\[fastembed\]"'):
         load_cross_encoder("m", "")
 
 
