@@ -31,11 +31,10 @@ def caps(state: State, options: s.Caps, tools: Tools) -> State:  # noqa: ARG001
     spare: list[Candidate] = []
     for candidate in state.candidates:
         hit = candidate.hit
-        text = " ".join(hit.text.split())
-        if docs[hit.doc_id] >= options.per_doc or text in texts:
+        if docs[hit.doc_id] >= options.per_doc or hit.text in texts:
             continue
         docs[hit.doc_id] += 1
-        texts.add(text)
+        texts.add(hit.text)
         (kept if kinds[hit.kind] < most else spare).append(candidate)
         kinds[hit.kind] += 1
     return state.but(candidates=(*kept, *spare))

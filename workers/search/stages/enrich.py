@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 from shared.settings import stages as s
-from shared.text import sentences, terms
+from shared.text import terms
 from workers.search.state import State
 from workers.search.tools import Tools
+
+_END = re.compile(r"[.!?](?=\s)\s*|[。！？\n]\s*")
 
 
 def enrich(state: State, options: s.Enrich, tools: Tools) -> State:  # noqa: ARG001
@@ -22,10 +27,13 @@ def enrich(state: State, options: s.Enrich, tools: Tools) -> State:  # noqa: ARG
 
 
 def snippet(text: str, asked: frozenset[str], chars: int) -> str:
-    """At most `chars` characters from the first sentence that shares most terms with the question, on one line."""
-    found = sentences(text)
-    if not found:
-        return " ".join(text.split())[:chars]
-    best = max(range(len(found)), key=lambda n: (len(asked.intersection(terms(found[n]))), -n))
-    joined = " ".join(" ".join(found[best:]).split())
+    """At most `chars` characters from the first sentence that holds most terms of the question, on one line.
+
+    Terms are looked for as letters, not as words: 50 candidates must cost well under a millisecond.
+    """
+    starts = [0, *(end.end() for end in _END.finditer(text))]
+    folded = text.lower()
+    counts = [sum(term in folded[at:until] for term in asked) for at, until in pairwise([*starts, len(text)])]
+    best = max(range(len(counts)), key=lambda n: (counts[n], -n))
+    joined = " ".join(text[starts[best] : starts[best] + 2 * chars].split())
     return joined if len(joined) <= chars else f"{joined[: chars - 1].rstrip()}…"
