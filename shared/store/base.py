@@ -81,6 +81,10 @@ class ChunkStore(Protocol):
         """doc_id -> content hash, for those of `doc_ids` that are stored."""
         ...
 
+    def origins(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """doc_id -> (source, path) under which it was ingested, for those of `doc_ids` that are stored."""
+        ...
+
     def documents(self, source: str) -> dict[str, str]:
         """doc_id -> path of everything ingested from `source`."""
         ...

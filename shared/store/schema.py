@@ -35,7 +35,7 @@ INDEXED = (
 )
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
 #: What `document_hashes` and `documents` read of a chunk.
-DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path")
+DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
 #: What `set_backlinks` reads of a chunk.
 BACKLINK_FIELDS = ("doc_id", "backlinks")
 #: Chunks of one write; reads get in between writes.

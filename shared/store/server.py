@@ -93,6 +93,10 @@ class ServerStore:
             return {}
         return hashes_of(self._payloads(filters.of_documents(doc_ids)))
 
+    def origins(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        found = self._payloads(filters.of_documents(doc_ids)) if doc_ids else ()
+        return {payload["doc_id"]: (payload["source"], payload["path"]) for payload in found}
+
     def documents(self, source: str) -> dict[str, str]:
         return {payload["doc_id"]: payload["path"] for payload in self._payloads(filters.of_source(source))}
 

@@ -179,3 +179,25 @@ def test_a_second_ingest_changes_nothing_and_prune_removes_what_is_gone(ramify: 
     assert "removed" not in ingest()
     assert ingest(prune=True)["removed"] == ["zebra.md"]
     assert not any("florbaxian" in hit.text for hit in ramify.find("florbaxian").hits)
+
+
+def test_a_part_of_a_folder_ingested_alone_keeps_its_path_and_is_pruned_with_the_folder(
+    ramify: Ramify, tmp_path: Path
+) -> None:
+    root = tmp_path / "garden"
+    (root / "beds").mkdir(parents=True)
+    file = root / "beds" / "a.md"
+    file.write_text("# Beds\n\nThe snozzberry likes shade.", encoding="utf-8")
+    (root / "b.md").write_text("# Else\n\nNothing much.", encoding="utf-8")
+
+    def ingest(path: Path, *, prune: bool = False) -> list[str]:
+        return [o.status.value for step in ramify.ingest([path], prune=prune) for o in step.outcomes]
+
+    assert ingest(root) == ["added", "added"]
+    assert ingest(file) == ["unchanged"]
+    file.write_text("# Beds\n\nThe snozzberry likes sun.", encoding="utf-8")
+    assert ingest(root / "beds") == ["changed"]
+    assert ramify.find("snozzberry").hits[0].path == "garden/beds/a.md"
+    file.unlink()
+    assert sorted(ingest(root, prune=True)) == ["removed", "unchanged"]
+    assert not any("snozzberry" in hit.text for hit in ramify.find("snozzberry").hits)

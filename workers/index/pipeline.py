@@ -17,6 +17,7 @@ from workers.index.chunking import chunk_document
 from workers.index.documents import Document, document_hash, prune_scope
 from workers.index.drift import SparseFactory, refit
 from workers.index.encoding import EncoderError, dense_vectors, encoder_errors, mean_length, passage
+from workers.index.home import at_home
 from workers.index.links import link_counts
 from workers.index.readers import read_documents
 
@@ -67,6 +68,9 @@ class Indexer:
         cost = Cost()
         try:
             existing = self._existing()
+            if existing:
+                read = at_home(read, self._store.origins([document.doc_id for document in documents]))
+                documents = [item for item in read if isinstance(item, Document)]
             changes = self._changes(documents, existing is not None, done)
             points, cost = self._encode(changes, existing)
             self._write(changes, points)
