@@ -104,14 +104,18 @@ class JsonClient:
         content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path)
         calls = 0
+        faults: list[Exception] = []
 
         def backoff(error: Exception) -> bool | float:
+            faults.append(error)
             return _backoff(error, calls, deadline)
 
         try:
             for attempt in stamina.retry_context(on=backoff, attempts=self._attempts, timeout=None):
                 with attempt:
                     if time.monotonic() >= deadline:
+                        if faults:
+                            raise faults[-1]  # what was wrong says more than that the time is up
                         raise TransientError(f"{self._what} at {self.host}: no time is left to ask it")
                     calls += 1
                     return JsonReply(body=self._once(url, content, deadline), calls=calls)
