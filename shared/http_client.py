@@ -114,9 +114,8 @@ class JsonClient:
             for attempt in stamina.retry_context(on=backoff, attempts=self._attempts, timeout=None):
                 with attempt:
                     if time.monotonic() >= deadline:
-                        if faults:
-                            raise faults[-1]  # what was wrong says more than that the time is up
-                        raise TransientError(f"{self._what} at {self.host}: no time is left to ask it")
+                        over = TransientError(f"{self._what} at {self.host}: no time is left to ask it")
+                        raise faults[-1] if faults else over  # what was wrong says more than that the time is up
                     calls += 1
                     return JsonReply(body=self._once(url, content, deadline), calls=calls)
         except RamifyError as error:
