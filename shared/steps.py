@@ -7,9 +7,8 @@ Only a lost Redis gets out; the sweep then re-drives what is missing.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from celery import Celery, Task
@@ -36,7 +35,6 @@ class Step:
     jobs: JobStore
     job: Job
     message: Message
-    started: float = field(default_factory=time.monotonic)
 
     @property
     def node_id(self) -> str:
@@ -49,11 +47,6 @@ class Step:
     def claimant(self) -> str:
         """Who claims a stage: this task's id, the same when it is delivered again."""
         return str(self.task.request.id)
-
-    @property
-    def elapsed_ms(self) -> float:
-        """Milliseconds since the step began."""
-        return round((time.monotonic() - self.started) * 1000, 2)
 
 
 class Body(Protocol):

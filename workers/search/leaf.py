@@ -7,13 +7,13 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from shared.cache import Cache, Outcome
-from shared.errors import RamifyError
 from shared.models import Cost, Filters, JobRequest, SearchResult
 from shared.models.base import Model
 from shared.settings import Settings
 from shared.settings.strategies import Strategy, named, split
 from workers.corpus import Corpus
 from workers.search.engine import EMPTY, go_on, search
+from workers.search.reuse import reranked_once
 from workers.search.state import Query
 from workers.search.tools import Tools
 
@@ -77,40 +77,24 @@ def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float)
 
 def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
     """What the rerank pool does of a leaf: the stage rerank and what follows it."""
-    settings, cache = tools.settings, tools.cache
-    _, rest = split(named(settings.strategies, ask.strategy))
+    _, rest = split(named(tools.settings.strategies, ask.strategy))
     query = Query(ask.text, ask.filters, ask.wanted, ask.tenant)
 
     def compute() -> SearchResult:
-        after = go_on(found, query, rest, tools, explain=ask.explain)
-        if cache is not None and set(after.warnings) - set(found.warnings):
-            raise _FellBackError(after)  # a fallback is shown, never kept
-        return after
-
-    if cache is None or not rest:
         return go_on(found, query, rest, tools, explain=ask.explain)
+
+    if not rest:
+        return compute()
     parts = {
         **ask.model_dump(mode="json"),
         "stages": _STRATEGY.dump_python(rest, mode="json"),
-        "rerank": settings.rerank.model_dump(mode="json", exclude={"api_key"}),
-        "reranker": tools.reranker.name if tools.reranker else "none",
         "hits": [[hit.chunk_id, hit.title, hit.heading, hit.text, hit.score] for hit in found.hits],
     }
-    try:
-        after, outcome = cache.get_or_compute(
-            "rerank", parts, SearchResult, compute, wait_s=min(settings.cache.wait_s, tools.timeout_s)
-        )
-    except _FellBackError as fallback:
-        return fallback.result
+    known = set(found.warnings)
+    after, outcome = reranked_once(
+        tools, parts, compute, model=SearchResult, fell_back=lambda after: bool(set(after.warnings) - known)
+    )
     return _reused(after, outcome=outcome)
-
-
-class _FellBackError(RamifyError):
-    """Carries a result out of the cache that must not be kept."""
-
-    def __init__(self, result: SearchResult) -> None:
-        super().__init__("the reranker fell back")
-        self.result = result
 
 
 def _reused(result: SearchResult, *, outcome: Outcome) -> SearchResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -102,6 +102,3 @@ def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...
 def as_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
     """Hits from another pool, with what they carry; one that was not explained starts with its score as one effect."""
     return tuple(Candidate(hit, hit.score, hit.explain or (Effect(stage="search", effect=hit.score),)) for hit in hits)
-
-
-Lists = Mapping[str, Sequence[Hit]]
