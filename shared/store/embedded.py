@@ -16,6 +16,7 @@ from shared.errors import StoreError
 from shared.models import Hit
 from shared.store import filters
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
+from shared.store.documents import DocumentStore
 from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, write_meta
 from shared.store.schema import (
@@ -24,7 +25,6 @@ from shared.store.schema import (
     PAGE,
     WRITE_BATCH,
     checked,
-    hashes_of,
     hit_of,
     payload_of,
     ranked,
@@ -34,7 +34,7 @@ from shared.store.schema import (
 from shared.store.shard import edge_errors, load_shard, make_shard
 
 
-class EmbeddedStore:
+class EmbeddedStore(DocumentStore):
     """One collection in `folder`: `meta.json` and `shard/`.
 
     Reads take no lock of ours, since every Edge call holds the interpreter's; writes go one at a time.
@@ -73,25 +73,6 @@ class EmbeddedStore:
         _, meta = self._ready()
         fresh = [_edge_point(point) for point in checked(points, meta.built_with)]
         self._write(*(edge.UpdateOperation.upsert_points(batch) for batch in sliced(fresh, WRITE_BATCH)))
-
-    def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
-        self._delete(filters.stale_chunks(doc_id, keep))
-
-    def delete_documents(self, doc_ids: Sequence[str]) -> None:
-        if doc_ids:
-            self._delete(filters.of_documents(doc_ids))
-
-    def document_hashes(self, doc_ids: Sequence[str]) -> dict[str, str]:
-        if not doc_ids:
-            return {}
-        return hashes_of(self._payloads(filters.of_documents(doc_ids)))
-
-    def origins(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        found = self._payloads(filters.of_documents(doc_ids)) if doc_ids else ()
-        return {payload["doc_id"]: (payload["source"], payload["path"]) for payload in found}
-
-    def documents(self, source: str) -> dict[str, str]:
-        return {payload["doc_id"]: payload["path"] for payload in self._payloads(filters.of_source(source))}
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
         shard, _ = self._ready()

@@ -15,6 +15,7 @@ from shared.errors import StoreError
 from shared.models import Hit
 from shared.store import filters
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
+from shared.store.documents import DocumentStore
 from shared.store.schema import (
     BACKLINK_FIELDS,
     DOCUMENT_FIELDS,
@@ -23,7 +24,6 @@ from shared.store.schema import (
     WRITE_BATCH,
     IndexedField,
     checked,
-    hashes_of,
     hit_of,
     payload_of,
     ranked,
@@ -33,7 +33,7 @@ from shared.store.schema import (
 from shared.store.server_errors import server_errors
 
 
-class ServerStore:
+class ServerStore(DocumentStore):
     """One collection of a Qdrant server. BuiltWith and the index version stand in the collection's metadata."""
 
     def __init__(self, client: QdrantClient, collection: str, indexed: bool = True) -> None:
@@ -80,25 +80,6 @@ class ServerStore:
         with server_errors("writing"), self._counted():
             for batch in sliced(ready, WRITE_BATCH):
                 self._client.upsert(self._collection, batch, wait=True)
-
-    def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
-        self._delete(filters.stale_chunks(doc_id, keep))
-
-    def delete_documents(self, doc_ids: Sequence[str]) -> None:
-        if doc_ids:
-            self._delete(filters.of_documents(doc_ids))
-
-    def document_hashes(self, doc_ids: Sequence[str]) -> dict[str, str]:
-        if not doc_ids:
-            return {}
-        return hashes_of(self._payloads(filters.of_documents(doc_ids)))
-
-    def origins(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        found = self._payloads(filters.of_documents(doc_ids)) if doc_ids else ()
-        return {payload["doc_id"]: (payload["source"], payload["path"]) for payload in found}
-
-    def documents(self, source: str) -> dict[str, str]:
-        return {payload["doc_id"]: payload["path"] for payload in self._payloads(filters.of_source(source))}
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
         if not requests:

@@ -1,0 +1,48 @@
+"""What both stores do by document: the same filters, over each engine's own reading and deleting."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from qdrant_client import models
+
+from shared.store import filters
+from shared.store.schema import DOCUMENT_FIELDS, hashes_of
+
+
+class DocumentStore(ABC):
+    """The part of a ChunkStore that knows documents. Engines say how payloads are read and points deleted."""
+
+    @abstractmethod
+    def _payloads(self, flt: models.Filter, fields: Sequence[str] = DOCUMENT_FIELDS) -> Iterator[dict[str, Any]]:
+        """The named payload fields of all matching chunks; none while there is no collection."""
+
+    @abstractmethod
+    def _delete(self, flt: models.Filter) -> None:
+        """Remove all matching chunks; nothing to do while there is no collection."""
+
+    def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
+        """See ChunkStore."""
+        self._delete(filters.stale_chunks(doc_id, keep))
+
+    def delete_documents(self, doc_ids: Sequence[str]) -> None:
+        """See ChunkStore."""
+        if doc_ids:
+            self._delete(filters.of_documents(doc_ids))
+
+    def document_hashes(self, doc_ids: Sequence[str]) -> dict[str, str]:
+        """See ChunkStore."""
+        if not doc_ids:
+            return {}
+        return hashes_of(self._payloads(filters.of_documents(doc_ids)))
+
+    def origins(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """See ChunkStore."""
+        found = self._payloads(filters.of_documents(doc_ids)) if doc_ids else ()
+        return {payload["doc_id"]: (payload["source"], payload["path"]) for payload in found}
+
+    def documents(self, source: str) -> dict[str, str]:
+        """See ChunkStore."""
+        return {payload["doc_id"]: payload["path"] for payload in self._payloads(filters.of_source(source))}
