@@ -9,8 +9,10 @@ from shared.models.hits import (
     LeafStatus,
     MergedHit,
     MergedPool,
+    Part,
     SearchResult,
     Source,
+    Via,
 )
 from shared.models.ingest import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.plan import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
@@ -21,6 +23,6 @@ __all__ = [
     "MAX_QUESTION_CHARS", "ROOT_ID", "Answer", "BatchStatus", "Chunk", "Citation", "Cost", "Decomposition",
     "DocumentOutcome", "DocumentStatus",
     "Event", "Facet", "Filters", "Hit", "JobRequest", "JobStatus", "Lane", "LeafResult", "LeafStatus",
-    "MergedHit", "MergedPool", "Node", "NodeKind", "RawDocument", "SearchMode", "SearchResult", "Source",
-    "SubQuery", "Summary",
+    "MergedHit", "MergedPool", "Node", "NodeKind", "Part", "RawDocument", "SearchMode", "SearchResult", "Source",
+    "SubQuery", "Summary", "Via",
 ]  # fmt: skip

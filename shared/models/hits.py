@@ -13,11 +13,28 @@ from shared.models.cost import Cost
 from shared.models.explain import Effect, StageTrace
 
 
+class Part(StrEnum):
+    """What a chunk is of its page (F8); `abstract` (L0) and `overview` (L1) stand for a directory (C3)."""
+
+    TEXT = "text"
+    TRUTH = "truth"
+    TIMELINE = "timeline"
+    CODE = "code"
+    ABSTRACT = "abstract"
+    OVERVIEW = "overview"
+
+
 class Chunk(Model):
     """A piece of a document as stored. `doc_id` is stable over ingests; `path` is what a person reads.
 
     `date` is ISO (YYYY-MM-DD) or None; `ordinal` counts the chunks of a document from 0. `backlinks` is the number of
     other documents that link to this one: the store has it from the end of an ingest on.
+
+    Edges join by key, at search time: a chunk that `defines` a key is where every chunk leads that has it among its
+    `refs` (what the text itself links to, calls or imports) or `mentions` (titles of other pages in its prose, found
+    at the end of an ingest). So an edge whose target is not there yet waits as a name, and none can dangle. Keys are
+    "title:<folded title>" and "path:<path>" for pages, dotted names ("pkg.mod.Class.method" and every suffix of it)
+    for code. `symbol` is the qualified name of the definition that a code chunk is.
     """
 
     chunk_id: str
@@ -33,12 +50,27 @@ class Chunk(Model):
     ordinal: int = 0
     namespace: str = "default"
     backlinks: int = 0
+    part: Part = Part.TEXT
+    symbol: str | None = None
+    defines: tuple[str, ...] = ()
+    refs: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+
+
+class Via(Model):
+    """How a hit was reached from another one: over which key or name, at which hop (from 1), from which chunk."""
+
+    chunk_id: str
+    bridge: str
+    hop: int = Field(ge=1)
+    how: str = Field(description="link, mention, call, called by, name, directory")
 
 
 class Hit(Chunk):
     """A chunk with its score. `snippet` is what a person reads of it first.
 
-    `parts` names scores of single steps (bm25, dense, rerank ...).
+    `parts` names scores of single steps (bm25, dense, rerank ...). `via` says how it was reached from another hit;
+    None: the question itself found it.
 
     `explain` lists what every stage added to the score, in order: the effects sum to it. Filled when asked for.
     `vector` is the chunk's dense vector, kept where a later step needs it (dedup), else empty.
@@ -46,6 +78,7 @@ class Hit(Chunk):
 
     score: float
     snippet: str = ""
+    via: Via | None = None
     parts: dict[str, float] = Field(default_factory=dict)
     explain: tuple[Effect, ...] = ()
     vector: tuple[float, ...] = Field(default=(), repr=False)

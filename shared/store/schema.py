@@ -32,6 +32,10 @@ INDEXED = (
     IndexedField("kind", "keyword"),
     IndexedField("path", "keyword", prefix=True),
     IndexedField("day", "integer"),
+    IndexedField("part", "keyword"),
+    IndexedField("defines", "keyword"),
+    IndexedField("refs", "keyword"),
+    IndexedField("mentions", "keyword"),
 )
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
 #: What `document_hashes` and `documents` read of a chunk.
