@@ -97,6 +97,13 @@ class ChunkStore(Protocol):
         """All matching chunks in pages of `batch`, ordered by id, with score 0."""
         ...
 
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
+        """Up to `limit` matching chunks in one call, ordered by id, with score 0.
+
+        `vectors` gives them their dense vectors; ask for them only where the collection has some (`BuiltWith.dim`).
+        """
+        ...
+
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
         """Replace sparse vectors by chunk id and record the `avg_len` they were made with."""
         ...

@@ -88,6 +88,14 @@ class EmbeddedStore(DocumentStore):
         for page in self._pages(flt, batch, True):
             yield [hit_of(record.id, record.payload, 0.0) for record in page]
 
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
+        shard, _ = self._ready()
+        wanted = [DENSE] if vectors else False
+        request = edge.ScrollRequest(limit=limit, filter=edge_filter(flt), with_payload=True, with_vector=wanted)
+        with edge_errors("reading"):
+            records, _ = shard.scroll(request)
+        return [hit_of(record.id, record.payload, 0.0, _dense(record.vector)) for record in records]
+
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
         shard, _ = self._ready()
         with self._writing:

@@ -41,6 +41,7 @@ class ServerStore(DocumentStore):
         self._client = client
         self._collection = collection
         self._indexed = indexed
+        self._complete = not indexed
 
     def info(self) -> CollectionInfo | None:
         with server_errors("reading the collection"):
@@ -69,14 +70,14 @@ class ServerStore(DocumentStore):
                     name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in sparse
                 },
             )
-            for field in INDEXED if self._indexed else ():
-                self._client.create_payload_index(self._collection, field.name, _index(field), wait=True)
+            self._index(INDEXED)
             # last: a collection without it was not finished
             self._record(built_with=built_with.model_dump())
 
     def upsert(self, points: Sequence[ChunkPoint]) -> None:
         built_with = self._built_with()
         ready = [_server_point(point) for point in checked(points, built_with)]
+        self._index_missing()
         with server_errors("writing"), self._counted():
             for batch in sliced(ready, WRITE_BATCH):
                 self._client.upsert(self._collection, batch, wait=True)
@@ -95,6 +96,12 @@ class ServerStore(DocumentStore):
     def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
         for page in self._pages(flt, batch, True):
             yield [hit_of(record.id, record.payload, 0.0) for record in page]
+
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
+        wanted = [DENSE] if vectors else False
+        with server_errors("reading"):
+            records, _ = self._client.scroll(self._collection, flt, limit, with_payload=True, with_vectors=wanted)
+        return [hit_of(record.id, record.payload, 0.0, _dense(record.vector)) for record in records]
 
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
         built_with = self._built_with().model_copy(update={"avg_len": avg_len})
@@ -129,6 +136,19 @@ class ServerStore(DocumentStore):
 
     def close(self) -> None:
         self._client.close()
+
+    def _index(self, fields: Sequence[IndexedField]) -> None:
+        for field in fields if self._indexed else ():
+            self._client.create_payload_index(self._collection, field.name, _index(field), wait=True)
+
+    def _index_missing(self) -> None:
+        """A collection of an older release gets the indexes that it lacks, once, before the first write."""
+        if self._complete:
+            return
+        with server_errors("making payload indexes"):
+            present = self._client.get_collection(self._collection).payload_schema
+            self._index([field for field in INDEXED if field.name not in present])
+        self._complete = True
 
     def _built_with(self) -> BuiltWith:
         info = self.info()

@@ -46,8 +46,7 @@ def make_shard(folder: Path, meta: StoreMeta) -> None:
         (fresh / FOLDER).mkdir()
         with edge_errors("making an empty shard"):
             shard = edge.EdgeShard.create(str(fresh / FOLDER), _config(meta.built_with))
-            for field in INDEXED:
-                shard.update(edge.UpdateOperation.create_field_index(field.name, _index(field)))
+            _index_missing(shard)
             shard.flush()
             shard.close()
         write_meta(fresh, meta, durable=True)
@@ -69,7 +68,9 @@ def load_shard(folder: Path) -> edge.EdgeShard:
         raise unusable(folder, "its segments are missing")
     try:
         with edge_errors("opening"):
-            return edge.EdgeShard.load(str(path))
+            shard = edge.EdgeShard.load(str(path))
+            _index_missing(shard)
+            return shard
     except StoreError as error:
         if "WouldBlock" in str(error):
             raise StoreError(
@@ -77,6 +78,14 @@ def load_shard(folder: Path) -> edge.EdgeShard:
                 "stop the other one (`ramify down`) or ask it instead"
             ) from None
         raise unusable(folder, _first_line(str(error.__cause__))) from error
+
+
+def _index_missing(shard: edge.EdgeShard) -> None:
+    """Make the payload indexes that the shard lacks: all of a new one, the later ones of an older store."""
+    present = shard.info().payload_schema
+    for field in INDEXED:
+        if field.name not in present:
+            shard.update(edge.UpdateOperation.create_field_index(field.name, _index(field)))
 
 
 def _first_line(text: str) -> str:

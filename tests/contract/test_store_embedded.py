@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import qdrant_edge as edge
 from qdrant_client import models
 
 from shared.encoders import Bm25Encoder
@@ -16,6 +17,7 @@ from shared.errors import StoreError, StoreMismatchError
 from shared.settings import Settings
 from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, check_built_with, open_store
 from shared.store.embedded import EmbeddedStore
+from shared.store.schema import INDEXED
 
 ENCODER = Bm25Encoder(20.0)
 MakePoint = Callable[..., ChunkPoint]
@@ -200,3 +202,27 @@ def test_given_other_encoders_when_checked_then_the_sentence_names_both(folder: 
     for sparse, dense in [("bm25:other", _Dense()), (ENCODER.name, None), (ENCODER.name, other)]:
         with pytest.raises(StoreMismatchError, match=r"built with bm25:multilingual\+code:v1 and test:8 \(8 numbers\)"):
             check_built_with(info, sparse, dense)
+
+
+def test_given_a_store_without_the_later_indexes_when_opened_then_it_gets_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[edge.EdgeShard] = []
+    load = edge.EdgeShard.load
+    shard = load(str(folder / "shard"))
+    for name in ("defines", "refs"):
+        shard.update(edge.UpdateOperation.delete_field_index(name))
+    assert "defines" not in shard.info().payload_schema
+    shard.close()
+
+    def watched(path: str) -> edge.EdgeShard:
+        opened.append(load(path))
+        return opened[0]
+
+    monkeypatch.setattr("shared.store.shard.edge.EdgeShard.load", watched)
+
+    store = EmbeddedStore(folder)
+
+    assert set(opened[0].info().payload_schema) == {field.name for field in INDEXED}
+    assert len(store.query([redis()])[0]) == 2
+    store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 
 import pytest
@@ -9,7 +10,7 @@ from qdrant_client import models
 
 from shared.encoders import Bm25Encoder
 from shared.models import Filters
-from shared.store import DENSE, SPARSE, ChunkStore, to_filter
+from shared.store import DENSE, SPARSE, ChunkPoint, ChunkStore, to_filter
 
 ENCODER = Bm25Encoder(20.0)
 
@@ -68,3 +69,27 @@ def test_given_nested_filters_when_searched_then_each_condition_counts(filled: C
     assert [[hit.title for hit in hits] for hits in filled.query([nearest((1.0,) * 8, filter=f) for f in by])] == [
         ["rdb"]
     ] * 4
+
+
+def test_given_keys_when_looked_up_then_the_chunks_that_hold_them_come_in_one_call(
+    filled: ChunkStore, make_point: Callable[..., ChunkPoint]
+) -> None:
+    filled.upsert([
+        make_point("def merge(): ...", "code", 0, part="code", symbol="tree.merge", defines=("tree.merge", "merge")),
+        make_point("合并之前先排序", "page", 0, mentions=("title:合并",), refs=("tree.merge",)),
+        make_point("nothing of the kind", "page", 1),
+    ])  # fmt: skip
+
+    def among(key: str, *values: str) -> models.Filter:
+        return models.Filter(must=[models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))])
+
+    [found] = filled.lookup(among("defines", "merge", "no such"), 10, vectors=True)
+    assert (found.symbol, found.part, found.defines, found.score) == ("tree.merge", "code", ("tree.merge", "merge"), 0)
+    assert found.vector == pytest.approx(make_point("def merge(): ...", "code").dense, abs=1e-5)
+    either = models.Filter(should=[among("refs", "tree.merge"), among("mentions", "title:合并"), among("part", "code")])
+    both = filled.lookup(either, 10)
+    assert [hit.text for hit in sorted(both, key=lambda hit: hit.doc_id)] == ["def merge(): ...", "合并之前先排序"]
+    assert [hit.chunk_id for hit in both] == sorted(hit.chunk_id for hit in both)
+    assert all(hit.vector == () for hit in both)
+    assert filled.lookup(either, 1) == both[:1]
+    assert filled.lookup(among("defines", "no such"), 10) == []

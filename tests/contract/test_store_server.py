@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -13,7 +13,8 @@ from qdrant_client import QdrantClient, models
 
 from shared.errors import PermanentError, StoreError, TransientError
 from shared.settings import Settings
-from shared.store import DENSE, SPARSE, ChunkStore, open_store
+from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, open_store
+from shared.store.schema import INDEXED
 from shared.store.server import ServerStore
 
 POINT = {"id": "6b1e5a4e-5f0c-4b43-9a5e-0d6f3f7f8d11", "version": 1, "score": 0.5}
@@ -151,3 +152,18 @@ def test_given_a_foreign_collection_when_asked_then_it_is_refused() -> None:
     with pytest.raises(StoreError, match="not made by Ramify"):
         ServerStore(client, "theirs", indexed=False).info()
     client.close()
+
+
+def test_given_a_collection_without_the_later_indexes_when_first_written_to_then_it_gets_them_once(
+    monkeypatch: pytest.MonkeyPatch, built_with: BuiltWith, make_point: Callable[..., ChunkPoint]
+) -> None:
+    client, made = QdrantClient(":memory:"), list[str]()
+    ServerStore(client, "old", indexed=False).create(built_with)
+    monkeypatch.setattr(client, "create_payload_index", lambda _, name, *__, **___: made.append(name))
+    store = ServerStore(client, "old")
+
+    store.upsert([make_point("one", "a")])
+    store.upsert([make_point("two", "b")])
+
+    assert made == [field.name for field in INDEXED]
+    store.close()
