@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from enum import IntEnum
+from typing import Any, Protocol
 
 from pydantic import Field
 from qdrant_client import models
@@ -28,8 +29,23 @@ class BuiltWith(Model):
     trigrams: str | None = None
 
 
+class Pending(IntEnum):
+    """What of a chunk is still to be joined with the rest of the corpus at the end of an ingest.
+
+    CHUNK: its mentions, and the backlinks of its document; PAGE: also its title is to be sought in every other chunk.
+    """
+
+    NOTHING = 0
+    CHUNK = 1
+    PAGE = 2
+
+
 class ChunkPoint(Model):
-    """A chunk with its vectors, ready to store. `source` is the root it was ingested from, the scope of a prune."""
+    """A chunk with its vectors, ready to store. `source` is the root it was ingested from, the scope of a prune.
+
+    `pending` is written with the chunk, so that it survives a crash. `common` are names of its page that stand in too
+    many chunks to lead there.
+    """
 
     chunk: Chunk
     document_hash: str
@@ -37,6 +53,8 @@ class ChunkPoint(Model):
     sparse: SparseVector
     dense: tuple[float, ...] = ()
     trigrams: SparseVector = SparseVector(indices=(), values=())
+    pending: Pending = Pending.NOTHING
+    common: tuple[str, ...] = ()
 
 
 class CollectionInfo(Model):
@@ -95,6 +113,14 @@ class ChunkStore(Protocol):
 
     def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
         """All matching chunks in pages of `batch`, ordered by id, with score 0."""
+        ...
+
+    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """chunk_id and the named payload fields of all matching chunks, ordered by id; none without a collection."""
+        ...
+
+    def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set payload fields by chunk id; the other fields stay, and ids that are gone are passed over."""
         ...
 
     def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:

@@ -16,8 +16,8 @@ class DocumentStore(ABC):
     """The part of a ChunkStore that knows documents. Engines say how payloads are read and points deleted."""
 
     @abstractmethod
-    def _payloads(self, flt: models.Filter, fields: Sequence[str] = DOCUMENT_FIELDS) -> Iterator[dict[str, Any]]:
-        """The named payload fields of all matching chunks; none while there is no collection."""
+    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """See ChunkStore."""
 
     @abstractmethod
     def _delete(self, flt: models.Filter) -> None:
@@ -36,13 +36,16 @@ class DocumentStore(ABC):
         """See ChunkStore."""
         if not doc_ids:
             return {}
-        return hashes_of(self._payloads(filters.of_documents(doc_ids)))
+        return hashes_of(self._documents(filters.of_documents(doc_ids)))
 
     def origins(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """See ChunkStore."""
-        found = self._payloads(filters.of_documents(doc_ids)) if doc_ids else ()
+        found = self._documents(filters.of_documents(doc_ids)) if doc_ids else ()
         return {payload["doc_id"]: (payload["source"], payload["path"]) for payload in found}
 
     def documents(self, source: str) -> dict[str, str]:
         """See ChunkStore."""
-        return {payload["doc_id"]: payload["path"] for payload in self._payloads(filters.of_source(source))}
+        return {payload["doc_id"]: payload["path"] for payload in self._documents(filters.of_source(source))}
+
+    def _documents(self, flt: models.Filter) -> Iterator[dict[str, Any]]:
+        return (payload for _, payload in self.read(flt, DOCUMENT_FIELDS))

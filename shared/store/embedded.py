@@ -21,10 +21,10 @@ from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, write_meta
 from shared.store.schema import (
     BACKLINK_FIELDS,
-    DOCUMENT_FIELDS,
     PAGE,
     WRITE_BATCH,
     checked,
+    grouped,
     hit_of,
     payload_of,
     ranked,
@@ -108,11 +108,26 @@ class EmbeddedStore(DocumentStore):
             built_with = meta.built_with.model_copy(update={"avg_len": avg_len})
             self._record(meta.model_copy(update={"built_with": built_with}).written())
 
+    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        for page in self._pages(flt, PAGE, list(fields)):
+            for record in page:
+                yield str(record.id), record.payload or {}
+
+    def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        for batch in sliced(grouped(changes), WRITE_BATCH):
+            self._write(
+                *(
+                    edge.UpdateOperation.set_payload_by_filter(converted, payload)
+                    for payload, ids in batch
+                    if (converted := edge_filter(filters.of_chunks(ids))) is not None
+                )
+            )
+
     def set_backlinks(self, counts: Mapping[str, int]) -> None:
         self._ready()
         with self._writing:
             for doc_ids in sliced(list(counts), PAGE):
-                stored = self._payloads(filters.of_documents(doc_ids), BACKLINK_FIELDS)
+                stored = (payload for _, payload in self.read(filters.of_documents(doc_ids), BACKLINK_FIELDS))
                 updates = [
                     edge.UpdateOperation.set_payload_by_filter(converted, {"backlinks": count})
                     for count, changed in recounted(stored, counts).items()
@@ -185,11 +200,6 @@ class EmbeddedStore(DocumentStore):
         converted = edge_filter(flt)
         if self._opened() is not None and converted is not None:
             self._write(edge.UpdateOperation.delete_points_by_filter(converted))
-
-    def _payloads(self, flt: models.Filter, fields: Sequence[str] = DOCUMENT_FIELDS) -> Iterator[dict[str, Any]]:
-        for page in self._pages(flt, PAGE, list(fields)):
-            for record in page:
-                yield record.payload or {}
 
     def _pages(self, flt: models.Filter | None, size: int, fields: bool | list[str]) -> Iterator[list[edge.Record]]:
         offset: edge.PointId | None = None

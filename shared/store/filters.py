@@ -41,6 +41,11 @@ def of_source(source: str) -> models.Filter:
     return models.Filter(must=[_is("source", source)])
 
 
+def of_chunks(chunk_ids: Sequence[str]) -> models.Filter:
+    """These chunks, as far as they are stored."""
+    return models.Filter(must=[models.HasIdCondition(has_id=list(chunk_ids))])
+
+
 def stale_chunks(doc_id: str, keep: Sequence[str]) -> models.Filter:
     """The chunks of a document except those in `keep`."""
     kept: list[models.Condition] = [models.HasIdCondition(has_id=list(keep))] if keep else []

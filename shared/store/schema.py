@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -36,6 +37,8 @@ INDEXED = (
     IndexedField("defines", "keyword"),
     IndexedField("refs", "keyword"),
     IndexedField("mentions", "keyword"),
+    IndexedField("ordinal", "integer"),
+    IndexedField("pending", "integer"),
 )
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
 #: What `document_hashes` and `documents` read of a chunk.
@@ -52,13 +55,14 @@ _T = TypeVar("_T")
 
 
 def payload_of(point: ChunkPoint) -> dict[str, Any]:
-    """What is stored beside the vectors: the chunk's fields, document_hash, source, and `day` if it has a date.
+    """What is stored beside the vectors: the chunk's fields, the point's, and `day` if it has a date.
 
     Raises: InputError when the date is not YYYY-MM-DD.
     """
     chunk = point.chunk
     payload = chunk.model_dump(mode="json", exclude={"chunk_id"})
     payload |= {"document_hash": point.document_hash, "source": point.source}
+    payload |= {"pending": int(point.pending), "common": list(point.common)}
     if chunk.date is not None:
         payload["day"] = day_of(chunk.date)
     return payload
@@ -136,6 +140,15 @@ def recounted(payloads: Iterable[Payload], counts: Mapping[str, int]) -> dict[in
     for doc_id in changed:
         groups.setdefault(counts[doc_id], []).append(doc_id)
     return groups
+
+
+def grouped(changes: Mapping[str, Payload]) -> list[tuple[dict[str, Any], list[str]]]:
+    """Payload changes with the ids that get them, so that equal ones are written together."""
+    groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for chunk_id, payload in changes.items():
+        fields = dict(payload)
+        groups.setdefault(json.dumps(fields, sort_keys=True), (fields, []))[1].append(chunk_id)
+    return [(fields, ids) for fields, all_ids in groups.values() for ids in sliced(all_ids, PAGE)]
 
 
 def sliced(items: Sequence[_T], size: int) -> Iterator[list[_T]]:

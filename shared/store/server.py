@@ -18,12 +18,12 @@ from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, Col
 from shared.store.documents import DocumentStore
 from shared.store.schema import (
     BACKLINK_FIELDS,
-    DOCUMENT_FIELDS,
     INDEXED,
     PAGE,
     WRITE_BATCH,
     IndexedField,
     checked,
+    grouped,
     hit_of,
     payload_of,
     ranked,
@@ -117,10 +117,30 @@ class ServerStore(DocumentStore):
                     self._client.delete_vectors(self._collection, [SPARSE], empty, wait=True)
             self._record(built_with=built_with.model_dump())
 
+    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        if self.info() is None:
+            return
+        for page in self._pages(flt, PAGE, list(fields)):
+            for record in page:
+                yield str(record.id), record.payload or {}
+
+    def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        self._built_with()
+        for batch in sliced(grouped(changes), WRITE_BATCH):
+            updates = [
+                models.SetPayloadOperation(
+                    set_payload=models.SetPayload(payload=payload, filter=filters.of_chunks(ids))
+                )
+                for payload, ids in batch
+            ]
+            with server_errors("writing payloads"), self._counted():
+                self._client.batch_update_points(self._collection, updates, wait=True)
+
     def set_backlinks(self, counts: Mapping[str, int]) -> None:
         self._built_with()
         for doc_ids in sliced(list(counts), PAGE):
-            groups = recounted(self._payloads(filters.of_documents(doc_ids), BACKLINK_FIELDS), counts)
+            stored = (payload for _, payload in self.read(filters.of_documents(doc_ids), BACKLINK_FIELDS))
+            groups = recounted(stored, counts)
             if not groups:
                 continue
             with server_errors("writing backlinks"), self._counted():
@@ -172,13 +192,6 @@ class ServerStore(DocumentStore):
             return
         with server_errors("deleting"), self._counted():
             self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
-
-    def _payloads(self, flt: models.Filter, fields: Sequence[str] = DOCUMENT_FIELDS) -> Iterator[dict[str, Any]]:
-        if self.info() is None:
-            return
-        for page in self._pages(flt, PAGE, list(fields)):
-            for record in page:
-                yield record.payload or {}
 
     def _pages(self, flt: models.Filter | None, size: int, fields: bool | list[str]) -> Iterator[list[models.Record]]:
         offset: Any = None

@@ -20,6 +20,7 @@ from shared.store.server import ServerStore
 
 REAL_SERVER = os.environ.get("RAMIFY_TEST_QDRANT_URL", "")
 DIM = 8
+POINT_FIELDS = ("document_hash", "source", "pending", "common")
 ENCODER = Bm25Encoder(20.0)
 MakePoint = Callable[..., ChunkPoint]
 
@@ -34,7 +35,7 @@ def make_point() -> MakePoint:
     """`make_point(text, doc_id="d1", ordinal=0, ...)`: the id follows from doc_id and ordinal, the vector from text."""
 
     def make(text: str, doc_id: str = "d1", ordinal: int = 0, **more: object) -> ChunkPoint:
-        outer = {name: more.pop(name) for name in ("document_hash", "source") if name in more}
+        outer = {name: more.pop(name) for name in POINT_FIELDS if name in more}
         chunk = Chunk(
             chunk_id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{doc_id}/{ordinal}")),
             doc_id=doc_id,
