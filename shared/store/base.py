@@ -108,7 +108,10 @@ class ChunkStore(Protocol):
         ...
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
-        """Hits of each request, best first, ties by chunk id, in one batched call."""
+        """Hits of each request, best first, ties by chunk id, in one batched call.
+
+        A request without a query gives the first matching chunks by id, all with the same score.
+        """
         ...
 
     def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
@@ -128,6 +131,10 @@ class ChunkStore(Protocol):
 
         `vectors` gives them their dense vectors; ask for them only where the collection has some (`BuiltWith.dim`).
         """
+        ...
+
+    def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
+        """How many matching chunks hold each value of a keyword `field`: the `limit` most frequent values."""
         ...
 
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:

@@ -96,6 +96,12 @@ class EmbeddedStore(DocumentStore):
             records, _ = shard.scroll(request)
         return [hit_of(record.id, record.payload, 0.0, _dense(record.vector)) for record in records]
 
+    def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
+        shard, _ = self._ready()
+        with edge_errors("counting"):
+            found = shard.facet(edge.FacetRequest(key=field, limit=limit, filter=edge_filter(flt), exact=True))
+        return {str(hit.value): hit.count for hit in found.hits}
+
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
         shard, _ = self._ready()
         with self._writing:

@@ -103,6 +103,11 @@ class ServerStore(DocumentStore):
             records, _ = self._client.scroll(self._collection, flt, limit, with_payload=True, with_vectors=wanted)
         return [hit_of(record.id, record.payload, 0.0, _dense(record.vector)) for record in records]
 
+    def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
+        with server_errors("counting"):
+            found = self._client.facet(self._collection, field, facet_filter=flt, limit=limit, exact=True)
+        return {str(hit.value): hit.count for hit in found.hits}
+
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
         built_with = self._built_with().model_copy(update={"avg_len": avg_len})
         with server_errors("replacing sparse vectors"), self._counted():

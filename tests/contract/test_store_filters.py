@@ -93,3 +93,26 @@ def test_given_keys_when_looked_up_then_the_chunks_that_hold_them_come_in_one_ca
     assert all(hit.vector == () for hit in both)
     assert filled.lookup(either, 1) == both[:1]
     assert filled.lookup(among("defines", "no such"), 10) == []
+
+
+def test_given_keys_that_many_chunks_define_when_counted_then_each_value_has_its_number(
+    filled: ChunkStore, make_point: Callable[..., ChunkPoint]
+) -> None:
+    filled.upsert([make_point(f"def run {n}", f"code{n}", defines=(f"m{n}.run", "run", "键")) for n in range(4)])
+    filled.upsert([make_point("def stop", "code9", defines=("m9.stop", "stop"), namespace="other")])
+    asked = models.FieldCondition(key="defines", match=models.MatchAny(any=["run", "stop", "no such"]))
+
+    everywhere = filled.count_values("defines", models.Filter(must=[asked]), 100)
+    assert everywhere == {"run": 4, "键": 4, **{f"m{n}.run": 1 for n in range(4)}, "stop": 1, "m9.stop": 1}
+    here = filled.count_values("defines", models.Filter(must=[to_filter(Filters()), asked]), 2)
+    assert here == {"run": 4, "键": 4}, "the most frequent ones, of this namespace"
+
+
+def test_given_a_request_without_a_query_when_asked_then_all_that_match_come_by_id(filled: ChunkStore) -> None:
+    plain = models.QueryRequest(filter=to_filter(Filters(tags=("redis",))), limit=5)
+    [found, best] = filled.query([plain, bm25("snapshots", to_filter(Filters(tags=("redis",))))])
+
+    assert sorted(hit.title for hit in found) == ["aof", "rdb"]
+    assert [hit.chunk_id for hit in found] == sorted(hit.chunk_id for hit in found)
+    assert len({hit.score for hit in found}) == 1
+    assert [hit.title for hit in best] == ["rdb"]
