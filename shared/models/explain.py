@@ -15,10 +15,29 @@ class Effect(Model):
     detail: dict[str, float | str] = Field(default_factory=dict)
 
 
+class Opened(Model):
+    """A directory that a hierarchical search opened (C4): in which round, at which score, and how many hits it gave.
+
+    `own` is how well the directory itself fits the question, `parent` the score of the one that led to it.
+    """
+
+    round: int = Field(ge=1)
+    path: str
+    score: float
+    own: float
+    parent: float | None = None
+    hits: int = 0
+
+
 class StageTrace(Model):
-    """One stage of one search: its time, how many hits it left, and why it did nothing, if so (D8)."""
+    """One stage of one search: its time, how many hits it left, and why it did nothing, if so (D8).
+
+    `trail` are the directories that it opened, in order, and `stopped` says why it opened no more.
+    """
 
     stage: str
     ms: float
     hits: int
     skipped: str | None = None
+    trail: tuple[Opened, ...] = ()
+    stopped: str | None = None

@@ -164,9 +164,27 @@ class Blend(Section):
     rest: Share = 0.40
 
 
+class Hierarchy(Section):
+    """Searches from directory to directory (C4), instead of arms and fusion: score = a * own + (1 - a) * parent."""
+
+    stage: Literal["hierarchy"] = "hierarchy"
+    alpha: Share = Field(default=0.5, description="share of a score that is the question's own; the rest: the parent's")
+    starts: int = Field(default=3, ge=1, le=20, description="directories that the global search starts from")
+    beam: int = Field(default=4, ge=1, le=32, description="directories opened in one round, with one call of the store")
+    directories: int = Field(default=5, ge=1, le=100, description="subdirectories taken from an opened directory")
+    documents: int = Field(default=10, ge=1, le=100, description="chunks taken from an opened directory")
+    threshold: Share = Field(default=0.1, description="what scores no higher is neither opened nor returned")
+    top_k: int = Field(default=10, ge=1, le=100, description="the best chunks that are watched ...")
+    patience: int = Field(
+        default=3, ge=1, le=20, description="... and the rounds for which they stay the same at the end"
+    )
+    rounds: int = Field(default=16, ge=1, le=200)
+    rerank: Literal["lexical", "none"] = "lexical"
+
+
 Stage = Annotated[
     Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Cosine | Sources | Backlinks | Recency
-    | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend,
+    | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy,
     Field(discriminator="stage"),
 ]  # fmt: skip
 ARMS = (Lexical, Dense, Trigram)

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.errors import InputError
-from shared.settings.stages import ARMS, Blend, Expansion, Fusion, Rerank, Stage, StrongSignal
+from shared.settings.stages import ARMS, Blend, Expansion, Fusion, Hierarchy, Rerank, Stage, StrongSignal
 
 Strategy = tuple[Stage, ...]
 
@@ -34,6 +34,26 @@ def checked(name: str, stages: Strategy) -> Strategy:
     """The same stages. Raises: ValueError, one sentence, when they cannot work in this order."""
     kinds = [type(stage) for stage in stages]
     where = f"strategy {name!r}"
+    _check_search(where, stages)
+    if kinds.count(Rerank) > 1:
+        raise ValueError(f"{where} has more than one stage rerank")
+    if Blend in kinds and (Rerank not in kinds or kinds.index(Blend) < kinds.index(Rerank)):
+        raise ValueError(f"{where}: blend must stand after rerank")
+    after = stages[kinds.index(Rerank) :] if Rerank in kinds else ()
+    if lost := next((stage.stage for stage in after if stage.stage in _NEEDS_STORE), None):
+        raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
+    return stages
+
+
+def _check_search(where: str, stages: Strategy) -> None:
+    """Either a hierarchy that comes first, or arms and after them one fusion."""
+    kinds = [type(stage) for stage in stages]
+    if Hierarchy in kinds:
+        if other := next((s.stage for s in stages if isinstance(s, (*ARMS, *_BEFORE, Fusion))), None):
+            raise ValueError(f"{where}: hierarchy searches by itself: leave out {other}")
+        if kinds[0] is not Hierarchy or kinds.count(Hierarchy) > 1:
+            raise ValueError(f"{where}: hierarchy must stand first, and once")
+        return
     if not any(isinstance(stage, ARMS) for stage in stages):
         raise ValueError(f"{where} searches nothing: add a stage lexical, dense or trigram")
     if kinds.count(Fusion) != 1:
@@ -43,14 +63,6 @@ def checked(name: str, stages: Strategy) -> Strategy:
         raise ValueError(f"{where}: {late} must stand before fusion")
     if early := next((s.stage for s in stages[:fusion] if not isinstance(s, (*ARMS, *_BEFORE))), None):
         raise ValueError(f"{where}: {early} must stand after fusion")
-    if kinds.count(Rerank) > 1:
-        raise ValueError(f"{where} has more than one stage rerank")
-    if Blend in kinds and (Rerank not in kinds or kinds.index(Blend) < kinds.index(Rerank)):
-        raise ValueError(f"{where}: blend must stand after rerank")
-    after = stages[kinds.index(Rerank) :] if Rerank in kinds else ()
-    if lost := next((stage.stage for stage in after if stage.stage in _NEEDS_STORE), None):
-        raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
-    return stages
 
 
 def named(strategies: Mapping[str, Strategy], name: str, field: str = "strategy") -> Strategy:

@@ -42,9 +42,12 @@ def run(stages: Strategy, state: State, tools: Tools) -> State:
     """Every stage in order, with its time, what it left, and why it did nothing if so (D8)."""
     for options in stages:
         begun = time.perf_counter()
-        state = STAGES[options.stage](state.but(skipped=None), options, tools)
+        state = STAGES[options.stage](state.but(skipped=None, trail=(), stopped=None), options, tools)
         spent = round((time.perf_counter() - begun) * 1000, 3)
-        trace = StageTrace(stage=options.stage, ms=spent, hits=len(state.candidates), skipped=state.skipped)
+        trace = StageTrace(
+            stage=options.stage, ms=spent, hits=len(state.candidates), skipped=state.skipped, trail=state.trail,
+            stopped=state.stopped,
+        )  # fmt: skip
         state = state.but(trace=(*state.trace, trace))
     return state
 
@@ -54,7 +57,7 @@ def result(state: State, name: str, *, explain: bool) -> SearchResult:
     timings: dict[str, float] = {}
     for trace in state.trace:
         timings[trace.stage] = round(timings.get(trace.stage, 0.0) + trace.ms, 3)
-    fused = next((trace.hits for trace in state.trace if trace.stage == "fusion"), len(state.candidates))
+    fused = next((trace.hits for trace in state.trace if trace.stage in {"fusion", "hierarchy"}), len(state.candidates))
     return SearchResult(
         hits=as_hits(state.candidates, explain=explain),
         mode=name,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from qdrant_client import models
 
 from shared.models import Cost, Filters, Hit
-from shared.models.explain import Effect, StageTrace
+from shared.models.explain import Effect, Opened, StageTrace
 from shared.models.hits import halved
 
 
@@ -59,7 +59,7 @@ class State:
     """A search under way. Stages return a new one.
 
     `vector` is the question's dense vector, empty without one; `sure`: BM25 is (D3); `doubtful`: nobody knows whether
-    the embedding model reads the question's language.
+    the embedding model reads the question's language. `skipped`, `trail` and `stopped` are the running stage's own.
     """
 
     query: Query
@@ -71,6 +71,8 @@ class State:
     reranked_by: str | None = None
     verdict: str | None = None
     skipped: str | None = None
+    trail: tuple[Opened, ...] = ()
+    stopped: str | None = None
     warnings: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
     trace: tuple[StageTrace, ...] = ()

@@ -19,13 +19,24 @@ def draw_explained(hits: Sequence[Hit]) -> RenderableType:
 
 
 def draw_stages(stages: Sequence[StageTrace]) -> RenderableType:
-    """The stages in order: time, what was left, why one did nothing."""
+    """The stages in order: time, what was left, why one did nothing; then the directories that one opened."""
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     for name in ("stage", "ms", "hits", "skipped"):
         table.add_column(name, justify="right" if name in {"ms", "hits"} else "left", overflow="fold")
     for trace in stages:
         table.add_row(plain(trace.stage), f"{trace.ms:.1f}", str(trace.hits), plain(trace.skipped or ""))
-    return table
+    trails = [part for trace in stages if trace.trail or trace.stopped for part in _trail(trace)]
+    return Group(table, *trails) if trails else table
+
+
+def _trail(trace: StageTrace) -> tuple[Text, Table, Text]:
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    for name in ("round", "directory", "score", "own", "parent", "hits"):
+        table.add_column(name, justify="left" if name == "directory" else "right", overflow="fold")
+    for step in trace.trail:
+        parent = "" if step.parent is None else f"{step.parent:.4f}"
+        table.add_row(str(step.round), plain(step.path), f"{step.score:.4f}", f"{step.own:.4f}", parent, str(step.hits))
+    return Text(f"\n{trace.stage}: directories in the order of opening"), table, plain(f"stopped: {trace.stopped}")
 
 
 def _one(place: int, hit: Hit) -> tuple[Text, Table]:

@@ -1,0 +1,190 @@
+"""Hierarchical search (C4): from starting points down the directories, the most promising first.
+
+A round opens a few directories with one call of the store; every hit is scored against the question itself, and its
+directory counts for the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from qdrant_client import models
+
+from shared.models import Hit
+from shared.models.hits import Via
+from shared.rerankers.lexical import lexical_scores
+from shared.settings import stages as s
+from shared.store import DENSE, SPARSE, to_filter
+from shared.store.base import ChunkStore
+from shared.store.directories import directory_of, documents_in, nodes, starts, subdirectories
+from workers.search.descent import Descent, Inside, Place, Reached
+from workers.search.language import agrees
+from workers.search.stages.arms import dense, lexical
+from workers.search.stages.cosine import similarity
+from workers.search.stages.fusion import DISAGREES
+from workers.search.state import Candidate, State, by_score
+from workers.search.tools import Tools
+
+NO_NODES = (
+    "The corpus has no directories to go through, so all of it was searched at once: ingest it again "
+    "(with hierarchy.enabled)."
+)
+_MOST_ROOTS = 32
+#: Characters of a text that count for its score: overviews are long, and rounds must stay cheap.
+_READ = 1200
+#: A directory has two chunks, its abstract and its overview.
+_PARTS = 2
+
+
+def hierarchy(state: State, options: s.Hierarchy, tools: Tools) -> State:
+    """Find starting points, descend until the best chunks stay the same, and give what was reached, best first.
+
+    Half of the stage's time at most; a search that runs out of it says so in `stopped` and gives what it has.
+    """
+    end = time.monotonic() + tools.timeout_s / 2
+    state = lexical(state, s.Lexical(), tools)
+    if tools.dense is not None:
+        state = dense(state, s.Dense(), tools).but(skipped=None)
+    asked = _Asked(state, options, tools)
+    chunks, places = asked.starting_points()
+    descent = Descent(options)
+    for place in places:
+        descent.push(place)
+    if not places and chunks:
+        return asked.everything()
+    while opened := descent.open_next():
+        descent.take(asked.inside(opened))
+        if time.monotonic() > end and descent.stopped is None:
+            descent.stopped = "its time was up"
+    found = by_score([_candidate(reached, options.alpha) for reached in descent.reached.values()])
+    return asked.state.but(
+        arms=(),
+        candidates=found[: 2 * state.query.wanted],
+        trail=tuple(descent.trail),
+        stopped=descent.stopped,
+    )
+
+
+class _Asked:
+    """One question to the store. Scores lie in 0..1 and are comparable over rounds: 1 is the best of the corpus."""
+
+    def __init__(self, state: State, options: s.Hierarchy, tools: Tools) -> None:
+        self.state, self._options = state, options
+        self._store: ChunkStore = tools.need_store()[0]
+        self._vectors = tools.dense is not None
+        self._top = 0.0  # the best BM25 score, which the first, global search meets
+        self._leader: Hit | None = None
+
+    def starting_points(self) -> tuple[list[Hit], list[Place]]:
+        """The best chunks of the whole corpus, and where to start: the best directories, those of these chunks, roots.
+
+        The directory of a good chunk starts at the mean of both, if that is more than its own score.
+        """
+        filters, few = self.state.query.filters, self._options.starts
+        found, chunks = self._ask([(nodes(filters), _PARTS * few), (to_filter(filters), few)], first=True)
+        homes = [directory_of(hit.path) for hit in chunks]
+        known = self._store.lookup(starts(filters, dict.fromkeys(homes)), _MOST_ROOTS + few, self._vectors)
+        roots = [self._seen(hit, {}) for hit in known]
+        own = self._own([*found, *roots, *chunks])
+        best = {node.path: (node, score) for node, score in _by_path(found, own)[:few]}
+        for node, score in _by_path(roots, own):
+            if node.path not in best or best[node.path][1] < score:
+                best[node.path] = (node, score)
+        alpha = self._options.alpha
+        lifted = dict.fromkeys(best, 0.0)
+        for home, hit in zip(homes, chunks, strict=True):
+            if home in best:
+                mixed = alpha * best[home][1] + (1 - alpha) * own[hit.chunk_id]
+                lifted[home] = max(lifted[home], mixed)
+        return chunks, [Place(node, max(score, lifted[path]), score) for path, (node, score) in best.items()]
+
+    def inside(self, places: Sequence[Place]) -> list[Inside]:
+        """The subdirectories and chunks of all `places`, in one call of the store, with their own scores."""
+        filters, few = self.state.query.filters, self._options
+        wanted = [(subdirectories(filters, place.node.path), _PARTS * few.directories) for place in places]
+        wanted += [(documents_in(filters, place.node), few.documents) for place in places]
+        lists = self._ask(wanted)
+        own = self._own([hit for hits in lists for hit in hits])
+        return [
+            Inside(place, _by_path(below, own)[: few.directories], [(hit, own[hit.chunk_id]) for hit in hits])
+            for place, below, hits in zip(places, lists[: len(places)], lists[len(places) :], strict=True)
+        ]
+
+    def everything(self) -> State:
+        """What a search without directories finds, with a warning: the corpus was ingested without them."""
+        (hits,) = self._ask([(to_filter(self.state.query.filters), 2 * self.state.query.wanted)])
+        own = self._own(hits)
+        found = [
+            Candidate(hit, 0.0).plus("hierarchy", own[hit.chunk_id], own=own[hit.chunk_id], **hit.parts) for hit in hits
+        ]
+        warnings = (*self.state.warnings, NO_NODES)
+        return self.state.but(arms=(), candidates=by_score(found), warnings=warnings, skipped=NO_NODES)
+
+    def _ask(self, wanted: Sequence[tuple[models.Filter, int]], *, first: bool = False) -> list[list[Hit]]:
+        """The hits of every filter, of all arms together, best first, in one call; `score` is in 0..1."""
+        arms = self.state.arms
+        answers = self._store.query(
+            [arm.request.model_copy(update={"filter": flt, "limit": limit}) for flt, limit in wanted for arm in arms]
+        )
+        found = [
+            {arm.name: hits for arm, hits in zip(arms, answers[at : at + len(arms)], strict=True)}
+            for at in range(0, len(answers), len(arms))
+        ]
+        if first and self.state.doubtful:
+            found = self._agreed(found)
+        keyword = [hit.score for lists in found for hit in lists.get(SPARSE, ())]
+        self._top = max(self._top, *keyword) if keyword else self._top
+        return [self._merged(lists) for lists in found]
+
+    def _agreed(self, found: list[dict[str, list[Hit]]]) -> list[dict[str, list[Hit]]]:
+        """`found` less the dense arm, now and from now on, if it does not read the question's language."""
+        keyword = [hit for lists in found for hit in lists.get(SPARSE, ())]
+        if agrees(keyword, [hit for lists in found for hit in lists.get(DENSE, ())]):
+            return found
+        arms = tuple(arm for arm in self.state.arms if arm.name != DENSE)
+        self.state = self.state.but(arms=arms, vector=(), warnings=(*self.state.warnings, DISAGREES))
+        return [{name: hits for name, hits in lists.items() if name != DENSE} for lists in found]
+
+    def _merged(self, lists: dict[str, list[Hit]]) -> list[Hit]:
+        keyword = {hit.chunk_id: hit.score for hit in lists.get(SPARSE, ())}
+        every = {hit.chunk_id: hit for hits in lists.values() for hit in hits}
+        merged = [self._seen(hit, {SPARSE: keyword.get(hit.chunk_id, 0.0)}) for hit in every.values()]
+        return sorted(merged, key=lambda hit: (-hit.score, hit.chunk_id))
+
+    def _seen(self, hit: Hit, parts: dict[str, float]) -> Hit:
+        """The hit with how well the search found it: BM25 over the best, the mean of that and the cosine."""
+        score = max(0.0, parts.get(SPARSE, 0.0)) / self._top if self._top > 0 else 0.0
+        if self.state.vector:
+            parts = {**parts, DENSE: similarity(self.state.vector, hit.vector)}
+            score = (score + max(0.0, parts[DENSE])) / 2
+        seen = hit.model_copy(update={"score": score, "parts": parts})
+        if self._leader is None or score > self._leader.score:
+            self._leader = seen
+        return seen
+
+    def _own(self, hits: Sequence[Hit]) -> dict[str, float]:
+        """How well each hit answers the question by itself. The best so far is ranked along: it keeps one scale."""
+        if self._options.rerank == "none":
+            return {hit.chunk_id: hit.score for hit in hits}
+        ranked = {hit.chunk_id: hit for hit in (*hits, *([self._leader] if self._leader else []))}
+        short = [hit.model_copy(update={"text": hit.text[:_READ]}) for hit in ranked.values()]
+        return dict(zip(ranked, lexical_scores(self.state.query.text, short), strict=True))
+
+
+def _by_path(found: Sequence[Hit], own: dict[str, float]) -> list[tuple[Hit, float]]:
+    """One entry a directory, best first: of its abstract and its overview the better one."""
+    best: dict[str, Hit] = {}
+    for hit in found:
+        if hit.path not in best or own[hit.chunk_id] > own[best[hit.path].chunk_id]:
+            best[hit.path] = hit
+    return sorted(((hit, own[hit.chunk_id]) for hit in best.values()), key=lambda pair: (-pair[1], pair[0].path))
+
+
+def _candidate(reached: Reached, alpha: float) -> Candidate:
+    node, parent = reached.place.node, reached.place.score
+    via = Via(chunk_id=node.chunk_id, bridge=node.path, hop=reached.round, how="directory")
+    parts = {**reached.hit.parts, "own": reached.own, "directory": parent, "fused": reached.score}
+    hit = reached.hit.model_copy(update={"via": via, "parts": parts})
+    own = Candidate(hit, 0.0).plus("hierarchy", alpha * reached.own, own=reached.own, **reached.hit.parts)
+    return own.plus("hierarchy directory", (1 - alpha) * parent, directory=node.path, score=parent)
