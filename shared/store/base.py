@@ -44,7 +44,7 @@ class ChunkPoint(Model):
     """A chunk with its vectors, ready to store. `source` is the root it was ingested from, the scope of a prune.
 
     `pending` is written with the chunk, so that it survives a crash. `common` are names of its page that stand in too
-    many chunks to lead there.
+    many chunks to lead there. `unit` and `unit_size` say what it was read from (see shared.store.units).
     """
 
     chunk: Chunk
@@ -55,14 +55,20 @@ class ChunkPoint(Model):
     trigrams: SparseVector = SparseVector(indices=(), values=())
     pending: Pending = Pending.NOTHING
     common: tuple[str, ...] = ()
+    unit: str = ""
+    unit_size: int = Field(default=1, ge=1)
 
 
 class CollectionInfo(Model):
-    """What a collection holds. `index_version` grows with every write, so a cache key can name the state it saw."""
+    """What a collection holds. `index_version` grows with every write, so a cache key can name the state it saw.
+
+    `finished` names the state that the last ingest left when it came to its end (`mark_finished`).
+    """
 
     built_with: BuiltWith
     points: int = Field(ge=0)
     index_version: int = Field(ge=0)
+    finished: str = ""
 
 
 class ChunkStore(Protocol):
@@ -143,6 +149,10 @@ class ChunkStore(Protocol):
 
     def set_backlinks(self, counts: Mapping[str, int]) -> None:
         """Set `Chunk.backlinks` by doc_id; other documents keep theirs. Writes only what is stored differently."""
+        ...
+
+    def mark_finished(self, state: str) -> None:
+        """Record that an ingest came to its end and left this state. No write: the index version stays."""
         ...
 
     def flush(self) -> None:

@@ -60,7 +60,7 @@ class EmbeddedStore(DocumentStore):
             return None
         with edge_errors("counting"):
             points = shard.count(edge.CountRequest(exact=True))
-        return CollectionInfo(built_with=meta.built_with, points=points, index_version=meta.index_version)
+        return CollectionInfo(points=points, **meta.model_dump(exclude={"format"}))
 
     def create(self, built_with: BuiltWith) -> None:
         with self._writing:
@@ -141,6 +141,10 @@ class EmbeddedStore(DocumentStore):
                 ]
                 if updates:
                     self._write(*updates)
+
+    def mark_finished(self, state: str) -> None:
+        with self._writing:
+            self._record(self._ready()[1].model_copy(update={"finished": state}))
 
     def flush(self) -> None:
         with self._writing:

@@ -17,11 +17,12 @@ FORMAT = 1
 
 
 class StoreMeta(Model):
-    """`index_version` counts writes."""
+    """`index_version` counts writes; `finished` names the state in which an ingest last came to its end."""
 
     format: int = FORMAT
     built_with: BuiltWith
     index_version: int = Field(default=0, ge=0)
+    finished: str = ""
 
     def written(self) -> StoreMeta:
         """The same after one more write."""

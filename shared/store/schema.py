@@ -39,6 +39,7 @@ INDEXED = (
     IndexedField("mentions", "keyword"),
     IndexedField("ordinal", "integer"),
     IndexedField("pending", "integer"),
+    IndexedField("unit", "keyword"),
 )
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
 #: What `document_hashes` and `documents` read of a chunk.
@@ -63,6 +64,7 @@ def payload_of(point: ChunkPoint) -> dict[str, Any]:
     payload = chunk.model_dump(mode="json", exclude={"chunk_id"})
     payload |= {"document_hash": point.document_hash, "source": point.source}
     payload |= {"pending": int(point.pending), "common": list(point.common)}
+    payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
     if chunk.date is not None:
         payload["day"] = day_of(chunk.date)
     return payload

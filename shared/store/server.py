@@ -51,7 +51,8 @@ class ServerStore(DocumentStore):
             points = self._client.count(self._collection, exact=True).count
         try:
             built_with = BuiltWith.model_validate(metadata["built_with"])
-            return CollectionInfo(built_with=built_with, points=points, index_version=metadata["index_version"])
+            version, finished = metadata["index_version"], metadata.get("finished", "")
+            return CollectionInfo(built_with=built_with, points=points, index_version=version, finished=finished)
         except (KeyError, ValidationError):
             raise StoreError(
                 f"the Qdrant collection {self._collection} was not made by Ramify or not finished: "
@@ -152,6 +153,10 @@ class ServerStore(DocumentStore):
                 for count, changed in groups.items():
                     selector = models.FilterSelector(filter=filters.of_documents(changed))
                     self._client.set_payload(self._collection, {"backlinks": count}, selector, wait=True)
+
+    def mark_finished(self, state: str) -> None:
+        with server_errors("recording the end of an ingest"):
+            self._client.update_collection(self._collection, metadata={"finished": state})
 
     def flush(self) -> None:
         """Nothing to do: every write waits until the server has it in its log."""

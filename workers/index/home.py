@@ -19,7 +19,12 @@ def at_home(
     return [_settled(item, origins.get(item.doc_id)) if isinstance(item, Document) else item for item in read]
 
 
+def belongs_to(origin: str, source: str) -> bool:
+    """True when `source` is the root `origin`, or a folder or file below it."""
+    return source == origin or source.startswith(f"{origin.rstrip('/')}/")
+
+
 def _settled(document: Document, origin: tuple[str, str] | None) -> Document:
-    if origin is None or not document.source.startswith(f"{origin[0].rstrip('/')}/"):
+    if origin is None or document.source == origin[0] or not belongs_to(origin[0], document.source):
         return document
     return document.model_copy(update={"source": origin[0], "path": origin[1]})
