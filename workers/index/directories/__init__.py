@@ -1,0 +1,5 @@
+"""Every directory of a corpus gets an abstract (L0) and an overview (L1), made from what stands in it (C3)."""
+
+from workers.index.directories.renew import Directories
+
+__all__ = ["Directories"]
