@@ -44,6 +44,7 @@ class Settings(BaseSettings):
     cache: s.Cache = s.Cache()
     store: s.Store = s.Store()
     chunking: s.Chunking = s.Chunking()
+    hierarchy: s.Hierarchy = s.Hierarchy()
     redis: s.Redis = s.Redis()
     jobs: s.Jobs = s.Jobs()
     pools: s.Pools = s.Pools()

@@ -188,3 +188,15 @@ class Flower(Section):
         if self.host not in {"127.0.0.1", "localhost", "::1"} and ":" not in self.basic_auth.get_secret_value():
             raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
         return self
+
+
+class Hierarchy(Section):
+    """What every directory is told to hold (C3), for the search that goes from one to the next (C4)."""
+
+    enabled: bool = Field(default=True, description="ingest: give every directory an abstract and an overview")
+    writer: Literal["auto", "extractive"] = Field(
+        default="auto", description="auto: the LLM where there is one; extractive: the documents' own sentences"
+    )
+    sample: int = Field(default=32, ge=1, le=200, description="documents, and subdirectories, that are read of each")
+    llm_budget_s: float = Field(default=120.0, gt=0, le=240, description="seconds of one ingest for the LLM")
+    llm_parallel: int = Field(default=4, ge=1, le=32, description="directories that the LLM describes at a time")
