@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from celery.exceptions import TimeoutError as CeleryTimeoutError
-from pydantic import ValidationError
-
+from orchestrator import searching
 from orchestrator.canvas import step
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import Question, Rejected, as_request
+from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
 from shared.celery_app import make_app
 from shared.contract import Message, TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
-from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane, SearchResult
+from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
 from shared.models.base import Model
-from shared.models.find import FindReply, FindRequest
+from shared.models.find import FindResult, SessionResult
+from shared.models.session import Session
 from shared.settings import Settings, load_settings
-from shared.settings.faults import request_fault
 from shared.settings.strategies import named
 
 _PAGE = 200
 _POLL_S = 0.2
-_FIND_TIMEOUT_S = 15.0
 
 
 class Submitted(Model):
@@ -204,33 +202,28 @@ class Ramify:
 
     # -- corpus ------------------------------------------------------------------------------------------------
 
-    def find(self, query: str, **options: Any) -> SearchResult:
+    def find(self, query: str, **options: Any) -> FindResult:
         """One quick search: no plan, no LLM, no job (C1). `options` are fields of FindRequest.
 
+        Besides: `target_uri` (`ramify://namespace/folder/` or the beginning of a path), `plan=True` for the plan.
         Raises: InputError, NotRunningError when no search worker answers in time.
         """
-        try:
-            request = FindRequest.model_validate({"query": query, **options})
-        except ValidationError as error:
-            raise request_fault(error) from None
-        name = TaskName.SEARCH_FIND
-        with reachable(self.settings):
-            sent = self._app.send_task(
-                name.value, args=(request.model_dump(mode="json"),), queue=name.queue.value, expires=_FIND_TIMEOUT_S
-            )
-            try:
-                reply = FindReply.model_validate_json(sent.get(timeout=_FIND_TIMEOUT_S))
-            except CeleryTimeoutError:
-                raise NotRunningError(
-                    f"no search worker answered in {_FIND_TIMEOUT_S:.0f} s: `ramify doctor` says why"
-                ) from None
-            finally:
-                sent.forget()
-        if reply.result is None:
-            failure = RamifyError(reply.error or "the search gave no reason")
-            failure.exit_code = InputError.exit_code if reply.bad_input else failure.exit_code
-            raise failure
-        return reply.result
+        return searching.find(self, self._app, query, options)
+
+    def search(
+        self, question: str, session: Session | KeptSession | Mapping[str, Any] | None = None, **options: Any
+    ) -> SessionResult:
+        """A question in a conversation, as typed queries in one job (C1, C2); waits for it.
+
+        `session` is a Session, `{"summary", "messages": [{"role", "content"}]}`, or what `Ramify.session` gives.
+        `options` are fields of JobRequest, and `target_uri`, `plan`, `related` as for `find`.
+        Raises: InputError, NotRunningError, RamifyError when the job ends without an answer.
+        """
+        return searching.search(self, self._app, question, session, options)
+
+    def session(self, session_id: str, tenant: str = "default") -> KeptSession:
+        """A conversation that is kept in Redis: `append`, `summarise`, `load`, `drop`. Raises: InputError."""
+        return KeptSession(self._redis, self.settings, session_id, tenant)
 
     def ingest(
         self, paths: Sequence[Path | str] | Path | str, *, prune: bool = False, namespace: str = "default"

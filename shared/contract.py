@@ -29,8 +29,10 @@ class TaskName(StrEnum):
 
     PLAN_JOB = "plan.job"
     PLAN_REFINE = "plan.refine"
+    PLAN_INTENT = "plan.intent"
     SEARCH_LEAF = "search.leaf"
     SEARCH_FIND = "search.find"
+    SEARCH_RELATED = "search.related"
     SEARCH_INFO = "search.info"
     RERANK_LEAF = "rerank.leaf"
     RERANK_ROOT = "rerank.root"

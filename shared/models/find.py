@@ -1,4 +1,4 @@
-"""A quick search without a job (C1)."""
+"""A quick search without a job, a search in a conversation, and what both give back (C1, C2, C5)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from pydantic import Field
 from shared.models.base import Model
 from shared.models.hits import SearchResult
 from shared.models.request import MAX_QUESTION_CHARS, Filters, Name, SearchMode
+from shared.models.session import ContextType, Intent, Session, TypedQuery
+
+#: Related contexts of one hit (C5).
+MAX_RELATED = 5
+#: Hits that are given related contexts; later ones have none.
+MAX_ANCHORS = 50
 
 
 class FindRequest(Model):
-    """One query; `top_n` is the number of results."""
+    """One query; `top_n` is the number of results, `related` how many related contexts each is given."""
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     mode: SearchMode | None = None
@@ -18,11 +24,132 @@ class FindRequest(Model):
     explain: bool = False
     filters: Filters = Filters()
     top_n: int = Field(default=10, ge=1, le=200)
+    related: int = Field(default=0, ge=0, le=MAX_RELATED)
+
+
+class Related(Model):
+    """A context beside a hit; `how` reads "the hit <how> it": links to, linked from, mentions, calls, beside ..."""
+
+    uri: str
+    title: str
+    how: str
+
+
+class Context(Model):
+    """What stands around a hit: the abstract (L0) of its directory if it has one, and up to five related contexts."""
+
+    abstract: str = ""
+    related: tuple[Related, ...] = ()
 
 
 class FindReply(Model):
-    """The result, or the sentence that says why there is none; `bad_input` when another question would have one."""
+    """The result, or the sentence that says why there is none; `bad_input` when another question would have one.
+
+    `contexts` is by chunk id, for the hits that have one.
+    """
 
     result: SearchResult | None = None
+    contexts: dict[str, Context] = Field(default_factory=dict)
     error: str | None = None
     bad_input: bool = False
+
+
+class Anchor(Model):
+    """What the search pool must know of a hit to find what stands around it."""
+
+    chunk_id: str
+    doc_id: str
+    path: str
+    defines: tuple[str, ...] = ()
+    refs: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+
+
+class RelatedRequest(Model):
+    """Hits of a job whose contexts are wanted, under the job's own filters."""
+
+    filters: Filters = Filters()
+    anchors: tuple[Anchor, ...] = Field(default=(), max_length=MAX_ANCHORS)
+    related: int = Field(default=MAX_RELATED, ge=0, le=MAX_RELATED)
+
+
+class RelatedReply(Model):
+    """Contexts by chunk id, or the sentence that says why there are none."""
+
+    contexts: dict[str, Context] = Field(default_factory=dict)
+    error: str | None = None
+
+
+class IntentRequest(Model):
+    """A question in its conversation, for the plan pool."""
+
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    session: Session = Session()
+
+
+class IntentReply(Model):
+    """The intent, or the sentence that says why there is none."""
+
+    intent: Intent | None = None
+    error: str | None = None
+
+
+class MatchedContext(Model):
+    """One result (C5). `leaf` is False for a directory; `abstract` its directory's L0, or the snippet without one."""
+
+    uri: str
+    chunk_id: str
+    kind: str
+    leaf: bool = True
+    title: str
+    heading: str = ""
+    path: str
+    date: str | None = None
+    abstract: str = ""
+    snippet: str = ""
+    score: float
+    related: tuple[Related, ...] = ()
+
+
+class Ranked(Model):
+    """What one query of a plan found: an address and its score for that query."""
+
+    uri: str
+    score: float
+
+
+class QueryResult(Model):
+    """What one query of the plan found by itself, best first; `error` when it was not answered."""
+
+    query: str
+    context_type: ContextType | None = None
+    hits: tuple[Ranked, ...] = ()
+    error: str | None = None
+
+
+class FindResult(SearchResult):
+    """Hits by kind (C5); `hits` holds the same ones in one list, with their texts. Plan and results when asked for."""
+
+    memories: tuple[MatchedContext, ...] = ()
+    resources: tuple[MatchedContext, ...] = ()
+    skills: tuple[MatchedContext, ...] = ()
+    others: tuple[MatchedContext, ...] = ()
+    total: int = 0
+    query_plan: tuple[TypedQuery, ...] | None = None
+    query_results: tuple[QueryResult, ...] | None = None
+
+
+class SessionResult(FindResult):
+    """A search in a conversation. `retrieval` False: nothing needs to be looked up, `reason` says why.
+
+    `standalone` is the question with what it refers to in the conversation; `planned_by` is llm or rules.
+    """
+
+    question: str
+    retrieval: bool
+    reason: str = ""
+    standalone: str = ""
+    planned_by: str = "rules"
+    job_id: str | None = None
+    partial: bool = False
+    coverage: str = ""

@@ -14,7 +14,7 @@ DEFAULT_LIMIT = 10
 
 
 def edge_query(request: models.QueryRequest) -> edge.QueryRequest:
-    """One nearest-vector request; the whole payload is always read, since hits need it.
+    """One nearest-vector request, or, without a query, matching chunks by id; the whole payload is always read.
 
     Raises: StoreError when the request asks for more than the embedded store can do.
     """
@@ -23,7 +23,9 @@ def edge_query(request: models.QueryRequest) -> edge.QueryRequest:
     return edge.QueryRequest(
         limit=DEFAULT_LIMIT if request.limit is None else request.limit,
         offset=request.offset,
-        query=edge.Query.Nearest(_vector(request.query), using=_using(request.using)),
+        query=None
+        if request.query is None
+        else edge.Query.Nearest(_vector(request.query), using=_using(request.using)),
         with_vector=_with_vector(request.with_vector),
         with_payload=True,
         filter=edge_filter(request.filter),
