@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from pydantic import Field
 from redis import Redis
 
 from shared.job_store import codec
@@ -17,27 +18,56 @@ from shared.models.base import Model
 _TTL_S = 86_400
 
 
-class DocumentBatch(Model):
-    """Documents of one source that travel together."""
+class Offer(Model):
+    """A file, or a piece of a JSON Lines file, that need not travel if it is known.
 
-    documents: tuple[RawDocument, ...]
+    `identity` and `line_offset` are those of its RawDocument; `digest` is the SHA-256 (hex) of its bytes.
+    """
+
+    identity: str = Field(min_length=1)
+    digest: str
+    line_offset: int = Field(default=0, ge=0)
+
+
+class Offers(Model):
+    """What one source has to offer. All pieces of a file stand in the same one."""
+
+    source: str = Field(min_length=1)
+    namespace: str = "default"
+    offers: tuple[Offer, ...]
+
+
+class DocumentBatch(Model):
+    """Documents of one source that travel together, or the question which of them need to."""
+
+    documents: tuple[RawDocument, ...] = ()
+    offered: Offers | None = None
 
 
 class FinishOrder(Model):
-    """How an ingest ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing."""
+    """How an ingest ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing.
+
+    `written`: it added or changed something.
+    """
 
     namespace: str = "default"
     keep: dict[str, tuple[str, ...]] | None = None
     unreadable: tuple[str, ...] = ()
+    written: bool = True
 
 
 class Report(Model):
-    """What the index queue says of one batch and what that cost; `error` when it failed as a whole."""
+    """What the index queue says of one batch and what that cost; `error` when it failed as a whole.
+
+    `wanted` are the numbers of the offers that must travel; `seconds` is where the time went, by part.
+    """
 
     batch: int
     outcomes: tuple[DocumentOutcome, ...] = ()
     error: str | None = None
     cost: Cost = Cost()
+    wanted: tuple[int, ...] = ()
+    seconds: dict[str, float] = Field(default_factory=dict)
 
 
 class Inbox:
@@ -54,10 +84,10 @@ class Inbox:
             pipe.expire(self._keys.inbox, _TTL_S)
             pipe.execute()
 
-    def documents(self, batch: int) -> Sequence[RawDocument] | None:
-        """A batch's documents; None when it was done before (a repeated message)."""
+    def documents(self, batch: int) -> DocumentBatch | None:
+        """A batch; None when it was done before (a repeated message)."""
         blob = self._client.hget(self._keys.inbox, str(batch))
-        return codec.unpack(blob, DocumentBatch).documents if blob else None
+        return codec.unpack(blob, DocumentBatch) if blob else None
 
     def order(self, batch: int) -> FinishOrder | None:
         """How to finish; None when that was done before."""

@@ -13,14 +13,13 @@ from shared.encoders import Bm25Encoder
 from shared.errors import RamifyError
 from shared.job_store import connect
 from shared.job_store.inbox import Inbox, Report
-from shared.models import Cost, DocumentOutcome
 from shared.steps import reason_of, remote
 from workers.app import app
 from workers.corpus import corpus
 from workers.index.pipeline import Indexer
+from workers.index.stopwatch import measured
 
 log = logging.getLogger("ramify.index")
-Done = tuple[list[DocumentOutcome], Cost]
 
 
 _making = Lock()
@@ -39,11 +38,17 @@ def _made() -> Indexer:
 
 @remote(app, TaskName.INDEX_DOCUMENTS)
 def index_documents(raw: dict[str, Any]) -> None:
-    """Put one batch of an ingest into the store."""
+    """Put one batch of an ingest into the store, or say which of its files need not travel."""
 
-    def work(inbox: Inbox, batch: int) -> Done | None:
-        documents = inbox.documents(batch)
-        return None if documents is None else _indexer().index(documents)
+    def work(inbox: Inbox, batch: int) -> Report | None:
+        content = inbox.documents(batch)
+        if content is None:
+            return None
+        if content.offered is not None:
+            known, wanted = _indexer().known(content.offered)
+            return Report(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
+        outcomes, cost = _indexer().index(content.documents)
+        return Report(batch=batch, outcomes=tuple(outcomes), cost=cost)
 
     _answer(raw, work)
 
@@ -52,19 +57,23 @@ def index_documents(raw: dict[str, Any]) -> None:
 def index_finish(raw: dict[str, Any]) -> None:
     """End an ingest: prune what is gone, refit BM25's average length, tidy the store."""
 
-    def work(inbox: Inbox, batch: int) -> Done | None:
+    def work(inbox: Inbox, batch: int) -> Report | None:
         order = inbox.order(batch)
-        return None if order is None else (_indexer().finish(order.keep, order.unreadable, order.namespace), Cost())
+        if order is None:
+            return None
+        removed = _indexer().finish(order.keep, order.unreadable, order.namespace, written=order.written)
+        return Report(batch=batch, outcomes=tuple(removed))
 
     _answer(raw, work)
 
 
-def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], Done | None]) -> None:
+def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], Report | None]) -> None:
     """Run `work` and report: the person at the other end waits for a word on every batch."""
     message = IndexMessage.model_validate(raw)
     inbox = Inbox(connect(app.conf.ramify), message.ingest_id)
     try:
-        done = work(inbox, message.batch)
+        with measured() as seconds:
+            report = work(inbox, message.batch)
     except Exception as error:
         log.log(
             logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
@@ -73,5 +82,5 @@ def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], Done | None]) -> N
         )  # fmt: skip
         inbox.report(Report(batch=message.batch, error=reason_of(error)))
     else:
-        if done is not None:
-            inbox.report(Report(batch=message.batch, outcomes=tuple(done[0]), cost=done[1]))
+        if report is not None:
+            inbox.report(report.model_copy(update={"seconds": seconds}))
