@@ -32,7 +32,8 @@ class Opened(Model):
 class StageTrace(Model):
     """One stage of one search: its time, how many hits it left, and why it did nothing, if so (D8).
 
-    `trail` are the directories that it opened, in order, and `stopped` says why it opened no more.
+    `trail` are the directories that it opened, in order, and `stopped` says why it opened no more. `note` is
+    what else it has to say, such as the ambiguous names that it did not follow.
     """
 
     stage: str
@@ -41,3 +42,4 @@ class StageTrace(Model):
     skipped: str | None = None
     trail: tuple[Opened, ...] = ()
     stopped: str | None = None
+    note: str | None = None

@@ -63,7 +63,9 @@ class Via(Model):
     chunk_id: str
     bridge: str
     hop: int = Field(ge=1)
-    how: str = Field(description="link, mention, call, called by, name, directory")
+    how: str = Field(
+        description="link, linked by, mention, mentioned by, call, called by, symbol (asked for), name, directory"
+    )
 
 
 class Hit(Chunk):
@@ -103,8 +105,9 @@ def halved(vector: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class LeafStatus(StrEnum):
-    """Where one leaf stands."""
+    """Where one leaf stands. It waits while the leaves that it depends on are open (G13)."""
 
+    WAITING = "waiting"
     PENDING = "pending"
     SEARCHED = "searched"
     DONE = "done"

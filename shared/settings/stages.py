@@ -77,6 +77,28 @@ class Neighbours(Section):
     limit: Depth = 10
 
 
+class Edges(Section):
+    """Two-pass search (F7): adds what the best hits, or the symbol asked for, lead to and what leads to them.
+
+    `depth` in hops; a key that means more than `ambiguous` definitions, or several pages, is not followed.
+    """
+
+    stage: Literal["edges"] = "edges"
+    depth: int = Field(default=1, ge=1, le=2)
+    anchors: int = Field(default=5, ge=1, le=20)
+    neighbours: int = Field(default=50, ge=1, le=50, description="of one hop")
+    page_chunks: int = Field(default=2, ge=1, le=10, description="that a linked page gives to an anchor")
+    ambiguous: int = Field(default=3, ge=1, le=50)
+    relevance: Share = 0.5
+
+
+class Truth(Section):
+    """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score (F8)."""
+
+    stage: Literal["truth"] = "truth"
+    share: Share = Field(default=0.99, gt=0)
+
+
 class Cosine(Section):
     """Mixes the scaled score with the cosine to the question (F6)."""
 
@@ -119,10 +141,10 @@ class Dedup(Section):
 
 
 class Caps(Section):
-    """Bounds the chunks of one document, and the share of one kind (F9)."""
+    """Bounds the chunks of one document, and the share of one kind (F9). `per_doc` 0: min(10, 5 x hops) (F7)."""
 
     stage: Literal["caps"] = "caps"
-    per_doc: int = Field(default=3, ge=1, le=100)
+    per_doc: int = Field(default=3, ge=0, le=100)
     per_kind: Share = 1.0
 
 
@@ -155,6 +177,13 @@ class Rerank(Section):
     limit: Depth = 50
 
 
+class Linked(Section):
+    """After the rerank: the n-th best neighbour of a hit keeps at least share^n of that hit's score (F7)."""
+
+    stage: Literal["linked"] = "linked"
+    share: Share = 0.8
+
+
 class Blend(Section):
     """Mixes rank before and score after the rerank by position (D7): ranks 1-3, 4-10, 11 and on."""
 
@@ -184,7 +213,8 @@ class Hierarchy(Section):
 
 Stage = Annotated[
     Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Cosine | Sources | Backlinks | Recency
-    | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy,
+    | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy
+    | Edges | Truth | Linked,
     Field(discriminator="stage"),
 ]  # fmt: skip
 ARMS = (Lexical, Dense, Trigram)

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.errors import InputError
-from shared.settings.stages import ARMS, Blend, Expansion, Fusion, Hierarchy, Rerank, Stage, StrongSignal
+from shared.settings.stages import ARMS, Blend, Expansion, Fusion, Hierarchy, Linked, Rerank, Stage, StrongSignal
 
 Strategy = tuple[Stage, ...]
 
@@ -39,6 +39,8 @@ def checked(name: str, stages: Strategy) -> Strategy:
         raise ValueError(f"{where} has more than one stage rerank")
     if Blend in kinds and (Rerank not in kinds or kinds.index(Blend) < kinds.index(Rerank)):
         raise ValueError(f"{where}: blend must stand after rerank")
+    if Linked in kinds and Rerank in kinds and kinds.index(Linked) < kinds.index(Rerank):
+        raise ValueError(f"{where}: linked must stand after rerank, which would bury what it lifts")
     after = stages[kinds.index(Rerank) :] if Rerank in kinds else ()
     if lost := next((stage.stage for stage in after if stage.stage in _NEEDS_STORE), None):
         raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
@@ -86,4 +88,4 @@ def split(stages: Strategy) -> tuple[Strategy, Strategy]:
 
 
 _BEFORE = (StrongSignal, Expansion)
-_NEEDS_STORE = frozenset({"neighbours", "strong_signal", "expansion"})
+_NEEDS_STORE = frozenset({"edges", "neighbours", "strong_signal", "expansion"})

@@ -42,11 +42,11 @@ def run(stages: Strategy, state: State, tools: Tools) -> State:
     """Every stage in order, with its time, what it left, and why it did nothing if so (D8)."""
     for options in stages:
         begun = time.perf_counter()
-        state = STAGES[options.stage](state.but(skipped=None, trail=(), stopped=None), options, tools)
+        state = STAGES[options.stage](state.but(skipped=None, trail=(), stopped=None, note=None), options, tools)
         spent = round((time.perf_counter() - begun) * 1000, 3)
         trace = StageTrace(
             stage=options.stage, ms=spent, hits=len(state.candidates), skipped=state.skipped, trail=state.trail,
-            stopped=state.stopped,
+            stopped=state.stopped, note=state.note,
         )  # fmt: skip
         state = state.but(trace=(*state.trace, trace))
     return state

@@ -15,13 +15,20 @@ from shared.models.hits import halved
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question to search. `wanted` is the number of results wanted; `rewrites` never hold the question itself."""
+    """One question to search. `wanted` is the number of results wanted; `rewrites` never hold the question itself.
+
+    `variants` are wordings that are searched in its place, each as a question of its own (`workers.search.variants`).
+    `near_symbol` is where edges are followed from, `depth` for how many hops (None: as the strategy says).
+    """
 
     text: str
     filters: Filters
     wanted: int
     tenant: str = "default"
     rewrites: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    near_symbol: str | None = None
+    depth: int | None = None
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -59,7 +66,8 @@ class State:
     """A search under way. Stages return a new one.
 
     `vector` is the question's dense vector, empty without one; `sure`: BM25 is (D3); `doubtful`: nobody knows whether
-    the embedding model reads the question's language. `skipped`, `trail` and `stopped` are the running stage's own.
+    the embedding model reads the question's language. `skipped`, `trail`, `stopped` and `note` are the running
+    stage's own.
     """
 
     query: Query
@@ -73,6 +81,7 @@ class State:
     skipped: str | None = None
     trail: tuple[Opened, ...] = ()
     stopped: str | None = None
+    note: str | None = None
     warnings: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
     trace: tuple[StageTrace, ...] = ()

@@ -17,7 +17,10 @@ from shared.store.base import ChunkStore
 
 @dataclass(frozen=True)
 class Tools:
-    """The search pool has a store and encoders, the rerank pool a reranker. `timeout_s` is what is left for a stage."""
+    """The search pool has a store and encoders, the rerank pool a reranker. `timeout_s` is what is left for a stage.
+
+    `index_version` is the state of the collection that is searched; 0: not known.
+    """
 
     settings: Settings
     store: ChunkStore | None = None
@@ -30,6 +33,7 @@ class Tools:
     reranker: Reranker | None = None
     timeout_s: float = 30.0
     today: date | None = None
+    index_version: int = 0
 
     def need_store(self) -> tuple[ChunkStore, SparseEncoder]:
         """The store and its sparse encoder. Raises: RuntimeError on a pool that has none (a strategy wrongly split)."""

@@ -13,14 +13,17 @@ from workers.search.stages import (
     blend,
     cosine,
     diversity,
+    edges,
     enrich,
     expansion,
     fusion,
     hierarchy,
+    linked,
     neighbours,
     prior,
     rerank,
     signal,
+    truth,
 )
 from workers.search.state import State
 from workers.search.tools import Tools
@@ -36,6 +39,8 @@ STAGES: Mapping[str, Run] = {
     "fusion": fusion.fuse_arms,
     "hierarchy": hierarchy.hierarchy,
     "neighbours": neighbours.neighbours,
+    "edges": edges.edges,
+    "truth": truth.truth,
     "cosine": cosine.cosine,
     "sources": prior.sources,
     "backlinks": prior.backlinks,
@@ -47,5 +52,6 @@ STAGES: Mapping[str, Run] = {
     "limit": diversity.limit,
     "enrich": enrich.enrich,
     "rerank": rerank.rerank,
+    "linked": linked.linked,
     "blend": blend.blend,
 }

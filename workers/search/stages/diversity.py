@@ -11,6 +11,8 @@ from workers.search.state import Candidate, State
 from workers.search.tools import Tools
 
 _SHINGLE = 4
+#: Chunks of one document when edges are followed (F7): neighbours in the anchor's own file must not be cut off.
+_LINKED_CAP, _LINKED_PER_HOP = 10, 5
 
 
 def limit(state: State, options: s.Limit, tools: Tools) -> State:  # noqa: ARG001
@@ -24,6 +26,7 @@ def caps(state: State, options: s.Caps, tools: Tools) -> State:  # noqa: ARG001
     Kinds are only capped while there are other kinds to fill their place.
     """
     most = max(1, int(options.per_kind * state.query.wanted))
+    per_doc = options.per_doc or min(_LINKED_CAP, _LINKED_PER_HOP * (state.query.depth or 1))
     docs: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     texts: set[str] = set()
@@ -31,7 +34,7 @@ def caps(state: State, options: s.Caps, tools: Tools) -> State:  # noqa: ARG001
     spare: list[Candidate] = []
     for candidate in state.candidates:
         hit = candidate.hit
-        if docs[hit.doc_id] >= options.per_doc or hit.text in texts:
+        if docs[hit.doc_id] >= per_doc or hit.text in texts:
             continue
         docs[hit.doc_id] += 1
         texts.add(hit.text)

@@ -1,0 +1,108 @@
+"""Search from a named symbol (F7): the definitions that bear the name, or a sentence that names the nearest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from qdrant_client import models
+
+from shared.models import Hit
+from shared.models.hits import Part, Via
+from shared.store import SPARSE, to_filter
+from workers.search.state import Candidate, State, by_score
+from workers.search.tools import Tools
+
+#: Definitions of one name that a search starts from; chunks looked at to find them; later parts of long ones.
+_DEFINITIONS, _LOOKED_AT, _PARTS = 3, 50, 20
+_SUGGESTED = 3
+
+
+def asked_for(state: State, tools: Tools) -> tuple[State, list[tuple[float, list[Hit]]]]:
+    """The definitions of the symbol asked for, as (score, chunks) to start from; they then lead the candidates.
+
+    A definition scores twice the best candidate, so that what it calls, at half of that, competes with what the
+    question found. An unknown name is a warning with the nearest known ones, a name of several definitions says so.
+    """
+    name = state.query.near_symbol or ""
+    named = _definitions(name, state, tools)
+    if not named:
+        return state.but(warnings=(*state.warnings, _unknown(name, state, tools))), []
+    chosen = named[:_DEFINITIONS]
+    if len(named) > 1:
+        state = state.but(warnings=(*state.warnings, _several(name, named)))
+    best = max((candidate.score for candidate in state.candidates), default=0.0)
+    score = 2 * best if best > 0 else 1.0
+    parts = _parts(chosen, state, tools)
+    led = by_score(_leading(state.candidates, chosen, score, name))
+    return state.but(candidates=led), [
+        (score, [hit, *(part for part in parts if (part.doc_id, part.symbol) == (hit.doc_id, hit.symbol))])
+        for hit in chosen
+    ]
+
+
+def _definitions(name: str, state: State, tools: Tools) -> list[Hit]:
+    """Those called exactly so, else all whose name ends so, shortest first."""
+    store, _ = tools.need_store()
+    flt = models.Filter(must=[to_filter(state.query.filters), _is("defines", name)])
+    found = [hit for hit in store.lookup(flt, _LOOKED_AT, tools.dense is not None) if hit.symbol]
+    exact = [hit for hit in found if hit.symbol == name]
+    return exact or sorted(found, key=lambda hit: (len(hit.symbol or ""), hit.symbol or "", hit.chunk_id))
+
+
+def _parts(chosen: Sequence[Hit], state: State, tools: Tools) -> list[Hit]:
+    """The later parts of long definitions: their calls count too."""
+    store, _ = tools.need_store()
+    symbols, docs = [hit.symbol for hit in chosen if hit.symbol], [hit.doc_id for hit in chosen]
+    flt = models.Filter(must=[to_filter(state.query.filters), _among("doc_id", docs), _among("symbol", symbols)])
+    first = {hit.chunk_id for hit in chosen}
+    found = store.lookup(flt, _PARTS, tools.dense is not None)
+    return [hit for hit in found if hit.chunk_id not in first]
+
+
+def _leading(candidates: Sequence[Candidate], chosen: Sequence[Hit], score: float, name: str) -> list[Candidate]:
+    known = {candidate.hit.chunk_id: candidate for candidate in candidates}
+    for hit in chosen:
+        old = known.get(hit.chunk_id) or Candidate(hit, 0.0)
+        via = Via(chunk_id=hit.chunk_id, bridge=name, hop=1, how="symbol")
+        led = old._replace(hit=old.hit.model_copy(update={"via": via}))
+        known[hit.chunk_id] = led.plus("edges", score - old.score, symbol=name)
+    return list(known.values())
+
+
+def _several(name: str, named: Sequence[Hit]) -> str:
+    symbols = [hit.symbol or "" for hit in named]
+    told = ", ".join(f"{symbol} ({hit.path})" for symbol, hit in zip(symbols[:_DEFINITIONS], named, strict=False))
+    more = f" and {len(named) - _DEFINITIONS} more" if len(named) > _DEFINITIONS else ""
+    return f"{name} names {len(named)} definitions, {told}{more}: write more of the name to start from one of them."
+
+
+def _unknown(name: str, state: State, tools: Tools) -> str:
+    near = _nearest(name, state, tools)
+    hint = f"did you mean {', '.join(near)}?" if near else "ingest the code that defines it, or leave the name out."
+    return f"No definition is called {name} here, so the question was searched without it: {hint}"
+
+
+def _nearest(name: str, state: State, tools: Tools) -> list[str]:
+    """Known symbols that share words with the name, the most alike first."""
+    store, sparse = tools.need_store()
+    words = sparse.encode_query(name.replace(".", " "))
+    request = models.QueryRequest(
+        query=models.SparseVector(indices=list(words.indices), values=list(words.values)),
+        using=SPARSE,
+        filter=models.Filter(must=[to_filter(state.query.filters), _is("part", Part.CODE.value)]),
+        limit=_LOOKED_AT,
+        with_payload=True,
+    )
+    tail = models.Filter(must=[to_filter(state.query.filters), _is("defines", name.rpartition(".")[2])])
+    found = [*store.query([request])[0], *store.lookup(tail, _LOOKED_AT)]
+    symbols = sorted({hit.symbol for hit in found if hit.symbol})
+    return get_close_matches(name, symbols, n=_SUGGESTED, cutoff=0.5)
+
+
+def _is(key: str, value: str) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
+def _among(key: str, values: list[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchAny(any=values))
