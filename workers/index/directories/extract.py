@@ -1,4 +1,4 @@
-"""Abstract and overview without a model: the documents' own sentences, those nearest to what all have in common. Pure.
+"""Abstract and overview without a model: titles and sentences of the documents, the most typical first. Pure.
 
 Never words a statement itself; the same directory gives the same text.
 """
@@ -19,10 +19,11 @@ ABSTRACT_CHARS, OVERVIEW_CHARS = 256, 4000
 #: Characters of a chunk that are read, and of a document's lead.
 _READ, LEAD_CHARS = 4000, 600
 _SENTENCES_EACH = 2
-_SHORT = 6  # terms; a shorter sentence counts in proportion
-_FIRST, _DESCRIBES, _TITLE = 1.2, 1.5, 2
-_WORTH = 0.5  # of the best sentence; what is weaker is left out
+_SENTENCE_CHARS = 140  # of the abstract; the rest is for titles
+_FEWEST = 2  # terms of the titles in a sentence that speaks for all
+_SHORT = 4  # terms; what is shorter does not gain by it
 _LINE = (48, 400)  # characters of a line of the overview, at least and at most
+_FULL_STOP, _ENDS = (".", "。"), (".", "。", "?", "？", "!", "！", "…")
 _PAUSES = " ,;:.，；：、。"
 _LABELS = (("Directories", "Documents", "Also"), ("目录", "文档", "另有"))
 
@@ -59,33 +60,23 @@ def lead_of(chunk: Chunk) -> str:
 
 
 def abstract_of(contents: Contents) -> str:
-    """L0: up to 256 characters, the sentences that cover best what the items have in common; titles without any.
+    """L0: up to 256 characters: what a README says first, then titles, the most typical first, then typical sentences.
 
-    A term weighs the logarithm of how many items hold it, titles doubled; a sentence is worth the weight of its terms
-    over the root of their number (a centroid), less what was said before.
+    Typical is what holds most of what the titles have in common. A directory that only wraps another one is what that
+    one is.
     """
-    weights = _centroid(contents.items)
-    candidates = [
-        (sentence, frozenset(terms(sentence)), _FIRST ** (place == 0) * (_DESCRIBES if item.describes else 1.0))
-        for item in contents.items
-        for place, sentence in enumerate(sentences(item.lead)[:_SENTENCES_EACH])
-    ]
-    chosen: list[str] = []
-    covered: set[str] = set()
-    bar = 0.0
-    while candidates:
-        room = ABSTRACT_CHARS - sum(len(sentence) + 1 for sentence in chosen)
-        worth = [factor * _worth(words, covered, weights) for _, words, factor in candidates]
-        best = max(range(len(candidates)), key=lambda at: (worth[at], -at))
-        sentence, words, _ = candidates.pop(best)
-        if worth[best] <= bar:
-            break
-        if len(sentence) > room and chosen:
-            continue
-        bar = bar or _WORTH * worth[best]
-        chosen.append(clipped(sentence, room))
-        covered |= words
-    return _joined(chosen) or clipped(_list([item.title for item in contents.items]), ABSTRACT_CHARS)
+    items = contents.items
+    if len(items) == 1 and items[0].is_directory and items[0].lead:
+        return clipped(items[0].lead, ABSTRACT_CHARS)
+    weights = _centroid(items)
+    said = next((found[0] for item in items if item.describes and (found := sentences(item.lead))), "")
+    parts = [clipped(said, _SENTENCE_CHARS)] if said else []
+    if titles := _titles(items, weights, ABSTRACT_CHARS - len("".join(parts)) - 1):
+        parts.append(titles if titles.endswith(_ENDS) else f"{titles}{_FULL_STOP[is_cjk_text(titles)]}")
+    for sentence in _sentences(items, weights):
+        if len(" ".join([*parts, sentence])) <= ABSTRACT_CHARS and sentence != said:
+            parts.append(sentence)
+    return clipped(" ".join(parts), ABSTRACT_CHARS)
 
 
 def overview_of(contents: Contents, abstract: str) -> str:
@@ -115,17 +106,40 @@ def clipped(text: str, most: int) -> str:
 
 
 def _centroid(items: Sequence[Item]) -> dict[str, float]:
-    counts = Counter[str]()
-    for item in items:
-        titled = frozenset(terms(item.title))
-        counts.update(dict.fromkeys(titled, _TITLE))
-        counts.update(frozenset(terms(item.lead)) - titled)
+    """What the titles have in common: a term weighs the logarithm of how many hold it."""
+    counts = Counter(term for item in items for term in frozenset(terms(item.title)))
     return {term: math.log(1 + count) for term, count in counts.items()}
 
 
-def _worth(words: frozenset[str], covered: set[str], weights: dict[str, float]) -> float:
-    fresh = sum(weights.get(word, 0.0) for word in words - covered)
-    return fresh / math.sqrt(max(_SHORT, len(words)))
+def _sentences(items: Sequence[Item], weights: dict[str, float]) -> list[str]:
+    """The most typical first sentences: of documents, if they hold two terms of the titles, and of directories."""
+    told = [sentence for item in items if not item.is_directory for sentence in sentences(item.lead)[:_SENTENCES_EACH]]
+    told = [sentence for sentence in told if len(weights.keys() & terms(sentence)) >= _FEWEST]
+    told += [
+        f"{item.title}: {sentence}" for item in items if item.is_directory for sentence in sentences(item.lead)[:1]
+    ]
+    worth = {sentence: _worth(frozenset(terms(sentence)), weights) for sentence in told}
+    return sorted(worth, key=lambda sentence: (-worth[sentence], sentence))[:_FEWEST]
+
+
+def _titles(items: Sequence[Item], weights: dict[str, float], room: int) -> str:
+    """Titles for `room` characters, the most typical first, each saying something that those before do not."""
+    left = {item.title: frozenset(terms(item.title)) for item in items if item.title and not item.describes}
+    covered: frozenset[str] = frozenset()
+    chosen: list[str] = []
+    while left:
+        best = max(left, key=lambda title: _worth(left[title] - covered, weights))
+        covered |= left.pop(best)
+        if len(_list([*chosen, best])) <= room:
+            chosen.append(best)
+        elif not chosen:
+            return clipped(best, room)
+    return _list(chosen)
+
+
+def _worth(words: frozenset[str], weights: dict[str, float]) -> float:
+    """The weight of its terms over the root of their number: the cosine to the centroid, but for its own length."""
+    return sum(weights.get(word, 0.0) for word in words) / math.sqrt(max(_SHORT, len(words)))
 
 
 def _line(item: Item, most: int) -> str:
@@ -135,10 +149,6 @@ def _line(item: Item, most: int) -> str:
 
 def _list(titles: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(title for title in titles if title))
-
-
-def _joined(chosen: Sequence[str]) -> str:
-    return "".join(part if not at or is_cjk_text(part) else f" {part}" for at, part in enumerate(chosen))
 
 
 def _whole_lines(text: str) -> str:

@@ -111,9 +111,9 @@ def tree_of(entries: Iterable[Entry], most: int, writer: str) -> dict[str, Direc
         directory.kinds |= directory.direct
         if (parent := parent_of(directory.path)) is not None:
             tree[parent].kinds |= directory.kinds
+    _set_roots(tree)
     for directory in tree.values():
         directory.settle(most)
-        directory.roots = _roots(directory, tree)
         directory.digest = _digest(directory, tree, writer)
     return tree
 
@@ -130,13 +130,17 @@ def _add_lineage(path: str, found: dict[str, Directory]) -> None:
         below = at
 
 
-def _roots(directory: Directory, tree: dict[str, Directory]) -> list[str]:
-    """Kinds whose search starts here: the highest directory of one kind alone, and a mixed one with documents of it."""
-    parent = parent_of(directory.path)
-    if len(directory.kinds) == 1:
-        above = tree[parent].kinds if parent else set()
-        return sorted(directory.kinds) if above != directory.kinds else []
-    return sorted(directory.direct)[:_MOST_KINDS]
+def _set_roots(tree: dict[str, Directory]) -> None:
+    """A kind's roots are the highest directories that hold nothing else; "/" for its documents outside of these."""
+    loose: set[str] = set()
+    for directory in tree.values():
+        parent = parent_of(directory.path)
+        if len(directory.kinds) > 1 or parent is None:
+            loose |= directory.direct if len(directory.kinds) > 1 else directory.kinds
+        elif tree[parent].kinds != directory.kinds:
+            directory.roots = sorted(directory.kinds)
+    if tree:
+        tree[TOP].roots = sorted(loose)[:_MOST_KINDS]
 
 
 def _digest(directory: Directory, tree: dict[str, Directory], writer: str) -> str:
