@@ -69,6 +69,8 @@ def _listed(value: Mapping[str, Any] | tuple[object, ...]) -> str | dict[str, fl
         return ", ".join(map(str, value))
     if all(isinstance(item, float) for item in value.values()):
         return dict(value)
+    if all(isinstance(item, str) for item in value.values()):
+        return ", ".join(f"{name} = {item}" for name, item in value.items())
     return "; ".join(f"{name}: {' > '.join(stage.stage for stage in stages)}" for name, stages in value.items())
 
 

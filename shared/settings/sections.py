@@ -29,6 +29,16 @@ class MultiQuery(Section):
     dedup_threshold: float = Field(default=0.98, gt=0, le=1, description="similarity from which two hits are one")
 
 
+class Binding(Section):
+    """How a subquestion gets what others found for it (G13)."""
+
+    passages: int = Field(
+        default=3, ge=1, le=20, description="best passages of a leaf that its answer is looked for in"
+    )
+    names: int = Field(default=6, ge=1, le=20, description="names that a subquestion is searched with, each on its own")
+    read: bool = Field(default=True, description="with an LLM: read the answer; names stand in where it finds none")
+
+
 class Search(Section):
     """What holds for every search, whatever its strategy."""
 
@@ -129,6 +139,10 @@ class Chunking(Section):
     target_chars: int = Field(default=2000, ge=200, le=8000, description="aimed size of a chunk")
     max_chars: int = Field(default=4000, ge=400, le=16_000, description="size from which a block is split")
     max_document_bytes: int = Field(default=10_000_000, ge=1000, description="larger files are reported and skipped")
+    kinds: dict[str, str] = Field(
+        default={"memories/": "memory", "memory/": "memory", "skills/": "skill", "resources/": "resource"},
+        description="kind of what stands in a folder (the root or right below it) and names none itself",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Chunking:

@@ -1,22 +1,18 @@
-"""Links in text, and who is linked to by how many. Code, images and hostile text count for nothing."""
+"""Links in text as the keys of the pages they lead to. Code, images and hostile text count for nothing."""
 
 from __future__ import annotations
 
 import pytest
 
-from shared.models import Chunk
-from workers.index.links import Key, link_counts, links_of
+from shared.page_keys import fallbacks, links, page_keys
+from workers.index.links import MAX_LINKS, links_of, refs_of
 
 HERE = "notes/queues/redis.md"
 
 
-def chunk(name: str, text: str = "", n: int = 0, **more: str) -> Chunk:
-    given = {"path": f"notes/{name}.md", "title": name, **more}
-    return Chunk.model_validate({"chunk_id": f"{name}{n}", "doc_id": name, "text": text, "ordinal": n, **given})
-
-
-def likeliest(text: str, path: str = HERE) -> set[str]:
-    return {link[-1].name for link in links_of(text, path)}
+def named(text: str, path: str = HERE) -> set[str]:
+    """What the links mean at last: a title or path without its part."""
+    return {(fallbacks(key) or (key,))[0].partition(":")[2] for key in links_of(text, path)}
 
 
 @pytest.mark.parametrize(
@@ -37,7 +33,7 @@ def likeliest(text: str, path: str = HERE) -> set[str]:
     ],
 )
 def test_given_a_link_when_read_then_its_target_is_found(text: str, name: str) -> None:
-    assert likeliest(text) == {name}
+    assert named(text) == {name}
 
 
 @pytest.mark.parametrize(
@@ -56,39 +52,57 @@ def test_given_a_link_when_read_then_its_target_is_found(text: str, name: str) -
     ],
 )
 def test_given_code_images_and_outer_addresses_when_read_then_there_is_no_link(text: str) -> None:
-    known = {Key("title", "a"), Key("path", "notes/queues/b.md"), Key("path", "notes/queues/b c.md")}
-    assert not {key for link in links_of(text, HERE) for key in link if key in known or key.kind == "path"}
+    assert not [key for key in links_of(text, HERE) if key == "title:a" or key.startswith("path:")]
 
 
 def test_given_code_that_ends_when_read_then_links_behind_it_count() -> None:
-    assert likeliest("```\nx\n```\n[[A]]\n\na ` alone [[B]]\n\n` and [[C]] ``` x ``` [[D]]") == {"a", "b", "c", "d"}
+    assert named("```\nx\n```\n[[A]]\n\na ` alone [[B]]\n\n` and [[C]] ``` x ``` [[D]]") == {"a", "b", "c", "d"}
 
 
 def test_given_a_file_without_a_root_folder_when_it_links_by_path_then_nothing_is_inside() -> None:
-    assert links_of("[x](b.md)", "a.md") == set()
+    assert links_of("[x](b.md)", "a.md") == []
 
 
-def test_given_links_when_counted_then_every_other_document_counts_once() -> None:
-    counts = link_counts([
-        chunk("a", "[[B]] [[b|again]] [x](b.md)"),
-        chunk("a", "[[b]]", n=1),
-        chunk("c", "[[b#part]] [[nowhere]]"),
-        chunk("b", "[[B]] [x](b.md) [[a]]"),
-        chunk("d", "[[b]]", namespace="team"),
-    ])  # fmt: skip
-    assert counts == {"a": 1, "b": 2, "c": 0, "d": 0}
+def test_given_a_link_with_two_meanings_when_stored_then_the_likelier_comes_first_and_both_stay_together() -> None:
+    assert refs_of("[[C# notes]] [[C]] [x](q.jsonl#7)", HERE) == (
+        "title:c# notes", "title:c", "title:c", "path:notes/queues/q.jsonl#7", "path:notes/queues/q.jsonl",
+    )  # fmt: skip
+    assert links(refs_of("[[C# notes]] [[C]] [x](q.jsonl#7)", HERE)) == [
+        ("title:c# notes", "title:c"), ("title:c",), ("path:notes/queues/q.jsonl#7", "path:notes/queues/q.jsonl"),
+    ]  # fmt: skip
 
 
-def test_given_a_name_that_several_documents_share_when_counted_then_none_gets_it() -> None:
-    twins = [chunk("a", title="Twin"), chunk("b", title="ＴＷＩＮ"), chunk("c", "[[twin]] [x](a.md)")]
-    assert link_counts(twins) == {"a": 1, "b": 0, "c": 0}
+def test_given_links_of_code_when_read_as_links_of_pages_then_they_are_left_out() -> None:
+    assert links(("pkg.mod.f", "title:a", "f")) == [("title:a",)]
 
 
-def test_given_a_title_with_a_hash_when_linked_then_the_whole_title_comes_first() -> None:
-    sharp = [chunk("c", title="C# notes"), chunk("d", title="C"), chunk("e", "[[C# notes]] [[C#part]]")]
-    assert link_counts(sharp) == {"c": 1, "d": 1, "e": 0}
-    lines = [chunk("j", path="notes/q.jsonl#7"), chunk("k", "[x](q.jsonl#7)")]
-    assert link_counts(lines) == {"j": 1, "k": 0}
+@pytest.mark.parametrize(
+    ("text", "path", "key"),
+    [
+        ("[[queues/Redis#why]]", HERE, "title:redis"),
+        ("[[redis.md]]", HERE, "title:redis"),
+        ("[x](rabbit.html#part)", HERE, "path:notes/queues/rabbit.md"),
+        ("[x](rabbit)", HERE, "path:notes/queues/rabbit.md"),
+        ("[x](../db/)", HERE, "path:notes/db/README.md"),
+        ("see [x][r]\n\n[r]: ../db/a.md 'title'", HERE, "path:notes/db/a.md"),
+        (":doc:`The queue <../queue>` and :doc:`other`", "docs/a/b.rst", "path:docs/queue.rst"),
+    ],
+)
+def test_given_links_as_people_write_them_when_stored_then_the_page_is_among_their_meanings(
+    text: str, path: str, key: str
+) -> None:
+    assert key in refs_of(text, path)
+
+
+def test_given_a_page_when_named_then_its_title_its_file_and_its_path_are_keys() -> None:
+    assert page_keys("ＡＤＲ: Queue", "notes/adr-1.md") == ("title:adr: queue", "title:adr-1", "path:notes/adr-1.md")
+    assert page_keys("Redis", "notes/redis.md") == ("title:redis", "path:notes/redis.md")
+    assert page_keys("", "notes/q.jsonl#7") == ("path:notes/q.jsonl#7",)
+
+
+def test_given_a_page_of_links_when_stored_then_they_are_bounded() -> None:
+    text = " ".join(f"[[page {n}]]" for n in range(500))
+    assert len(refs_of(text, HERE)) == MAX_LINKS
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Text as a list of blocks, each whole lines of the source. Never drops text; only rules (`---`) are left out.
+"""Text as a list of blocks, each whole lines of the source. Never drops text; a rule (`---`) is a block without any.
 
 Markdown is read by its block structure alone: inline parsing is switched off, it costs much and decides no cut.
 """
@@ -32,16 +32,21 @@ class Kind(StrEnum):
     CODE = "code"
     TABLE = "table"
     TEXT = "text"
+    RULE = "rule"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines. `loose` is True when an empty line parts it from the block before; `level` is a heading's, 1-6."""
+    """Whole lines. `loose` is True when an empty line parts it from the block before; `level` is a heading's, 1-6.
+
+    `source` is a heading as written: its `text` has lost emphasis and link targets.
+    """
 
     kind: Kind
     text: str
     loose: bool = True
     level: int = 0
+    source: str = ""
 
 
 _ATOMS = {"fence": Kind.FENCE, "code_block": Kind.CODE, "table_open": Kind.TABLE}
@@ -69,9 +74,10 @@ def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int
     if token.type == "heading_open":
         title = _plain(tokens[index + 1].content)
         if len(title) <= _MAX_HEADING:
-            yield Block(Kind.HEADING, title, level=int(token.tag[1]))
+            yield Block(Kind.HEADING, title, level=int(token.tag[1]), source=tokens[index + 1].content)
             return
     if token.type == "hr":
+        yield Block(Kind.RULE, "")
         return
     block = _block(lines, start, end, _ATOMS.get(token.type, Kind.TEXT))
     if block.kind is Kind.FENCE:

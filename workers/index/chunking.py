@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from shared.models import Chunk
+from shared.models.hits import Part
+from shared.page_keys import page_keys
 from shared.settings.sections import Chunking
-from workers.index.blocks import Block, Kind, blocks_of
-from workers.index.documents import Document, chunk_id
-from workers.index.facets import facet_of
+from workers.index.blocks import Kind, blocks_of
+from workers.index.code.chunking import chunk_code
+from workers.index.documents import Document, Markup, chunk_id
+from workers.index.facets import facet_of, label_of
+from workers.index.kinds import kind_of
+from workers.index.links import refs_of
+from workers.index.parts import part_of
+from workers.index.sections import Section, sections_of
 from workers.index.splitting import split_block
 from workers.index.widths import width
 
@@ -18,34 +25,31 @@ _TINY_SHARE = 4
 _ARROW = " > "
 
 
-@dataclass(slots=True)
-class _Section:
-    """The blocks under one heading (`title`, empty before the first); `path` is the heading with those above it."""
-
-    path: tuple[str, ...] = ()
-    title: str = ""
-    level: int = 0
-    blocks: list[Block] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """Text with what parts it from the piece before: an empty line, a line end, or nothing."""
 
     text: str
     gap: str
+    code: bool
 
 
 def chunk_document(document: Document, sizes: Chunking) -> list[Chunk]:
-    """Chunks in order. `heading` is the path "A > B > C" without the document's title; `facet` as B9.
+    """Chunks in order. `heading` is the path "A > B > C" without the document's title; `facet` as B9, `part` as F8.
 
     A chunk never spans two sections. It is as wide as `target_chars` where possible; a single block stays whole up to
-    `max_chars`, code up to four times that. Widths count a CJK character as two.
+    `max_chars`, code up to four times that. Widths count a CJK character as two. Every chunk defines its page's keys
+    and refers to what its text links to; a heading's links count for its first chunk.
     """
+    if document.markup is Markup.CODE:
+        return chunk_code(document, sizes)
+    kind = kind_of(document.kind, document.path, sizes.kinds)
+    defines = page_keys(document.title, document.path)
     chunks: list[Chunk] = []
-    for section in _sections(blocks_of(document.text, document.markup, sizes.max_chars)):
+    for section in sections_of(blocks_of(document.text, document.markup, sizes.max_chars)):
         headings = section.path[1:] if section.path[:1] == (document.title,) else section.path
-        for text in _texts(section, sizes):
+        linking = section.source
+        for text, code in _texts(section, sizes):
             ordinal = len(chunks)
             chunks.append(
                 Chunk(
@@ -57,51 +61,34 @@ def chunk_document(document: Document, sizes: Chunking) -> list[Chunk]:
                     heading=_ARROW.join(headings),
                     date=document.date,
                     tags=document.tags,
-                    kind=document.kind,
-                    facet=facet_of(headings),
+                    kind=kind,
+                    facet=facet_of(headings) or label_of(text) or document.facet,
                     ordinal=ordinal,
                     namespace=document.namespace,
+                    part=Part.CODE if code else part_of(document.title, headings) or section.part or Part.TEXT,
+                    defines=defines,
+                    refs=refs_of(f"{linking}\n\n{text}" if linking else text, document.path),
                 )
             )
+            linking = ""
     return chunks
 
 
-def _sections(blocks: list[Block]) -> list[_Section]:
-    sections = [_Section()]
-    open_headings: list[tuple[int, str]] = []
-    for block in blocks:
-        if block.kind is not Kind.HEADING:
-            sections[-1].blocks.append(block)
-            continue
-        open_headings = [(level, title) for level, title in open_headings if level < block.level]
-        if block.text:
-            open_headings.append((block.level, block.text))
-        sections.append(_Section(tuple(title for _, title in open_headings), block.text, block.level))
-    return [section for section in _with_bare_headings(sections) if section.blocks]
-
-
-def _with_bare_headings(sections: list[_Section]) -> Iterator[_Section]:
-    """A heading with nothing under it, not even a deeper heading, would vanish: it becomes its own text."""
-    for section, following in zip(sections, [*sections[1:], None], strict=True):
-        bare = section.title and not section.blocks
-        if bare and (following is None or following.level <= section.level):
-            section.blocks.append(Block(Kind.TEXT, section.title))
-        yield section
-
-
-def _texts(section: _Section, sizes: Chunking) -> Iterator[str]:
+def _texts(section: Section, sizes: Chunking) -> Iterator[tuple[str, bool]]:
+    """The texts of a section's chunks, and whether each is code alone."""
     for group in _packed(_pieces(section, sizes), sizes):
         text = "".join((piece.gap if index else "") + piece.text for index, piece in enumerate(group))
         if trimmed := text.strip("\n").rstrip():
-            yield trimmed
+            yield trimmed, all(piece.code for piece in group)
 
 
-def _pieces(section: _Section, sizes: Chunking) -> Iterator[_Piece]:
+def _pieces(section: Section, sizes: Chunking) -> Iterator[_Piece]:
     for block in section.blocks:
         for index, text in enumerate(split_block(block, sizes.target_chars, sizes.max_chars)):
             # Parts of cut text are verbatim and join without a gap; parts of code and tables are blocks of their own.
             verbatim = index and block.kind is Kind.TEXT
-            yield _Piece(text, "" if verbatim else "\n\n" if block.loose or index else "\n")
+            gap = "" if verbatim else "\n\n" if block.loose or index else "\n"
+            yield _Piece(text, gap, block.kind in {Kind.FENCE, Kind.CODE})
 
 
 def _packed(pieces: Iterator[_Piece], sizes: Chunking) -> list[list[_Piece]]:

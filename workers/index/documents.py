@@ -21,10 +21,14 @@ class Markup(StrEnum):
 
     MARKDOWN = "markdown"
     TEXT = "text"
+    CODE = "code"
 
 
 class Document(Model):
-    """One document, read. `date` is ISO or None, `source` the scope of a prune, `notes` says what was left out."""
+    """One document, read. `date` is ISO or None, `source` the scope of a prune, `notes` says what was left out.
+
+    `kind` is empty where it does not say: its folder decides (`workers.index.kinds`).
+    """
 
     doc_id: str
     path: str
@@ -35,7 +39,8 @@ class Document(Model):
     namespace: str = "default"
     date: str | None = None
     tags: tuple[str, ...] = ()
-    kind: str = "resource"
+    kind: str = ""
+    facet: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -50,11 +55,12 @@ def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
 
 
 def document_hash(document: Document, sizes: Chunking) -> str:
-    """SHA-256 (hex) over what its chunks are made of: text, metadata, chunk sizes, INDEX_VERSION; not the source."""
+    """SHA-256 (hex) over what its chunks are made of: text, metadata, settings, INDEX_VERSION; not the source."""
     parts = [
         INDEX_VERSION,
         sizes.target_chars,
         sizes.max_chars,
+        sizes.kinds,
         document.model_dump(mode="json", exclude={"notes", "source"}),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,27 +1,17 @@
-"""Which documents a text links to, and how many link to each (F6). Pure; never follows a link out of the corpus."""
+"""The links of a text, as the keys of the pages that they lead to. Pure; never follows a link out of the corpus."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from itertools import chain, islice
 from urllib.parse import unquote
 
-from shared.models import Chunk
+from shared.page_keys import fallbacks, folded, path_key, title_key
 
-
-class Key(NamedTuple):
-    """One way to name a document: its folded title, or its path."""
-
-    kind: Literal["title", "path"]
-    name: str
-
-
-#: What one link may mean, the likelier first: "C# notes" may be a title, or the part " notes" of "C".
-Link = tuple[Key, ...]
+#: Links of one chunk; a chunk with more is a list of links.
+MAX_LINKS = 64
 
 # Quantifiers are possessive and classes leave out what begins the next match: linear on any text. Bounds keep what is
 # normalised short, since Unicode's reordering of combining marks is not linear.
@@ -30,66 +20,53 @@ _INLINE = re.compile(
     r"\]\([ \t]*+(?:<([^<>\n]{1,1000}+)>|((?:[^\s()<>]|\([^\s()]*+\)){1,1000}+))"  # its target
     r"(?:\s++(?:\"[^\"]*+\"|'[^']*+'))?+\s*+\)"  # a title
 )
+_DEFINITION = re.compile(
+    r"^ {0,3}+\[[^\[\]\n]{1,200}+\]:[ \t]*+(?:<([^<>\n]{1,1000}+)>|([^\s<>]{1,1000}+))", re.MULTILINE
+)
+_DOC = re.compile(r":doc:`(?:[^`<>\n]{0,200}+<)?([^`<>\n]{1,500}+)>?`")
 _IMAGE = re.compile(r"!\[[^\[\]]*+\]\([^()]*+\)")
 _ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
 _FENCE = re.compile(r"[ \t>*+-]*+(?:\d{1,9}+[.)][ \t]++)?(`{3,}+|~{3,}+)(.*+)")
 _TICKS = re.compile(r"`++")
 
 
-def links_of(text: str, path: str) -> set[Link]:
-    """The links in a chunk of the document at `path`: `[[Title]]`, `[[Title#part|shown]]`, `[x](../a.md#part)`.
+def links_of(text: str, path: str) -> list[str]:
+    """The keys that a text of the document at `path` links to, each once, in order.
 
+    A link is `[[Title]]`, `[[Title#part|shown]]`, `[x](../a.md#part)`, `[label]: a.md`; in reStructuredText ":doc:`a`".
     Paths are resolved against `path` and stay below its first folder, the root's name. Code, images, anchors and
     addresses (http, mailto) are no links.
     """
-    found: set[Link] = set()
-    for prose in _paragraphs(text):
-        plain = _IMAGE.sub("", _without_code(prose))
-        found.update(_titles(match[1]) for match in _WIKI.finditer(plain))
-        found.update(_paths(match[1] or match[2], path) for match in _INLINE.finditer(plain))
-    return found - {()}
+    return list(dict.fromkeys(chain.from_iterable(_keys(prose, path) for prose in _paragraphs(text))))
 
 
-def link_counts(chunks: Iterable[Chunk]) -> dict[str, int]:
-    """doc_id -> number of other documents of its namespace that link to it, for every document of `chunks`.
-
-    A title or path that several documents share is ambiguous and counts for none of them.
-    """
-    owners: defaultdict[tuple[str, Key], set[str]] = defaultdict(set)
-    linking: defaultdict[tuple[str, Link], set[str]] = defaultdict(set)
-    backlinks: dict[str, set[str]] = {}
-    for chunk in chunks:
-        if chunk.doc_id not in backlinks:
-            backlinks[chunk.doc_id] = set()
-            for key in (Key("title", _folded(chunk.title)), Key("path", chunk.path)):
-                owners[chunk.namespace, key].add(chunk.doc_id)
-        for link in links_of(chunk.text, chunk.path):
-            linking[chunk.namespace, link].add(chunk.doc_id)
-    for (namespace, link), sources in linking.items():
-        named = next((owners[namespace, key] for key in link if (namespace, key) in owners), set())
-        if len(named) == 1:
-            backlinks[next(iter(named))] |= sources - named
-    return {doc_id: len(sources) for doc_id, sources in backlinks.items()}
+def refs_of(text: str, path: str) -> tuple[str, ...]:
+    """`links_of` up to MAX_LINKS, each followed by its fallbacks: what a chunk stores as `refs`."""
+    return tuple(ref for key in islice(links_of(text, path), MAX_LINKS) for ref in (key, *fallbacks(key)))
 
 
-def _titles(target: str) -> Link:
-    # In a table, the bar of [[Title|shown]] is written \|.
-    target = target.removesuffix("\\")
-    names = (target, target.partition("#")[0])
-    return tuple(Key("title", name) for name in dict.fromkeys(map(_folded, names)) if name)
+def _keys(prose: str, path: str) -> Iterator[str]:
+    if path.endswith(".rst"):
+        yield from filter(None, (_inside(f"{match[1]}.rst", path) for match in _DOC.finditer(prose)))
+    plain = _IMAGE.sub("", _without_code(prose))
+    for match in _WIKI.finditer(plain):
+        # In a table, the bar of [[Title|shown]] is written \|.
+        target = match[1].removesuffix("\\")
+        if folded(target.partition("#")[0]):
+            yield title_key(target)
+    for match in chain(_INLINE.finditer(plain), _DEFINITION.finditer(plain)):
+        if key := _inside(match[1] or match[2], path):
+            yield key
 
 
-def _paths(target: str, path: str) -> Link:
-    root = path.partition("/")[0] + "/"
+def _inside(target: str, path: str) -> str | None:
+    """The key of a path below the root, None for everything else."""
     if _ELSEWHERE.match(target):
-        return ()
-    names = (posixpath.join(posixpath.dirname(path), unquote(part)) for part in (target, target.partition("#")[0]))
-    inside = (name for name in map(posixpath.normpath, names) if name.startswith(root))
-    return tuple(Key("path", name) for name in dict.fromkeys(inside))
-
-
-def _folded(title: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", title).casefold().split())
+        return None
+    page, hash_, part = target.partition("#")
+    name = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(page)))
+    root = path.partition("/")[0] + "/"
+    return path_key(f"{name}{hash_}{unquote(part)}") if name.startswith(root) else None
 
 
 def _paragraphs(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Title, date, tags and kind as people write them, in English or Chinese. Never fails: what it drops, it says."""
+"""What documents say of themselves, in English or Chinese. Never fails: what it drops, it says."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from datetime import date
 
 from shared.errors import shown
 from shared.models.base import Model
+from workers.index.facets import FACETS, facet_of
 
 _KEYS = {
     "title": ("title", "标题"),
     "date": ("date", "created", "created_at", "日期", "创建时间"),
     "tags": ("tags", "tag", "标签"),
     "kind": ("kind", "type", "source_kind", "类型"),
+    "facet": ("facet", "要素"),
 }
+_KINDS = {"记忆": "memory", "memories": "memory", "资源": "resource", "resources": "resource",
+          "技能": "skill", "skills": "skill"}  # fmt: skip
 _MAX_TITLE, _MAX_TAG, _MAX_TAGS = 300, 100, 50
 _TAG_SEPARATORS = re.compile(r"[,，、;；\n]")
 _KIND = re.compile(r"[\w.\-]{1,64}")
@@ -32,7 +36,8 @@ class Metadata(Model):
     title: str | None = None
     date: str | None = None
     tags: tuple[str, ...] = ()
-    kind: str = "resource"
+    kind: str = ""
+    facet: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -46,6 +51,7 @@ def read_metadata(fields: Mapping[str, object]) -> Metadata:
         date=_date(given["date"], notes),
         tags=_tags(given["tags"], notes),
         kind=_kind(given["kind"], notes),
+        facet=_facet(given["facet"], notes),
         notes=tuple(notes),
     )
 
@@ -127,9 +133,16 @@ def _tags(value: object, notes: list[str]) -> tuple[str, ...]:
 def _kind(value: object, notes: list[str]) -> str:
     kind = (_scalar(value) or "").strip().lower()
     if _KIND.fullmatch(kind):
-        return kind
-    _dropped("kind", value, "write one word; taken as resource", notes)
-    return "resource"
+        return _KINDS.get(kind, kind)
+    _dropped("kind", value, "write one word, as memory, resource or skill", notes)
+    return ""
+
+
+def _facet(value: object, notes: list[str]) -> str | None:
+    facet = facet_of([one_line(_scalar(value) or "")])
+    if facet is None:
+        _dropped("facet", value, f"write {', '.join(FACETS[:-1])} or {FACETS[-1]}", notes)
+    return facet
 
 
 def _dropped(name: str, value: object, fix: str, notes: list[str]) -> None:

@@ -87,6 +87,7 @@ def _document(raw: RawDocument, identity: str, fields: dict[str, object]) -> Doc
         date=meta.date,
         tags=meta.tags,
         kind=meta.kind,
+        facet=meta.facet,
         notes=meta.notes,
     )
 

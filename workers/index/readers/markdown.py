@@ -31,5 +31,6 @@ def read_markdown(raw: RawDocument) -> Iterator[Document]:
         date=meta.date,
         tags=meta.tags,
         kind=meta.kind,
+        facet=meta.facet,
         notes=meta.notes,
     )

@@ -1,0 +1,157 @@
+"""Finds the names of other pages in prose without markup: an edge that nobody drew. Pure, one pass over a text.
+
+Precision goes before coverage: a wrong edge costs a place among the neighbours of every search that walks it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ahocorasick_rs import AhoCorasick, MatchKind
+
+from shared.page_keys import title_key
+from shared.sentences import CJK
+from shared.text import terms
+
+#: Letters of the shortest name of one word, characters of the shortest Chinese name.
+MIN_WORD, MIN_CJK = 5, 3
+_MAX_NAME, _MAX_TEXT = 120, 40_000
+_BRACKET = re.compile(r"[ ]?\([^()]{1,60}+\)$")
+_WORD = re.compile(r"[^\W_]+")
+_CJK = re.compile(f"[{CJK}]")
+_BESIDE_CJK = re.compile(f"(?<=[{CJK}]) | (?=[{CJK}])")
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+#: Behind one of these, a capital says nothing.
+_STARTS = ".!?:;。！？：；\n*#>|-•·\"“”'‘「『《"
+_PATHLIKE = "/\\@.=&"
+_PREVIOUS = re.compile(r"([^\W_]+) $")
+_NEXT = re.compile(r" ([^\W\d_])")
+
+
+class Name(NamedTuple):
+    """A way to write a page's title: `shown` with its capitals, `full` False without its bracket."""
+
+    shown: str
+    full: bool
+
+
+def names_of(title: str) -> list[Name]:
+    """What may be looked for of a title: the whole of it and, of "Log (mathematics)", what stands before the bracket.
+
+    None of a title that is too short or too plain to mean this page.
+    """
+    whole = _plain(title) if len(title) <= _MAX_NAME else ""
+    bare = _BRACKET.sub("", whole)
+    names = [Name(whole, True)] if bare == whole else [Name(whole, True), Name(bare, False)]
+    return [name for name in names if _telling(name.shown)]
+
+
+def phrase(shown: str) -> str:
+    """A name or text in lower case, character by character, so that places in it are places in the original."""
+    lower = shown.casefold()
+    if len(lower) == len(shown):
+        return lower
+    return "".join(low if len(low := char.casefold()) == 1 else char for char in shown)
+
+
+class Scanner:
+    """All names at once. `names`: phrase -> (the name as shown, the key it stands for, the page's doc_id)."""
+
+    def __init__(self, names: Mapping[str, tuple[str, str, str]]) -> None:
+        self._phrases = list(names)
+        self._names = list(names.values())
+        self._automaton = AhoCorasick(self._phrases, matchkind=MatchKind.Standard) if names else None
+
+    def found(self, text: str, doc_id: str) -> set[str]:
+        """The phrases in a text of the document `doc_id` that name another page, none inside a longer one."""
+        if self._automaton is None:
+            return set()
+        shown = _plain(text[:_MAX_TEXT])
+        spans = [
+            (start, end, number)
+            for number, start, end in self._automaton.find_matches_as_indexes(phrase(shown), overlapping=True)
+            if _names(self._names[number][0], shown, start, end)
+        ]
+        return {self._phrases[number] for number in _outermost(spans) if self._names[number][2] != doc_id}
+
+
+def key_of(title: str) -> str:
+    """The key that a mention of this page holds."""
+    return title_key(title)
+
+
+def _plain(text: str) -> str:
+    """One space or one line end between words, none beside Chinese characters; compatibility forms unified."""
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return _BESIDE_CJK.sub("", "\n".join(" ".join(part.split()) for part in _PARAGRAPH.split(text)))
+
+
+def _telling(shown: str) -> bool:
+    """True for two words with something to say, one long word, or three Chinese characters."""
+    if _CJK.search(shown):
+        return sum(2 if _CJK.match(char) else 1 for char in shown) >= 2 * MIN_CJK
+    words = _WORD.findall(shown)
+    if len(words) > 1:
+        return any(char.isalpha() for char in shown) and bool(terms(shown)) and len(shown) > MIN_WORD
+    return len(words) == 1 and sum(char.isalpha() for char in shown) >= MIN_WORD
+
+
+def _names(name: str, text: str, start: int, end: int) -> bool:
+    """True when the name stands there as a name: at word bounds, with its capitals, in no longer name."""
+    if not _bounded(text, start, end):
+        return False
+    if _CJK.search(name):
+        return True
+    here = text[start:end]
+    if len(_WORD.findall(name)) == 1:
+        return here[0].isupper() and _capitals(name, here) and not _starts(text, start) and _alone(text, start, end)
+    if len(terms(name)) > 1 and not any(char.isupper() for char in name[1:]):
+        return True  # "Query optimization" is no name but a matter: it may stand in small letters
+    return _capitals(name, here) and not _goes_on(text, end)
+
+
+def _capitals(name: str, here: str) -> bool:
+    return all(found.isupper() for wanted, found in zip(name, here, strict=True) if wanted.isupper())
+
+
+def _bounded(text: str, start: int, end: int) -> bool:
+    """True when no word runs on over either end; Chinese has no bounds."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if _is_letter(text[start]) and (_is_letter(before) or (before and before in _PATHLIKE)):
+        return False
+    return not (_is_letter(text[end - 1]) and _is_letter(after))
+
+
+def _is_letter(char: str) -> bool:
+    return bool(char) and (char.isalnum() or char == "_") and not _CJK.match(char)
+
+
+def _starts(text: str, start: int) -> bool:
+    """True at the start of a sentence, a line or a quotation, where any word may have a capital."""
+    before = text[max(0, start - 3) : start].rstrip(" ")
+    return not before or before[-1] in _STARTS
+
+
+def _alone(text: str, start: int, end: int) -> bool:
+    """True when no neighbour makes it part of a longer name: "Washington" is no "George Washington"."""
+    previous = _PREVIOUS.search(text[max(0, start - 40) : start])
+    named = previous and previous[1][0].isupper() and bool(terms(previous[1]))
+    return not named and not _goes_on(text, end)
+
+
+def _goes_on(text: str, end: int) -> bool:
+    found = _NEXT.match(text, end)
+    return bool(found and found[1].isupper())
+
+
+def _outermost(spans: Iterable[tuple[int, int, int]]) -> list[int]:
+    """The numbers of spans that lie within no other."""
+    kept, reach = [], -1
+    for _, end, number in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if end > reach:
+            kept.append(number)
+            reach = end
+    return kept
