@@ -248,3 +248,60 @@ def test_given_an_answer_one_call_away_when_reranked_then_it_is_not_buried(store
 def _without(name: str) -> list[dict[str, Any]]:
     stages = load_settings().strategies["two_pass"]
     return [stage.model_dump() for stage in stages if stage.stage != name]
+
+
+def test_given_a_symbol_when_searched_from_then_it_leads_with_its_callers_and_the_calls_of_its_later_parts(
+    store: EmbeddedStore,
+) -> None:
+    later = {"doc_id": "tree.merge", "defines": (), "ordinal": 1}
+    store.upsert([
+        code("pkg.tree.merge", "def merge: first half", "ranks.order", doc_id="tree.merge"),
+        chunk("rest", "second half", symbol="pkg.tree.merge", part="code", refs=("limits.cap",), **later),
+        code("ranks.order", "def order: plain"),
+        code("limits.cap", "def cap: plain"),
+        code("jobs.finish", "def finish: plain", "tree.merge"),
+        page("zebra", "zebra zebra"),
+        page("herd", "zebra"),
+    ])  # fmt: skip
+
+    found = find(store, "zebra", near_symbol="tree.merge", rerank=True)
+
+    assert found.hits[0].symbol == "pkg.tree.merge"
+    assert not found.warnings or "definition" not in " ".join(found.warnings)
+    assert reached(found) == {
+        "pkg.tree.merge": ("symbol", "tree.merge", 1),
+        "ranks.order": ("call", "ranks.order", 1),
+        "limits.cap": ("call", "limits.cap", 1),
+        "jobs.finish": ("called by", "tree.merge", 1),
+    }
+    assert next(hit.via.chunk_id for hit in found.hits if hit.via and hit.title == "limits.cap") == chunk_id("rest")
+
+
+def test_given_an_unknown_symbol_when_searched_from_then_the_nearest_ones_are_named_and_the_question_is_searched(
+    store: EmbeddedStore,
+) -> None:
+    store.upsert([code("pkg.tree.merge_tree", "def merge_tree: zebra"), code("pkg.other.thing", "def thing: plain")])
+
+    found = find(store, "zebra", near_symbol="pkg.tree.merge_trees")
+
+    assert [hit.symbol for hit in found.hits] == ["pkg.tree.merge_tree"]
+    [warning] = [text for text in found.warnings if "merge_trees" in text]
+    assert "did you mean pkg.tree.merge_tree?" in warning
+    [other] = [text for text in find(store, "zebra", near_symbol="完全.不同").warnings if "完全.不同" in text]
+    assert "did you mean" not in other
+
+
+def test_given_a_name_of_several_definitions_when_searched_from_then_three_lead_and_a_warning_names_them(
+    store: EmbeddedStore,
+) -> None:
+    store.upsert([code(f"m{n}.A.run", f"def run: number {n}") for n in range(5)])
+
+    found = find(store, "anything", near_symbol="A.run")
+
+    assert [hit.symbol for hit in found.hits] == ["m0.A.run", "m1.A.run", "m2.A.run"]
+    [warning] = [text for text in found.warnings if "A.run" in text]
+    assert "names 5 definitions" in warning
+    assert "and 2 more" in warning
+    exact = find(store, "anything", near_symbol="m4.A.run")
+    assert [hit.symbol for hit in exact.hits] == ["m4.A.run"]
+    assert not any("definitions" in text for text in exact.warnings)
