@@ -76,7 +76,8 @@ def test_given_more_titles_when_overviewed_then_they_follow_and_the_rest_is_coun
 
 
 def test_given_markdown_when_its_lead_is_taken_then_it_is_prose_on_one_line_without_controls_or_tags() -> None:
-    text = "## Head\n\n- A **bold** [link](http://x) \x1b[31mline\n  goes on. <script>x</script>\n\n```\ncode\n```\n\nNext."
+    text = "## Head\n\n- A **bold** [link](http://x) \x1b[31mline\n  goes on. <script>x</script>"
+    text += "\n\n```\ncode\n```\n\nNext."
     assert lead_of(chunk(text)) == "A bold link line goes on. x Next."
 
 
