@@ -1,6 +1,7 @@
 """The canvas of a job: one flat chord that grows (A2, ARCHITECTURE decision 2). Pure: builds signatures, sends nothing.
 
-Header: `search -> rerank` for every leaf, `refine` for every branch. Body: merge -> root rerank -> summarise.
+Header: `search -> rerank` for every leaf, `refine` for every branch. Body: merge -> root rerank -> summarise. A leaf
+that waits for others (G13) is no member yet: the last of these adds it.
 All signatures are immutable and carry ids only; results live in the job store.
 """
 
@@ -10,32 +11,9 @@ from collections.abc import Iterable
 
 from celery import Celery, Signature, chain, chord
 
-from shared.contract import Message, TaskName, priority
-from shared.models import Lane, Node, NodeKind
-
-
-def step(app: Celery, name: TaskName, message: Message, lane: Lane) -> Signature:
-    """One task: its queue and priority come from the contract, nobody waits for its result."""
-    return app.signature(
-        name.value,
-        args=(message.wire(),),
-        immutable=True,
-        queue=name.queue.value,
-        priority=priority(lane),
-        ignore_result=True,
-    )
-
-
-def member(app: Celery, job_id: str, lane: Lane, node: Node) -> Signature:
-    """A node's member of the chord: a leaf is searched, then reranked on another pool; a branch is refined."""
-    message = Message(job_id=job_id, node_id=node.id)
-    if node.kind is NodeKind.BRANCH:
-        return step(app, TaskName.PLAN_REFINE, message, lane)
-    return chain(
-        step(app, TaskName.SEARCH_LEAF, message, lane),
-        step(app, TaskName.RERANK_LEAF, message, lane),
-        app=app,
-    )
+from shared.contract import Message, TaskName
+from shared.models import Lane, Node
+from shared.signatures import member, step
 
 
 def body(app: Celery, job_id: str, lane: Lane, *, force: bool = False) -> Signature:
@@ -50,9 +28,9 @@ def body(app: Celery, job_id: str, lane: Lane, *, force: bool = False) -> Signat
 
 
 def job_chord(app: Celery, job_id: str, lane: Lane, nodes: Iterable[Node]) -> Signature:
-    """The one chord of a job over the nodes known so far; refined nodes add their children to it."""
+    """The one chord of a job over the nodes that can start; refined nodes add children, leaves those that waited."""
     return chord(
-        [member(app, job_id, lane, node) for node in nodes],
+        [member(app, job_id, lane, node) for node in nodes if not node.depends_on],
         body(app, job_id, lane),
         app=app,
     )

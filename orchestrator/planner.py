@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from orchestrator.intent.nodes import typed_leaves
 from orchestrator.planning.decompose import Decomposer
 from orchestrator.planning.route import route
 from orchestrator.planning.tree import Grown, children_of, first_level
 from shared.job_store import Job
 from shared.llm.client import ChatClient
-from shared.models import Cost, Decomposition, Facet, Node, SubQuery
+from shared.models import Cost, Decomposition, Node, Plan, SubQuery
 from shared.settings import Settings
 
 #: Planning may take this share of what is left of a job's time; leaves need the rest.
@@ -27,6 +28,8 @@ class Planner:
     def first(self, job: Job) -> tuple[Grown, Cost]:
         """The original question's leaf and the first level."""
         question = job.request.question
+        if job.request.typed:
+            return typed_leaves(job.request.typed, job.request.filters), Cost()
         if job.request.subqueries:
             return first_level(question, _own_plan(job.request.subqueries), self._own_limits), Cost()
         if not route(job.request, self._settings).decompose:
@@ -47,8 +50,7 @@ class Planner:
         return self._decomposer.decompose(question, self._limits.max_children, timeout)
 
 
-def _own_plan(subqueries: tuple[str, ...]) -> Decomposition:
+def _own_plan(plan: Plan) -> Decomposition:
     """The caller's own subqueries as they stand (G7); those beyond the cap on leaves are left out by name."""
-    return Decomposition(
-        subqueries=tuple(SubQuery(dimension=Facet.CORE, query=text) for text in subqueries), by="request"
-    )
+    subqueries = (SubQuery(dimension=entry.dimension, query=entry.query, depends_on=entry.depends_on) for entry in plan)
+    return Decomposition(subqueries=tuple(subqueries), by="request")

@@ -12,12 +12,13 @@ from typing import Any
 from celery import Celery
 
 from orchestrator.app import app
-from orchestrator.canvas import body, member, step
+from orchestrator.canvas import body
 from shared.contract import Message, Queue, TaskName
 from shared.job_store import Job, JobStore, State, connect
 from shared.job_store.keys import PREFIX
-from shared.models import NodeKind
+from shared.models import Node, NodeKind
 from shared.settings import Settings
+from shared.signatures import member, step
 from shared.steps import remote
 
 _LOCK = f"{PREFIX}:sweep"
@@ -103,8 +104,17 @@ class Sweep:
         for node in missing:
             kind = NodeKind.BRANCH if states[node.id] == "open" else NodeKind.LEAF
             member(self._app, job.id, job.lane, node.model_copy(update={"kind": kind})).apply_async()
-        if not missing:
+        unbound = [nodes[node_id] for node_id, state in states.items() if state == "waiting"]
+        self._redrive_binding(job, unbound, states)
+        if not missing and not unbound:
             body(self._app, job.id, job.lane).apply_async()
+
+    def _redrive_binding(self, job: Job, unbound: list[Node], states: dict[str, str]) -> None:
+        """Leaves whose dependencies are settled but that nobody bound: one of these is told again that it has ended."""
+        ready = [node for node in unbound if all(states.get(other) in {"done", "failed"} for other in node.depends_on)]
+        for ended in sorted({node.depends_on[-1] for node in ready}):
+            message = Message(job_id=job.id, node_id=ended)
+            step(self._app, TaskName.RERANK_LEAF, message, job.lane).apply_async()
 
     def _queue_lengths(self) -> dict[Queue, int]:
         """Messages that wait in each queue, on any broker; a queue that nobody has declared yet is empty."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from celery import Signature
-
 from orchestrator.app import app
-from orchestrator.canvas import job_chord, member
+from orchestrator.canvas import job_chord
 from orchestrator.planner import Planner
 from orchestrator.planning.tree import as_leaf
 from shared.contract import TaskName
 from shared.models import Node
-from shared.steps import AnyTask, Step, Steps, fail_job
+from shared.signatures import add, member
+from shared.steps import Step, Steps, fail_job
 
 steps = Steps(app)
 
@@ -58,12 +57,5 @@ def _grow(step: Step, branch: Node, nodes: tuple[Node, ...]) -> None:
     """Claim the children in the store first: the chord would count those of a branch delivered twice twice."""
     if step.jobs.grow(step.job.id, branch.id, nodes):
         for node in nodes:
-            _add(step.task, member(app, step.job.id, step.job.lane, node))
-
-
-def _add(task: AnyTask, signature: Signature) -> None:
-    """Into the chord, or, when the sweep has sent this branch again, on its own."""
-    if task.request.chord:
-        task.add_to_chord(signature)
-    else:
-        signature.apply_async()
+            if not node.depends_on:
+                add(step.task, member(app, step.job.id, step.job.lane, node))

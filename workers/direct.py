@@ -2,6 +2,7 @@
 
 Reads one JSON object a line on stdin and answers each with one line on stdout; logs go to stderr. First
 {"open": {"folder", "corpus", "rebuild"}}, then {"question", "strategy", "limit", "subqueries"} until the end of input.
+`subqueries` are texts or objects as in a job's request; those that depend on others run after them, bound as in a job.
 """
 
 from __future__ import annotations
@@ -15,15 +16,31 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from shared.encoders import Bm25Encoder
 from shared.errors import InputError, RamifyError
-from shared.models import ROOT_ID, Cost, DocumentStatus, Facet, Filters, LeafResult, LeafStatus, Node, RawDocument
+from shared.llm.client import LLM, ChatClient
+from shared.models import (
+    ROOT_ID,
+    Cost,
+    DocumentStatus,
+    Facet,
+    Filters,
+    LeafResult,
+    LeafStatus,
+    Node,
+    Plan,
+    RawDocument,
+)
 from shared.rerankers import reranker
 from shared.settings import Settings, load_settings
+from shared.settings.faults import request_fault
+from workers.binding.bind import Parent, bind
 from workers.corpus import Corpus
 from workers.index.pipeline import Indexer
 from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
-from workers.search.leaf import Ask, rerank_half, search_half
+from workers.search.leaf import Ask, kept, rerank_half, search_half
 from workers.search.stages.rerank import spent
 from workers.search.tools import Tools
 
@@ -32,6 +49,8 @@ _TIMEOUT_S = 60.0
 _DONE = "built.json"
 #: Several chunks of a document are one document: so many more are merged than are wanted.
 _CHUNKS_PER_DOCUMENT = 3
+_TENANT = "default"
+_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
 class Direct:
@@ -44,6 +63,8 @@ class Direct:
         self._folder, self._source = folder, corpus
         self._corpus = Corpus(self._settings)
         self._reranker = reranker(self._settings)
+        self._tools = Tools(settings=self._settings, reranker=self._reranker, timeout_s=_TIMEOUT_S)
+        self._llm = ChatClient(self._settings) if self._settings.has_llm else None
 
     def build(self) -> dict[str, Any]:
         """Index the corpus unless that was done before; prints progress lines on the way."""
@@ -76,46 +97,75 @@ class Direct:
         indexer.finish()
         return added
 
-    def ask(self, question: str, strategy: str, limit: int, subqueries: list[str]) -> dict[str, Any]:
+    def ask(self, question: str, strategy: str, limit: int, plan: Plan) -> dict[str, Any]:
         """One question through its leaves, the tree merge and the root rerank, as a job would go."""
         begun = time.perf_counter()
-        texts = [question, *subqueries]
-        nodes = {f"{ROOT_ID}.{n}": _node(n, text) for n, text in enumerate(texts)}
+        asking = _Asking(self._corpus, self._tools, self._llm, strategy, _CHUNKS_PER_DOCUMENT * limit)
+        for node in _nodes(question, plan):
+            asking.leaf(node)
         limits = self._settings.multi_query
-        chunks = _CHUNKS_PER_DOCUMENT * limit
-        cost, leaves, warnings = Cost(), list[LeafResult](), list[str]()
-        tools = Tools(settings=self._settings, reranker=self._reranker, timeout_s=_TIMEOUT_S)
-        for node in nodes.values():
-            ask = Ask(text=node.query, strategy=strategy, filters=Filters(), wanted=limits.candidates_per_query)
-            first = search_half(ask, self._corpus, None, _TIMEOUT_S)
-            found = rerank_half(ask, first, tools)
-            cost += first.cost + found.cost
-            warnings += found.warnings
-            leaves.append(
-                LeafResult(
-                    node_id=node.id,
-                    status=LeafStatus.DONE,
-                    hits=found.hits[: chunks if node.facet is Facet.ORIGINAL else limits.top_n_per_leaf],
-                    reranker=found.reranked_by,
-                )
-            )
-        pool = merge_tree(leaves, nodes, limits, chunks)
+        pool = merge_tree(list(asking.leaves.values()), asking.nodes, limits, asking.chunks)
         if not of_one_leaf(pool):
             ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
-            cost += spent(ranked)
+            asking.cost += spent(ranked)
             pool = apply_root_rerank(pool, ranked.hits, ranked.reranker)
         names = list(dict.fromkeys(hit.path.partition("#")[2] or hit.path for hit in pool.hits))[:limit]
         ms = round((time.perf_counter() - begun) * 1000, 3)
-        return {"documents": names, "ms": ms, "cost": cost.model_dump(), "warnings": list(dict.fromkeys(warnings))}
+        warnings = list(dict.fromkeys(asking.warnings))
+        return {"documents": names, "ms": ms, "cost": asking.cost.model_dump(), "warnings": warnings}
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Let go of the store, and of the LLM."""
         self._corpus.close()
+        if self._llm is not None:
+            self._llm.close()
 
 
-def _node(number: int, text: str) -> Node:
-    facet = Facet.CORE if number else Facet.ORIGINAL
-    return Node(id=f"{ROOT_ID}.{number}", parent_id=ROOT_ID, level=1, facet=facet, query=text)
+class _Asking:
+    """One question on its way: what its leaves found so far, what that cost, and what went wrong."""
+
+    def __init__(self, corpus: Corpus, tools: Tools, llm: LLM | None, strategy: str, chunks: int) -> None:
+        self._corpus, self._tools, self._llm = corpus, tools, llm
+        self._strategy, self.chunks = strategy, chunks
+        self.nodes: dict[str, Node] = {}
+        self.leaves: dict[str, LeafResult] = {}
+        self.cost, self.warnings = Cost(), list[str]()
+
+    def leaf(self, node: Node) -> None:
+        """Search a leaf; those that it depends on have been searched before it."""
+        node = self._bound(node) if node.depends_on else node
+        limits = self._tools.settings.multi_query
+        ask = Ask(
+            text=node.query, strategy=self._strategy, filters=Filters(), wanted=limits.candidates_per_query,
+            variants=node.variants,
+        )  # fmt: skip
+        first = search_half(ask, self._corpus, None, _TIMEOUT_S)
+        found = rerank_half(ask, first, self._tools)
+        self.cost += first.cost + found.cost
+        self.warnings += found.warnings
+        self.nodes[node.id] = node
+        self.leaves[node.id] = LeafResult(
+            node_id=node.id,
+            status=LeafStatus.DONE,
+            hits=found.hits[: kept(node, limits, self.chunks)],
+            reranker=found.reranked_by,
+        )
+
+    def _bound(self, node: Node) -> Node:
+        parents = [Parent(self.nodes[other], self.leaves[other]) for other in node.depends_on]
+        bound = bind(node, parents, _TENANT, self._llm, self._tools)
+        self.cost += bound.cost
+        self.warnings += bound.warnings
+        return bound.node
+
+
+def _nodes(question: str, plan: Plan) -> Iterator[Node]:
+    """The question's own leaf, then one for each entry of the plan."""
+    yield Node(id=f"{ROOT_ID}.0", parent_id=ROOT_ID, level=1, facet=Facet.ORIGINAL, query=question)
+    for number, entry in enumerate(plan, 1):
+        waits = tuple(f"{ROOT_ID}.{other}" for other in entry.depends_on)
+        own = {"id": f"{ROOT_ID}.{number}", "facet": entry.dimension, "query": entry.query, "depends_on": waits}
+        yield Node.model_validate({"parent_id": ROOT_ID, "level": 1, **own})
 
 
 def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
@@ -129,7 +179,11 @@ def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
 
 def _answer(direct: Direct, request: Mapping[str, Any]) -> dict[str, Any]:
     strategy = request.get("strategy") or direct._settings.search.strategy  # noqa: SLF001 - of this file
-    return direct.ask(request["question"], strategy, int(request.get("limit", 20)), list(request.get("subqueries", ())))
+    try:
+        plan = _PLAN.validate_python(request.get("subqueries", ()))
+    except ValidationError as error:
+        raise request_fault(error, "subqueries ") from None
+    return direct.ask(request["question"], strategy, int(request.get("limit", 20)), plan)
 
 
 def _say(answer: Mapping[str, Any]) -> None:

@@ -85,7 +85,8 @@ class Direct:
             yield self._ask(question)
 
     def _ask(self, asked: Asked) -> Found:
-        plan = {"subqueries": list(asked.subqueries)} if asked.subqueries else {}
+        entries = [entry.model_dump(mode="json") for entry in asked.subqueries]
+        plan = {"subqueries": entries} if entries else {}
         self._child.say({"question": asked.text, "strategy": asked.strategy, "limit": asked.limit, **plan})
         reply = _understood(_Reply, self._child.hear(self._patience_s))
         return Found(

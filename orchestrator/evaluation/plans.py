@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from orchestrator.evaluation.dataset import LabelledQuestion
 from shared.errors import InputError
+from shared.models import Plan
+from shared.models.request import MAX_ENTRIES
+from shared.settings.faults import request_fault
 
-#: As many as a job takes (JobRequest.subqueries).
-_MOST = 63
-Plans = dict[str, tuple[str, ...]]
+Plans = dict[str, Plan]
+_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
 def plans_of(questions: Sequence[LabelledQuestion], field: str) -> tuple[Plans, tuple[str, ...]]:
-    """Question id -> its subquestions in order, and warnings (one for questions without a plan).
+    """Question id -> its plan, and warnings (one for questions without a plan).
 
     `field` is a path with dots: `decomposition.filled` reads `filled` of each object in the list `decomposition`;
-    `plan` reads a plain list of texts. Raises: InputError when no question has it, or it is no list of texts.
+    `plan` reads a plain list of texts, or of entries (`query`, `depends_on`, `dimension`). A text with `#1` in it waits
+    for the first one's answer. Raises: InputError when no question has it, or it is no plan.
     """
     plans = {question.id: _plan(question, field) for question in questions}
     given = {name: plan for name, plan in plans.items() if plan}
@@ -28,17 +33,27 @@ def plans_of(questions: Sequence[LabelledQuestion], field: str) -> tuple[Plans, 
     return given, (warning,) if missing else ()
 
 
-def _plan(question: LabelledQuestion, field: str) -> tuple[str, ...]:
+def _plan(question: LabelledQuestion, field: str) -> Plan:
     found: Any = question.labels
     for part in field.split("."):
         found = _step(found, part)
     if found is None:
         return ()
-    if not isinstance(found, list) or not all(isinstance(item, str) and item.strip() for item in found):
+    if not isinstance(found, list) or not all(map(_is_entry, found)):
         raise InputError("--plan", field, f"question {question.id} has no list of texts there{_inner(found)}")
-    if len(found) > _MOST:
-        raise InputError("--plan", field, f"question {question.id} has {len(found)} subquestions, {_MOST} are the most")
-    return tuple(item.strip() for item in found)
+    if len(found) > MAX_ENTRIES:
+        most = f"{MAX_ENTRIES} are the most"
+        raise InputError("--plan", field, f"question {question.id} has {len(found)} subquestions, {most}")
+    try:
+        return _PLAN.validate_python(found)
+    except ValidationError as error:
+        fault = request_fault(error)
+        raise InputError("--plan", field, f"question {question.id}: {fault.fix}") from None
+
+
+def _is_entry(item: Any) -> bool:
+    text = item.get("query") if isinstance(item, Mapping) else item
+    return isinstance(text, str) and bool(text.strip())
 
 
 def _step(found: Any, name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from shared.models import Cost
+from shared.models import Cost, Plan
 from shared.models.base import Model
 
 #: Called with documents done and their number (None: not known) while an index is built.
@@ -20,7 +20,7 @@ class Asked(Model):
     question_id: str
     text: str
     strategy: str
-    subqueries: tuple[str, ...] = ()
+    subqueries: Plan = ()
     limit: int = Field(default=20, ge=1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from orchestrator.planning.budget import first_budget, split
@@ -10,12 +9,12 @@ from orchestrator.planning.same import folded
 from shared.errors import shown
 from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.models.base import Model
+from shared.references import filled, references, renumbered
 from shared.settings.sections import Decomposition as Limits
 
 ORIGINAL_ID = f"{ROOT_ID}.0"
 #: A branch with fewer children than this is better searched itself.
 MIN_CHILDREN = 2
-_REFERENCE = re.compile(r"#(\d{1,2})(?!\d)")
 
 
 class Grown(Model):
@@ -55,7 +54,8 @@ def children_of(parent: Node, decomposition: Decomposition, limits: Limits, ques
     (none for an empty `decomposition`, that is a refinement that failed) the result is the parent itself as a leaf,
     under its own id, with a warning.
 
-    `depends_on` of a node (G13) names earlier siblings. Until binding is built, nodes that carry it run at once.
+    `depends_on` of a node (G13) names earlier siblings; such a node, and one that others wait for, is not refined:
+    what is written into a query is found by one leaf.
     """
     grown = _grow(parent, decomposition, limits, question, parent.budget)
     if len(grown.nodes) >= MIN_CHILDREN:
@@ -68,11 +68,15 @@ def children_of(parent: Node, decomposition: Decomposition, limits: Limits, ques
 
 
 def _grow(parent: Node, decomposition: Decomposition, limits: Limits, question: str, budget: int) -> Grown:
-    useful, ordinals = _different(decomposition.subqueries, question)
+    useful, ordinals = _different(_with_implied(decomposition.subqueries, question), question)
     room = min(limits.max_children, budget)
     placed = {position: ordinal for position, ordinal in ordinals.items() if ordinal <= room}
     kept, beyond = useful[:room], useful[room:]
-    wants = [sub.needs_refinement and parent.level + 1 < limits.max_level for _, sub in kept]
+    chained = {other for _, sub in kept for other in sub.depends_on if other in placed}
+    wants = [
+        sub.needs_refinement and parent.level + 1 < limits.max_level and not sub.depends_on and position not in chained
+        for position, sub in kept
+    ]
     warnings = [*decomposition.warnings, *([_left_out(parent, beyond, room)] if beyond else [])]
     nodes = []
     for (position, sub), share in zip(kept, split(budget, wants), strict=True):
@@ -84,13 +88,32 @@ def _grow(parent: Node, decomposition: Decomposition, limits: Limits, question: 
                 parent_id=parent.id,
                 level=parent.level + 1,
                 facet=sub.dimension,
-                query=_renumbered(sub, placed),
+                query=_renumbered(position, sub, placed) or sub.query,
                 kind=NodeKind.BRANCH if share >= MIN_CHILDREN else NodeKind.LEAF,
                 budget=share,
                 depends_on=depends_on,
             )
         )
-    return Grown(nodes=tuple(nodes), warnings=tuple(warnings))
+    return Grown(nodes=_needed(nodes), warnings=tuple(warnings))
+
+
+def _with_implied(subqueries: Sequence[SubQuery], question: str) -> tuple[SubQuery, ...]:
+    """A `#2` in a subquery says that it waits for the second one, unless the question itself speaks of a #2."""
+    own = set(references(question))
+    return tuple(
+        sub.model_copy(update={"depends_on": tuple(sorted({*sub.depends_on, *implied}))})
+        if (implied := [n for n in references(sub.query) if n < position and n not in own])
+        else sub
+        for position, sub in enumerate(subqueries, 1)
+    )
+
+
+def _needed(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The nodes, each with those that wait for it."""
+    return tuple(
+        node.model_copy(update={"needed_by": tuple(other.id for other in nodes if node.id in other.depends_on)})
+        for node in nodes
+    )
 
 
 def _different(subqueries: Sequence[SubQuery], question: str) -> tuple[list[tuple[int, SubQuery]], dict[int, int]]:
@@ -128,14 +151,11 @@ def _dependencies(
     return tuple(dict.fromkeys(ids)), lost
 
 
-def _renumbered(sub: SubQuery, placed: dict[int, int]) -> str:
-    """The query; a `#3` in it that names a sibling follows that one to its number in the tree."""
-
-    def number(found: re.Match[str]) -> str:
-        wanted = int(found[1])
-        return f"#{placed[wanted]}" if wanted in sub.depends_on and wanted in placed else found[0]
-
-    return _REFERENCE.sub(number, sub.query)
+def _renumbered(position: int, sub: SubQuery, placed: dict[int, int]) -> str:
+    """The query; a `#3` that it waits for follows that sibling to its number in the tree, and goes where none is."""
+    lost = {n: "" for n in sub.depends_on if n not in placed or n >= position}
+    kept = {n: placed[n] for n in sub.depends_on if n not in lost}
+    return renumbered(filled(sub.query, lost), kept.get)
 
 
 def _left_out(parent: Node, beyond: Sequence[tuple[int, SubQuery]], room: int) -> str:

@@ -35,7 +35,7 @@ class JobKeys:
         tag = f"{PREFIX}:{{{job_id}}}"
         self.job = f"{tag}:job"  # hash: state, counts, times, costs, the request
         self.nodes = f"{tag}:nodes"  # hash: node id -> node as JSON
-        self.leaves = f"{tag}:leaves"  # hash: node id -> pending | searched | done | failed (branch: open | grown)
+        self.leaves = f"{tag}:leaves"  # hash: node id -> waiting | pending | searched | done | failed | open | grown
         self.candidates = f"{tag}:candidates"  # hash: node id -> blob, between search and rerank
         self.results = f"{tag}:results"  # hash: node id -> blob, the recorded leaf
         self.pool = f"{tag}:pool"  # blob: the merged pool
@@ -60,6 +60,15 @@ class IngestKeys:
         tag = f"{PREFIX}:{{{ingest_id}}}"
         self.inbox = f"{tag}:inbox"  # hash: batch number -> blob of raw documents
         self.outcomes = f"{tag}:outcomes"  # stream of what became of each document
+
+
+class SessionKeys:
+    """The keys of one conversation of a tenant (C2)."""
+
+    def __init__(self, tenant: str, session_id: str) -> None:
+        tag = f"{PREFIX}:session:{{{tenant}:{session_id}}}"
+        self.messages = tag  # list of messages as JSON, the newest last
+        self.summary = f"{tag}:summary"  # text
 
 
 def idempotency(tenant: str, key: str) -> str:

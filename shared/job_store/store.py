@@ -15,7 +15,7 @@ from shared.job_store.job import FIELDS, Job, read_job
 from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import State
-from shared.models import Answer, Cost, JobRequest, LeafResult, MergedPool, Node, SearchResult
+from shared.models import Answer, Cost, JobRequest, LeafResult, MergedPool, Node, NodeKind, SearchResult
 from shared.settings import Settings
 
 MAX_WARNINGS = 100
@@ -83,10 +83,8 @@ class JobStore:
     def job(self, job_id: str) -> Job | None:
         """The header of a job, or None when it is unknown."""
         values = self.client.hmget(JobKeys(job_id).job, list(FIELDS))
-        return read_job(
-            job_id,
-            {name: text(value) if value is not None else None for name, value in zip(FIELDS, values, strict=True)},
-        )
+        fields = zip(FIELDS, values, strict=True)
+        return read_job(job_id, {name: text(value) if value is not None else None for name, value in fields})
 
     def node(self, job_id: str, node_id: str) -> Node | None:
         """One node of the tree."""
@@ -99,7 +97,7 @@ class JobStore:
         return {node.id: node for node in sorted(found, key=lambda node: [int(part) for part in node.id.split(".")])}
 
     def leaf_states(self, job_id: str) -> dict[str, str]:
-        """Node id -> pending, searched, done, failed; branches: open, grown."""
+        """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""
         return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}
 
     def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
@@ -107,10 +105,14 @@ class JobStore:
         raw = self.client.hget(JobKeys(job_id).candidates, node_id)
         return codec.unpack(raw, SearchResult) if raw else None
 
-    def results(self, job_id: str) -> dict[str, LeafResult]:
-        """All recorded leaves."""
-        raw = self.client.hgetall(JobKeys(job_id).results)
-        return {text(node_id): codec.unpack(blob, LeafResult) for node_id, blob in raw.items()}
+    def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
+        """The recorded leaves: all, or those of `node_ids`."""
+        key, raw = JobKeys(job_id).results, {}
+        if node_ids is None:
+            raw = self.client.hgetall(key)
+        elif node_ids:
+            raw = dict(zip(node_ids, self.client.hmget(key, list(node_ids)), strict=True))
+        return {text(node_id): codec.unpack(blob, LeafResult) for node_id, blob in raw.items() if blob is not None}
 
     def pool(self, job_id: str) -> MergedPool | None:
         """The merged pool, once there is one."""
@@ -136,6 +138,12 @@ class JobStore:
         keys = JobKeys(job_id)
         args = [*self._head(), branch_id, *_triples(nodes)]
         return bool(self._run("grow", [keys.job, keys.nodes, keys.leaves, keys.events], args))
+
+    def bind(self, job_id: str, node: Node) -> bool:
+        """A waiting leaf gets its bound query (G13). True for the one call that may send it to be searched."""
+        keys = JobKeys(job_id)
+        args = [*self._head(), node.id, _json(node), *node.depends_on]
+        return bool(self._run("bind", [keys.job, keys.nodes, keys.leaves, keys.events], args))
 
     def put_candidates(self, job_id: str, node_id: str, found: SearchResult) -> bool:
         """Hand candidates to the rerank step."""
@@ -165,9 +173,8 @@ class JobStore:
     def start_summarising(self, job_id: str, pool: MergedPool) -> bool:
         """From merging to summarising, with the pool in its final order."""
         keys = JobKeys(job_id)
-        return bool(
-            self._run("start_summarising", [keys.job, keys.pool, keys.events], [*self._head(), codec.pack(pool)])
-        )
+        args = [*self._head(), codec.pack(pool)]
+        return bool(self._run("start_summarising", [keys.job, keys.pool, keys.events], args))
 
     def claim_summary(self, job_id: str, claimant: str) -> bool:
         """True when `claimant` may write the summary."""
@@ -217,8 +224,7 @@ class JobStore:
 
     def due(self, limit: int = 500) -> list[str]:
         """Jobs that the sweep should look at now."""
-        found = self.client.zrangebyscore(ACTIVE, "-inf", time.time(), start=0, num=limit)
-        return [text(job_id) for job_id in found]
+        return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", time.time(), start=0, num=limit)]
 
     def forget(self, job_id: str) -> None:
         """Take an ended or vanished job off the sweep's list."""
@@ -230,7 +236,13 @@ class JobStore:
 
 
 def _triples(nodes: Sequence[Node]) -> list[str]:
-    return [part for node in nodes for part in (node.id, node.kind.value, _json(node))]
+    return [part for node in nodes for part in (node.id, _first_state(node), _json(node))]
+
+
+def _first_state(node: Node) -> str:
+    if node.kind is NodeKind.BRANCH:
+        return "open"
+    return "waiting" if node.depends_on else "pending"
 
 
 def _json(node: Node) -> str:

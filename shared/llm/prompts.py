@@ -54,16 +54,27 @@ def summarise_prompt(question: str, memories: Iterable[Memory], tree: Iterable[N
     return filled("summarise", values)
 
 
+def read_answer_prompt(question: str, passages: Iterable[tuple[str, str]]) -> str:
+    """Asks for the answer to `question` that stands in `passages` (title, text), best first; a text is cut as above."""
+    numbered = (
+        f'<passage id="{number}" title="{_attribute(title)}">{escaped(_cut(text))}</passage>'
+        for number, (title, text) in enumerate(passages, start=1)
+    )
+    return filled("read_answer", {"user_query": escaped(question), "passages": "\n".join(numbered) or "(none)"})
+
+
 def escaped(text: str) -> str:
     """`text` as XML text: & < > " ' as entities, characters that XML does not know left out."""
     return _NOT_XML.sub("", text).translate(_ENTITIES)
 
 
 def _memory(memory: Memory) -> str:
-    text = memory.text
-    text = text if len(text) <= MAX_MEMORY_CHARS else f"{text[:MAX_MEMORY_CHARS]}…"
     facet, path = _attribute(memory.facet), _attribute(memory.path)
-    return f'<memory id="{memory.number}" facet="{facet}" path="{path}">{escaped(text)}</memory>'
+    return f'<memory id="{memory.number}" facet="{facet}" path="{path}">{escaped(_cut(memory.text))}</memory>'
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_MEMORY_CHARS else f"{text[:MAX_MEMORY_CHARS]}…"
 
 
 def _node(node: Node) -> str:

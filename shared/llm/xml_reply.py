@@ -13,6 +13,7 @@ from shared.models import Facet, SubQuery
 
 MIN_QUERY_CHARS, MAX_QUERY_CHARS = 5, 300
 MAX_SUMMARY_CHARS = 20_000
+MAX_ANSWER_CHARS = 200
 _FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL} | {
     "核": Facet.CORE, "因": Facet.WHY, "法": Facet.HOW, "例": Facet.CASE, "注": Facet.NOTE,
 }  # fmt: skip
@@ -20,6 +21,8 @@ _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u20
 _YES = {"true", "yes", "1", "是"}
 _NONE = {"", "none", "no", "无", "null"}
 _FENCED = re.compile(r"```[ \t]*(\w*)[ \t]*\n(.*?)\n?```", re.DOTALL)
+_UNKNOWN = re.compile(r"<unknown\s*/?>", re.IGNORECASE)
+_ANSWER = re.compile(r"<answer\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s)")
 
 
@@ -68,6 +71,22 @@ def parse_rewrites(text: str, question: str, most: int) -> tuple[str, ...]:
     return tuple(rewrites[:most])
 
 
+def parse_answer(text: str) -> str | None:
+    """The text of the first <answer> element (G13), on one line; None where <unknown/> stands instead of one.
+
+    Raises: ReplyError naming the fault: neither element, cut off, not well-formed, none or too many characters.
+    """
+    if not _ANSWER.search(spoken := without_thinking(text, anywhere=True)) and _UNKNOWN.search(spoken):
+        return None
+    root = read_element(text, "answer", "text")
+    if len(root):
+        raise ReplyError("the <answer> holds further elements, only text is allowed")
+    answer = _one_line(root.text or "")
+    if not 1 <= len(answer) <= MAX_ANSWER_CHARS:
+        raise ReplyError(f"the <answer> has {len(answer)} characters, 1 to {MAX_ANSWER_CHARS} are allowed")
+    return answer
+
+
 def summary_text(text: str, most_chars: int = MAX_SUMMARY_CHARS) -> str:
     """The summary without thinking, a fence around it and control characters, cut at a sentence to `most_chars`.
 
@@ -92,11 +111,12 @@ def _subquery(element: Element, number: int) -> SubQuery:
     parts: dict[str, str] = {}
     for part in element:
         parts.setdefault(_name(part), part.text or "")
+    waits = {name.casefold(): value for name, value in element.items()}.get("depends_on", "")
     return SubQuery(
         dimension=_facet(parts.get("dimension"), number),
         query=_query(parts.get("query"), number),
         needs_refinement=parts.get("needs_refinement", "").strip().casefold() in _YES,
-        depends_on=_positions(parts.get("depends_on", ""), number),
+        depends_on=_positions(parts.get("depends_on", waits), number),
     )
 
 
@@ -112,7 +132,7 @@ def _facet(value: str | None, number: int) -> Facet:
 def _query(value: str | None, number: int) -> str:
     if value is None:
         raise ReplyError(f"subquery {number} has no <query>")
-    query = " ".join("".join(c for c in value if c.isspace() or not _is_control(c)).split())
+    query = _one_line(value)
     if not MIN_QUERY_CHARS <= len(query) <= MAX_QUERY_CHARS:
         bounds = f"{MIN_QUERY_CHARS} to {MAX_QUERY_CHARS}"
         raise ReplyError(f"subquery {number}: the query has {len(query)} characters, {bounds} are allowed")
@@ -129,6 +149,10 @@ def _positions(value: str, number: int) -> tuple[int, ...]:
             raise ReplyError(f"subquery {number}: depends_on {shown(name)} is no earlier subquery's number")
         found.append(position)
     return tuple(found)
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(c for c in text if c.isspace() or not _is_control(c)).split())
 
 
 def _is_control(char: str) -> bool:

@@ -16,13 +16,13 @@ from shared.models.hits import (
 )
 from shared.models.ingest import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.plan import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
-from shared.models.request import MAX_QUESTION_CHARS, Filters, JobRequest, Lane, SearchMode
+from shared.models.request import MAX_QUESTION_CHARS, Filters, JobRequest, Lane, Plan, PlanEntry, SearchMode
 from shared.models.status import BatchStatus, Event, JobStatus
 
 __all__ = [
     "MAX_QUESTION_CHARS", "ROOT_ID", "Answer", "BatchStatus", "Chunk", "Citation", "Cost", "Decomposition",
     "DocumentOutcome", "DocumentStatus",
     "Event", "Facet", "Filters", "Hit", "JobRequest", "JobStatus", "Lane", "LeafResult", "LeafStatus",
-    "MergedHit", "MergedPool", "Node", "NodeKind", "Part", "RawDocument", "SearchMode", "SearchResult", "Source",
-    "SubQuery", "Summary", "Via",
+    "MergedHit", "MergedPool", "Node", "NodeKind", "Part", "Plan", "PlanEntry", "RawDocument", "SearchMode",
+    "SearchResult", "Source", "SubQuery", "Summary", "Via",
 ]  # fmt: skip

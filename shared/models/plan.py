@@ -33,7 +33,10 @@ class Node(Model):
     """One subquestion. Ids are paths: the root is "0", its second child "0.2", that one's first "0.2.1".
 
     `budget` is the number of leaves that the node may grow to, itself included if it stays one (B2).
-    `depends_on` names the nodes whose answers must be known first (G13).
+    `depends_on` names the nodes whose answers must be known first (G13), `needed_by` those that wait for this one.
+    Once they are known, `asked` keeps the query as it was planned (with its `#1`), `query` has the answer or the best
+    name written in, `bound_by` says which: answer, names or nothing. `variants` are the queries of all names, the
+    first is `query`; empty where there is only one. `kinds` narrows the search to kinds of documents (C2).
     """
 
     id: str = Field(pattern=r"^0(\.\d{1,2})*$")
@@ -44,10 +47,18 @@ class Node(Model):
     kind: NodeKind = NodeKind.LEAF
     budget: int = Field(default=1, ge=1)
     depends_on: tuple[str, ...] = ()
+    needed_by: tuple[str, ...] = ()
+    asked: str | None = None
+    bound_by: str | None = None
+    variants: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 class SubQuery(Model):
-    """One entry of a decomposition, by an LLM or by the rules (B4)."""
+    """One entry of a decomposition, by an LLM, by the rules or by the caller (B4).
+
+    `depends_on` holds 1-based positions in the decomposition, earlier ones only.
+    """
 
     dimension: Facet
     query: str = Field(min_length=1)
@@ -59,5 +70,5 @@ class Decomposition(Model):
     """What a decomposer says of a question: its subqueries, by whom, and what went wrong on the way."""
 
     subqueries: tuple[SubQuery, ...] = ()
-    by: str = Field(description="llm or rules")
+    by: str = Field(description="llm, rules or request")
     warnings: tuple[str, ...] = ()

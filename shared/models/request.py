@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from shared.models.base import Model
+from shared.models.plan import Facet
+from shared.models.session import MAX_QUERIES, TypedQuery
+from shared.references import references
 
 MAX_QUESTION_CHARS = 4000
+#: Entries of a caller's plan.
+MAX_ENTRIES = 63
 #: Names that stand in keys and filters: no separators, no braces, no white space.
 Name = Annotated[str, Field(pattern=r"^[\w.\-]{1,64}$")]
+_SYMBOL = re.compile(r"[\w$]+(?:\.[\w$]+)*")
+
+
+def _as_symbol(given: str) -> str:
+    """The name as it is stored: a::b, a#b and a.b() are written too."""
+    name = given.strip().removesuffix("()").replace("::", ".").replace("#", ".")
+    if not _SYMBOL.fullmatch(name):
+        raise ValueError("is no name in code: write it with dots, like pkg.module.function")
+    return name
+
+
+#: A name in code, bare or dotted.
+Symbol = Annotated[str, Field(max_length=300), AfterValidator(_as_symbol)]
+#: Hops of a two-pass search (F7).
+Hops = Annotated[int, Field(ge=1, le=2)]
 
 
 class SearchMode(StrEnum):
@@ -49,23 +71,84 @@ class Filters(Model):
         return self
 
 
+class PlanEntry(Model):
+    """One subquestion of a caller's plan (G7). `depends_on` are the 1-based numbers of entries before it (G13)."""
+
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    depends_on: tuple[int, ...] = Field(default=(), max_length=MAX_ENTRIES)
+    dimension: Facet = Facet.CORE
+
+    @field_validator("query")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("is empty: write a question")
+        return value.strip()
+
+    @field_validator("dimension")
+    @classmethod
+    def _searchable(cls, value: Facet) -> Facet:
+        if value is Facet.ORIGINAL:
+            raise ValueError("the question's own leaf is there anyway: use core, why, how, case or note")
+        return value
+
+
+def _as_entries(given: object) -> object:
+    """A plain text stands for an entry that says no more."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return given
+    return tuple({"query": entry} if isinstance(entry, str) else entry for entry in given)
+
+
+def _in_order(entries: tuple[PlanEntry, ...]) -> tuple[PlanEntry, ...]:
+    """Every entry with all that it waits for; a `#2` in its text says so too. A `#9` of a plan of 3 is plain text."""
+    checked = []
+    for number, entry in enumerate(entries, 1):
+        implied = (n for n in references(entry.query) if n <= len(entries))
+        wanted = tuple(sorted({*entry.depends_on, *implied}))
+        for other in wanted:
+            _check_place(number, other, len(entries))
+        checked.append(entry.model_copy(update={"depends_on": wanted}))
+    return tuple(checked)
+
+
+def _check_place(number: int, other: int, total: int) -> None:
+    if other == number:
+        raise ValueError(f"entry {number} waits for itself: let it depend on earlier entries only")
+    if not 1 <= other <= total:
+        raise ValueError(f"entry {number} waits for entry {other}, but the entries are 1 to {total}")
+    if other > number:
+        raise ValueError(f"entry {number} waits for entry {other}, which stands behind it: put entry {other} first")
+
+
+#: A caller's plan: texts or entries, in an order in which every entry stands behind those that it waits for.
+Plan = Annotated[
+    tuple[PlanEntry, ...], BeforeValidator(_as_entries), AfterValidator(_in_order), Field(max_length=MAX_ENTRIES)
+]
+
+
 class JobRequest(Model):
     """One research question. `None` means: as the settings say.
 
     `strategy` names a list of search stages; `subqueries` are a plan of the caller's own, used instead of a
-    decomposition (G7); `explain` keeps how every score came to be.
+    decomposition (G7): texts, or objects with `query`, `depends_on` and `dimension`; a text that holds `#1` waits for
+    the first one's answer (G13). `explain` keeps how every score came to be.
+    `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches (C2).
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
     LLM summary; `deadline_s` is in seconds from submission.
+    `near_symbol` starts at a definition, `depth` follows edges for so many hops (F7); both mean the strategy two_pass
+    unless another is named.
     """
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     mode: SearchMode | None = None
     strategy: Name | None = None
     explain: bool = False
+    near_symbol: Symbol | None = None
+    depth: Hops | None = None
     decompose: bool = True
-    subqueries: tuple[Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)], ...] = Field(
-        default=(), max_length=63
-    )
+    subqueries: Plan = ()
+    typed: tuple[TypedQuery, ...] = Field(default=(), max_length=MAX_QUERIES)
     summary: bool | None = None
     top_n: int | None = Field(default=None, ge=1, le=200)
     deadline_s: float | None = Field(default=None, gt=0, le=86_400)

@@ -50,7 +50,8 @@ def answered(rows, asked):
         case "FAIL":
             say({"error": "no such stage"})
             return
-    wanted = [set(text.lower().split()) for text in [asked["question"], *asked.get("subqueries", [])]]
+    texts = [asked["question"], *(entry["query"] for entry in asked.get("subqueries", []))]
+    wanted = [set(text.lower().split()) for text in texts]
     scores = {r["id"]: max(len(w & set(r["text"].lower().split())) for w in wanted) for r in rows}
     found = sorted((d for d, score in scores.items() if score), key=lambda d: (-scores[d], d))
     if asked["strategy"] == "hybrid":

@@ -111,17 +111,28 @@ def questions(tmp_path, *labels):
     return load_dataset(folder).questions
 
 
+def texts(plans):
+    return {question_id: [entry.query for entry in plan] for question_id, plan in plans.items()}
+
+
 def test_given_a_field_of_objects_or_texts_when_planned_then_the_subquestions_come_in_order(tmp_path):
     steps = [{"filled": "who made it", "gold": "d1"}, {"filled": " when was that "}]
     asked = questions(tmp_path, {"decomposition": steps, "plan": ["a", "b"], "deep": {"plan": ["c"]}})
-    assert plans_of(asked, "decomposition.filled") == ({"q1": ("who made it", "when was that")}, ())
-    assert plans_of(asked, "plan")[0] == {"q1": ("a", "b")}
-    assert plans_of(asked, "deep.plan")[0] == {"q1": ("c",)}
+    assert texts(plans_of(asked, "decomposition.filled")[0]) == {"q1": ["who made it", "when was that"]}
+    assert texts(plans_of(asked, "plan")[0]) == {"q1": ["a", "b"]}
+    assert texts(plans_of(asked, "deep.plan")[0]) == {"q1": ["c"]}
+
+
+def test_given_references_or_entries_when_planned_then_they_say_what_waits_for_what(tmp_path):
+    entries = [{"query": "who made it"}, {"query": "when was that", "depends_on": [1]}]
+    asked = questions(tmp_path, {"plan": ["who made it", "when was #1 born", "what is #9"], "entries": entries})
+    assert [entry.depends_on for entry in plans_of(asked, "plan")[0]["q1"]] == [(), (1,), ()]
+    assert [entry.depends_on for entry in plans_of(asked, "entries")[0]["q1"]] == [(), (1,)]
 
 
 def test_given_questions_without_the_field_when_planned_then_a_warning_counts_them(tmp_path):
     plans, warnings = plans_of(questions(tmp_path, {"plan": ["a"]}, {}), "plan")
-    assert plans == {"q1": ("a",)}
+    assert texts(plans) == {"q1": ["a"]}
     assert warnings == ("1 of 2 questions have no plan: they are searched without a plan.",)
 
 
@@ -134,6 +145,8 @@ def test_given_questions_without_the_field_when_planned_then_a_warning_counts_th
         ({"plan": [{"filled": "a"}]}, "plan", "name one of its fields, filled"),
         ({"plan": [{"filled": "a"}, {}]}, "plan.filled", "no list of texts"),
         ({"plan": ["a"] * 64}, "plan", "63 are the most"),
+        ({"plan": ["a #2", "b"]}, "plan", "question q1: entry 1 waits for entry 2, which stands behind it"),
+        ({"plan": [{"query": "a", "depend_on": [1]}]}, "plan", "question q1: extra inputs"),
     ],
 )
 def test_given_a_field_that_is_no_plan_when_planned_then_it_is_refused(tmp_path, labels, field, said):

@@ -80,7 +80,7 @@ def test_given_a_plan_when_run_then_it_is_the_jobs_own(tmp_path):
     client = EvalClient(tmp_path)
     list(Pipeline(client, "eval-1").answers(asked(1, subqueries=("a", "b"))))
     request = client.requests["job00000"]
-    assert (request.subqueries, request.decompose) == (("a", "b"), True)
+    assert ([entry.query for entry in request.subqueries], request.decompose) == (["a", "b"], True)
 
 
 def test_given_jobs_that_fail_when_run_then_they_are_outcomes_with_the_reason(tmp_path):

@@ -120,10 +120,10 @@ def test_given_a_dropped_sibling_when_it_grows_then_numbers_in_the_text_follow_a
         sub(QUESTION),
         sub("Who leads it?"),
         sub("Who leads it"),
-        sub("Where is #2, not #3, of C #1?", depends_on=(2, 1)),
+        sub("Where is #2, not #3, of C#1 near #1?", depends_on=(2, 1)),
     )
     grown = first_level(QUESTION, steps, Limits())
-    assert grown.nodes[2].query == "Where is #1, not #3, of C #1?"
+    assert grown.nodes[2].query == "Where is #1, not #1, of C#1 near?"
     assert grown.nodes[2].depends_on == ("0.1",)
     assert len(grown.warnings) == 1
     assert "number 1" in grown.warnings[0]

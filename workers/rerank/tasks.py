@@ -8,17 +8,28 @@ from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
 from shared.errors import DeadlineError
-from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedPool, Node
+from shared.llm.client import ChatClient
+from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
 from shared.rerankers import reranker
 from shared.rerankers.guarded import Guarded
 from shared.steps import Step
 from workers.cache import shared_cache
 from workers.merge.tree import apply_root_rerank, of_one_leaf
+from workers.rerank.dependents import bind_dependents
 from workers.rerank.root import rerank_pool
-from workers.search.leaf import NOTHING, ask_of, rerank_half
+from workers.search.leaf import NOTHING, ask_of, kept, rerank_half
 from workers.search.stages.rerank import spent
+from workers.search.stages.truth import keep_truth
 from workers.search.tools import Tools
 from workers.steps import record_failed_leaf, steps
+
+#: What reading an answer may take of the time that is left for leaves: those that waited need the rest.
+BINDING_SHARE = 0.3
+
+
+@cache
+def _llm() -> ChatClient | None:
+    return ChatClient(steps.settings) if steps.settings.has_llm else None
 
 
 @cache
@@ -26,37 +37,50 @@ def _reranker() -> Guarded:
     return reranker(steps.settings)
 
 
-def _kept(step: Step, node: Node) -> int:
-    """Results that a leaf keeps (B6). The question's own leaf keeps all that the answer may show: others overlap."""
-    limits = steps.settings.multi_query
-    if node.facet is not Facet.ORIGINAL:
-        return limits.top_n_per_leaf
-    return max(limits.top_n_per_leaf, step.job.request.top_n or limits.max_total_results)
-
-
 def _tools(timeout_s: float) -> Tools:
     return Tools(settings=steps.settings, reranker=_reranker(), cache=shared_cache(), timeout_s=timeout_s)
 
 
-@steps(TaskName.RERANK_LEAF, on_error=record_failed_leaf)
+def _fail(step: Step, reason: str) -> None:
+    record_failed_leaf(step, reason)
+    _bind_those_that_wait(step)
+
+
+def _bind_those_that_wait(step: Step) -> None:
+    node = step.jobs.node(step.job.id, step.node_id)
+    if node is not None and node.needed_by:
+        bind_dependents(step, node, _llm(), _tools(BINDING_SHARE * step.job.remaining(step.job.leaf_reserve)))
+
+
+@steps(TaskName.RERANK_LEAF, on_error=_fail)
 def rerank_leaf(step: Step) -> None:
-    """Run a leaf's strategy from the rerank on and record the leaf. One that failed in search is recorded already."""
+    """Run a leaf's strategy from the rerank on and record the leaf, then start those that waited for it (G13).
+
+    A leaf that failed in search, and one that is delivered again, is recorded already.
+    """
+    found = step.jobs.candidates(step.job.id, step.node_id)
+    if found is not None:
+        _rerank(step, found)
+    _bind_those_that_wait(step)
+
+
+def _rerank(step: Step, found: SearchResult) -> None:
     job, jobs = step.job, step.jobs
-    found = jobs.candidates(job.id, step.node_id)
     node = jobs.node(job.id, step.node_id)
-    if found is None or node is None:
+    if node is None:
         return
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was reranked")
     if found.mode != NOTHING.mode:
-        ask = ask_of(job.request, node.query, steps.settings)
+        ask = ask_of(job.request, node, steps.settings)
         found = rerank_half(ask, found, _tools(timeout))
         jobs.annotate(job.id, found.cost, found.warnings)
+    limits = steps.settings.multi_query
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
-        hits=found.hits[: _kept(step, node)],
+        hits=keep_truth(found.hits, kept(node, limits, job.request.top_n or limits.max_total_results)),
         candidates=found.candidates,
         warnings=found.warnings,
         timings_ms=found.timings_ms,
@@ -95,6 +119,8 @@ def _as_hit(hit: Hit) -> Hit:
 
 @worker_shutdown.connect
 def _let_go(**_: object) -> None:
-    """A worker that ends closes its connections to the rerank server."""
+    """A worker that ends closes its connections to the rerank server and the LLM."""
     if _reranker.cache_info().currsize:
         _reranker().close()
+    if _llm.cache_info().currsize and (llm := _llm()) is not None:
+        llm.close()

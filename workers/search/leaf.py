@@ -7,23 +7,32 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from shared.cache import Cache, Outcome
-from shared.models import Cost, Filters, JobRequest, SearchResult
+from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
+from shared.models.find import FindRequest
 from shared.settings import Settings
+from shared.settings.sections import MultiQuery
+from shared.settings.stages import Edges
 from shared.settings.strategies import Strategy, named, split
 from workers.corpus import Corpus
 from workers.search.engine import EMPTY, go_on, search
 from workers.search.reuse import reranked_once
 from workers.search.state import Query
 from workers.search.tools import Tools
+from workers.search.variants import VARIANT, go_on_variants, search_variants
 
 #: What is found while nothing is ingested.
 NOTHING = SearchResult(mode="none", warnings=(EMPTY,))
+#: The strategy that follows edges (F7).
+FOLLOWS_EDGES = "two_pass"
 _STRATEGY = TypeAdapter(Strategy)
 
 
 class Ask(Model):
-    """What decides a leaf's outcome besides the corpus. `wanted` is the number of results."""
+    """What decides a leaf's outcome besides the corpus. `wanted` is the number of results.
+
+    `variants` are wordings that the leaf is searched in instead of its text alone (G13); none for most leaves.
+    """
 
     text: str
     strategy: str
@@ -31,19 +40,48 @@ class Ask(Model):
     tenant: str = "default"
     wanted: int
     explain: bool = False
+    variants: tuple[str, ...] = ()
+    near_symbol: str | None = None
+    depth: int | None = None
 
 
-def ask_of(request: JobRequest, text: str, settings: Settings) -> Ask:
-    """A leaf of a job. A mode is the strategy of its name."""
-    name = request.strategy or (request.mode.value if request.mode else settings.search.strategy)
+def strategy_of(request: JobRequest | FindRequest, settings: Settings) -> str:
+    """The strategy of a request: the one it names, a mode's, two_pass where it wants edges followed, or the default."""
+    if request.strategy or request.mode:
+        return request.strategy or str(request.mode)
+    return FOLLOWS_EDGES if request.near_symbol or request.depth else settings.search.strategy
+
+
+def ask_of(request: JobRequest, node: Node, settings: Settings) -> Ask:
+    """A leaf of a job."""
     return Ask(
-        text=text,
-        strategy=name,
-        filters=request.filters,
+        text=node.query,
+        strategy=strategy_of(request, settings),
+        filters=_narrowed(request.filters, node),
         tenant=request.tenant,
         wanted=settings.multi_query.candidates_per_query,
         explain=request.explain,
+        variants=node.variants,
+        near_symbol=request.near_symbol,
+        depth=request.depth,
     )
+
+
+def _narrowed(filters: Filters, node: Node) -> Filters:
+    """The request's filter, and of the node's kinds those that it allows: never more than the request may see."""
+    kinds = tuple(kind for kind in node.kinds if not filters.kinds or kind in filters.kinds)
+    return filters.model_copy(update={"kinds": kinds}) if kinds else filters
+
+
+def kept(node: Node, limits: MultiQuery, shown: int) -> int:
+    """Results that a leaf keeps (B6). The question's own leaf keeps all that an answer shows: others overlap with it.
+
+    A leaf that waited for others keeps twice as many as they do: it speaks for several names, and the evidence that
+    only it can find stands low in them (musique, names for answers: All@10 64.7 against 59.6; answers: 81.8, 79.5).
+    """
+    if node.facet is Facet.ORIGINAL:
+        return max(limits.top_n_per_leaf, shown)
+    return limits.top_n_per_leaf * (2 if node.depends_on else 1)
 
 
 def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
@@ -55,8 +93,9 @@ def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float)
     info, tools = ready
 
     def compute() -> SearchResult:
-        query = Query(ask.text, ask.filters, ask.wanted, ask.tenant)
-        return search(query, ask.strategy, first, replace(tools, timeout_s=timeout_s), explain=ask.explain)
+        run = search_variants if ask.variants else search
+        kit = replace(tools, timeout_s=timeout_s, index_version=info.index_version)
+        return _told(run(_query(ask), ask.strategy, first, kit, explain=ask.explain), ask, first)
 
     if cache is None or not corpus.settings.cache.leaves:
         return compute()
@@ -78,23 +117,52 @@ def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float)
 def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
     """What the rerank pool does of a leaf: the stage rerank and what follows it."""
     _, rest = split(named(tools.settings.strategies, ask.strategy))
-    query = Query(ask.text, ask.filters, ask.wanted, ask.tenant)
 
     def compute() -> SearchResult:
-        return go_on(found, query, rest, tools, explain=ask.explain)
+        run = go_on_variants if ask.variants else go_on
+        return run(found, _query(ask), rest, tools, explain=ask.explain)
 
     if not rest:
         return compute()
     parts = {
         **ask.model_dump(mode="json"),
         "stages": _STRATEGY.dump_python(rest, mode="json"),
-        "hits": [[hit.chunk_id, hit.title, hit.heading, hit.text, hit.score] for hit in found.hits],
+        "hits": [
+            [
+                hit.chunk_id,
+                hit.title,
+                hit.heading,
+                hit.text,
+                hit.score,
+                hit.parts.get(VARIANT),
+                hit.via and str(hit.via),
+            ]
+            for hit in found.hits
+        ],
     }
     known = set(found.warnings)
     after, outcome = reranked_once(
         tools, parts, compute, model=SearchResult, fell_back=lambda after: bool(set(after.warnings) - known)
     )
     return _reused(after, outcome=outcome)
+
+
+def _query(ask: Ask) -> Query:
+    return Query(
+        ask.text, ask.filters, ask.wanted, ask.tenant, variants=ask.variants, near_symbol=ask.near_symbol,
+        depth=ask.depth,
+    )  # fmt: skip
+
+
+def _told(found: SearchResult, ask: Ask, stages: Strategy) -> SearchResult:
+    """The result, with a warning when edges were asked for that the strategy does not follow."""
+    if not (ask.near_symbol or ask.depth) or any(isinstance(stage, Edges) for stage in stages):
+        return found
+    asked = "near_symbol" if ask.near_symbol else "depth"
+    warning = (
+        f"{asked} changed nothing: the strategy {ask.strategy} follows no edges; leave it out for {FOLLOWS_EDGES}."
+    )
+    return found.model_copy(update={"warnings": (*found.warnings, warning)})
 
 
 def _reused(result: SearchResult, *, outcome: Outcome) -> SearchResult:

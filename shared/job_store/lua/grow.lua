@@ -1,19 +1,19 @@
 -- A branch claims its children, once: a branch delivered twice must not count them twice. A branch that could not be
 -- refined comes back as a leaf, under its own id.
 -- KEYS 1 job hash   2 nodes hash   3 leaves hash   4 events stream
--- ARGV 1 now   2 ttl (s)   3 max events   4 branch id   5... triples: node id, kind (leaf|branch), node as JSON
+-- ARGV 1 now   2 ttl (s)   3 max events   4 branch id   5... triples: node id, state (pending|waiting|open),
+-- node as JSON
 -- Returns 1 when the children are new, 0 when the branch has grown before or the job is not searching (any more).
 if redis.call('HGET', KEYS[1], 'state') ~= 'searching' then return 0 end
 if redis.call('HGET', KEYS[3], ARGV[4]) ~= 'open' then return 0 end
 redis.call('HSET', KEYS[3], ARGV[4], 'grown')
 local leaves, open = 0, -1
 for i = 5, #ARGV, 3 do
-  local is_leaf = ARGV[i + 1] == 'leaf'
   redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2])
-  redis.call('HSET', KEYS[3], ARGV[i], is_leaf and 'pending' or 'open')
+  redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1])
   redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'type', 'node', 'node', ARGV[i + 2])
   open = open + 1
-  if is_leaf then leaves = leaves + 1 end
+  if ARGV[i + 1] ~= 'open' then leaves = leaves + 1 end
 end
 redis.call('HINCRBY', KEYS[1], 'leaves_total', leaves)
 redis.call('HINCRBY', KEYS[1], 'open', open)
