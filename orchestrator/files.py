@@ -7,13 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.contents import Piece, lines, whole
 from shared.errors import InputError
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import SUFFIXES
 
-#: JSON Lines files above this size travel in pieces of whole lines.
-PIECE_BYTES = 1_000_000
 LINES = frozenset({".jsonl", ".ndjson"})
+#: Folders of fetched packages and caches: passed over in silence, as hidden ones are.
+FETCHED_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", "venv", "__pycache__"})
+#: Folders that a build fills: passed over beside one of MANIFESTS, and named, since a person may use these words, too.
+BUILT_FOLDERS = frozenset({"build", "dist", "target", "vendor"})
+MANIFESTS = frozenset({
+    "pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
     """All files below `paths` with a suffix that has a reader, sorted, and what was passed over.
 
     Links are not followed below a root: they may lead out of it or in circles. Hidden files are passed over, and so
-    are pipes and devices, which may never end, and names that are not text, which no answer could cite.
+    are folders of what was fetched or built (FETCHED_FOLDERS, BUILT_FOLDERS; a root may be one), pipes and devices,
+    which may never end, and names that are not text, which no answer could cite.
     Raises: InputError for a path that does not exist, is not text, or is a file without a reader.
     """
     found: dict[Path, Found] = {}
@@ -63,7 +70,10 @@ def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
         passed.append(f"{_printable(Path(error.filename))}: {error.strerror}")
 
     for folder, folders, files in os.walk(root, onerror=unreadable):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        built = BUILT_FOLDERS.intersection(folders) if MANIFESTS.intersection(files) else frozenset()
+        passed += [f"{_printable(Path(folder) / name)}: is what a build made" for name in sorted(built)]
+        others = FETCHED_FOLDERS | built
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in others)
         for name in sorted(files):
             file = Path(folder) / name
             if name.startswith(".") or file.suffix.lower() not in SUFFIXES:
@@ -92,34 +102,32 @@ def _printable(path: Path) -> str:
 
 
 def read(found: Found, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
-    """A file's documents as bytes: one, or the pieces of a large JSON Lines file; or why it cannot be read."""
-    lines = found.file.suffix.lower() in LINES
+    """A file's documents as bytes: one, or the pieces of a JSON Lines file; or why something cannot be read."""
     try:
-        size = found.file.stat().st_size
-        if size > max_bytes and not lines:
-            yield _failed(found, f"has {size} bytes, more than chunking.max_document_bytes ({max_bytes})")
-            return
-        for offset, content in _pieces(found.file) if lines else [(0, found.file.read_bytes())]:
+        for piece in pieces(found, max_bytes):
+            if piece.fault:
+                yield _failed(found, piece.fault)
+                continue
             yield RawDocument(
                 source=str(found.source),
                 path=found.shown,
                 identity=str(found.file),
                 suffix=found.file.suffix.lower(),
-                content=content,
+                content=piece.content,
                 namespace=namespace,
-                line_offset=offset,
+                line_offset=piece.line_offset,
             )
     except OSError as error:
         yield _failed(found, f"cannot be read: {error.strerror}")
 
 
-def _pieces(file: Path) -> Iterator[tuple[int, bytes]]:
-    """(number of lines before, whole lines) in pieces of about PIECE_BYTES. A single longer line is one piece."""
-    with file.open("rb") as handle:
-        before = 0
-        while lines := handle.readlines(PIECE_BYTES):
-            yield before, b"".join(lines)
-            before += len(lines)
+def pieces(found: Found, max_bytes: int) -> Iterator[Piece]:
+    """What of a file travels as one: all of it, or some lines of a JSON Lines file.
+
+    Raises: OSError.
+    """
+    by_lines = found.file.suffix.lower() in LINES
+    return lines(found.file, max_bytes) if by_lines else whole(found.file, max_bytes)
 
 
 def _failed(found: Found, reason: str) -> DocumentOutcome:

@@ -1,4 +1,7 @@
-"""Sends documents to the index queue, a few batches at a time, and gathers what became of each."""
+"""Sends documents to the index queue, a few batches at a time, and gathers what became of each.
+
+What the store has already does not travel: files are first asked about by a hash of their bytes.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from celery import Celery
+from pydantic import Field
 from redis import Redis
 
-from orchestrator.files import find, read
-from shared.contract import IndexMessage, TaskName
-from shared.errors import NotRunningError, RamifyError
-from shared.job_store import new_id
-from shared.job_store.inbox import DocumentBatch, FinishOrder, Inbox
+from orchestrator.files import Found, find, read
+from orchestrator.ingest_post import Post
+from orchestrator.offers import Group, groups
+from shared.contract import TaskName
+from shared.job_store.inbox import DocumentBatch, FinishOrder, Report
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.settings import Settings
@@ -22,35 +26,39 @@ BATCH_DOCUMENTS = 32
 BATCH_BYTES = 2_000_000
 #: Batches on the way at a time: enough to keep the worker busy, few enough to keep Redis small.
 IN_FLIGHT = 4
-#: Seconds without a word from the index queue after which the ingest gives up.
-SILENCE_S = 300.0
-_POLL_S = 1.0
+_WRITTEN = frozenset({DocumentStatus.ADDED, DocumentStatus.CHANGED})
 
 
 class Progress(Model):
-    """One step of an ingest: files read so far, of how many, the outcomes that came in, and the cost so far."""
+    """One step of an ingest: files read so far, of how many, the outcomes that came in, and the cost so far.
+
+    `seconds` since the start; `parts`: seconds of the workers so far, by what they did.
+    """
 
     read: int
     total: int
     outcomes: tuple[DocumentOutcome, ...] = ()
     passed_over: tuple[str, ...] = ()
     cost: Cost = Cost()
+    seconds: float = 0.0
+    parts: dict[str, float] = Field(default_factory=dict)
 
 
 class Ingest:
     """One run over some paths."""
 
     def __init__(self, app: Celery, client: Redis, settings: Settings, namespace: str = "default") -> None:
-        self._app, self._settings, self._namespace = app, settings, namespace
-        self._id = new_id()
-        self._inbox = Inbox(client, self._id)
+        self._settings, self._namespace = settings, namespace
+        self._post = Post(app, client)
         self.cost = Cost()
-        self._sent = 0
-        self._open: set[int] = set()
-        self._after = "0"
         self._sources: dict[int, str] = {}
+        self._wanted: dict[int, frozenset[int] | None] = {}  # question -> what it says must travel, None so far
         self._seen: dict[str, list[str]] = {}
         self._unreadable: list[str] = []
+        self._written = False
+        self._began = time.monotonic()
+        self._read = self._total = 0
+        self._news: list[DocumentOutcome] = []
 
     def run(self, paths: Sequence[Path], *, prune: bool) -> Iterator[Progress]:
         """Ingest everything below `paths`; with `prune`, remove what is gone from those roots.
@@ -59,81 +67,111 @@ class Ingest:
         the store refuses (each batch before it is in).
         """
         files, passed = find(paths)
-        yield Progress(read=0, total=len(files), passed_over=tuple(passed))
+        self._total = len(files)
+        yield self._step(passed)
         for path in paths:
             self._seen.setdefault(str(path.resolve()), [])
+        try:
+            yield from self._carry(files)
+            while self._post.open:
+                self._gather()
+                yield self._step()
+            self._finish(prune=prune)
+            yield self._step()
+        finally:
+            self._post.close()
+
+    def _carry(self, files: Sequence[Found]) -> Iterator[Progress]:
+        """Ask about all files, and send those that the store lacks."""
+        for group, batch in self._asked(files):
+            wanted = self._answer(group, batch)
+            travelling = [found for found in group.files if str(found.file) in wanted]
+            self._read += len(group.files) - len(travelling)
+            yield self._step()
+            yield from self._send_files(travelling)
+
+    def _asked(self, files: Sequence[Found]) -> Iterator[tuple[Group, int]]:
+        """Each group of files with the number of its question; the next one's is sent before."""
+        before: tuple[Group, int] | None = None
+        for group in groups(files, self._namespace, self._settings.chunking.max_document_bytes):
+            batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(offered=group.offers))
+            self._sources[batch] = group.offers.source
+            self._wanted[batch] = None
+            if before:
+                yield before
+            before = group, batch
+        if before:
+            yield before
+
+    def _answer(self, group: Group, batch: int) -> frozenset[str]:
+        """The files of `group` that must travel."""
+        while (wanted := self._wanted[batch]) is None:
+            self._gather()
+        del self._wanted[batch]
+        return group.unasked | {group.offers.offers[number].identity for number in wanted}
+
+    def _send_files(self, files: Sequence[Found]) -> Iterator[Progress]:
         waiting: list[RawDocument] = []
-        for count, found in enumerate(files, 1):
-            outcomes: list[DocumentOutcome] = []
+        for found in files:
             for item in read(found, self._namespace, self._settings.chunking.max_document_bytes):
                 if isinstance(item, DocumentOutcome):
-                    outcomes.append(self._noted(item, ""))
+                    self._note(item, "")
                     continue
-                if waiting and (waiting[0].source != item.source or _full(waiting, item)):
-                    outcomes += self._send(waiting)
+                if waiting and _full(waiting, item):
+                    self._send(waiting)
                     waiting = []
                 waiting.append(item)
-            yield Progress(read=count, total=len(files), outcomes=tuple(outcomes))
+            self._read += 1
+            yield self._step()
         if waiting:
-            yield Progress(read=len(files), total=len(files), outcomes=tuple(self._send(waiting)))
-        while self._open:
-            yield Progress(read=len(files), total=len(files), outcomes=tuple(self._gather()))
-        yield Progress(read=len(files), total=len(files), outcomes=tuple(self._finish(prune=prune)), cost=self.cost)
-        self._inbox.clear()
+            self._send(waiting)
 
-    def _send(self, documents: list[RawDocument]) -> list[DocumentOutcome]:
-        """Send one batch, when there is room; returns what came in meanwhile."""
-        outcomes = []
-        while len(self._open) >= IN_FLIGHT:
-            outcomes += self._gather()
-        self._sources[self._sent] = documents[0].source
-        self._order(TaskName.INDEX_DOCUMENTS, DocumentBatch(documents=tuple(documents)))
-        return outcomes
+    def _send(self, documents: list[RawDocument]) -> None:
+        """Send one batch of one source, when there is room."""
+        while self._post.open >= IN_FLIGHT:
+            self._gather()
+        batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(documents=tuple(documents)))
+        self._sources[batch] = documents[0].source
 
-    def _finish(self, *, prune: bool) -> list[DocumentOutcome]:
+    def _finish(self, *, prune: bool) -> None:
         keep = {source: tuple(ids) for source, ids in self._seen.items()} if prune else None
-        self._order(
-            TaskName.INDEX_FINISH, FinishOrder(namespace=self._namespace, keep=keep, unreadable=tuple(self._unreadable))
-        )
-        outcomes = []
-        while self._open:
-            outcomes += self._gather()
-        return outcomes
+        unreadable = tuple(self._unreadable)
+        order = FinishOrder(namespace=self._namespace, keep=keep, unreadable=unreadable, written=self._written)
+        self._post.send(TaskName.INDEX_FINISH, order)
+        while self._post.open:
+            self._gather()
 
-    def _order(self, name: TaskName, content: DocumentBatch | FinishOrder) -> None:
-        self._inbox.put(self._sent, content)
-        message = IndexMessage(ingest_id=self._id, batch=self._sent).wire()
-        self._app.send_task(name.value, args=(message,), queue=name.queue.value, ignore_result=True)
-        self._open.add(self._sent)
-        self._sent += 1
+    def _gather(self) -> None:
+        """Wait for the next reports and take them in."""
+        for report in self._post.reports():
+            self._take(report)
 
-    def _gather(self) -> list[DocumentOutcome]:
-        """Wait for the next reports."""
-        end = time.monotonic() + SILENCE_S
-        outcomes: list[DocumentOutcome] = []
-        while not outcomes and self._open:
-            came = list(self._inbox.reports(self._after, _POLL_S))
-            for self._after, report in came:
-                self._open.discard(report.batch)
-                if report.error:
-                    raise RamifyError(f"the ingest stopped: {report.error}")
-                source = self._sources.get(report.batch, "")
-                self.cost += report.cost
-                outcomes += [self._noted(outcome, source) for outcome in report.outcomes]
-            if came:
-                break
-            if time.monotonic() > end:
-                raise NotRunningError(
-                    f"the index queue has been silent for {SILENCE_S:.0f} s: `ramify doctor` says whether a worker runs"
-                )
-        return outcomes
+    def _take(self, report: Report) -> None:
+        self.cost += report.cost
+        if report.batch in self._wanted:
+            self._wanted[report.batch] = frozenset(report.wanted)
+        for outcome in report.outcomes:
+            self._note(outcome, self._sources.get(report.batch, ""))
 
-    def _noted(self, outcome: DocumentOutcome, source: str) -> DocumentOutcome:
+    def _note(self, outcome: DocumentOutcome, source: str) -> None:
         if outcome.doc_id and source:
             self._seen.setdefault(source, []).append(outcome.doc_id)
         if outcome.status is DocumentStatus.FAILED:
             self._unreadable.append(outcome.path)
-        return outcome
+        self._written |= outcome.status in _WRITTEN
+        self._news.append(outcome)
+
+    def _step(self, passed: Sequence[str] = ()) -> Progress:
+        news, self._news = tuple(self._news), []
+        return Progress(
+            read=self._read,
+            total=self._total,
+            outcomes=news,
+            passed_over=tuple(passed),
+            cost=self.cost,
+            seconds=time.monotonic() - self._began,
+            parts=dict(self._post.seconds),
+        )
 
 
 def _full(waiting: Sequence[RawDocument], item: RawDocument) -> bool:

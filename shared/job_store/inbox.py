@@ -94,6 +94,10 @@ class Inbox:
         blob = self._client.hget(self._keys.inbox, str(batch))
         return codec.unpack(blob, FinishOrder) if blob else None
 
+    def waiting(self) -> set[int]:
+        """The batches that are not reported yet."""
+        return {int(text(batch)) for batch in self._client.hkeys(self._keys.inbox)}
+
     def report(self, report: Report) -> None:
         """Say what became of a batch and clear it away."""
         with self._client.pipeline(transaction=True) as pipe:

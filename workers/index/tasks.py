@@ -23,6 +23,8 @@ log = logging.getLogger("ramify.index")
 
 
 _making = Lock()
+#: (ingest, batch) that a thread of this process is at: who waits for one sends its message again.
+_at_work: set[tuple[str, int]] = set()
 
 
 def _indexer() -> Indexer:
@@ -70,6 +72,19 @@ def index_finish(raw: dict[str, Any]) -> None:
 def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], Report | None]) -> None:
     """Run `work` and report: the person at the other end waits for a word on every batch."""
     message = IndexMessage.model_validate(raw)
+    at = (message.ingest_id, message.batch)
+    with _making:
+        if at in _at_work:
+            return
+        _at_work.add(at)
+    try:
+        _report(message, work)
+    finally:
+        with _making:
+            _at_work.discard(at)
+
+
+def _report(message: IndexMessage, work: Callable[[Inbox, int], Report | None]) -> None:
     inbox = Inbox(connect(app.conf.ramify), message.ingest_id)
     try:
         with measured() as seconds:
