@@ -34,29 +34,33 @@ def ingest(
     """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
     with session_of(ctx).client() as client:
         steps = client.ingest(paths, prune=prune, namespace=namespace or "default")
-        counts, passed_over = _take(steps, as_json=json)
+        counts, passed_over, last = _take(steps, as_json=json)
     for sentence in passed_over:
         output.warn(f"passed over: {sentence}")
     if not sum(counts.values()):
         output.warn("no documents were found there")
     if json:
-        output.line({**counts, "passed_over": passed_over})
+        output.line({**counts, "passed_over": passed_over, **_pace(last)})
     else:
-        from orchestrator.cli.render.system import draw_ingest
+        from orchestrator.cli.render.system import draw_ingest, draw_pace
 
         output.show(draw_ingest(counts))
+        if last is not None and last.read and last.seconds:
+            output.show(draw_pace(last.read, last.seconds, last.parts))
     if counts["failed"]:
         raise typer.Exit(outcome.PARTIAL)
 
 
-def _take(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str, int], list[str]]:
-    """Follow an ingest to its end: documents by status with the chunks written, and what was passed over."""
+def _take(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str, int], list[str], Progress | None]:
+    """Follow an ingest to its end: documents by status with the chunks written, what was passed over, the last step."""
     from shared.models import DocumentStatus
 
     counts = Counter[str]()
     passed_over: list[str] = []
+    last: Progress | None = None
     with _progress() as advance:
         for step in steps:
+            last = step
             passed_over += step.passed_over
             for document in step.outcomes:
                 counts[document.status.value] += 1
@@ -64,7 +68,16 @@ def _take(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str, int], 
                 _report(document, as_json=as_json)
             advance(step)
     names = (*(status.value for status in DocumentStatus), "chunks")
-    return {name: counts[name] for name in names}, passed_over
+    return {name: counts[name] for name in names}, passed_over, last
+
+
+def _pace(last: Progress | None) -> dict[str, object]:
+    """How long it took, as the last line of --json says it. Parts: seconds of the workers, by what they did."""
+    if last is None:
+        return {}
+    rate = round(last.read / last.seconds, 1) if last.seconds else None
+    parts = {name: round(seconds, 3) for name, seconds in last.parts.items()}
+    return {"files": last.read, "seconds": round(last.seconds, 3), "files_per_s": rate, "parts": parts}
 
 
 def _report(document: DocumentOutcome, *, as_json: bool) -> None:
@@ -81,13 +94,17 @@ def _progress() -> Iterator[Any]:
     if not console.is_terminal:
         yield lambda _: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    with Bar(console=console, transient=True) as bar:
-        task = bar.add_task("ingest", total=None)
+    rate = TextColumn("files  {task.fields[rate]:.0f} files/s")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, TimeElapsedColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("ingest", total=None, rate=0.0)
 
         def advance(step: Progress) -> None:
-            bar.update(task, completed=step.read, total=step.total)
+            pace = step.read / step.seconds if step.seconds else 0.0
+            bar.update(task, completed=step.read, total=step.total, rate=pace)
 
         yield advance
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.local.checks import Check
     from orchestrator.local.state import StackState
 
+_SLOWEST = 3
 _MARKS = {True: ("ok", "green"), False: ("FAULT", "red"), None: ("-", "dim")}
 
 
@@ -67,3 +68,12 @@ def draw_ingest(counts: Mapping[str, int]) -> Text:
     """One line: how many documents ended how, and how many chunks were written."""
     documents = ", ".join(f"{count} {name}" for name, count in counts.items() if count and name != "chunks")
     return plain(f"{documents or 'no documents'}; {counts.get('chunks', 0)} chunks written")
+
+
+def draw_pace(files: int, seconds: float, parts: Mapping[str, float]) -> Text:
+    """One line: files a second, and the parts that took most of the workers' time."""
+    said = f"{files} files in {seconds:.1f} s, {files / seconds:.0f} files/s"
+    total = sum(parts.values())
+    slowest = sorted(parts.items(), key=lambda item: -item[1])[:_SLOWEST] if total > 0 else []
+    shares = ", ".join(f"{name} {spent / total:.0%}" for name, spent in slowest)
+    return plain(f"{said}; slowest: {shares}" if shares else said, "dim")
