@@ -40,7 +40,7 @@ def anchors(hits: Iterable[Hit], most: int) -> tuple[Anchor, ...]:
 
 def ranking(query: TypedQuery, hits: Iterable[Hit], error: str | None = None) -> QueryResult:
     """What one query found by itself."""
-    found = tuple(Ranked(uri=uri_of(hit), score=hit.score) for hit in hits)
+    found = tuple(Ranked(uri=uri_of(hit), title=hit.symbol or hit.title, score=hit.score) for hit in hits)
     return QueryResult(query=query.query, context_type=query.context_type, hits=found, error=error)
 
 

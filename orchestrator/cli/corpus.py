@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.cli import options, outcome, output
+from orchestrator.cli.search import Plan, Related, TargetUri
 from orchestrator.cli.session import session_of
 
 if TYPE_CHECKING:
@@ -122,14 +123,20 @@ def find(  # noqa: PLR0913 - the signature is the command line
     tag: options.Tag = None,
     kind: options.Kind = None,
     path: options.PathPrefix = None,
+    target_uri: TargetUri = None,
     namespace: options.Namespace = None,
+    plan: Plan = False,
+    related: Related = None,
     json: options.Json = False,
 ) -> None:
     """Search at once: one query, no tree, no summary."""
     from orchestrator.cli.reading import text_argument
 
-    chosen = options.given(mode=mode, strategy=strategy, explain=explain or None, top_n=top) | options.filters(
-        after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace
+    beside = options.given(plan=plan or None, related=related, target_uri=target_uri)
+    chosen = (
+        beside
+        | options.given(mode=mode, strategy=strategy, explain=explain or None, top_n=top)
+        | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)
     )
     text = text_argument("QUERY", query)
     with session_of(ctx).client() as client:
@@ -137,8 +144,8 @@ def find(  # noqa: PLR0913 - the signature is the command line
     if json:
         output.document(found)
     else:
-        from orchestrator.cli.render.tables import draw_hits
+        from orchestrator.cli.render.grouped import draw_found
 
-        output.show(draw_hits(found))
+        output.show(draw_found(found))
     for warning in found.warnings:
         output.warn(warning)

@@ -35,12 +35,15 @@ def intent_by_rules(question: str, session: Session) -> Intent:
 
 
 def in_context(question: str, session: Session) -> str:
-    """The question, with the topic of the conversation behind it where it refers back."""
+    """The question; where it refers back, with the topic of the conversation in place of the words that point there."""
     asked = without_talk(question)
     topic = topic_of(session, question) if session and refers_back(asked) else ""
     if not topic:
         return question
-    return f"{question.strip()}（{topic}）" if language(topic) == "zh" else f"{question.strip()} ({topic})"
+    own = pointless(asked)
+    if not own:
+        return topic
+    return f"{own}（{topic}）" if language(topic) == "zh" else f"{own} ({topic})"
 
 
 def chosen(question: str, standalone: str, typed: Iterable[TypedQuery]) -> tuple[TypedQuery, ...]:

@@ -24,8 +24,8 @@ _GENERIC = frozenset(
     ["one", "ones", "first", "second", "third", "fourth", "fifth", "last", "next", "former", "latter", "same", "other"]
 )
 _OPENS = re.compile(
-    r"(?:and|but|also|what about|how about|what of|what else|why not|which one|which of)\b|"
-    "(?:那么?|还有|另外|然后|以及|而且|再说说|再讲讲|具体)"
+    r"^(?:and|but|also|what about|how about|what of|what else|why not|which one|which of)\b|"
+    "^(?:那么?|还有|另外|然后|以及|而且|再说说|再讲讲|具体)"
 )
 _REFERS = re.compile(
     r"\b(?:it|its|itself|they|them|their|theirs|he|him|his|she|hers|those|these|the (?:former|latter|same|others?)|"
@@ -80,8 +80,9 @@ def topic_of(session: Session, question: str) -> str:
 
 
 def pointless(text: str) -> str:
-    """`text` without the words that point back, to be read together with the topic."""
-    return " ".join(_REFERS.sub(" ", text).split()).strip(" ?？.。,，")
+    """`text` without the words that point back, to be read together with the topic; "" when no others say anything."""
+    rest = " ".join(_REFERS.sub(" ", _OPENS.sub("", text, count=1)).split()).strip(" ?？.。,，")
+    return rest if words(rest) else ""
 
 
 def _item(said: list[Message], question: str) -> list[str]:

@@ -115,6 +115,7 @@ class Ranked(Model):
     """What one query of a plan found: an address and its score for that query."""
 
     uri: str
+    title: str
     score: float
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field, field_validator
 
@@ -17,6 +17,7 @@ LAST_MESSAGES = 5
 #: Queries that one question becomes, its own wording among them.
 MAX_QUERIES = 5
 MAX_TYPED_CHARS = 300
+_ROLES = ("user", "assistant", "system", "tool")
 #: As long as a question may be (`shared.models.request`, which imports this module).
 _QUESTION_CHARS = 4000
 
@@ -24,8 +25,15 @@ _QUESTION_CHARS = 4000
 class Message(Model):
     """One message of a conversation. `role` is whose: user, assistant, system or tool."""
 
-    role: Annotated[str, Field(pattern=r"^(user|assistant|system|tool)$")]
+    role: str
     content: str = Field(max_length=MAX_MESSAGE_CHARS)
+
+    @field_validator("role")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in _ROLES:
+            raise ValueError(f"is none of {', '.join(_ROLES)}")
+        return value
 
     @field_validator("content")
     @classmethod

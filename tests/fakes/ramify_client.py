@@ -3,8 +3,10 @@
 import json
 from collections.abc import Callable
 
+from orchestrator.grouping import grouped, nothing_needed, of_job
 from orchestrator.ingest import Progress
 from orchestrator.intake import as_request
+from orchestrator.intent.rules import intent_by_rules
 from shared.errors import NotFoundError, RamifyError
 from shared.models import (
     Answer,
@@ -25,8 +27,14 @@ from shared.models import (
     Source,
     Summary,
 )
+from shared.models.find import Context, Related
+from shared.models.session import Session
 from shared.settings import load_settings
 
+AROUND = Context(
+    abstract="What the team knows of queues.",
+    related=(Related(uri="ramify://default/notes/9.md", title="Back-pressure", how="links to"),),
+)
 CREATED = 1_795_000_000.0
 
 
@@ -88,6 +96,26 @@ def events(question: str, state: str = "done") -> list[Event]:
     return [Event(id=f"{1_795_000_000_000 + 100 * i}-0", type=kind, data=data) for i, (kind, data) in enumerate(steps)]
 
 
+class FakeSession:
+    """A conversation in memory."""
+
+    def __init__(self) -> None:
+        self.held = Session()
+
+    def append(self, role, text):
+        self.held = Session(summary=self.held.summary, messages=[*self.held.messages, {"role": role, "content": text}])
+
+    def summarise(self, summary):
+        self.held = self.held.model_copy(update={"summary": summary})
+
+    def load(self):
+        return self.held
+
+    def drop(self):
+        held, self.held = self.held, Session()
+        return bool(held)
+
+
 class FakeRamify:
     """`ends(question)` says how a job ends: done, partial, failed, or still searching."""
 
@@ -98,6 +126,8 @@ class FakeRamify:
         self.batches: dict[str, list[str]] = {}
         self.rejected = 0
         self.interrupted = False
+        self.intent = None
+        self.sessions = {}
 
     def __enter__(self):
         return self
@@ -180,7 +210,19 @@ class FakeRamify:
 
     def find(self, query, **options):
         self.options = options
-        return SearchResult(hits=(hit(), hit(2)), mode="bm25_only", candidates=30, warnings=("Keyword search only.",))
+        found = SearchResult(hits=(hit(), hit(2)), mode="bm25_only", candidates=30, warnings=("Keyword search only.",))
+        return grouped(found, {"c1": AROUND})
+
+    def search(self, question, session=None, **options):
+        self.options, self.said = options, session
+        intent = self.intent or intent_by_rules(question, session if isinstance(session, Session) else Session())
+        if not intent.retrieval:
+            return nothing_needed(question, intent)
+        found = answer("job00000", question, partial=self.ends(question) == "partial")
+        return of_job(intent, found, "default", {"c1": AROUND}, plan=bool(options.get("plan")))
+
+    def session(self, session_id, tenant="default"):
+        return self.sessions.setdefault((tenant, session_id), FakeSession())
 
     def ingest(self, paths, *, prune=False, namespace="default"):
         yield Progress(read=0, total=2, passed_over=("a/link.md: is a link",))

@@ -17,6 +17,7 @@ GROUPS = [
     "config",
     "ingest",
     "find",
+    "search",
     "ask",
     "batch",
     "status",

@@ -8,13 +8,15 @@ from pydantic import ValidationError
 
 from shared.contract import TaskName
 from shared.errors import DeadlineError, InputError, RamifyError
-from shared.models.find import FindReply, FindRequest
+from shared.models import SearchResult
+from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.settings.strategies import named, split
 from shared.steps import Step, remote
 from workers.app import app
 from workers.cache import shared_cache
 from workers.corpus import corpus
 from workers.search.leaf import Ask, ask_of, search_half
+from workers.search.related import contexts
 from workers.steps import record_failed_leaf, steps
 
 _FIND_S = 10.0
@@ -30,7 +32,7 @@ def search_leaf(step: Step) -> None:
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
-    ask = ask_of(job.request, node.query, steps.settings)
+    ask = ask_of(job.request, node, steps.settings)
     found = search_half(ask, corpus(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)
     jobs.put_candidates(job.id, node.id, found)
@@ -48,9 +50,36 @@ def find(raw: dict[str, Any]) -> str:
         ask = Ask(text=request.query, strategy=name, filters=request.filters, wanted=wanted, explain=request.explain)
         found = search_half(ask, corpus(), shared_cache(), _FIND_S)
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in found.hits[: request.top_n])
-        return FindReply(result=found.model_copy(update={"hits": hits})).model_dump_json()
+        found, around = _with_contexts(found.model_copy(update={"hits": hits}), request)
+        return FindReply(result=found, contexts=around).model_dump_json()
     except (RamifyError, ValidationError) as error:
         return FindReply(error=str(error), bad_input=isinstance(error, InputError)).model_dump_json()
+
+
+def _with_contexts(found: SearchResult, request: FindRequest) -> tuple[SearchResult, dict[str, Context]]:
+    """The result and what stands around its hits (C5). A store that fails there costs a warning, not the result."""
+    names = set(Anchor.model_fields)
+    anchors = [Anchor(**hit.model_dump(include=names)) for hit in found.hits[:MAX_ANCHORS]]
+    if not anchors or not request.related:
+        return found, {}
+    try:
+        excludes = steps.settings.search.excludes
+        return found, contexts(anchors, request.filters, request.related, corpus().store(), excludes)
+    except RamifyError as error:
+        warning = f"The related contexts could not be found: {error}"
+        return found.model_copy(update={"warnings": (*found.warnings, warning)}), {}
+
+
+@remote(app, TaskName.SEARCH_RELATED, ignore_result=False)
+def related(raw: dict[str, Any]) -> str:
+    """What stands around the hits of a job (C5). Returns a RelatedReply as JSON; faults are told in it."""
+    try:
+        request = RelatedRequest.model_validate(raw)
+        excludes = steps.settings.search.excludes
+        found = contexts(request.anchors, request.filters, request.related, corpus().store(), excludes)
+        return RelatedReply(contexts=found).model_dump_json()
+    except (RamifyError, ValidationError) as error:
+        return RelatedReply(error=str(error)).model_dump_json()
 
 
 @remote(app, TaskName.SEARCH_INFO, ignore_result=False)

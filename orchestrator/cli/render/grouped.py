@@ -1,0 +1,126 @@
+"""Draws hits by kind (C5): each with its address, what is around it, and, if asked for, the plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.render.answer import cost_line, times_line
+from orchestrator.cli.render.explain import draw_explained, draw_stages
+from orchestrator.cli.render.text import plain, snippet
+from orchestrator.cli.wording import counted, score
+from shared.models.find import FindResult, MatchedContext, QueryResult, SessionResult
+from shared.models.session import TypedQuery
+
+_SNIPPET_COLUMNS, _ABSTRACT_COLUMNS = 160, 120
+#: Hits of one query that are listed in the plan.
+_SHOWN = 3
+
+
+def draw_found(found: FindResult) -> RenderableType:
+    """The groups that have hits, then the plan, how the scores came to be, and what it took."""
+    return Group(*_parts(found))
+
+
+def draw_session(found: SessionResult) -> RenderableType:
+    """The same for a search in a conversation; where nothing needs to be looked up, that alone."""
+    if not found.retrieval:
+        return Group(plain(found.question, "bold"), plain(found.reason, "green"))
+    head = [plain(found.question, "bold")]
+    if found.standalone != found.question:
+        head.append(Text("understood as ", "dim").append(plain(found.standalone)))
+    standing = f"{found.coverage} · planned by {'the LLM' if found.planned_by == 'llm' else 'rules'}"
+    return Group(*head, plain(standing, "yellow" if found.partial else "dim"), *_parts(found))
+
+
+def _parts(found: FindResult) -> Iterator[RenderableType]:
+    groups = {
+        "Memories": found.memories, "Resources": found.resources, "Skills": found.skills, "Others": found.others,
+    }  # fmt: skip
+    places = {hit.chunk_id: place for place, hit in enumerate(found.hits, 1)}
+    if not found.total:
+        yield Text("Nothing was found.", "yellow")
+    if found.verdict:
+        yield plain(found.verdict, "yellow")
+    for name, hits in groups.items():
+        if hits:
+            yield from _heading(f"{name} ({len(hits)})")
+            yield _matches(hits, places)
+    if found.query_plan:
+        yield from _heading("Plan")
+        yield _plan(found.query_plan, found.query_results or ())
+    if any(hit.explain for hit in found.hits):
+        yield from _heading("How the scores came to be")
+        yield draw_explained(found.hits)
+        yield draw_stages(found.stages)
+    yield Text()
+    yield plain(f"{found.mode} · {found.candidates} candidates · {times_line(found.timings_ms)}", "dim")
+    if found.cost:
+        yield plain(cost_line(found.cost), "dim")
+
+
+def _heading(title: str) -> Iterator[Text]:
+    yield Text()
+    yield Text(title, "bold underline")
+
+
+def _matches(hits: Sequence[MatchedContext], places: dict[str, int]) -> Table:
+    """One block a hit: rank among all hits, score, title, address, abstract, related contexts."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    told: set[str] = set()
+    for hit in hits:
+        table.add_row(str(places.get(hit.chunk_id, "")), score(hit.score), _match(hit, told))
+    return table
+
+
+def _match(hit: MatchedContext, told: set[str]) -> Text:
+    """`told` holds the abstracts that were shown: a directory's stands with its first hit only."""
+    title = f"{hit.title} › {hit.heading}" if hit.heading and hit.heading != hit.title else hit.title
+    shown = plain(title, "bold")
+    if not hit.leaf:
+        shown.append("  directory", "cyan")
+    where = f"{hit.uri}  {hit.date}" if hit.date else hit.uri
+    shown.append("\n").append(plain(where, "dim"))
+    if hit.snippet:
+        shown.append("\n").append(snippet(hit.snippet, _SNIPPET_COLUMNS))
+    if hit.abstract not in {"", hit.snippet, *told}:
+        told.add(hit.abstract)
+        shown.append("\nits directory: ", "cyan").append(snippet(hit.abstract, _ABSTRACT_COLUMNS))
+    by_how: dict[str, list[str]] = {}
+    for related in hit.related:
+        by_how.setdefault(related.how, []).append(related.title)
+    for how, titles in by_how.items():
+        shown.append(f"\n{how}: ", "cyan").append(plain(" · ".join(titles), "dim"))
+    return shown
+
+
+def _plan(plan: Sequence[TypedQuery], results: Sequence[QueryResult]) -> Table:
+    """The queries in order, and the best hits of each."""
+    own = {(result.query, result.context_type): result for result in results}
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    for name in ("priority", "type", "query and what it found"):
+        table.add_column(name, overflow="fold", justify="right" if name == "priority" else "left")
+    for query in plan:
+        result = own.get((query.query, query.context_type))
+        shown = plain(query.query, "bold").append(f"  {query.intent}", "dim")
+        shown.append("\n").append(_found(result))
+        table.add_row(str(query.priority), query.context_type or "all", shown)
+    return table
+
+
+def _found(result: QueryResult | None) -> Text:
+    if result is None:
+        return Text("not searched", "yellow")
+    if result.error:
+        return plain(f"failed: {result.error}", "red")
+    if not result.hits:
+        return Text("nothing", "dim")
+    lines = [f"{score(hit.score)}  {hit.title}" for hit in result.hits[:_SHOWN]]
+    more = len(result.hits) - len(lines)
+    return Text("\n").join([plain(line) for line in (*lines, *([f"and {counted(more, 'hit')} more"] if more else []))])
