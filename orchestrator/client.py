@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator import searching
-from orchestrator.canvas import step
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import Question, Rejected, as_request
 from orchestrator.intent.sessions import KeptSession
@@ -25,6 +24,7 @@ from shared.models.find import FindResult, SessionResult
 from shared.models.session import Session
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
+from shared.signatures import step
 
 _PAGE = 200
 _POLL_S = 0.2

@@ -8,6 +8,7 @@ from orchestrator.evaluation.dataset import LabelledQuestion
 from orchestrator.evaluation.measures import DEPTH
 from orchestrator.evaluation.runner import Asked, Found, Runner
 from shared.errors import RamifyError
+from shared.models import Plan
 
 #: An arm whose first answers are all errors is not asked on: it is misconfigured, not unlucky.
 _FIRST = 3
@@ -17,7 +18,7 @@ def run_arms(
     runner: Runner,
     questions: Sequence[LabelledQuestion],
     strategies: Sequence[str],
-    plans: Mapping[str, tuple[str, ...]],
+    plans: Mapping[str, Plan],
     done: Callable[[], None],
 ) -> dict[str, list[Found]]:
     """Strategy -> its outcomes in the order of the questions. `done` is called after each.
@@ -40,7 +41,7 @@ def _of(arm: Mapping[str, Found], strategy: str, question_id: str) -> Found:
 
 
 def _in_turns(
-    questions: Sequence[LabelledQuestion], strategies: Sequence[str], plans: Mapping[str, tuple[str, ...]]
+    questions: Sequence[LabelledQuestion], strategies: Sequence[str], plans: Mapping[str, Plan]
 ) -> Iterator[Asked]:
     """Each question to all arms, a different arm first each time: no arm always pays for cold caches or a busy hour."""
     for number, question in enumerate(questions):

@@ -107,12 +107,12 @@ class JobStore:
 
     def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
         """The recorded leaves: all, or those of `node_ids`."""
-        key, raw = JobKeys(job_id).results, {}
+        key = JobKeys(job_id).results
         if node_ids is None:
-            raw = self.client.hgetall(key)
-        elif node_ids:
-            raw = dict(zip(node_ids, self.client.hmget(key, list(node_ids)), strict=True))
-        return {text(node_id): codec.unpack(blob, LeafResult) for node_id, blob in raw.items() if blob is not None}
+            found: list[tuple[str, object]] = [(text(node_id), blob) for node_id, blob in self.client.hgetall(key).items()]
+        else:
+            found = list(zip(node_ids, self.client.hmget(key, list(node_ids)) if node_ids else [], strict=True))
+        return {node_id: codec.unpack(blob, LeafResult) for node_id, blob in found if blob is not None}
 
     def pool(self, job_id: str) -> MergedPool | None:
         """The merged pool, once there is one."""
