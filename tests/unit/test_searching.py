@@ -14,6 +14,8 @@ from shared.models.find import Context, Related
 from shared.models.session import ContextType, Intent, Message, TypedQuery
 from shared.settings import load_settings
 from tests.fakes.ramify_client import answer, hit
+from workers.merge.tree import LEAF_SHARE, apply_root_rerank, merge_tree
+from workers.rerank.root import leaf_share
 from workers.search.leaf import ask_of
 
 RAW = TypedQuery(query="write an RFC", priority=1)
@@ -142,3 +144,22 @@ def test_given_a_failed_leaf_when_shown_then_it_is_no_empty_success():
     whole = answer("j", "q").model_copy(update={"leaves": (leaf,)})
     found = of_job(Intent(queries=(TypedQuery(query="q"),), standalone="q"), whole, "m", {}, plan=True)
     assert found.query_results[0].error == "gone"
+
+
+def test_given_a_follow_up_when_merged_then_what_its_bare_words_found_does_not_lead():
+    nodes = {node.id: node for node in typed_leaves([TypedQuery(query="and that?"), SKILL], Filters()).nodes}
+    leaves = [
+        LeafResult(node_id="0.0", status=LeafStatus.DONE, hits=(hit(1, score=0.9),), reranker="r"),
+        LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(hit(2, "other words", score=0.6),), reranker="r"),
+    ]
+    pool = merge_tree(leaves, nodes, load_settings().multi_query, 10)
+    by_root = (hit(2, "other words", score=0.3), hit(1, score=0.1))
+    follow_up = JobRequest(question="Redis", typed=(TypedQuery(query="and that?"), SKILL))
+    plain = JobRequest(question="and that?", typed=(TypedQuery(query="and that?"), SKILL))
+    assert (leaf_share(follow_up), leaf_share(plain), leaf_share(JobRequest(question="q"))) == (
+        0,
+        LEAF_SHARE,
+        LEAF_SHARE,
+    )
+    ordered = [apply_root_rerank(pool, by_root, "r", leaf_share=leaf_share(r)).hits for r in (follow_up, plain)]
+    assert [[h.chunk_id for h in hits] for hits in ordered] == [["c2", "c1"], ["c1", "c2"]]

@@ -11,7 +11,7 @@ from shared.settings.sections import MultiQuery
 from workers.merge.dedup import near_duplicates
 
 #: How much of a hit's final score is what it was worth to its own subquestion.
-_LEAF_SHARE = 0.5
+LEAF_SHARE = 0.5
 
 
 def merge_tree(leaves: Sequence[LeafResult], nodes: Mapping[str, Node], limits: MultiQuery, cap: int) -> MergedPool:
@@ -54,7 +54,11 @@ def of_one_leaf(pool: MergedPool) -> bool:
 
 
 def apply_root_rerank(
-    pool: MergedPool, reranked_hits: Sequence[Hit], reranked_by: str | None = None, warnings: Sequence[str] = ()
+    pool: MergedPool,
+    reranked_hits: Sequence[Hit],
+    reranked_by: str | None = None,
+    warnings: Sequence[str] = (),
+    leaf_share: float = LEAF_SHARE,
 ) -> MergedPool:
     """`pool` ordered by the mean of what a hit is worth to its leaf and to the question; `parts["leaf"]` is the former.
 
@@ -62,7 +66,7 @@ def apply_root_rerank(
     the root score alone). Where leaves and root were reranked by different rerankers, only the root score counts.
     Nothing is dropped: hits that were not reranked follow in their old order. Unknown and repeated ones are ignored.
     """
-    weight = _LEAF_SHARE if reranked_by is not None and reranked_by == pool.reranked_by else 0.0
+    weight = leaf_share if reranked_by is not None and reranked_by == pool.reranked_by else 0.0
     old = {hit.chunk_id: hit for hit in pool.hits}
     placed: dict[str, MergedHit] = {}
     for hit in reranked_hits:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared.models import Hit
+from shared.models import Hit, JobRequest
 from shared.rerankers.base import Reranked
+from workers.merge.tree import LEAF_SHARE
 from workers.search.reuse import reranked_once
 from workers.search.tools import Tools
+
+
+def leaf_share(request: JobRequest) -> float:
+    """How much of a hit's score is what it was worth to its leaf.
+
+    Nothing for a question that refers back to its conversation: what is good for "and the second one?" says nothing,
+    and the job's question is the one in context (C2).
+    """
+    refers_back = bool(request.typed) and request.typed[0].query != request.question
+    return 0.0 if refers_back else LEAF_SHARE
 
 
 def rerank_pool(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -> Reranked:

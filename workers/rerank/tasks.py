@@ -16,7 +16,7 @@ from shared.steps import Step
 from workers.cache import shared_cache
 from workers.merge.tree import apply_root_rerank, of_one_leaf
 from workers.rerank.dependents import bind_dependents
-from workers.rerank.root import rerank_pool
+from workers.rerank.root import leaf_share, rerank_pool
 from workers.search.leaf import NOTHING, ask_of, kept, rerank_half
 from workers.search.stages.rerank import spent
 from workers.search.stages.truth import keep_truth
@@ -110,7 +110,8 @@ def rerank_root(step: Step) -> None:
     request, hits = step.job.request, [_as_hit(hit) for hit in pool.hits]
     ranked = rerank_pool(request.question, hits, request.tenant, _tools(step.job.remaining(1)))
     step.jobs.annotate(step.job.id, spent(ranked), ranked.warnings)
-    step.jobs.start_summarising(step.job.id, apply_root_rerank(pool, ranked.hits, ranked.reranker))
+    ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
+    step.jobs.start_summarising(step.job.id, ordered)
 
 
 def _as_hit(hit: Hit) -> Hit:
