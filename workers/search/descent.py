@@ -46,18 +46,23 @@ class Descent:
 
     def __init__(self, options: s.Hierarchy) -> None:
         self._options = options
-        self._heap: list[tuple[float, str, Place]] = []
+        self._heap: list[tuple[float, str, int, Place]] = []
         self._opened: set[str] = set()
-        self._round = self._same = 0
+        self._round = self._same = self._pushed = 0
         self._best: tuple[str, ...] = ()
         self.reached: dict[str, Reached] = {}
         self.trail: list[Opened] = []
         self.stopped: str | None = None
 
-    def push(self, place: Place) -> None:
+    def start(self, place: Place) -> None:
+        """Put a starting point on the way, whatever its score."""
+        self._pushed += 1
+        heappush(self._heap, (-place.score, place.node.path, self._pushed, place))
+
+    def _push(self, place: Place) -> None:
         """Put a directory on the way, unless it was opened or scores too low."""
         if place.node.path not in self._opened and place.score > self._options.threshold:
-            heappush(self._heap, (-place.score, place.node.path, place))
+            self.start(place)
 
     def open_next(self) -> list[Place]:
         """The best directories to open now, up to `beam`; none when the search is over, and `stopped` says why."""
@@ -65,7 +70,7 @@ class Descent:
             self.stopped = f"{self._options.rounds} rounds were made"
         places: list[Place] = []
         while self.stopped is None and self._heap and len(places) < self._options.beam:
-            _, path, place = heappop(self._heap)
+            _, path, _, place = heappop(self._heap)
             if path not in self._opened:
                 self._opened.add(path)
                 places.append(place)
@@ -81,7 +86,7 @@ class Descent:
             for hit, own in inside.chunks:
                 kept += self._reach(Reached(hit, own, inside.place, self._round, self._score(own, inside.place)))
             for node, own in inside.directories:
-                self.push(Place(node, self._score(own, inside.place), own, inside.place.score))
+                self._push(Place(node, self._score(own, inside.place), own, inside.place.score))
             place = inside.place
             self.trail.append(
                 Opened(

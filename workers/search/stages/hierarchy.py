@@ -50,7 +50,7 @@ def hierarchy(state: State, options: s.Hierarchy, tools: Tools) -> State:
     chunks, places = asked.starting_points()
     descent = Descent(options)
     for place in places:
-        descent.push(place)
+        descent.start(place)
     if not places and chunks:
         return asked.everything()
     while opened := descent.open_next():
