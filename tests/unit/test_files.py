@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import files
+from orchestrator import contents
 from orchestrator.files import Found, find, read
 from shared.errors import InputError
 from shared.models import DocumentOutcome, RawDocument
@@ -78,7 +78,7 @@ def test_a_file_over_the_limit_is_reported_and_not_read(tmp_path: Path) -> None:
 
 
 def test_a_large_jsonl_travels_in_pieces_of_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "PIECE_BYTES", 100)
+    monkeypatch.setattr(contents, "PIECE_BYTES", 100)
     file = tmp_path / "many.jsonl"
     lines = [f'{{"id": "{n}", "text": "line {n}"}}\n'.encode() for n in range(50)]
     file.write_bytes(b"".join(lines))
@@ -91,3 +91,21 @@ def test_a_large_jsonl_travels_in_pieces_of_whole_lines(tmp_path: Path, monkeypa
     for piece in pieces:
         assert piece.line_offset == before
         before += piece.content.count(b"\n")
+
+
+def test_given_fetched_and_built_folders_when_found_then_they_are_passed_over_and_a_notes_folder_of_that_name_is_not(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "project"
+    kept = ("src/a.py", "notes/build/how.md", "target/plan.md")
+    for name in (*kept, "node_modules/x/index.js", "src/__pycache__/a.py", "web/dist/out.js", "web/main.ts"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x", encoding="utf-8")
+    (root / "web" / "package.json").write_text("{}", encoding="utf-8")
+
+    found, passed = find([root])
+    as_root, _ = find([root / "web" / "dist"])
+
+    assert [item.shown for item in found] == [f"project/{name}" for name in sorted((*kept, "web/main.ts"))]
+    assert passed == [f"{root}/web/dist: is what a build made"]
+    assert [item.shown for item in as_root] == ["dist/out.js"]
