@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote
 
 from shared.errors import InputError
@@ -12,6 +13,7 @@ SCHEME = "ramify://"
 DIRECTORIES = ":dirs"
 _FIX = "write ramify://NAMESPACE/FOLDER/, or the beginning of a path"
 _ESCAPED = frozenset("#?%")
+_PLAIN = re.compile(r"[^\s#?%]*")
 
 
 def uri_of(chunk: Chunk) -> str:
@@ -47,6 +49,8 @@ def read_target(text: str) -> tuple[str | None, str]:
 
 def _quoted(path: str) -> str:
     """Letters of all languages stay readable; what would end the path or the line does not."""
+    if path.isprintable() and _PLAIN.fullmatch(path):
+        return path
     return "".join(
         "".join(f"%{byte:02X}" for byte in c.encode("utf-8", "replace"))
         if c in _ESCAPED or c.isspace() or not c.isprintable()

@@ -5,12 +5,13 @@ One batched call to the store for all hits. Nothing outside the question's own f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from qdrant_client import models
 
-from shared.models import Filters, Hit, Part
+from shared.models import Chunk, Filters, Hit, Part
 from shared.models.find import Anchor, Context, Related
 from shared.store import to_filter
 from shared.store.base import ChunkStore
@@ -19,11 +20,13 @@ from shared.uri import DIRECTORIES, page_uri, uri_of
 #: Keys of one hit that are followed, each way.
 _KEYS = 8
 #: Chunks read for one key, for who leads to a hit, and for one directory.
-_TARGETS, _SOURCES, _SIBLINGS = 4, 12, 24
+_TARGETS, _SOURCES, _SIBLINGS = 4, 12, 16
 #: A code name that more chunks define than this says nothing.
 _AMBIGUOUS = 3
 _PAGE_KEYS = ("title:", "path:")
 _RECORDS = (".jsonl", ".ndjson")
+#: How to address what was reached, what it is, and over which edge.
+_Way = tuple[Callable[[Chunk], str], Hit, str]
 
 
 class _Ask(NamedTuple):
@@ -52,7 +55,7 @@ def contexts(
     shown = {
         anchor.chunk_id: Context(
             abstract=abstracts.get(directory_of(anchor.path), ""),
-            related=tuple(_related(anchor, found, known))[:most],
+            related=tuple(islice(_related(anchor, found, known), most)),
         )
         for anchor in anchors
     }
@@ -91,40 +94,40 @@ def _asks(
 def _related(anchor: Anchor, found: Mapping[_Ask, list[Hit]], known: set[str]) -> Iterator[Related]:
     """Links first, then what leads here, then documents beside it that are no results themselves; no repeats."""
     seen: set[str] = set()
-    for uri, hit, how in (*_links(anchor, found), *_leading(anchor, found), *_beside(anchor, found, known)):
+    for address, hit, how in chain(_links(anchor, found), _leading(anchor, found), _beside(anchor, found, known)):
         place = hit.symbol or hit.doc_id
         if place not in seen and hit.chunk_id != anchor.chunk_id and (hit.symbol or hit.doc_id != anchor.doc_id):
             seen.add(place)
-            yield Related(uri=uri, title=hit.symbol or hit.title, how=how)
+            yield Related(uri=address(hit), title=hit.symbol or hit.title, how=how)
 
 
-def _links(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[tuple[str, Hit, str]]:
+def _links(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[_Way]:
     for key in _outgoing(anchor):
         targets = found.get(_Ask("key", (key,)), [])
         if key.startswith(_PAGE_KEYS):
             if len({hit.doc_id for hit in targets}) == 1:
                 hit = targets[0]
-                yield page_uri(hit), hit, "links to" if key in anchor.refs else "mentions"
+                yield page_uri, hit, "links to" if key in anchor.refs else "mentions"
         elif len(targets) <= _AMBIGUOUS:
-            yield from ((uri_of(hit), hit, "calls") for hit in targets)
+            yield from ((uri_of, hit, "calls") for hit in targets)
 
 
-def _leading(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[tuple[str, Hit, str]]:
+def _leading(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[_Way]:
     own = _incoming(anchor)
     for hit in found.get(_Ask("sources", own), []) if own else []:
         over = set(own).intersection(hit.refs)
         if not over:
-            yield uri_of(hit), hit, "mentioned in"
+            yield uri_of, hit, "mentioned in"
         else:
-            yield uri_of(hit), hit, "linked from" if any(key.startswith(_PAGE_KEYS) for key in over) else "called by"
+            yield uri_of, hit, "linked from" if any(key.startswith(_PAGE_KEYS) for key in over) else "called by"
 
 
-def _beside(anchor: Anchor, found: Mapping[_Ask, list[Hit]], known: set[str]) -> Iterator[tuple[str, Hit, str]]:
+def _beside(anchor: Anchor, found: Mapping[_Ask, list[Hit]], known: set[str]) -> Iterator[_Way]:
     directory = directory_of(anchor.path)
     inside = found.get(_Ask("directory", (directory,)), [])
     for hit in sorted(inside, key=lambda hit: (hit.path, hit.chunk_id)):
         if hit.doc_id not in known and directory_of(hit.path) == directory:
-            yield page_uri(hit), hit.model_copy(update={"symbol": None}), "beside"
+            yield page_uri, hit.model_copy(update={"symbol": None}), "beside"
 
 
 def _outgoing(anchor: Anchor) -> tuple[str, ...]:
