@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workers.index.mentions import Scanner, key_of, names_of, phrase
+from workers.index.mentions import Name, Scanner, Target, key_of, names_of, phrase
 
 
 def found(title: str, text: str) -> bool:
-    names = {phrase(name.shown): (name.shown, key_of(title), "page") for name in names_of(title)}
+    names = {phrase(name.shown): Target(name, key_of(title), "page") for name in names_of(title)}
     return bool(Scanner(names).found(text, "other"))
 
 
@@ -20,8 +20,11 @@ def found(title: str, text: str) -> bool:
         ("Barack Obama", "was sworn in by Barack Obama's friend"),
         ("RabbitMQ", "we moved it to RabbitMQ."),
         ("RabbitMQ", "**Queue** (RabbitMQ, then Redis)"),
-        ("Logarithm (mathematics)", "the Logarithm was found"),
+        ("Logarithm (mathematics)", "in mathematics, the Logarithm was found"),
         ("Logarithm (mathematics)", "the Logarithm (mathematics) was found"),
+        ("Always (2011 film)", 'a remake of the film "Always" of'),
+        ("Veep", "in the comedy “Veep” she"),
+        ("活着", "他读过《活着》两遍"),
         ("缓存雪崩", "这次是缓存雪崩引起的"),
         ("Redis 持久化", "先看Redis持久化的说明"),
         ("Ｒｅｄｉｓ 持久化", "先看 Redis 持久化 的说明"),
@@ -49,6 +52,10 @@ def test_given_a_name_in_prose_when_scanned_then_it_is_found(title: str, text: s
         ("The Cure", "they found the cure at last"),
         ("In the End", "in the end it failed"),
         ("Log (mathematics)", "the Log was full"),
+        ("Logarithm (mathematics)", "the Logarithm was found"),
+        ("Chicago (2002 film)", "a train to Chicago stopped"),
+        ("活着", "他还活着"),
+        ("Veep", "she met Veep there"),
         ("Paper", "written on paper"),
         ("数据", "数据库很慢"),
         ("To Be", "wants To Be there"),
@@ -63,7 +70,7 @@ def test_given_a_word_that_names_nothing_when_scanned_then_it_is_left(title: str
 
 def test_given_a_name_inside_a_longer_one_when_scanned_then_only_the_longer_counts() -> None:
     titles = ("York City", "New York City", "York City Council")
-    names = {phrase(title): (title, key_of(title), title) for title in titles}
+    names = {phrase(title): Target(Name(title), key_of(title), title) for title in titles}
     assert Scanner(names).found("moved to New York City for good", "x") == {"new york city"}
     assert Scanner(names).found("moved to New York City for good", "New York City") == set()
 

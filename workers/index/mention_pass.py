@@ -15,7 +15,7 @@ from qdrant_client import models
 from shared.models.hits import Part
 from shared.store import ChunkStore
 from shared.store.base import Pending
-from workers.index.mentions import Scanner, key_of, names_of, phrase
+from workers.index.mentions import Scanner, Target, key_of, names_of, phrase
 
 MAX_MENTIONS = 16
 #: A name in more chunks than this, or than this share of them, says nothing: its edges would lead from everywhere.
@@ -53,20 +53,20 @@ def mention_changes(store: ChunkStore, namespace: str) -> Payloads:
     pages = _pages(store, namespace)
     entering = _entering(pages)
     names = _names(pages, entering)
-    fresh = {text: name for text, name in names.items() if name[2] in entering}
+    fresh = {text: name for text, name in names.items() if name.doc_id in entering}
     found = _scan(store, namespace, Scanner(names), Scanner(fresh), whole=bool(entering))
     common = _common(found, fresh)
     forgotten = {key_of(page.title) for page in pages if page.doc_id in entering}
     changes: Payloads = {}
     for chunk_id, (refs, mentions, pending) in found.stored.items():
         kept = () if pending else (key for key in mentions if key not in forgotten)
-        new = {names[text][1] for text in found.phrases.get(chunk_id, ()) if text not in common}
+        new = {names[text].key for text in found.phrases.get(chunk_id, ()) if text not in common}
         keys = sorted({*kept, *new} - refs, key=lambda key: (-len(key), key))[:MAX_MENTIONS]
         if keys != mentions:
             changes[chunk_id] = {"mentions": keys}
     for page in pages:
         if page.doc_id in entering:
-            too_common = sorted(text for text in common if fresh[text][2] == page.doc_id)
+            too_common = sorted(text for text in common if fresh[text].doc_id == page.doc_id)
             if too_common != list(page.common):
                 changes.setdefault(page.chunk_id, {})["common"] = too_common
     return changes
@@ -97,7 +97,7 @@ def _owners(pages: Sequence[_Page]) -> tuple[dict[str, set[str]], dict[str, set[
     return full, bare
 
 
-def _names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, tuple[str, str, str]]:
+def _names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, Target]:
     """What to look for: names that one page alone has, a whole title before one without its bracket."""
     full, bare = _owners(pages)
     names = {}
@@ -106,7 +106,7 @@ def _names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, tuple
             text = phrase(name.shown)
             mine = len(full[text]) == 1 if name.full else text not in full and len(bare[text]) == 1
             if mine and (page.doc_id in entering or text not in page.common):
-                names[text] = (name.shown, key_of(page.title), page.doc_id)
+                names[text] = Target(name, key_of(page.title), page.doc_id)
     return names
 
 
