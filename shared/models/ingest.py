@@ -9,7 +9,10 @@ from pydantic import ConfigDict, Field
 from shared.models.base import Model
 
 #: What has a reader; `workers.index.readers` is held to it by a test.
-SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"})
+CODE_SUFFIXES = frozenset({
+    ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java",
+})  # fmt: skip
+SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"}) | CODE_SUFFIXES
 
 
 class RawDocument(Model):

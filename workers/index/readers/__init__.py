@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.models import DocumentOutcome, RawDocument
+from shared.models.ingest import CODE_SUFFIXES
 from workers.index.documents import Document
 from workers.index.readers.base import Reader, UnreadableError, failed
+from workers.index.readers.code import read_code
 from workers.index.readers.jsonl import read_jsonl
 from workers.index.readers.markdown import read_markdown
 from workers.index.readers.text import read_text
@@ -22,6 +24,7 @@ READERS: Mapping[str, Reader] = {
     ".rst": read_text,
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
+    **dict.fromkeys(sorted(CODE_SUFFIXES), read_code),
 }
 
 

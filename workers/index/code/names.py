@@ -1,0 +1,75 @@
+"""Names of modules and definitions, and the keys by which edges find them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+#: Parts of the longest key. A definition and what refers to it are cut to the same length, so that they meet.
+KEY_PARTS = 6
+#: Longer names are no names but data.
+MAX_NAME = 120
+#: How many modules up a definition may be handed on: `pkg.a.b.f` is found as `pkg.a.f` and `pkg.f` as well.
+_HANDED_ON = 2
+_SUFFIXES = re.compile(r"(\.d)?\.(py|pyi|tsx?|mts|cts|jsx?|mjs|cjs|go|rs|java)$", re.IGNORECASE)
+
+Name = tuple[str, ...]
+
+
+def key(name: Sequence[str]) -> str:
+    """The dotted key of a name: its last KEY_PARTS parts. Empty when a part is empty or too long to be a name."""
+    parts = name[-KEY_PARTS:]
+    if min(map(len, parts), default=0) == 0 or max(map(len, parts)) > MAX_NAME:
+        return ""
+    return ".".join(parts)
+
+
+def keys_of(module: Name, names: Name, handed_on: bool) -> list[str]:
+    """Every key that leads to a definition, the longest first: each suffix of its qualified name up to KEY_PARTS parts.
+
+    `handed_on`: its module's packages may give it out as their own (`from pkg import f` for `pkg.a.f`), as Python,
+    JavaScript and Rust do; then the name without the last one or two modules counts, too.
+    """
+    found = [(*module, *names)[-size:] for size in range(KEY_PARTS, 0, -1)]
+    if handed_on and names and not names[0].startswith("_"):
+        for dropped in range(1, min(_HANDED_ON, len(module) - 1) + 1):
+            full = (*module[:-dropped], *names)
+            found += [full[-size:] for size in range(KEY_PARTS, len(names), -1)]
+    if not names and len(module) > _HANDED_ON:
+        found.pop()  # a module below a folder is not called by its last name alone, but methods are
+    keys = dict.fromkeys(map(key, dict.fromkeys(found)))
+    return sorted((each for each in keys if each and each != "default"), key=lambda each: -each.count("."))
+
+
+def path_parts(path: str) -> Name:
+    """The folders and the stem of a file; a dot within a part would part it, so it becomes an underscore."""
+    return tuple(part.replace(".", "_") for part in PurePosixPath(_SUFFIXES.sub("", path)).parts if part not in "./")
+
+
+def dropping(*last: str) -> Callable[[str], Name]:
+    """Module names by path, without a last part that only stands for its folder (`__init__`, `index`)."""
+
+    def module(path: str) -> Name:
+        parts = path_parts(path)
+        return parts[:-1] if len(parts) > 1 and parts[-1] in last else parts
+
+    return module
+
+
+def folder(path: str) -> Name:
+    """The folder of a file: what a Go package is."""
+    parts = path_parts(path)
+    return parts[:-1] or parts
+
+
+def crate(path: str) -> Name:
+    """A Rust module: the crate's folder, then the way below `src`. Dashes are underscores, as in `use`."""
+    parts = tuple(part.replace("-", "_") for part in path_parts(path) if part != "src")
+    return parts[:-1] if len(parts) > 1 and parts[-1] in {"mod", "lib", "main"} else parts
+
+
+def crate_root(path: str) -> Name:
+    """What `crate::` stands for: the parts before `src`, or the file's folder."""
+    parts = tuple(part.replace("-", "_") for part in path_parts(path))
+    return parts[: len(parts) - 1 - parts[::-1].index("src")] if "src" in parts else parts[:-1]

@@ -1,0 +1,1 @@
+(class_heritage [(identifier) (member_expression)] @base)

@@ -1,0 +1,35 @@
+"""Reads source code. Never parses it: what it means is found when it is cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shared.models import RawDocument
+from workers.index.code.names import path_parts
+from workers.index.documents import Document, Markup, document_id, prune_scope
+from workers.index.readers.base import UnreadableError
+from workers.index.readers.decoding import decode
+
+#: A file with a longer line was written by a program: minified, bundled, or data.
+MAX_LINE = 5000
+
+
+def read_code(raw: RawDocument) -> Iterator[Document]:
+    """One document, titled by its path with dots (`store.base` for `store/base.py`); of an empty file none."""
+    text = decode(raw.content)
+    if not text.strip():
+        return  # many an __init__.py: a file like any other, with nothing to find
+    number, longest = max(enumerate(text.split("\n"), start=1), key=lambda line: len(line[1]))
+    if len(longest) > MAX_LINE:
+        what = f"line {number} has {len(longest)} characters, more than {MAX_LINE}"
+        raise UnreadableError(f"{what}: it looks minified or generated; leave it out, or ingest its source")
+    parts = path_parts(raw.path)
+    yield Document(
+        doc_id=document_id(raw.identity, raw.namespace),
+        path=raw.path,
+        title=".".join(parts[:-1] if len(parts) > 1 and parts[-1] in {"__init__", "index"} else parts),
+        text=text,
+        markup=Markup.CODE,
+        source=prune_scope(raw.source, raw.namespace),
+        namespace=raw.namespace,
+    )
