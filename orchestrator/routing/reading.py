@@ -24,7 +24,10 @@ _COURTESIES = 8
 #: Stands among the words of a text with an apostrophe, for the rules about possessives.
 _POSSESSIVE = frozenset({"'s"})
 #: Traditional characters of the phrase tables beyond those that the decomposer's rules know.
-_MORE_SIMPLIFIED = str.maketrans("幾總將檔會發離認議謝嗎當關係麼舉統計條項從屬歲戶單聯繫筆記裡裏賬產變", "几总将档会发离认议谢吗当关系么举统计条项从属岁户单联系笔记里里账产变")
+_MORE_SIMPLIFIED = str.maketrans(
+    "幾總將檔會發離認議謝嗎當關係麼舉統計條項從屬歲戶單聯繫筆記裡裏賬產變",
+    "几总将档会发离认议谢吗当关系么举统计条项从属岁户单联系笔记里里账产变",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,15 @@ def read(question: str) -> Question:
     stated = text.endswith((".", "。")) and not asking
     text = text.strip(_EDGES)
     low = text.lower()
-    words = _WORD.findall(low)
+    words = frozenset(_WORD.findall(low))
     return Question(
-        text=text if len(text) == len(low) else low, low=low, words=frozenset(words) | (_POSSESSIVE if "'" in low else frozenset()),
-        chars=frozenset(_HAN.findall(low)), asking=sum(part.rstrip().endswith("?") for part in asking), stated=stated,
-    )  # fmt: skip
+        text=text if len(text) == len(low) else low,
+        low=low,
+        words=words | _POSSESSIVE if "'" in low else words,
+        chars=frozenset(_HAN.findall(low)),
+        asking=sum(part.rstrip().endswith("?") for part in asking),
+        stated=stated,
+    )
 
 
 def _bounded(question: str) -> str:
@@ -67,12 +74,14 @@ def _bounded(question: str) -> str:
 
 
 def _cleaned(text: str) -> str:
-    """Compatibility forms unified, Chinese simplified as far as the tables need it, nothing hidden; lines stay lines."""
+    """Compatibility forms unified, Chinese simplified as far as the tables need it, nothing hidden; lines stay."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
         text = simplified(text).translate(_MORE_SIMPLIFIED)
     if not text.replace("\n", " ").isprintable():
-        text = "".join(c if c == "\n" or c.isprintable() else _HIDDEN.get(unicodedata.category(c), " ") or "" for c in text)
+        text = "".join(
+            c if c == "\n" or c.isprintable() else _HIDDEN.get(unicodedata.category(c), " ") or "" for c in text
+        )
     return text.strip()
 
 

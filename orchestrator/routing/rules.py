@@ -50,7 +50,8 @@ def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
 
 def _fired(asked: Question) -> list[Reason]:
     """The rules that fired, strongest first; those about form at half their weight beside any about content."""
-    content, form = [], []
+    content: list[Reason] = []
+    form: list[Reason] = []
     for rule in _rules_for(asked):
         words = _match(rule, asked)
         if words is not None:

@@ -1,4 +1,4 @@
-"""Loads the rules of both languages from the TOML files beside this one, once. Phrases are data; the code holds none."""
+"""Loads the rules of both languages from the TOML files beside this one, once. The code holds no phrase."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _WORD_LIST = re.compile(r"(?<!\?P)<(\w+)>")
 class TypeRule(Model):
     """Speaks for a type. `when`: at least one of these words (Chinese: characters) stands in a question that fits.
 
-    `form`: it only tells how the question looks, and yields to rules that tell what it asks. `unless` found in the question silences the rule. `cased` patterns see the question's own capitals, all others see
-    it in lower case. `examples` are questions that fire it; the tests hold that true.
+    `unless` found in the question silences the rule. `form`: it only tells how the question looks, and yields to rules
+    that tell what it asks. `cased` patterns see the question's own capitals, all others see it in lower case.
+    `examples` are questions that fire it; the tests hold that true.
     """
 
     name: str

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from shared.errors import SettingsError
 from shared.settings import sections as s
 from shared.settings.faults import HIDDEN, first_fault
+from shared.settings.routing import Routing
 from shared.settings.strategies import Strategy, built_in, checked, hint
 
 CONFIG_ENV = "RAMIFY_CONFIG"
@@ -37,6 +38,8 @@ class Settings(BaseSettings):
     enable_summary: bool = Field(default=False, description="write the summary with the LLM (else extractive)")
     decomposition: s.Decomposition = s.Decomposition()
     multi_query: s.MultiQuery = s.MultiQuery()
+    binding: s.Binding = s.Binding()
+    routing: Routing = Routing()
     search: s.Search = s.Search()
     embedding: s.Embedding = s.Embedding()
     rerank: s.Rerank = s.Rerank()

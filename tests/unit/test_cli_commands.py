@@ -19,6 +19,7 @@ GROUPS = [
     "find",
     "search",
     "ask",
+    "route",
     "batch",
     "status",
     "result",

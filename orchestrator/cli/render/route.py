@@ -1,0 +1,35 @@
+"""Draws how a question was read. Pure."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from orchestrator.cli.render.tables import columns, pairs
+from orchestrator.cli.render.text import plain
+from shared.models.route import Hops, QueryType, Routed
+
+_MEANING = {
+    QueryType.SIMPLE_RULE: "one lookup",
+    QueryType.COMPLEX_REASONING: "several searches",
+    QueryType.ENUMERATION: "a complete list",
+    QueryType.NONE: "no retrieval needed",
+}
+_HOPS = {Hops.ASPECTS: "several aspects side by side", Hops.MULTI_HOP: "several hops, or one fact of two things"}
+
+
+def draw_route(routed: Routed) -> RenderableType:
+    """Type, intent, detail, confidence, and one line for each rule that fired."""
+    meaning = _HOPS[routed.hops] if routed.hops else _MEANING[routed.type]
+    sure = "unsure: answered as if nothing had been read" if routed.unsure else "sure"
+    rows: dict[str, RenderableType | str] = {
+        "type": plain(f"{routed.type.value} ({meaning})", "bold"),
+        "intent": f"{routed.intent.value} (detail {routed.detail.value})",
+        "confidence": plain(f"{routed.confidence:.2f}, {sure}", "yellow" if routed.unsure else ""),
+        "decided by": routed.by,
+    }
+    table = columns("rule", "speaks for", "weight", "because of")
+    for reason in routed.reasons:
+        table.add_row(plain(reason.rule), reason.says, f"{reason.weight:.2f}", plain(reason.words or "its reply"))
+    warnings = (Text("Warning: ", "yellow").append(plain(warning)) for warning in routed.warnings)
+    return Group(pairs(rows), table if routed.reasons else plain("No rule fits.", "dim"), *warnings)
