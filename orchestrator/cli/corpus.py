@@ -117,6 +117,8 @@ def find(  # noqa: PLR0913 - the signature is the command line
     mode: options.Mode = None,
     strategy: options.Strategy = None,
     explain: options.Explain = False,
+    near_symbol: options.NearSymbol = None,
+    depth: options.Depth = None,
     top: options.Top = None,
     after: options.After = None,
     before: options.Before = None,
@@ -132,7 +134,9 @@ def find(  # noqa: PLR0913 - the signature is the command line
     """Search at once: one query, no tree, no summary."""
     from orchestrator.cli.reading import text_argument
 
-    beside = options.given(plan=plan or None, related=related, target_uri=target_uri)
+    beside = options.given(
+        plan=plan or None, related=related, target_uri=target_uri, near_symbol=near_symbol, depth=depth
+    )
     chosen = (
         beside
         | options.given(mode=mode, strategy=strategy, explain=explain or None, top_n=top)

@@ -16,6 +16,18 @@ Strategy = Annotated[
     str | None, typer.Option(help="A list of search stages by name (default: search.strategy)", show_default=False)
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Show how every score came to be.")]
+NearSymbol = Annotated[
+    str | None,
+    typer.Option(
+        "--near-symbol",
+        help="Start at this name in code, e.g. pkg.module.function: its callers and what it calls.",
+        show_default=False,
+    ),
+]
+Depth = Annotated[
+    int | None,
+    typer.Option("--depth", min=1, max=2, help="Follow links and calls for so many hops.", show_default=False),
+]
 Top = Annotated[int | None, typer.Option("--top", "-n", help="Number of results.", show_default=False)]
 After = Annotated[
     str | None, typer.Option(help="Only documents of this day or later (YYYY-MM-DD).", rich_help_panel=_FILTERS)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from shared.models.base import Model
 from shared.models.hits import SearchResult
-from shared.models.request import MAX_QUESTION_CHARS, Filters, Name, SearchMode
+from shared.models.request import MAX_QUESTION_CHARS, Filters, Hops, Name, SearchMode, Symbol
 from shared.models.session import ContextType, Intent, Session, TypedQuery
 
 #: Related contexts of one hit (C5).
@@ -16,12 +16,17 @@ MAX_ANCHORS = 50
 
 
 class FindRequest(Model):
-    """One query; `top_n` is the number of results, `related` how many related contexts each is given."""
+    """One query; `top_n` is the number of results, `related` how many related contexts each is given.
+
+    `near_symbol` and `depth` as in JobRequest.
+    """
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     mode: SearchMode | None = None
     strategy: Name | None = None
     explain: bool = False
+    near_symbol: Symbol | None = None
+    depth: Hops | None = None
     filters: Filters = Filters()
     top_n: int = Field(default=10, ge=1, le=200)
     related: int = Field(default=0, ge=0, le=MAX_RELATED)

@@ -96,7 +96,7 @@ class Truth(Section):
     """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score (F8)."""
 
     stage: Literal["truth"] = "truth"
-    share: Share = Field(default=0.99, gt=0)
+    share: Share = Field(default=0.999, gt=0)
 
 
 class Cosine(Section):

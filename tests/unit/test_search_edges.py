@@ -144,7 +144,7 @@ def test_given_ambiguous_names_when_searched_then_they_are_not_followed_and_coun
 
     found = find(store, "what begins the work")
     assert set(reached(found)) == {"a.once"}
-    assert note(found) == "2 ambiguous names were not followed"
+    assert note(found) == "ambiguous names not followed: 2"
     store.delete_documents(["m3.run"])
     fewer = find(store, "what begins the work")
     assert set(reached(fewer)) == {"a.once", "m0.run", "m1.run", "m2.run"}

@@ -15,8 +15,9 @@ from shared.steps import Step, remote
 from workers.app import app
 from workers.cache import shared_cache
 from workers.corpus import corpus
-from workers.search.leaf import Ask, ask_of, search_half
+from workers.search.leaf import Ask, ask_of, search_half, strategy_of
 from workers.search.related import contexts
+from workers.search.stages.truth import keep_truth
 from workers.steps import record_failed_leaf, steps
 
 _FIND_S = 10.0
@@ -44,12 +45,15 @@ def find(raw: dict[str, Any]) -> str:
     try:
         request = FindRequest.model_validate(raw)
         settings = steps.settings
-        name = request.strategy or (request.mode.value if request.mode else settings.search.strategy)
+        name = strategy_of(request, settings)
         split(named(settings.strategies, name))
         wanted = request.top_n * settings.search.candidate_multiplier
-        ask = Ask(text=request.query, strategy=name, filters=request.filters, wanted=wanted, explain=request.explain)
+        ask = Ask(
+            text=request.query, strategy=name, filters=request.filters, wanted=wanted, explain=request.explain,
+            near_symbol=request.near_symbol, depth=request.depth,
+        )  # fmt: skip
         found = search_half(ask, corpus(), shared_cache(), _FIND_S)
-        hits = tuple(hit.model_copy(update={"vector": ()}) for hit in found.hits[: request.top_n])
+        hits = tuple(hit.model_copy(update={"vector": ()}) for hit in keep_truth(found.hits, request.top_n))
         found, around = _with_contexts(found.model_copy(update={"hits": hits}), request)
         return FindReply(result=found, contexts=around).model_dump_json()
     except (RamifyError, ValidationError) as error:

@@ -87,7 +87,7 @@ def edges(state: State, options: s.Edges, tools: Tools) -> State:
         ]
         if not groups:
             break
-    return state.but(note=f"{len(dropped)} ambiguous names were not followed" if dropped else None)
+    return state.but(note=f"ambiguous names not followed: {len(dropped)}" if dropped else None)
 
 
 def _best(state: State, options: s.Edges) -> list[tuple[float, list[Hit]]]:

@@ -97,7 +97,7 @@ def _nearest(name: str, state: State, tools: Tools) -> list[str]:
     tail = models.Filter(must=[to_filter(state.query.filters), _is("defines", name.rpartition(".")[2])])
     found = [*store.query([request])[0], *store.lookup(tail, _LOOKED_AT)]
     symbols = sorted({hit.symbol for hit in found if hit.symbol})
-    return get_close_matches(name, symbols, n=_SUGGESTED, cutoff=0.5)
+    return get_close_matches(name, symbols, n=_SUGGESTED, cutoff=0.6)
 
 
 def _is(key: str, value: str) -> models.FieldCondition:
