@@ -30,7 +30,7 @@ _WRITTEN = frozenset({DocumentStatus.ADDED, DocumentStatus.CHANGED})
 
 
 class Progress(Model):
-    """One step of an ingest: files read so far, of how many, the outcomes that came in, and the cost so far.
+    """One step of an ingest: files read so far, of how many, the outcomes that came in, warnings and cost so far.
 
     `seconds` since the start; `parts`: seconds of the workers so far, by what they did.
     """
@@ -39,6 +39,7 @@ class Progress(Model):
     total: int
     outcomes: tuple[DocumentOutcome, ...] = ()
     passed_over: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
     seconds: float = 0.0
     parts: dict[str, float] = Field(default_factory=dict)
@@ -55,6 +56,7 @@ class Ingest:
         self._wanted: dict[int, frozenset[int] | None] = {}  # question -> what it says must travel, None so far
         self._seen: dict[str, list[str]] = {}
         self._unreadable: list[str] = []
+        self._warnings: list[str] = []
         self._written = False
         self._began = time.monotonic()
         self._read = self._total = 0
@@ -148,6 +150,7 @@ class Ingest:
 
     def _take(self, report: Report) -> None:
         self.cost += report.cost
+        self._warnings += report.warnings
         if report.batch in self._wanted:
             self._wanted[report.batch] = frozenset(report.wanted)
         for outcome in report.outcomes:
@@ -168,6 +171,7 @@ class Ingest:
             total=self._total,
             outcomes=news,
             passed_over=tuple(passed),
+            warnings=tuple(self._warnings),
             cost=self.cost,
             seconds=time.monotonic() - self._began,
             parts=dict(self._post.seconds),

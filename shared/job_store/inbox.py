@@ -59,7 +59,8 @@ class FinishOrder(Model):
 class Report(Model):
     """What the index queue says of one batch and what that cost; `error` when it failed as a whole.
 
-    `wanted` are the numbers of the offers that must travel; `seconds` is where the time went, by part.
+    `wanted` are the numbers of the offers that must travel; `seconds` is where the time went, by part;
+    `warnings` concern no document.
     """
 
     batch: int
@@ -67,6 +68,7 @@ class Report(Model):
     error: str | None = None
     cost: Cost = Cost()
     wanted: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
     seconds: dict[str, float] = Field(default_factory=dict)
 
 

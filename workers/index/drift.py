@@ -7,6 +7,7 @@ from itertools import islice
 
 from shared.encoders import SparseEncoder
 from shared.store import ChunkStore
+from shared.store.directories import in_dirs
 from workers.index.encoding import mean_length, passage
 
 SparseFactory = Callable[[float], SparseEncoder]
@@ -20,9 +21,9 @@ _SAMPLE_PAGES = 8
 
 
 def measured_length(store: ChunkStore, encoder: SparseEncoder) -> float:
-    """Mean passage length in tokens of (a sample of) what is stored."""
+    """Mean passage length in tokens of (a sample of) the documents' chunks; directory nodes are as long as they like."""
     pages = islice(store.scroll(None, _PAGE), _SAMPLE_PAGES)
-    return mean_length(encoder, [hit for page in pages for hit in page])
+    return mean_length(encoder, [hit for page in pages for hit in page if not in_dirs(hit)])
 
 
 def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:

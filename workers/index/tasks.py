@@ -64,7 +64,8 @@ def index_finish(raw: dict[str, Any]) -> None:
         if order is None:
             return None
         removed = _indexer().finish(order.keep, order.unreadable, order.namespace, written=order.written)
-        return Report(batch=batch, outcomes=tuple(removed))
+        warnings, cost = _indexer().directories.told()
+        return Report(batch=batch, outcomes=tuple(removed), warnings=warnings, cost=cost)
 
     _answer(raw, work)
 
