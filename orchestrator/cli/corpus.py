@@ -38,10 +38,13 @@ def ingest(
         counts, passed_over, last = _take(steps, as_json=json)
     for sentence in passed_over:
         output.warn(f"passed over: {sentence}")
+    warnings = last.warnings if last else ()
+    for sentence in warnings:
+        output.warn(sentence)
     if not sum(counts.values()):
         output.warn("no documents were found there")
     if json:
-        output.line({**counts, "passed_over": passed_over, **_pace(last)})
+        output.line({**counts, "passed_over": passed_over, "warnings": warnings, **_pace(last)})
     else:
         from orchestrator.cli.render.system import draw_ingest, draw_pace
 
