@@ -72,7 +72,9 @@ def search(
     """See `Ramify.search`."""
     fields = targeted(options)
     plan = bool(fields.pop("plan", False)) or bool(fields.get("explain"))
-    related = int(fields.pop("related", MAX_RELATED))
+    related = fields.pop("related", MAX_RELATED)
+    if not isinstance(related, int) or not 0 <= related <= MAX_RELATED:
+        raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
     request = as_request(question, {"top_n": _TOP, **fields})
     said = session.load() if isinstance(session, KeptSession) else as_session(session or {})
     begun = time.perf_counter()
@@ -141,9 +143,7 @@ def _contexts(
     """What stands around the merged hits, and a warning where that could not be found."""
     if not related or not answer.results:
         return {}, ()
-    wanted = RelatedRequest(
-        filters=request.filters, anchors=anchors(answer.results, MAX_ANCHORS), related=min(related, MAX_RELATED)
-    )
+    wanted = RelatedRequest(filters=request.filters, anchors=anchors(answer.results, MAX_ANCHORS), related=related)
     try:
         reply = RelatedReply.model_validate_json(
             ask(app, client.settings, TaskName.SEARCH_RELATED, wanted, FIND_TIMEOUT_S)

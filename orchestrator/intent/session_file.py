@@ -37,6 +37,8 @@ def as_session(given: Session | Mapping[str, Any], where: str = "") -> Session:
     """A checked conversation from an object of that form. Raises: InputError naming the field, `where` before it."""
     if isinstance(given, Session):
         return given
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where}session", given, _FORM)
     fields = dict(given)
     messages = fields.get("messages", [])
     if isinstance(messages, list | tuple):

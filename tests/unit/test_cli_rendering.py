@@ -12,12 +12,16 @@ from rich.console import Console
 
 from orchestrator.cli import output
 from orchestrator.cli.render.answer import cost_line, draw_answer
+from orchestrator.cli.render.grouped import draw_found
 from orchestrator.cli.render.growth import Growth, apply, of_answer, replay
-from orchestrator.cli.render.tables import draw_batch, draw_hits, draw_job, draw_jobs
+from orchestrator.cli.render.tables import draw_batch, draw_job, draw_jobs
 from orchestrator.cli.render.text import cited
 from orchestrator.cli.render.tree import compact, draw
 from orchestrator.cli.wording import clean, duration, one_line
+from orchestrator.grouping import grouped, ranking
 from shared.models import BatchStatus, Cost, Event, MergedHit, SearchResult, Summary
+from shared.models.find import Context, Related
+from shared.models.session import TypedQuery
 from tests.fakes.ramify_client import CREATED, FakeRamify, answer, events, hit
 
 NASTY = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] [/oops] \x9b2J :smile: \u202eabc"
@@ -127,10 +131,18 @@ def nasty_answer():
     return plain.model_copy(update={"results": (merged,), "warnings": (NASTY,), "coverage": NASTY})
 
 
+def nasty_find():
+    found = SearchResult(hits=(hit(1, NASTY, title=NASTY, path=NASTY, snippet=NASTY),), mode="hybrid")
+    related = (Related(uri=NASTY, title=NASTY, how="links to"),)
+    asked = TypedQuery(query=NASTY, intent=NASTY)
+    return grouped(
+        found, {"c1": Context(abstract=f"{NASTY} too", related=related)}, [asked], [ranking(asked, found.hits)]
+    )
+
+
 def test_given_text_with_escapes_when_drawn_anywhere_then_no_escape_reaches_the_terminal():
-    found = SearchResult(hits=(hit(1, NASTY, title=NASTY, path=NASTY),), mode="hybrid")
     growth = replace(of_answer(nasty_answer()), error=NASTY)
-    drawn = [draw_answer(nasty_answer()), draw_hits(found), draw(growth), compact(growth)]
+    drawn = [draw_answer(nasty_answer()), draw_found(nasty_find()), draw(growth), compact(growth)]
     for renderable in drawn:
         text = shown(renderable)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)

@@ -139,6 +139,12 @@ def test_given_a_long_conversation_when_taken_then_the_newest_hundred_are_kept()
     assert (len(held.messages), held.messages[0].content, held.recent[-1].content) == (100, "50", "149")
 
 
+@pytest.mark.parametrize("given", [["a"], "text", 7])
+def test_given_no_conversation_when_taken_then_its_form_is_told(given):
+    with pytest.raises(InputError, match=r"session.*messages"):
+        as_session(given)
+
+
 def test_given_a_failed_leaf_when_shown_then_it_is_no_empty_success():
     leaf = LeafResult(node_id="0.0", status=LeafStatus.FAILED, error="gone")
     whole = answer("j", "q").model_copy(update={"leaves": (leaf,)})

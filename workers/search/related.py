@@ -20,7 +20,7 @@ from shared.uri import DIRECTORIES, page_uri, uri_of
 #: Keys of one hit that are followed, each way.
 _KEYS = 8
 #: Chunks read for one key, for who leads to a hit, and for one directory.
-_TARGETS, _SOURCES, _SIBLINGS = 4, 12, 16
+_TARGETS, _SOURCES, _SIBLINGS = 4, 8, 10
 #: A code name that more chunks define than this says nothing.
 _AMBIGUOUS = 3
 _PAGE_KEYS = ("title:", "path:")

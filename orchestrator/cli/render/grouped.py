@@ -108,7 +108,7 @@ def _plan(plan: Sequence[TypedQuery], results: Sequence[QueryResult]) -> Table:
         table.add_column(name, overflow="fold", justify="right" if name == "priority" else "left")
     for query in plan:
         result = own.get((query.query, query.context_type))
-        shown = plain(query.query, "bold").append(f"  {query.intent}", "dim")
+        shown = plain(query.query, "bold").append("  ").append(plain(query.intent, "dim"))
         shown.append("\n").append(_found(result))
         table.add_row(str(query.priority), query.context_type or "all", shown)
     return table

@@ -1,4 +1,4 @@
-"""Draws lists: jobs, one job, batches, hits, checks, an ingest's outcome, settings. Pure."""
+"""Draws lists: jobs, one job, batches, checks, an ingest's outcome, settings. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.answer import cost_line, document, times_line
-from orchestrator.cli.render.explain import draw_explained, draw_stages
+from orchestrator.cli.render.answer import cost_line, times_line
 from orchestrator.cli.render.text import plain, snippet
 from orchestrator.cli.render.tree import STATE_STYLES, state_text
-from orchestrator.cli.wording import counted, duration, score
-from shared.models import BatchStatus, JobStatus, SearchResult
+from orchestrator.cli.wording import counted, duration
+from shared.models import BatchStatus, JobStatus
 
 
 def columns(*names: str) -> Table:
@@ -101,19 +100,3 @@ def draw_answers(rows: Sequence[tuple[str, str, bool, str, str]]) -> Table:
         text = plain(question, "bold").append("\n").append(snippet(said))
         table.add_row(plain(job_id), state_text(state, partial=partial), text)
     return table
-
-
-def draw_hits(found: SearchResult) -> RenderableType:
-    """The hits of a quick search, best first, with the beginning of each passage."""
-    if not found.hits:
-        return Text("Nothing was found.", "yellow")
-    table = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
-    for place, hit in enumerate(found.hits, 1):
-        table.add_row(str(place), score(hit.score), document(hit).append("\n").append(snippet(hit.snippet or hit.text)))
-    spent = f"{found.mode} · {found.candidates} candidates · {times_line(found.timings_ms)}"
-    if any(hit.explain for hit in found.hits):
-        return Group(table, Text(), draw_explained(found.hits), Text(), draw_stages(found.stages), plain(spent, "dim"))
-    return Group(table, plain(spent, "dim"))
