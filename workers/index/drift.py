@@ -21,7 +21,7 @@ _SAMPLE_PAGES = 8
 
 
 def measured_length(store: ChunkStore, encoder: SparseEncoder) -> float:
-    """Mean passage length in tokens of (a sample of) the documents' chunks; directory nodes are as long as they like."""
+    """Mean passage length in tokens of (a sample of) the documents' chunks; directory nodes do not count."""
     pages = islice(store.scroll(None, _PAGE), _SAMPLE_PAGES)
     return mean_length(encoder, [hit for page in pages for hit in page if not in_dirs(hit)])
 
