@@ -99,6 +99,26 @@ class Truth(Section):
     share: Share = Field(default=0.999, gt=0)
 
 
+class Hops(Section):
+    """Multi-hop search (E4): names in the `parents` best passages, each searched together with the question."""
+
+    stage: Literal["hops"] = "hops"
+    hops: int = Field(default=2, ge=1, le=3)
+    parents: int = Field(default=3, ge=1, le=20)
+    names: int = Field(default=16, ge=1, le=100, description="names searched in a hop")
+    limit: int = Field(default=10, ge=1, le=100, description="passages found by each name")
+    weight: Weight = 0.8
+    share: Weight = 1.0
+    order: str = "total"
+
+
+class Chain(Section):
+    """Behind a rerank: gives each hit what it owes to the chain that leads to it (E4)."""
+
+    stage: Literal["chain"] = "chain"
+    weight: Weight = 0.8
+
+
 class Cosine(Section):
     """Mixes the scaled score with the cosine to the question (F6)."""
 
@@ -125,6 +145,13 @@ class Recency(Section):
     stage: Literal["recency"] = "recency"
     weight: Share = 0.2
     half_life_days: float = Field(default=180.0, gt=0)
+
+
+class Facet(Section):
+    """Lifts memories of the facet that the leaf asks for (B9): times 1 + weight * (1 - score), so 1 is never passed."""
+
+    stage: Literal["facet"] = "facet"
+    weight: Share = 0.1
 
 
 class Exclude(Section):
@@ -202,7 +229,7 @@ class Hierarchy(Section):
     beam: int = Field(default=4, ge=1, le=32, description="directories opened in one round, with one call of the store")
     directories: int = Field(default=5, ge=1, le=100, description="subdirectories taken from an opened directory")
     documents: int = Field(default=10, ge=1, le=100, description="chunks taken from an opened directory")
-    threshold: Share = Field(default=0.1, description="what scores no higher is neither opened nor returned")
+    threshold: Share = Field(default=0.1, description="what scores no higher is neither entered nor returned")
     top_k: int = Field(default=10, ge=1, le=100, description="the best chunks that are watched ...")
     patience: int = Field(
         default=3, ge=1, le=20, description="... and the rounds for which they stay the same at the end"
@@ -212,8 +239,8 @@ class Hierarchy(Section):
 
 
 Stage = Annotated[
-    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Cosine | Sources | Backlinks | Recency
-    | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy
+    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Hops | Chain | Cosine | Sources | Backlinks | Recency
+    | Facet | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy
     | Edges | Truth | Linked,
     Field(discriminator="stage"),
 ]  # fmt: skip

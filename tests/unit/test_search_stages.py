@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
+from shared.facets import stored_facet
 from shared.models import Filters, Hit
+from shared.models.plan import Facet
 from shared.settings import load_settings
 from shared.settings import stages as s
 from workers.search.stages import blend, cosine, diversity, prior
@@ -101,6 +104,27 @@ def test_without_backlinks_nothing_changes() -> None:
     found = prior.backlinks(unlinked, s.Backlinks(), TOOLS)
     assert found.candidates == unlinked.candidates
     assert found.skipped == "no other document links to what was found"
+
+
+def test_facet_lifts_memories_of_the_facet_asked_for_and_never_past_one() -> None:
+    hits = (
+        hit("a", 0.5),
+        hit("b", 0.48, facet="result"),
+        hit("c", 1.0, facet="result"),
+        hit("d", 0.4, facet="insight"),
+    )
+    asked = replace(state(*hits), query=replace(state().query, facet="result"))
+    found = prior.facet(asked, s.Facet(weight=0.1), TOOLS)
+    assert scores(found) == {"c": 1.0, "b": 0.50496, "a": 0.5, "d": 0.4}
+    assert prior.facet(state(*hits), s.Facet(), TOOLS).skipped == "the question asks for no facet"
+    none = prior.facet(replace(asked, query=replace(asked.query, facet="intent")), s.Facet(), TOOLS)
+    assert none.skipped == "nothing found is a memory's intent"
+
+
+def test_every_search_facet_has_the_storage_facet_of_its_row() -> None:
+    assert {facet.value: stored_facet(facet.value) for facet in Facet} == {
+        "original": "", "core": "context", "why": "intent", "how": "action", "case": "result", "note": "insight",
+    }  # fmt: skip
 
 
 def test_recency_halves_its_boost_every_half_life() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from shared.cache import Cache, Outcome
+from shared.facets import stored_facet
 from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
 from shared.models.find import FindRequest
@@ -32,6 +33,7 @@ class Ask(Model):
     """What decides a leaf's outcome besides the corpus. `wanted` is the number of results.
 
     `variants` are wordings that the leaf is searched in instead of its text alone (G13); none for most leaves.
+    `facet` is the storage facet that answers it (B9).
     """
 
     text: str
@@ -43,6 +45,7 @@ class Ask(Model):
     variants: tuple[str, ...] = ()
     near_symbol: str | None = None
     depth: int | None = None
+    facet: str = ""
 
 
 def strategy_of(request: JobRequest | FindRequest, settings: Settings) -> str:
@@ -64,6 +67,7 @@ def ask_of(request: JobRequest, node: Node, settings: Settings) -> Ask:
         variants=node.variants,
         near_symbol=request.near_symbol,
         depth=request.depth,
+        facet=stored_facet(node.facet.value),
     )
 
 
@@ -150,7 +154,7 @@ def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
 def _query(ask: Ask) -> Query:
     return Query(
         ask.text, ask.filters, ask.wanted, ask.tenant, variants=ask.variants, near_symbol=ask.near_symbol,
-        depth=ask.depth,
+        depth=ask.depth, facet=ask.facet,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ class Query:
 
     `variants` are wordings that are searched in its place, each as a question of its own (`workers.search.variants`).
     `near_symbol` is where edges are followed from, `depth` for how many hops (None: as the strategy says).
+    `facet` is the storage facet that answers it (B9), empty where any does.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Query:
     variants: tuple[str, ...] = ()
     near_symbol: str | None = None
     depth: int | None = None
+    facet: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -48,6 +48,21 @@ def recency(state: State, options: s.Recency, tools: Tools) -> State:
     return state.but(candidates=by_score(boosted))
 
 
+def facet(state: State, options: s.Facet, tools: Tools) -> State:  # noqa: ARG001
+    """Multiply by 1 + w * (1 - score) what has the storage facet that the leaf asks for (B9)."""
+    wanted = state.query.facet
+    if not wanted:
+        return state.skip("the question asks for no facet")
+    if not any(candidate.hit.facet == wanted for candidate in state.candidates):
+        return state.skip(f"nothing found is a memory's {wanted}")
+    boosted = []
+    for candidate in state.candidates:
+        factor = 1 + options.weight * (1 - min(max(candidate.score, 0.0), 1.0))
+        fits = candidate.hit.facet == wanted
+        boosted.append(candidate.times("facet", factor, facet=wanted) if fits else candidate)
+    return state.but(candidates=by_score(boosted))
+
+
 def exclude(state: State, options: s.Exclude, tools: Tools) -> State:  # noqa: ARG001
     """Drop excluded paths; one that the caller's own filter asks for stays."""
     excludes = tools.settings.search.excludes
