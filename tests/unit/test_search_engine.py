@@ -57,6 +57,9 @@ class Store:
         self.trips.append(list(requests))
         return [self._list(request.using, request.limit) for request in requests]
 
+    def lookup(self, flt: Any, limit: int, vectors: bool = False) -> list[Hit]:
+        return []
+
     def _list(self, arm: str, limit: int) -> list[Hit]:
         scores = self.scores.get(arm, tuple(1.0 - rank / 10 for rank in range(10)))
         return [hit(name, score) for name, score in zip(self.lists.get(arm, ""), scores, strict=False)][:limit]
