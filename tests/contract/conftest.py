@@ -20,7 +20,7 @@ from shared.store.server import ServerStore
 
 REAL_SERVER = os.environ.get("RAMIFY_TEST_QDRANT_URL", "")
 DIM = 8
-POINT_FIELDS = ("document_hash", "source", "pending", "common")
+POINT_FIELDS = ("document_hash", "source", "pending", "common", "unit", "unit_size")
 ENCODER = Bm25Encoder(20.0)
 MakePoint = Callable[..., ChunkPoint]
 
