@@ -263,3 +263,64 @@ def test_timings_of_the_stages_sum_to_the_total(store: JobStore) -> None:
 
 def test_the_terminal_states_are_those_without_a_way_out() -> None:
     assert {state for state, targets in TRANSITIONS.items() if not targets} == TERMINAL
+
+
+def waiting(node_id: str, *depends_on: str) -> Node:
+    return leaf(node_id).model_copy(update={"depends_on": depends_on})
+
+
+def searching(store: JobStore, *nodes: Node) -> Job:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, nodes)
+    return job
+
+
+def test_a_leaf_that_waits_counts_as_open_and_takes_nothing(store: JobStore) -> None:
+    job = searching(store, leaf("0.0"), waiting("0.1", "0.0"))
+    assert store.leaf_states(job.id) == {"0.0": "pending", "0.1": "waiting"}
+    assert JobReader(store.client).status(job.id).leaves_total == 2
+    assert not store.put_candidates(job.id, "0.1", SearchResult(mode="hybrid"))
+    assert store.record_leaf(job.id, result("0.1")) == -2
+    assert store.record_leaf(job.id, result("0.0")) == 1
+    assert not store.start_merging(job.id, "chord")
+    assert store.start_merging(job.id, "sweep", force=True)
+
+
+def test_a_leaf_is_bound_once_and_only_when_all_that_it_waits_for_has_ended(store: JobStore) -> None:
+    job = searching(store, leaf("0.1"), leaf("0.2"), waiting("0.3", "0.1", "0.2"))
+    bound = waiting("0.3", "0.1", "0.2").model_copy(update={"query": "with a name", "bound_by": "names"})
+    store.record_leaf(job.id, result("0.1"))
+    assert not store.bind(job.id, bound), "0.2 is open"
+    store.record_leaf(job.id, result("0.2", LeafStatus.FAILED))
+
+    assert [store.bind(job.id, bound) for _ in range(3)] == [True, False, False]
+
+    assert store.leaf_states(job.id)["0.3"] == "pending"
+    assert store.node(job.id, "0.3") == bound
+    assert store.record_leaf(job.id, result("0.3")) == 0
+    told = [event.data["node"] for event in JobReader(store.client).events(job.id, 0.2) if event.type == "bound"]
+    assert [Node.model_validate_json(node) for node in told] == [bound]
+
+
+def test_a_leaf_of_a_job_that_has_ended_is_not_bound(store: JobStore) -> None:
+    job = searching(store, leaf("0.1"), waiting("0.2", "0.1"))
+    store.record_leaf(job.id, result("0.1"))
+    store.stop(job, State.CANCELLED, "enough")
+    assert not store.bind(job.id, waiting("0.2", "0.1"))
+
+
+def test_a_branchs_children_may_wait_for_each_other(store: JobStore) -> None:
+    job = searching(store, leaf("0.1", NodeKind.BRANCH))
+    store.grow(job.id, "0.1", [leaf("0.1.1"), waiting("0.1.2", "0.1.1")])
+    assert store.leaf_states(job.id) == {"0.1": "grown", "0.1.1": "pending", "0.1.2": "waiting"}
+    assert JobReader(store.client).status(job.id).leaves_total == 2
+
+
+def test_results_of_some_leaves_are_read_alone(store: JobStore) -> None:
+    job = searching(store, leaf("0.1"), leaf("0.2"), leaf("0.3"))
+    for node_id in ("0.1", "0.2"):
+        store.record_leaf(job.id, result(node_id))
+    assert list(store.results(job.id, ["0.2", "0.3"])) == ["0.2"]
+    assert store.results(job.id, []) == {}
+    assert sorted(store.results(job.id)) == ["0.1", "0.2"]

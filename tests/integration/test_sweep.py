@@ -131,3 +131,33 @@ def test_two_sweeps_at_once_do_the_work_of_one(store: JobStore, client: redis.Re
     with client.lock("ramify:sweep", timeout=5):
         assert sweep() == 0
     assert queued(client) == {}
+
+
+def test_a_leaf_that_nobody_bound_is_told_of_by_one_that_it_waited_for(
+    store: JobStore, client: redis.Redis, sweep: Callable[[], int]
+) -> None:
+    job_id = new_id()
+    store.create([(job_id, JobRequest(question="why?"))])
+    store.start_planning(job_id, "gone")
+    first, second = (Node(id=f"0.{n}", parent_id="0", level=1, facet=Facet.CORE, query="q") for n in (1, 2))
+    third = second.model_copy(update={"id": "0.3", "depends_on": ("0.1", "0.2")})
+    store.start_searching(job_id, [first, second, third])
+    store.record_leaf(job_id, LeafResult(node_id="0.1", status=LeafStatus.DONE))
+
+    client.hset(JobKeys(job_id).job, "updated_at", time.time() - 1000)
+    sweep()
+    assert queued(client) == {"search": 1}, "the leaf that it waits for, not the one that waits, and no body"
+    for queue in Queue:
+        client.delete(queue.value)
+
+    store.record_leaf(job_id, LeafResult(node_id="0.2", status=LeafStatus.FAILED))
+    client.hset(JobKeys(job_id).job, "updated_at", time.time() - 1000)
+    sweep()
+    assert queued(client) == {"rerank": 1}
+    for queue in Queue:
+        client.delete(queue.value)
+
+    store.bind(job_id, third)
+    client.hset(JobKeys(job_id).job, "updated_at", time.time() - 1000)
+    sweep()
+    assert queued(client) == {"search": 1}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from celery import Celery
 
-from orchestrator.canvas import job_chord, member
+from orchestrator.canvas import job_chord
 from shared.contract import PRIORITY_STEPS, Message
 from shared.models import Facet, Lane, Node, NodeKind
+from shared.signatures import member
 
 APP = Celery(broker="memory://", backend="cache+memory://", set_as_current=False)
 
@@ -45,3 +46,9 @@ def test_interactive_work_has_the_priority_that_redis_serves_first() -> None:
 def test_force_travels_only_where_it_is_set() -> None:
     assert Message(job_id="0123456789abcdef", force=True).wire()["force"] is True
     assert "force" not in Message(job_id="0123456789abcdef").wire()
+
+
+def test_given_a_leaf_that_waits_when_the_chord_is_built_then_it_is_no_member_yet() -> None:
+    waiting = node("0.2").model_copy(update={"depends_on": ("0.1",)})
+    chord = job_chord(APP, "0123456789abcdef", Lane.BATCH, [node("0.0"), node("0.1"), waiting])
+    assert [chain.tasks[0].args[0]["node_id"] for chain in chord.tasks] == ["0.0", "0.1"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ReplyError
-from shared.llm.xml_reply import parse_decomposition, summary_text
+from shared.llm.xml_reply import parse_answer, parse_decomposition, summary_text
 from shared.models import Facet, SubQuery
 
 ONE = "<dimension>core</dimension><query>What is a bloom filter?</query>"
@@ -277,3 +277,54 @@ def test_given_a_summary_that_is_too_long_then_it_is_cut_at_a_sentence():
 def test_given_no_summary_then_it_is_a_fault(text: str):
     with pytest.raises(ReplyError, match="no summary"):
         summary_text(text)
+
+
+def test_given_dependencies_as_an_attribute_then_they_are_read_and_an_element_goes_before_it():
+    inner = "<dimension>core</dimension><query>Who leads team #1?</query>"
+    first = "<dimension>core</dimension><query>Which team is it?</query>"
+    text = f'<subquery>{first}</subquery><subquery depends_on="1">{inner}</subquery>'
+    both = f'<subquery depends_on="1,2">{inner}<depends_on>2</depends_on></subquery>'.replace("#1", "#2 there")
+    read = parse_decomposition(f"<decomposition>{text}{both}</decomposition>")
+    assert [subquery.depends_on for subquery in read] == [(), (1,), (2,)]
+    with pytest.raises(ReplyError, match="depends_on '7' is no earlier"):
+        parse_decomposition(f"<decomposition>{text.replace(chr(34) + '1', chr(34) + '7')}</decomposition>")
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("<answer>James Cameron</answer>", "James Cameron"),
+        ("<think><answer>no</answer></think>Sure:\n<answer>\n北京\u202e大学\n</answer> done", "北京大学"),
+        ("<answer>AT&amp;T & co</answer>", "AT&T & co"),
+        ("<unknown/>", None),
+        ("I do not know: <Unknown />", None),
+    ],
+)
+def test_given_an_answer_or_none_then_it_is_read_on_one_line(reply: str, answer: str | None):
+    assert parse_answer(reply) == answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        ("James Cameron", "holds no <answer>"),
+        ("<answer>James", "cut off"),
+        ("<answer> </answer>", "0 characters"),
+        (f"<answer>{'x' * 201}</answer>", "201 characters"),
+        ("<answer><b>x</b></answer>", "further elements"),
+        ("<answer><unknown/></answer>", "further elements"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><answer>&b;</answer>', "document type"),
+    ],
+)
+def test_given_a_reply_that_is_no_answer_then_the_fault_is_named(reply: str, fault: str):
+    with pytest.raises(ReplyError, match=fault):
+        parse_answer(reply)
+
+
+@given(st.text(max_size=300))
+def test_given_any_text_then_an_answer_is_bounded_or_refused(text: str):
+    with suppress(ReplyError):
+        answer = parse_answer(f"<answer>{text}</answer>")
+        assert answer is not None
+        assert 1 <= len(answer) <= 200
+        assert "\n" not in answer

@@ -182,3 +182,24 @@ def test_given_a_request_without_decomposition_when_routed_then_it_is_not_decomp
     alone = route(JobRequest(question="Why?"), Settings(decomposition=Limits(max_total_leaves=1)))
     assert not alone.decompose
     assert "max_total_leaves" in alone.reason
+
+
+def test_given_dependencies_when_it_grows_then_both_sides_know_and_neither_is_refined():
+    steps = reply(
+        sub("Who leads it?", refine=True),
+        sub("When was #1 born?", refine=True, depends_on=(1,)),
+        sub("How is it run?", refine=True),
+    )
+    nodes = first_level(QUESTION, steps, Limits()).nodes
+    assert [(node.id, node.kind.value, node.needed_by) for node in nodes[1:]] == [
+        ("0.1", "leaf", ("0.2",)),
+        ("0.2", "leaf", ()),
+        ("0.3", "branch", ()),
+    ]
+
+
+def test_given_a_number_in_a_text_when_it_grows_then_it_says_what_to_wait_for_unless_the_question_speaks_of_it():
+    steps = reply(sub("Who leads it?"), sub("When was #1 born?"), sub("What is #9?"))
+    assert [node.depends_on for node in first_level(QUESTION, steps, Limits()).nodes[1:]] == [(), ("0.1",), ()]
+    asked = first_level("Who filed issue #1 and when?", steps, Limits())
+    assert [node.depends_on for node in asked.nodes[1:]] == [(), (), ()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.planning.rules import chinese, english
+from orchestrator.planning.rules import chinese, chinese_nesting, english, english_nesting
 from orchestrator.planning.rules.context import in_context
 from orchestrator.planning.rules.language import (
     is_traditional,
@@ -16,6 +16,7 @@ from orchestrator.planning.rules.reading import Part, Reading
 from orchestrator.planning.same import folded
 from shared.errors import shown
 from shared.models import Decomposition, Facet, SubQuery
+from shared.references import references
 
 #: Which facets go first when there is no room for all.
 _PRIORITY = (Facet.CORE, Facet.HOW, Facet.WHY, Facet.NOTE, Facet.CASE)
@@ -32,6 +33,17 @@ def read(question: str) -> Reading:
     return reading.model_copy(update={"parts": tuple(_written(part, old=old) for part in reading.parts)})
 
 
+def nested(question: str) -> tuple[str, ...]:
+    """The steps of a question whose parts wait for each other (G13), with `#n` in them; none for any other one."""
+    text = narrowed(question)
+    spoken = language(text)
+    if spoken != "zh":
+        return english_nesting.steps(text) if spoken == "en" else ()
+    old = is_traditional(text)
+    found = chinese_nesting.steps(simplified(text) if old else text)
+    return tuple(traditional(widened(step)) if old else widened(step) for step in found)
+
+
 def _written(part: Part, *, old: bool) -> Part:
     query = widened(part.query)
     return part.model_copy(update={"query": traditional(query) if old else query})
@@ -40,9 +52,13 @@ def _written(part: Part, *, old: bool) -> Part:
 def decompose_by_rules(question: str, most: int) -> Decomposition:
     """At most `most` subqueries for `question`, in order; none for a simple one (the original is always searched).
 
-    Parts of a compound question that do not fit are named in a warning; facets that do not fit are just not chosen.
-    Linear in the length of the question.
+    A nested question gives its steps, each depending on the ones that it names (G13), if all of them fit. Parts of a
+    compound question that do not fit are named in a warning; facets that do not fit are just not chosen. Linear in the
+    length of the question.
     """
+    if (steps := nested(question)) and len(steps) <= most:
+        chain = (SubQuery(dimension=Facet.CORE, query=step, depends_on=references(step)) for step in steps)
+        return Decomposition(subqueries=tuple(chain), by="rules")
     kept, dropped = _chosen(_different(in_context(read(question).parts)), most)
     warnings: tuple[str, ...] = ()
     if dropped:
