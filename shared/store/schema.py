@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from shared.errors import InputError, StoreError
 from shared.models import Chunk, Hit
-from shared.store.base import BuiltWith, ChunkPoint
+from shared.store.base import DENSE, BuiltWith, ChunkPoint
 
 
 class IndexedField(NamedTuple):
@@ -95,6 +95,12 @@ def hit_of(point_id: object, payload: Payload | None, score: float, vector: Sequ
             f"point {point_id} is no chunk of Ramify ({'.'.join(map(str, fault['loc']))}: {fault['msg']}): "
             "use a collection of its own"
         ) from None
+
+
+def dense_of(vector: object) -> Sequence[float]:
+    """The dense vector of a stored chunk, empty where it was not asked for or there is none."""
+    found = vector.get(DENSE) if isinstance(vector, dict) else None
+    return found if found is not None else ()
 
 
 def ranked(hits: list[Hit]) -> list[Hit]:

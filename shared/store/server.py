@@ -23,6 +23,7 @@ from shared.store.schema import (
     WRITE_BATCH,
     IndexedField,
     checked,
+    dense_of,
     grouped,
     hit_of,
     payload_of,
@@ -90,7 +91,7 @@ class ServerStore(DocumentStore):
         with server_errors("searching"):
             answers = self._client.query_batch_points(self._collection, full)
         return [
-            ranked([hit_of(found.id, found.payload, found.score, _dense(found.vector)) for found in answer.points])
+            ranked([hit_of(found.id, found.payload, found.score, dense_of(found.vector)) for found in answer.points])
             for answer in answers
         ]
 
@@ -102,11 +103,11 @@ class ServerStore(DocumentStore):
         wanted = [DENSE] if vectors else False
         with server_errors("reading"):
             records, _ = self._client.scroll(self._collection, flt, limit, with_payload=True, with_vectors=wanted)
-        return [hit_of(record.id, record.payload, 0.0, _dense(record.vector)) for record in records]
+        return [hit_of(record.id, record.payload, 0.0, dense_of(record.vector)) for record in records]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         with server_errors("counting"):
-            found = self._client.facet(self._collection, field, facet_filter=flt, limit=limit, exact=True)
+            found = self._client.facet(self._collection, field, facet_filter=flt, limit=limit)
         return {str(hit.value): hit.count for hit in found.hits}
 
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
@@ -233,11 +234,6 @@ def _server_point(point: ChunkPoint) -> models.PointStruct:
 
 def _sparse(vector: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
-
-
-def _dense(vector: Any) -> Sequence[float]:
-    found = vector.get(DENSE) if isinstance(vector, dict) else None
-    return found if found is not None else ()
 
 
 def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:
