@@ -8,7 +8,7 @@ from workers.index.mentions import Name, Scanner, Target, key_of, names_of, phra
 
 
 def found(title: str, text: str) -> bool:
-    names = {phrase(name.shown): Target(name, key_of(title), "page") for name in names_of(title)}
+    names = {text: Target(name, key_of(title), "page") for text, name in names_of(title)}
     return bool(Scanner(names).found(text, "other"))
 
 

@@ -15,7 +15,7 @@ from qdrant_client import models
 from shared.models.hits import Part
 from shared.store import ChunkStore
 from shared.store.base import Pending
-from workers.index.mentions import Scanner, Target, key_of, names_of, phrase
+from workers.index.mentions import Scanner, Target, key_of, names_of
 
 MAX_MENTIONS = 16
 #: A name in more chunks than this, or than this share of them, says nothing: its edges would lead from everywhere.
@@ -92,8 +92,8 @@ def _owners(pages: Sequence[_Page]) -> tuple[dict[str, set[str]], dict[str, set[
     full: defaultdict[str, set[str]] = defaultdict(set)
     bare: defaultdict[str, set[str]] = defaultdict(set)
     for page in pages:
-        for name in names_of(page.title):
-            (full if name.full else bare)[phrase(name.shown)].add(page.doc_id)
+        for text, name in names_of(page.title):
+            (full if name.full else bare)[text].add(page.doc_id)
     return full, bare
 
 
@@ -102,8 +102,7 @@ def _names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, Targe
     full, bare = _owners(pages)
     names = {}
     for page in pages:
-        for name in names_of(page.title):
-            text = phrase(name.shown)
+        for text, name in names_of(page.title):
             mine = len(full[text]) == 1 if name.full else text not in full and len(bare[text]) == 1
             if mine and (page.doc_id in entering or text not in page.common):
                 names[text] = Target(name, key_of(page.title), page.doc_id)
@@ -112,7 +111,7 @@ def _names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, Targe
 
 def _entering(pages: Sequence[_Page]) -> set[str]:
     """The pages whose title is new, and those that share a name with one."""
-    texts = {page.doc_id: {phrase(name.shown) for name in names_of(page.title)} for page in pages}
+    texts = {page.doc_id: {text for text, _ in names_of(page.title)} for page in pages}
     new = set[str]().union(*(texts[page.doc_id] for page in pages if page.entering))
     return {page.doc_id for page in pages if page.entering or not new.isdisjoint(texts[page.doc_id])}
 

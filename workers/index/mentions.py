@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
@@ -53,16 +54,18 @@ class Target(NamedTuple):
     doc_id: str
 
 
-def names_of(title: str) -> list[Name]:
-    """What may be looked for of a title: the whole of it and, of "Log (mathematics)", what stands before the bracket.
+@lru_cache(maxsize=50_000)
+def names_of(title: str) -> tuple[tuple[str, Name], ...]:
+    """What may be looked for of a title, each with its `phrase`.
 
-    None of a title that is too short or too plain to mean this page.
+    The whole title and, of "Log (mathematics)", what stands before the bracket. None of a title that is too short or
+    too plain to mean this page.
     """
     whole = _plain(title) if len(title) <= _MAX_NAME else ""
     names = [Name(whole)]
     if bracket := _BRACKET.search(whole):
         names.append(Name(whole[: bracket.start()], False, frozenset(terms(bracket[1]))))
-    return [name for name in names if _telling(name.shown, MIN_QUOTED_WORD, MIN_QUOTED_CJK)]
+    return tuple((phrase(name.shown), name) for name in names if _telling(name.shown, MIN_QUOTED_WORD, MIN_QUOTED_CJK))
 
 
 def phrase(shown: str) -> str:
