@@ -26,10 +26,10 @@ SMALL = Chunking(target_chars=200, max_chars=400)
 #: What real files are made of, and what breaks them, in any order.
 LINES = st.sampled_from([
     "", "    ", "}", "{", ")", "class A:", "class A {", "    def f(self):", "        return self.f(x)",
-    "    pass", "impl A {", "fn f() {", "  f();", "func (a A) F() {", "export default function f() {", "type T struct {",
-    "# a note", "// a note", "/* open", "*/", '"""', "`${", "@decorated", "async def g(): ...", "const a = () => {", "interface I {",
-    "public void m() {", "mod tests {", "namespace N { function q() {} }", "x = 1; y = 2", "型 = 值(1)", "\\", "'",
-    "if a:", "else:", "import a.b as c", "use a::{b, c};", "function a() {} function b() {}", "\u2028x", "\f",
+    "    pass", "impl A {", "fn f() {", "  f();", "func (a A) F() {", "export default function f() {",
+    "type T struct {", "# a note", "// a note", "/* open", "*/", '"""', "`${", "@decorated", "async def g(): ...",
+    "const a = () => {", "interface I {", "public void m() {", "mod tests {", "namespace N { function q() {} }", "x = 1; y = 2",
+    "型 = 值(1)", "\\", "'", "if a:", "else:", "import a.b as c", "use a::{b, c};", "function a() {} function b() {}", "\u2028x", "\f",
 ])  # fmt: skip
 
 
@@ -79,15 +79,15 @@ def test_given_a_file_that_does_not_parse_when_cut_then_its_sound_definitions_ar
     assert lines_of("\n".join(chunk.text for chunk in found)) == lines_of(text)
 
 
-@pytest.mark.parametrize("suffix", [".py", ".tsx", ".go", ".rs", ".java", ".js"])
+@pytest.mark.parametrize("suffix", [".py", ".tsx", ".go", ".rs", ".java"])
 @pytest.mark.parametrize(
-    "bomb", ["(" * 60_000, "{" * 60_000, "a(" * 30_000, "a.b().c" * 8_000, "class A { " * 6_000, "<a>" * 20_000]
+    "bomb", ["(" * 40_000, "{" * 40_000, "x = " + "[" * 20_000 + "]" * 20_000, "a.b().c" * 8_000, "class A { " * 4_000]
 )
 def test_given_endless_nesting_when_cut_then_it_ends_in_time(suffix: str, bomb: str) -> None:
     text = "\n".join(bomb[start : start + 4000] for start in range(0, len(bomb), 4000))
     started = time.process_time()
     found = chunks(f"a/b{suffix}", text)
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 10
     assert lines_of("\n".join(chunk.text for chunk in found)) == lines_of(text)
 
 
