@@ -19,12 +19,12 @@ def draw_explained(hits: Sequence[Hit]) -> RenderableType:
 
 
 def draw_stages(stages: Sequence[StageTrace]) -> RenderableType:
-    """The stages in order: time, what was left, why one did nothing; then the directories that one opened."""
+    """The stages in order: time, what was left, what one has to say; then the directories that one opened."""
     table = Table(box=None, padding=(0, 1), pad_edge=False)
-    for name in ("stage", "ms", "hits", "skipped"):
+    for name in ("stage", "ms", "hits", "note"):
         table.add_column(name, justify="right" if name in {"ms", "hits"} else "left", overflow="fold")
     for trace in stages:
-        table.add_row(plain(trace.stage), f"{trace.ms:.1f}", str(trace.hits), plain(trace.skipped or ""))
+        table.add_row(plain(trace.stage), f"{trace.ms:.1f}", str(trace.hits), plain(trace.skipped or trace.note or ""))
     trails = [part for trace in stages if trace.trail or trace.stopped for part in _trail(trace)]
     return Group(table, *trails) if trails else table
 
@@ -47,6 +47,8 @@ def _one(place: int, hit: Hit) -> tuple[Text, Table]:
     table.add_column(overflow="fold", style="dim")
     for effect in hit.explain:
         table.add_row(f"{effect.effect:+.4f}", plain(effect.stage), plain(_detail(effect)))
+    if hit.via is not None:
+        table.add_row("", "via", plain(f"{hit.via.how} {hit.via.bridge}, hop {hit.via.hop}"))
     return head, table
 
 
