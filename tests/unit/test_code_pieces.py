@@ -27,9 +27,10 @@ SMALL = Chunking(target_chars=200, max_chars=400)
 LINES = st.sampled_from([
     "", "    ", "}", "{", ")", "class A:", "class A {", "    def f(self):", "        return self.f(x)",
     "    pass", "impl A {", "fn f() {", "  f();", "func (a A) F() {", "export default function f() {",
-    "type T struct {", "# a note", "// a note", "/* open", "*/", '"""', "`${", "@decorated", "async def g(): ...",
-    "const a = () => {", "interface I {", "public void m() {", "mod tests {", "namespace N { function q() {} }", "x = 1; y = 2",
-    "型 = 值(1)", "\\", "'", "if a:", "else:", "import a.b as c", "use a::{b, c};", "function a() {} function b() {}", "\u2028x", "\f",
+    "type T struct {", "# a note", "// a note", "/* open", "*/", '"""', "`${", "@decorated",
+    "async def g(): ...", "const a = () => {", "interface I {", "public void m() {", "mod tests {",
+    "namespace N { function q() {} }", "x = 1; y = 2", "型 = 值(1)", "\\", "'", "if a:", "else:",
+    "import a.b as c", "use a::{b, c};", "function a() {} function b() {}", "\u2028x", "\f",
 ])  # fmt: skip
 
 
