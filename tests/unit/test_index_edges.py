@@ -169,6 +169,20 @@ def test_given_a_page_that_stops_linking_when_finished_then_only_its_targets_are
     assert counted == [2]
 
 
+def test_given_a_link_to_a_source_file_when_finished_then_it_leads_to_its_first_chunk(
+    indexer: Indexer, store: ChunkStore
+) -> None:
+    ingest(indexer, {"a": "see [the code](src/run.py)"})
+    code = "def first():\n    return 1\n\n\ndef second():\n    return first()\n"
+    indexer.index([
+        RawDocument(source=ROOT, path="notes/src/run.py", identity="/run.py", suffix=".py", content=code.encode())
+    ])  # fmt: skip
+    indexer.finish()
+    defining = {hit.ordinal for page in store.scroll(None) for hit in page if "path:notes/src/run.py" in hit.defines}
+    assert defining == {0}
+    assert joined(store)["src/run.py"][1] == 1
+
+
 def test_given_a_likelier_meaning_that_comes_and_goes_when_finished_then_the_link_counts_for_the_right_page(
     indexer: Indexer, store: ChunkStore
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shared.models import Chunk
 from shared.models.hits import Part
-from shared.page_keys import page_keys
+from shared.page_keys import page_keys, path_key
 from shared.settings.sections import Chunking
 from workers.index.blocks import Kind, blocks_of
 from workers.index.code.chunking import chunk_code
@@ -42,7 +42,7 @@ def chunk_document(document: Document, sizes: Chunking) -> list[Chunk]:
     and refers to what its text links to; a heading's links count for its first chunk.
     """
     if document.markup is Markup.CODE:
-        return chunk_code(document, sizes)
+        return _linkable(chunk_code(document, sizes))
     kind = kind_of(document.kind, document.path, sizes.kinds)
     defines = page_keys(document.title, document.path)
     chunks: list[Chunk] = []
@@ -72,6 +72,14 @@ def chunk_document(document: Document, sizes: Chunking) -> list[Chunk]:
             )
             linking = ""
     return chunks
+
+
+def _linkable(chunks: list[Chunk]) -> list[Chunk]:
+    """Chunks of code, the first with the file's path among its keys: prose links to files."""
+    return [
+        chunk if chunk.ordinal else chunk.model_copy(update={"defines": (*chunk.defines, path_key(chunk.path))})
+        for chunk in chunks
+    ]
 
 
 def _texts(section: Section, sizes: Chunking) -> Iterator[tuple[str, bool]]:

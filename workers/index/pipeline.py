@@ -232,11 +232,8 @@ class Indexer:
 
     def _state(self) -> str:
         """What an ingest that comes to its end leaves; a later release finishes anew."""
-        return f"{INDEX_VERSION}:{self._version()}"
-
-    def _version(self) -> int | None:
         info = self._store.info()
-        return info.index_version if info else None
+        return f"{INDEX_VERSION}:{info.index_version if info else None}"
 
     def _prune(self, scope: str, seen: Collection[str], unreadable: Collection[str]) -> list[DocumentOutcome]:
         keep, files = set(seen), set(unreadable)
