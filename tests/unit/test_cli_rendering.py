@@ -56,6 +56,17 @@ def test_given_a_branch_that_comes_back_as_a_leaf_when_applied_then_it_is_one_no
     assert growth.leaves["0.1"].status == "pending"
 
 
+def test_given_a_leaf_that_waits_when_it_is_bound_then_the_tree_shows_its_new_query_and_how_many_names_it_has():
+    waits = '{"id":"0.2","parent_id":"0","level":1,"facet":"core","query":"who is #1?","depends_on":["0.1"]}'
+    bound = waits.replace("who is #1?", "who is Ada?").replace("}", ',"variants":["who is Ada?","who is Bo?"]}')
+    growth = replay("q", [Event(id="1-0", type="node", data={"node": waits})])
+    assert growth.leaves["0.2"].status == "waiting"
+    assert "who is #1? · waits for 0.1" in shown(draw(growth))
+    growth = apply(growth, Event(id="2-0", type="bound", data={"node": bound}))
+    assert growth.leaves["0.2"].status == "pending"
+    assert "who is Ada? (and 1 other name)" in shown(draw(growth))
+
+
 def test_given_an_event_of_another_release_when_applied_then_nothing_breaks():
     before = Growth(question="q", began_ms=1)
     assert apply(before, Event(id="5-0", type="later")) == before

@@ -55,8 +55,8 @@ def apply(growth: Growth, event: Event) -> Growth:
     match event.type:
         case "state":
             return _state(growth, event.data, at)
-        case "node":
-            return _node(growth, event.data.get("node", ""), at)
+        case "node" | "bound":
+            return _node(growth, event.data.get("node", ""), at, bound=event.type == "bound")
         case "leaf":
             return _leaf(growth, event.data, at)
         case "warning":
@@ -107,15 +107,16 @@ def _state(growth: Growth, data: Mapping[str, str], at: int) -> Growth:
     return replace(growth, state=state, partial=partial, error=data.get("error", ""), ended_ms=ended)
 
 
-def _node(growth: Growth, raw: str, at: int) -> Growth:
-    """A branch that could not be refined comes again under its own id, as a leaf."""
+def _node(growth: Growth, raw: str, at: int, *, bound: bool) -> Growth:
+    """A branch that could not be refined comes again under its own id, as a leaf; a leaf that waited, with its query."""
     try:
         node = Node.model_validate_json(raw)
     except ValidationError:
         return _warn(growth, _UNREADABLE)
     leaves = dict(growth.leaves)
     if node.kind is NodeKind.LEAF:
-        leaves[node.id] = LeafView(since_ms=at)
+        waits = node.depends_on and not bound
+        leaves[node.id] = LeafView(status=LeafStatus.WAITING.value if waits else LeafStatus.PENDING.value, since_ms=at)
     return replace(growth, nodes={**growth.nodes, node.id: node}, leaves=leaves)
 
 

@@ -13,6 +13,7 @@ from orchestrator.cli.wording import counted, duration
 from shared.models import Node, NodeKind
 
 _GLYPHS = {
+    "waiting": ("◌", "dim"),
     "pending": ("○", "dim"),
     "searched": ("◐", "yellow"),
     "done": ("●", "green"),
@@ -76,6 +77,10 @@ def _label(node: Node, leaf: LeafView | None, now_ms: float | None) -> Text:
     shown = Text()
     shown.append(*_GLYPHS.get(leaf.status, ("?", "red"))).append(f" {node.id} ", "dim")
     shown.append(f"{node.facet.value:<{_FACET_COLUMNS}} ", "cyan").append(plain(node.query))
+    if len(node.variants) > 1:
+        shown.append(f" (and {counted(len(node.variants) - 1, 'other name')})", "dim")
+    if leaf.status == "waiting":
+        shown.append(f" · waits for {', '.join(node.depends_on)}", "dim")
     if leaf.hits is not None:
         shown.append(f" · {counted(leaf.hits, 'hit')}", "dim")
     if took := _elapsed(leaf.since_ms, leaf.ended_ms, now_ms):
