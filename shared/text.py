@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from shared.sentences import CJK, is_cjk_text, sentences
 
-__all__ = ["fold", "is_cjk_text", "sentences", "shingles", "stem", "terms"]
+__all__ = ["flat", "fold", "is_cjk_text", "sentences", "shingles", "stem", "terms"]
 
 _TOKEN = re.compile(rf"(?P<cjk>[{CJK}]+)|\d+(?:\.\d+)+|[^\W_{CJK}]+(?:'[a-z]+)?")
 _UNIT = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
@@ -64,6 +64,11 @@ def shingles(text: str, n: int) -> frozenset[str]:
     if len(units) <= n:
         return frozenset([" ".join(units)] if units else [])
     return frozenset(" ".join(units[i : i + n]) for i in range(len(units) - n + 1))
+
+
+def flat(text: str) -> str:
+    """Words and single CJK characters, folded, with one space around each: what holds a name holds it as a part."""
+    return f" {' '.join(_UNIT.findall(fold(text)))} "
 
 
 def stem(word: str) -> str:

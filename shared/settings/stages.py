@@ -100,16 +100,18 @@ class Truth(Section):
 
 
 class Hops(Section):
-    """Multi-hop search (E4): names in the `parents` best passages, each searched together with the question."""
+    """Multi-hop search (E4): names in the `parents` best passages, each searched together with the question.
+
+    `share`: what a chain of 1 is worth of the best score found.
+    """
 
     stage: Literal["hops"] = "hops"
     hops: int = Field(default=2, ge=1, le=3)
     parents: int = Field(default=3, ge=1, le=20)
-    names: int = Field(default=16, ge=1, le=100, description="names searched in a hop")
+    names: int = Field(default=8, ge=1, le=100, description="names searched of each passage")
     limit: int = Field(default=10, ge=1, le=100, description="passages found by each name")
     weight: Weight = 0.8
     share: Weight = 1.0
-    order: str = "total"
 
 
 class Chain(Section):

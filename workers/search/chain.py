@@ -1,0 +1,122 @@
+"""How passages continue one another (E4). Pure: bridges are names in the best passages, a chain is what one adds.
+
+A question with several hops is not answered by the passages most like it: the second fact stands in a page that only
+the first page names. So a candidate is worth what it says about the question itself, plus what it says about a name
+that a good passage brought up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log2
+from typing import NamedTuple
+
+from shared.models import Hit
+from shared.names import bare, names_of
+from shared.page_keys import TITLE
+from shared.rerankers.lexical import candidate_idf
+from shared.sentences import sentences
+from shared.text import flat, terms
+
+#: What counts in a chain, besides the worth of the passage that brought the name up: how well the name is the page's
+#: own title, how much of the rest of the question the page has, how much the sentence with the name is about the
+#: question. Taken together on six sets; the optimum is flat (docs/quality.md).
+_TITLE, _GAIN, _ASKS, _LEAST = 0.6, 0.6, 0.8, 0.05
+_IN_TITLE = 0.5
+_RARITY = 0.75
+
+
+class Bridge(NamedTuple):
+    """A name that the passage `parent` brings up: `worth` is that passage's score, `asks` the share of the question
+    that stands in the sentence with the name; both 0..1. `needle` is the name as `flat` text.
+    """
+
+    name: str
+    needle: str
+    parent: str
+    worth: float
+    asks: float
+
+
+class Link(NamedTuple):
+    """A candidate's best chain: 0..1, over which bridge."""
+
+    score: float
+    bridge: Bridge
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    title: str
+    text: str
+    words: frozenset[str]
+
+
+class Question:
+    """A question against a set of candidates: the weights of its terms are those among the candidates."""
+
+    def __init__(self, text: str, hits: Sequence[Hit]) -> None:
+        self.flat = flat(text)
+        self._readings = {hit.chunk_id: _reading(hit.title, hit.heading, hit.text) for hit in hits}
+        self._idf = candidate_idf(terms(text), [reading.words for reading in self._readings.values()])
+        self._total = sum(self._idf.values()) or 1.0
+
+    def bridges(self, hit: Hit, worth: float, most: int) -> list[Bridge]:
+        """The `most` likeliest names in a passage (with its score) that the question does not have."""
+        found = {
+            needle: Bridge(name, needle, hit.chunk_id, worth, asks)
+            for name, needle, asks in self._named(hit)
+            if needle not in self.flat and not needle.replace(" ", "").isdecimal()
+        }
+        return sorted(found.values(), key=lambda bridge: (-bridge.asks, bridge.needle))[:most]
+
+    def links(self, bridges: Sequence[Bridge]) -> dict[str, Link]:
+        """Chunk id -> its best chain over one of these bridges, for every candidate that holds one of the names."""
+        best: dict[str, Link] = {}
+        for bridge in bridges:
+            holders = {chunk_id: r for chunk_id, r in self._readings.items() if bridge.needle in r.text}
+            rarity = (1 / log2(1 + max(2, len(holders)))) ** _RARITY
+            parent = self._readings[bridge.parent].words
+            before = self._share(parent)
+            for chunk_id, reading in holders.items():
+                if chunk_id == bridge.parent:
+                    continue
+                gain = self._share(parent | reading.words) - before
+                kind = _TITLE * _titled(bridge.needle, reading.title) + _GAIN * gain + _ASKS * bridge.asks + _LEAST
+                score = bridge.worth * rarity * kind
+                if chunk_id not in best or score > best[chunk_id].score:
+                    best[chunk_id] = Link(score, bridge)
+        return best
+
+    def _named(self, hit: Hit) -> Iterator[tuple[str, str, float]]:
+        """Names as written and as `flat`, with the share of the question in the sentence that has each.
+
+        The page's own title stands for all of it: pages that name this one lead back to it.
+        """
+        reading = self._readings[hit.chunk_id]
+        whole = self._share(reading.words)
+        said = [(flat(sentence), self._share(frozenset(terms(sentence)))) for sentence in sentences(hit.text)]
+        linked = (key.removeprefix(TITLE) for key in (*hit.refs, *hit.mentions) if key.startswith(TITLE))
+        for name in (*names_of(hit.title, hit.text), *linked):
+            needle = flat(name)
+            if needle.strip():
+                own = needle == reading.title
+                asks = whole if own else max((share for text, share in said if needle in text), default=0.0)
+                yield name, needle, asks
+
+    def _share(self, words: frozenset[str]) -> float:
+        return sum(weight for term, weight in self._idf.items() if term in words) / self._total
+
+
+def _titled(needle: str, title: str) -> float:
+    if not title or needle not in title:
+        return 0.0
+    return 1.0 if needle == title else _IN_TITLE
+
+
+@lru_cache(maxsize=4096)
+def _reading(title: str, heading: str, text: str) -> _Reading:
+    words = frozenset([*terms(title), *terms(heading), *terms(text)])
+    return _Reading(flat(bare(title)) if title else "", flat(f"{title} {text}"), words)

@@ -1,0 +1,149 @@
+"""Multi-hop search (E4): names from the best passages are searched together with the question, hop after hop.
+
+One batched store call a hop. What is found over a name competes on one score with what the question found itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qdrant_client import models
+
+from shared.models import Hit, Via
+from shared.rerankers.lexical import lexical_scores
+from shared.settings import stages as s
+from shared.store import DENSE, SPARSE, to_filter
+from workers.search.chain import Bridge, Link, Question
+from workers.search.state import Candidate, State
+from workers.search.tools import Tools
+
+#: The part of a hit's score that it owes to a chain; the stage `chain` adds it again behind a rerank.
+CHAIN = "chain"
+NAME = "name"
+
+
+def hops(state: State, options: s.Hops, tools: Tools) -> State:
+    """Add what the names in the best passages lead to; stops when a hop adds nothing.
+
+    Every candidate's score becomes its `lexical_scores` against the question plus `weight` times its chain.
+    """
+    known = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
+    pool = _Pool(state, options, known)
+    done = 0
+    for _ in range(options.hops):
+        bridges = pool.bridges()
+        fresh = _search(bridges, state, options, tools)
+        if not pool.add(bridges, fresh):
+            break
+        done += 1
+    if not pool.chains:
+        return state.skip("no name leads on from the best passages")
+    return state.but(candidates=pool.ranked())
+
+
+def chain(state: State, options: s.Chain, tools: Tools) -> State:  # noqa: ARG001
+    """Behind a rerank, which knows the question alone: give each hit its chain again."""
+    if not any(CHAIN in candidate.hit.parts for candidate in state.candidates):
+        return state.skip("no chain")
+    lifted = [
+        candidate.plus("chain", options.weight * candidate.hit.parts.get(CHAIN, 0.0)) for candidate in state.candidates
+    ]
+    return state.but(candidates=tuple(sorted(lifted, key=lambda candidate: -candidate.score)))
+
+
+class _Pool:
+    """The candidates so far, their scores against the question and their chains."""
+
+    def __init__(self, state: State, options: s.Hops, known: Mapping[str, Candidate]) -> None:
+        self._text, self._options, self._known = state.query.text, options, known
+        self._hits = {chunk_id: candidate.hit.model_copy(update={"score": candidate.score})
+                      for chunk_id, candidate in known.items()}  # fmt: skip
+        self._best = max((candidate.score for candidate in known.values()), default=0.0)
+        self._opened: set[str] = set()
+        self._bridges: list[Bridge] = []
+        self._hop: dict[str, int] = {}
+        self._hops = 0
+        self.chains: dict[str, Link] = {}
+        self._score()
+
+    def _score(self) -> None:
+        hits = list(self._hits.values())
+        self._question = Question(self._text, hits)
+        self.direct = dict(zip(self._hits, lexical_scores(self._text, hits), strict=True))
+        self.chains = self._question.links(self._bridges)
+
+    def total(self, chunk_id: str) -> float:
+        """What a candidate is worth: by itself, and at the end of its chain."""
+        link = self.chains.get(chunk_id)
+        return self.direct[chunk_id] + (self._options.weight * link.score if link else 0.0)
+
+    def bridges(self) -> list[Bridge]:
+        """New names in the best passages that were not opened yet."""
+        best = sorted(self._hits, key=lambda chunk_id: (-self.total(chunk_id), chunk_id))
+        frontier = [chunk_id for chunk_id in best if chunk_id not in self._opened][: self._options.parents]
+        self._opened.update(frontier)
+        found = {bridge.needle: bridge for bridge in self._bridges}
+        known = set(found)
+        for chunk_id in frontier:
+            worth = min(1.0, self.total(chunk_id))
+            for bridge in self._question.bridges(self._hits[chunk_id], worth, self._options.names):
+                found.setdefault(bridge.needle, bridge)
+        return [bridge for needle, bridge in found.items() if needle not in known]
+
+    def add(self, bridges: Sequence[Bridge], fresh: Sequence[Hit]) -> bool:
+        """Take in what a hop found. False when it adds no candidate."""
+        self._hops += 1
+        before = len(self._hits)
+        for hit in fresh:
+            if self._hits.setdefault(hit.chunk_id, hit) is hit:
+                self._hop[hit.chunk_id] = self._hops
+        self._bridges += bridges
+        self._score()
+        return len(self._hits) > before
+
+    def fused(self, chunk_id: str) -> float:
+        """The score on the scale of the arms: what is found over a name has its chain's share of the best one."""
+        own = self._known[chunk_id].score if chunk_id in self._known else 0.0
+        link = self.chains.get(chunk_id)
+        return max(own, self._best * link.score * self._options.share) if link else own
+
+    def ranked(self) -> tuple[Candidate, ...]:
+        """Best first; what no chain and no arm of the question leads to is left out."""
+        kept = [chunk_id for chunk_id in self._hits if chunk_id in self._known or chunk_id in self.chains]
+        return tuple(
+            self._candidate(chunk_id)
+            for chunk_id in sorted(kept, key=lambda chunk_id: (-self.fused(chunk_id), chunk_id))
+        )
+
+    def _candidate(self, chunk_id: str) -> Candidate:
+        hit, link, direct = self._hits[chunk_id], self.chains.get(chunk_id), self.direct[chunk_id]
+        candidate = self._known.get(chunk_id) or Candidate(hit, 0.0)
+        detail: dict[str, float | str] = {"direct": direct}
+        if link is not None:
+            detail |= {CHAIN: link.score, "over": link.bridge.name, "from": link.bridge.parent}
+            update: dict[str, object] = {"parts": {**hit.parts, CHAIN: link.score}}
+            if chunk_id not in self._known:
+                hop = self._hop[chunk_id]
+                update["via"] = Via(chunk_id=link.bridge.parent, bridge=link.bridge.name, hop=hop, how=NAME)
+            candidate = candidate._replace(hit=candidate.hit.model_copy(update=update))
+        return candidate.plus("hops", self.fused(chunk_id) - candidate.score, **detail)
+
+
+def _search(bridges: Sequence[Bridge], state: State, options: s.Hops, tools: Tools) -> list[Hit]:
+    """Each name together with the question, in one round trip."""
+    store, sparse = tools.need_store()
+    requests = []
+    for bridge in bridges:
+        vector = sparse.encode_query(f"{bridge.name} {state.query.text}")
+        requests.append(
+            models.QueryRequest(
+                query=models.SparseVector(indices=list(vector.indices), values=list(vector.values)),
+                using=SPARSE,
+                filter=to_filter(state.query.filters),
+                limit=options.limit,
+                with_payload=True,
+                with_vector=[DENSE] if tools.dense is not None else False,
+            )
+        )
+    found = store.query(requests) if requests else []
+    return list({hit.chunk_id: hit for hits in found for hit in hits}.values())
