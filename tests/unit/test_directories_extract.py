@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -95,3 +98,22 @@ def test_given_a_hostile_chunk_when_its_lead_is_taken_then_the_time_is_bounded()
 def test_given_a_long_text_when_clipped_then_it_ends_at_a_pause_and_says_so() -> None:
     assert clipped("one two three four", 12) == "one two…"
     assert clipped("short", 12) == "short"
+
+
+def test_given_another_order_of_sets_when_abstracted_then_the_text_is_the_same() -> None:
+    code = (
+        "from workers.index.directories.extract import *\n"
+        "words = [f'{a}{b} term{a} common{b % 3}' for a in range(9) for b in range(9)]\n"
+        "print(abstract_of(Contents('n/', [Item(f'{w} {v}', w) for w, v in zip(words, reversed(words))])))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3", "4")
+    }
+    assert len(texts) == 1

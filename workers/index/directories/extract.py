@@ -139,7 +139,8 @@ def _titles(items: Sequence[Item], weights: dict[str, float], room: int) -> str:
 
 def _worth(words: frozenset[str], weights: dict[str, float]) -> float:
     """The weight of its terms over the root of their number: the cosine to the centroid, but for its own length."""
-    return sum(weights.get(word, 0.0) for word in words) / math.sqrt(max(_SHORT, len(words)))
+    # Sets come in another order in every process, and so would the last digit of a plain sum, which decides ties.
+    return math.fsum(weights.get(word, 0.0) for word in words) / math.sqrt(max(_SHORT, len(words)))
 
 
 def _line(item: Item, most: int) -> str:
