@@ -21,6 +21,8 @@ from workers.index.widths import width
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
 #: A longer "heading" is a paragraph with a # before it.
 _MAX_HEADING = 200
+#: Characters within which a title is sought.
+_TITLE_WITHIN = 20_000
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 
 
@@ -63,7 +65,8 @@ def blocks_of(text: str, markup: Markup, max_chars: int) -> list[Block]:
 
 
 def first_title(text: str) -> str | None:
-    """The first level-1 heading of a Markdown text."""
+    """The first level-1 heading of a Markdown text, if it stands near the beginning: the rest is not read twice."""
+    text = text[:_TITLE_WITHIN]
     blocks = blocks_of(text, Markup.MARKDOWN, len(text) * 2)
     return next((block.text for block in blocks if block.level == 1 and block.text), None)
 

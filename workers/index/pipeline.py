@@ -14,20 +14,19 @@ from shared.job_store.inbox import Offers
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings import Settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore, check_built_with
-from workers.index.chunking import chunk_document
 from workers.index.directories import Directories
 from workers.index.documents import INDEX_VERSION, Document, document_hash, prune_scope
 from workers.index.drift import SparseFactory, refit
 from workers.index.edges import carried, release, settle
 from workers.index.encoding import EncoderError, dense_vectors, encoder_errors, mean_length, passage
 from workers.index.home import at_home
+from workers.index.limits import chunked
 from workers.index.outcomes import TWICE, Change, failure_of, last_of_each, noted, outcome_of, written_of
 from workers.index.readers import read_documents
 from workers.index.stopwatch import part
 from workers.index.units import Unit, answer_offers, mark_units, units_of
 
-#: Seconds between two flushes. What the store has taken outlives its process by the log; a flush guards against a power
-#: cut, and costs more the more is stored.
+#: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
 _NONE = SparseVector(indices=(), values=())
 
@@ -145,10 +144,12 @@ class Indexer:
             known = stored.get(document.doc_id)
             if known == content_hash:
                 done[document.doc_id] = outcome_of(document, DocumentStatus.UNCHANGED)
-            elif chunks := chunk_document(document, self._sizes):
+                continue
+            chunks, fault = chunked(document, self._sizes)
+            if chunks:
                 changes.append(Change(document, content_hash, tuple(chunks), known is not None))
             else:
-                done[document.doc_id] = failure_of(document, "is empty: it has no text but rules and empty headings")
+                done[document.doc_id] = failure_of(document, fault)
         return changes
 
     def _encode(
