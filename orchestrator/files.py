@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from shared.errors import InputError
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import SUFFIXES
 
+_NO_TEXT = "its name is not UTF-8 or holds control characters: rename it"
 LINES = frozenset({".jsonl", ".ndjson"})
 #: Folders of fetched packages and caches: passed over in silence, as hidden ones are.
 FETCHED_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", "venv", "__pycache__"})
@@ -52,7 +54,7 @@ def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
             raise InputError("PATH", str(path), "there is no such file or folder")
         root = path.resolve()
         if not _is_text(root):
-            raise InputError("PATH", _printable(root), "its name is not UTF-8: rename it")
+            raise InputError("PATH", _printable(root), _NO_TEXT)
         if root.is_dir():
             for file in _walk(root, passed):
                 found.setdefault(file, Found(root, file))
@@ -88,7 +90,7 @@ def _reason_against(file: Path) -> str:
     if file.is_symlink():
         return "is a link, and links are not followed"
     if not _is_text(file):
-        return "its name is not UTF-8: rename it"
+        return _NO_TEXT
     return "" if file.is_file() else "is a pipe or a device, not a file"
 
 
@@ -97,7 +99,11 @@ def _is_text(path: Path) -> bool:
 
 
 def _printable(path: Path) -> str:
-    """The path with the bytes that are no text replaced: what can be shown, stored and sent."""
+    """The path with what is no text replaced, control characters too: what can be shown, stored and sent."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) == "Cc" else c for c in _decoded(path))
+
+
+def _decoded(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 

@@ -96,4 +96,6 @@ def _path(text: str) -> str:
     path = one_line(clean(text))
     if not 0 < len(path) <= _MAX_PATH:
         raise UnreadableError(f"path: {shown(text)} cannot be used: give 1 to {_MAX_PATH} characters")
+    if ".." in path.replace("\\", "/").split("/"):
+        raise UnreadableError(f"path: {shown(text)} leads out of its folder: leave out the ..")
     return path
