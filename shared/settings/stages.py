@@ -110,6 +110,7 @@ class Hops(Section):
     parents: int = Field(default=3, ge=1, le=20)
     names: int = Field(default=8, ge=1, le=100, description="names searched of each passage")
     limit: int = Field(default=10, ge=1, le=100, description="passages found by each name")
+    pages: int = Field(default=50, ge=0, le=500, description="chunks of named or linked pages, fetched in a hop")
     weight: Weight = 0.8
     share: Weight = 1.0
 
@@ -241,9 +242,9 @@ class Hierarchy(Section):
 
 
 Stage = Annotated[
-    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Hops | Chain | Cosine | Sources | Backlinks | Recency
-    | Facet | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy
-    | Edges | Truth | Linked,
+    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Hops | Chain | Cosine | Sources
+    | Backlinks | Recency | Facet | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy | Edges
+    | Truth | Linked,
     Field(discriminator="stage"),
 ]  # fmt: skip
 ARMS = (Lexical, Dense, Trigram)
