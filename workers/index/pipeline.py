@@ -65,8 +65,7 @@ class Indexer:
         """Outcomes in the order of the batch (several for a JSONL file), and what the encoder cost.
 
         What is written outlives this process on return, and a power cut after FLUSH_S or `finish`. What cannot be read
-        or encoded is a failed outcome and keeps what the store has of it. A batch may be given again: what is written
-        already is unchanged then.
+        or encoded is a failed outcome and keeps what the store has of it. A batch may be given again.
         Raises: StoreMismatchError, StoreError or TransientError of the store.
         """
         with part("reading"):
