@@ -13,7 +13,7 @@ from orchestrator.cli import options, output
 from orchestrator.cli.session import session_of
 
 if TYPE_CHECKING:
-    from orchestrator.routing import Router
+    from shared.routing import Router
     from shared.settings import Settings
 
 _LLM_TIMEOUT_S = 20.0
@@ -52,8 +52,8 @@ def route(
 
 @contextmanager
 def _router(settings: Settings, *, ask: bool) -> Iterator[Router]:
-    from orchestrator.routing import Router
     from shared.llm.client import ChatClient
+    from shared.routing import Router
 
     threshold = settings.routing.unsure_below
     if not (ask and settings.has_llm):

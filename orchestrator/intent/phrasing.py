@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from orchestrator.planning.rules.language import language
+from shared.language import language
 from shared.models.base import Model
 
 _LEAD = re.compile(

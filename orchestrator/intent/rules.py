@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from orchestrator.intent.phrasing import Phrases, phrased
 from orchestrator.intent.smalltalk import needs_nothing, without_talk
 from orchestrator.intent.topic import pointless, refers_back, topic_of
-from orchestrator.planning.rules.language import language
 from orchestrator.planning.same import folded
+from shared.language import language
 from shared.models.session import MAX_QUERIES, MAX_TYPED_CHARS, ContextType, Intent, Session, TypedQuery
 
 AS_ASKED = "the question as asked"

@@ -1,4 +1,4 @@
-"""What a question asks for and how it is to be answered (F3, E1). Values only: orchestrator/routing has the rules."""
+"""What a question asks for and how it is to be answered (F3, E1). Values only: shared/routing has the rules."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.routing import route_by_rules
+from shared.routing import route_by_rules
 
 ROOT = Path(__file__).parents[2]
 EVAL = ROOT / "../shared" / "eval"

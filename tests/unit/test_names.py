@@ -37,9 +37,7 @@ def test_given_plain_sentences_when_read_then_there_are_no_names(text: str) -> N
     assert names_of("", text) == ()
 
 
-def test_given_a_capital_that_only_begins_a_sentence_when_the_word_stands_there_in_small_too_then_it_is_no_name() -> (
-    None
-):
+def test_given_a_word_that_stands_there_in_small_too_when_it_begins_a_sentence_then_it_is_no_name() -> None:
     assert names_of("", "Bridges lead on. He built bridges for years.") == ()
 
 

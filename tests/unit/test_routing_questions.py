@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.routing import route_by_rules
+from shared.routing import route_by_rules
 from shared.models.route import DETAIL_OF, Routed
 
 ROOT = Path(__file__).parents[2]

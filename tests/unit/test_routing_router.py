@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.routing import Router, route_by_rules
+from shared.routing import Router, route_by_rules
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.llm.client import LLMReply
 from shared.llm.route_reply import parse_route, route_prompt

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.routing import route_by_rules
-from orchestrator.routing.reading import read
-from orchestrator.routing.rules import _match, _rules_for
-from orchestrator.routing.tables import table
+from shared.routing import route_by_rules
+from shared.routing.reading import read
+from shared.routing.rules import _match, _rules_for
+from shared.routing.tables import table
 from shared.models.route import QueryType
 
 TYPE_OF = {"aspects": "complex_reasoning", "multi_hop": "complex_reasoning"}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.planning.rules import decompose_by_rules, read
-from orchestrator.planning.rules.language import language
+from shared.language import language
 from shared.models import Facet
 from shared.settings.sections import Decomposition as Limits
 

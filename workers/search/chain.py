@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from shared.models import Hit
 from shared.names import bare, names_of
-from shared.page_keys import TITLE
+from shared.page_keys import is_page_key, title_key
 from shared.rerankers.lexical import candidate_idf
 from shared.sentences import sentences
 from shared.text import flat, terms
@@ -29,8 +30,10 @@ _RARITY = 0.75
 
 
 class Bridge(NamedTuple):
-    """A name that the passage `parent` brings up: `worth` is that passage's score, `asks` the share of the question
-    that stands in the sentence with the name; both 0..1. `needle` is the name as `flat` text.
+    """A name that the passage `parent` brings up; `needle` is the name as `flat` text.
+
+    `worth` is that passage's score, `asks` the share of the question that stands in the sentence with the name: 0..1.
+    `keys` lead to the pages of that name.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Bridge(NamedTuple):
     parent: str
     worth: float
     asks: float
+    keys: tuple[str, ...] = ()
 
 
 class Link(NamedTuple):
@@ -60,23 +64,30 @@ class Question:
     def __init__(self, text: str, hits: Sequence[Hit]) -> None:
         self.flat = flat(text)
         self._readings = {hit.chunk_id: _reading(hit.title, hit.heading, hit.text) for hit in hits}
+        self._defines = {hit.chunk_id: hit.defines for hit in hits}
         self._idf = candidate_idf(terms(text), [reading.words for reading in self._readings.values()])
         self._total = sum(self._idf.values()) or 1.0
 
-    def bridges(self, hit: Hit, worth: float, most: int) -> list[Bridge]:
-        """The `most` likeliest names in a passage (with its score) that the question does not have."""
-        found = {
-            needle: Bridge(name, needle, hit.chunk_id, worth, asks)
-            for name, needle, asks in self._named(hit)
-            if needle not in self.flat and not needle.replace(" ", "").isdecimal()
-        }
-        return sorted(found.values(), key=lambda bridge: (-bridge.asks, bridge.needle))[:most]
+    def bridges(self, hit: Hit, worth: float) -> list[Bridge]:
+        """The names in a passage (with its score) that the question does not have, the likeliest first."""
+        found: dict[str, Bridge] = {}
+        for name, key, asks in self._named(hit):
+            needle = flat(name)
+            if needle.strip() and needle not in self.flat and not needle.replace(" ", "").isdecimal():
+                known = found.get(needle)
+                keys = (*known.keys, key) if known else (key,)
+                found[needle] = Bridge(name, needle, hit.chunk_id, worth, asks, tuple(dict.fromkeys(keys)))
+        return sorted(found.values(), key=lambda bridge: (-bridge.asks, bridge.needle))
 
     def links(self, bridges: Sequence[Bridge]) -> dict[str, Link]:
         """Chunk id -> its best chain over one of these bridges, for every candidate that holds one of the names."""
         best: dict[str, Link] = {}
         for bridge in bridges:
-            holders = {chunk_id: r for chunk_id, r in self._readings.items() if bridge.needle in r.text}
+            keys = frozenset(bridge.keys)
+            pages = {chunk_id for chunk_id, defines in self._defines.items() if not keys.isdisjoint(defines)}
+            holders = {
+                c: reading for c, reading in self._readings.items() if c in pages or bridge.needle in reading.text
+            }
             rarity = (1 / log2(1 + max(2, len(holders)))) ** _RARITY
             parent = self._readings[bridge.parent].words
             before = self._share(parent)
@@ -84,30 +95,36 @@ class Question:
                 if chunk_id == bridge.parent:
                     continue
                 gain = self._share(parent | reading.words) - before
-                kind = _TITLE * _titled(bridge.needle, reading.title) + _GAIN * gain + _ASKS * bridge.asks + _LEAST
+                titled = 1.0 if chunk_id in pages else _titled(bridge.needle, reading.title)
+                kind = _TITLE * titled + _GAIN * gain + _ASKS * bridge.asks + _LEAST
                 score = bridge.worth * rarity * kind
                 if chunk_id not in best or score > best[chunk_id].score:
                     best[chunk_id] = Link(score, bridge)
         return best
 
     def _named(self, hit: Hit) -> Iterator[tuple[str, str, float]]:
-        """Names as written and as `flat`, with the share of the question in the sentence that has each.
+        """Names as written, their keys, and the share of the question in the sentence that has each.
 
-        The page's own title stands for all of it: pages that name this one lead back to it.
+        The page's own title stands for all of it: pages that name this one lead back to it. Links whose text is not
+        the title of their page go by that title.
         """
         reading = self._readings[hit.chunk_id]
         whole = self._share(reading.words)
         said = [(flat(sentence), self._share(frozenset(terms(sentence)))) for sentence in sentences(hit.text)]
-        linked = (key.removeprefix(TITLE) for key in (*hit.refs, *hit.mentions) if key.startswith(TITLE))
-        for name in (*names_of(hit.title, hit.text), *linked):
-            needle = flat(name)
-            if needle.strip():
-                own = needle == reading.title
-                asks = whole if own else max((share for text, share in said if needle in text), default=0.0)
-                yield name, needle, asks
+        linked = [(_called(key), key) for key in (*hit.refs, *hit.mentions) if is_page_key(key)]
+        for name, key in (*((name, title_key(name)) for name in names_of(hit.title, hit.text)), *linked):
+            needle = flat(bare(name))
+            own = needle == reading.title
+            yield bare(name), key, whole if own else max((share for text, share in said if needle in text), default=0.0)
 
     def _share(self, words: frozenset[str]) -> float:
         return sum(weight for term, weight in self._idf.items() if term in words) / self._total
+
+
+def _called(key: str) -> str:
+    """What a page is called by its key: the title, or the file's name."""
+    kind, _, name = key.partition(":")
+    return name if kind == "title" else PurePosixPath(name).stem
 
 
 def _titled(needle: str, title: str) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.planning.rules.language import language
 from orchestrator.planning.rules.reading import MAX_PART, Part
+from shared.language import language
 from shared.text import stem, terms
 
 #: What is left of "What did we change afterwards?" says nothing that could be searched for.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from orchestrator.planning.rules import chinese, chinese_nesting, english, english_nesting
 from orchestrator.planning.rules.context import in_context
-from orchestrator.planning.rules.language import (
+from orchestrator.planning.rules.reading import Part, Reading
+from orchestrator.planning.same import folded
+from shared.errors import shown
+from shared.language import (
     is_traditional,
     language,
     narrowed,
@@ -12,9 +15,6 @@ from orchestrator.planning.rules.language import (
     traditional,
     widened,
 )
-from orchestrator.planning.rules.reading import Part, Reading
-from orchestrator.planning.same import folded
-from shared.errors import shown
 from shared.models import Decomposition, Facet, SubQuery
 from shared.references import references
 

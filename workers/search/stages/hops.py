@@ -5,7 +5,8 @@ One batched store call a hop. What is found over a name competes on one score wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from qdrant_client import models
 
@@ -29,13 +30,13 @@ def hops(state: State, options: s.Hops, tools: Tools) -> State:
     """
     known = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
     pool = _Pool(state, options, known)
-    done = 0
     for _ in range(options.hops):
         bridges = pool.bridges()
-        fresh = _search(bridges, state, options, tools)
+        likely = pool.likely(bridges)
+        keys = list(dict.fromkeys(key for bridge in bridges for key in bridge.keys))
+        fresh = _search(likely, keys, state, options, tools)
         if not pool.add(bridges, fresh):
             break
-        done += 1
     if not pool.chains:
         return state.skip("no name leads on from the best passages")
     return state.but(candidates=pool.ranked())
@@ -86,9 +87,19 @@ class _Pool:
         known = set(found)
         for chunk_id in frontier:
             worth = min(1.0, self.total(chunk_id))
-            for bridge in self._question.bridges(self._hits[chunk_id], worth, self._options.names):
+            for bridge in self._question.bridges(self._hits[chunk_id], worth):
                 found.setdefault(bridge.needle, bridge)
         return [bridge for needle, bridge in found.items() if needle not in known]
+
+    def likely(self, bridges: Iterable[Bridge]) -> list[Bridge]:
+        """The names that are searched: of each passage those whose sentence is most about the question."""
+        count = Counter[str]()
+        kept = []
+        for bridge in bridges:
+            count[bridge.parent] += 1
+            if count[bridge.parent] <= self._options.names:
+                kept.append(bridge)
+        return kept
 
     def add(self, bridges: Sequence[Bridge], fresh: Sequence[Hit]) -> bool:
         """Take in what a hop found. False when it adds no candidate."""
@@ -110,10 +121,8 @@ class _Pool:
     def ranked(self) -> tuple[Candidate, ...]:
         """Best first; what no chain and no arm of the question leads to is left out."""
         kept = [chunk_id for chunk_id in self._hits if chunk_id in self._known or chunk_id in self.chains]
-        return tuple(
-            self._candidate(chunk_id)
-            for chunk_id in sorted(kept, key=lambda chunk_id: (-self.fused(chunk_id), chunk_id))
-        )
+        kept.sort(key=lambda chunk_id: (-self.fused(chunk_id), chunk_id))
+        return tuple(self._candidate(chunk_id) for chunk_id in kept)
 
     def _candidate(self, chunk_id: str) -> Candidate:
         hit, link, direct = self._hits[chunk_id], self.chains.get(chunk_id), self.direct[chunk_id]
@@ -129,21 +138,20 @@ class _Pool:
         return candidate.plus("hops", self.fused(chunk_id) - candidate.score, **detail)
 
 
-def _search(bridges: Sequence[Bridge], state: State, options: s.Hops, tools: Tools) -> list[Hit]:
-    """Each name together with the question, in one round trip."""
+def _search(bridges: Sequence[Bridge], keys: Sequence[str], state: State, options: s.Hops, tools: Tools) -> list[Hit]:
+    """The likeliest names, each with the question, and the pages that the passages name or link to: one round trip."""
     store, sparse = tools.need_store()
-    requests = []
-    for bridge in bridges:
-        vector = sparse.encode_query(f"{bridge.name} {state.query.text}")
-        requests.append(
-            models.QueryRequest(
-                query=models.SparseVector(indices=list(vector.indices), values=list(vector.values)),
-                using=SPARSE,
-                filter=to_filter(state.query.filters),
-                limit=options.limit,
-                with_payload=True,
-                with_vector=[DENSE] if tools.dense is not None else False,
-            )
-        )
+    vectors = [sparse.encode_query(f"{bridge.name} {state.query.text}") for bridge in bridges]
+    asked = [models.SparseVector(indices=list(vector.indices), values=list(vector.values)) for vector in vectors]
+    common = {"with_payload": True, "with_vector": [DENSE] if tools.dense is not None else False}
+    everywhere = to_filter(state.query.filters)
+    requests = [
+        models.QueryRequest(query=query, using=SPARSE, filter=everywhere, limit=options.limit, **common)
+        for query in asked
+    ]
+    if keys:
+        named = models.FieldCondition(key="defines", match=models.MatchAny(any=list(keys)))
+        pages = models.Filter(must=[everywhere, named])
+        requests.append(models.QueryRequest(filter=pages, limit=options.pages, **common))
     found = store.query(requests) if requests else []
     return list({hit.chunk_id: hit for hits in found for hit in hits}.values())
