@@ -1,0 +1,119 @@
+"""A complete list (E3): what is asked for, what one shard found, and the table that comes of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from shared.models.base import Model
+from shared.models.request import Filters
+
+#: Longest sentence and longest value of a field in a row, in characters.
+MAX_SENTENCE, MAX_VALUE = 240, 200
+#: Columns that a question may ask for.
+MAX_COLUMNS = 12
+
+
+class Condition(Model):
+    """What a document must say: one of `words` in its title, headings or text; with `tagged` also as a tag.
+
+    `exact`: letter by letter but for case and width; else every word counts in all its forms. `negated`: it must not.
+    """
+
+    words: tuple[str, ...] = Field(min_length=1)
+    exact: bool = False
+    tagged: bool = False
+    negated: bool = False
+
+
+class Scan(Model):
+    """Which documents belong to the list, and what is to be told of each.
+
+    All of it must hold: `filters` (the request's own, with what was understood), one of each group of `tags`, none of
+    the `without_*`, a passage of one of `facets`, and every condition. `columns` are the fields that were asked for,
+    `counting` that the number was. `documents` and `index_version`: what the filter held when the scan was planned.
+    """
+
+    filters: Filters = Filters()
+    tags: tuple[tuple[str, ...], ...] = ()
+    without_tags: tuple[str, ...] = ()
+    without_kinds: tuple[str, ...] = ()
+    without_paths: tuple[str, ...] = ()
+    facets: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    columns: tuple[str, ...] = Field(default=(), max_length=MAX_COLUMNS)
+    counting: bool = False
+    understood: str = ""
+    documents: int = Field(default=0, ge=0)
+    index_version: int = Field(default=0, ge=0)
+
+
+class Row(Model):
+    """One document of the list. `uri` is its source, `sentence` the one that matches (the first one without words).
+
+    `fields` has the columns that it says something about, `copy_of` the number (from 1) of an earlier row with the
+    same text. `digest` tells equal texts.
+    """
+
+    doc_id: str
+    title: str
+    path: str
+    uri: str
+    date: str | None = None
+    tags: tuple[str, ...] = ()
+    kind: str = ""
+    sentence: str = ""
+    fields: dict[str, str] = Field(default_factory=dict)
+    copy_of: int | None = None
+    digest: str = ""
+
+
+class RowPage(Model):
+    """A page of rows as the job store keeps them."""
+
+    rows: tuple[Row, ...] = ()
+
+
+class ShardReport(Model):
+    """What one shard's leaf has to say besides its rows. `cut`: its time was up before its end.
+
+    `first_version` and `last_version` are the store's when it began and ended; `dropped` counts values that a model
+    gave and that do not stand in the document; `unread` the rows that the budget left to no model.
+    """
+
+    scanned: int = 0
+    matched: int = 0
+    pages: int = 0
+    cut: bool = False
+    first_version: int = 0
+    last_version: int = 0
+    by: Literal["fields", "llm"] = "fields"
+    dropped: int = 0
+    unread: int = 0
+
+
+class Table(Model):
+    """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
+
+    `matched` counts documents, `copies` those among them with the text of an earlier row. `pages` of `page_rows` rows
+    each are in the job store, all rows together, in the order of their paths. `partial`: not everything was read;
+    `changed`: the corpus was written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts
+    a model's values that do not stand in the document.
+    """
+
+    understood: str
+    counting: bool = False
+    coverage: str = ""
+    scanned: int = 0
+    planned: int = 0
+    matched: int = 0
+    copies: int = 0
+    columns: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    pages: int = 0
+    page_rows: int = 0
+    partial: bool = False
+    changed: bool = False
+    by: Literal["fields", "llm"] = "fields"
+    dropped: int = 0
