@@ -124,8 +124,17 @@ class ChunkStore(Protocol):
         """All matching chunks in pages of `batch`, ordered by id, with score 0."""
         ...
 
-    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """chunk_id and the named payload fields of all matching chunks, ordered by id; none without a collection."""
+    def read(
+        self, flt: models.Filter | None, fields: Sequence[str], start: str = "", stop: str = ""
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """chunk_id and the named payload fields of all matching chunks, ordered by id; none without a collection.
+
+        `start` and `stop` bound the ids (UUIDs): from the first, without the second.
+        """
+        ...
+
+    def count(self, flt: models.Filter | None) -> int:
+        """How many chunks match, exactly; 0 without a collection."""
         ...
 
     def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:

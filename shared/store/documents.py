@@ -3,25 +3,57 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 from qdrant_client import models
 
 from shared.store import filters
-from shared.store.schema import DOCUMENT_FIELDS, hashes_of
+from shared.store.schema import DOCUMENT_FIELDS, PAGE, hashes_of
+
+
+class Record(Protocol):
+    """A stored point as both engines give it."""
+
+    @property
+    def id(self) -> object:
+        """A UUID in its canonical form, or what reads as one."""
+        ...
+
+    @property
+    def payload(self) -> dict[str, Any] | None:
+        """The fields that were asked for."""
+        ...
 
 
 class DocumentStore(ABC):
     """The part of a ChunkStore that knows documents. Engines say how payloads are read and points deleted."""
 
     @abstractmethod
-    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """See ChunkStore."""
+    def _pages(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
+    ) -> Iterator[Iterable[Record]]:
+        """Matching points in pages, ordered by id, from the id `start` on."""
+
+    def _exists(self) -> bool:
+        """False where `_pages` would fail for want of a collection."""
+        return True
 
     @abstractmethod
     def _delete(self, flt: models.Filter) -> None:
         """Remove all matching chunks; nothing to do while there is no collection."""
+
+    def read(
+        self, flt: models.Filter | None, fields: Sequence[str], start: str = "", stop: str = ""
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """See ChunkStore."""
+        if not self._exists():
+            return
+        for page in self._pages(flt, PAGE, list(fields), start):
+            for record in page:
+                if stop and str(record.id) >= stop:
+                    return
+                yield str(record.id), record.payload or {}
 
     def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
         """See ChunkStore."""

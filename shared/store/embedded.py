@@ -59,9 +59,12 @@ class EmbeddedStore(DocumentStore):
         meta = self._meta
         if shard is None or meta is None:
             return None
+        return CollectionInfo(points=self.count(None), **meta.model_dump(exclude={"format"}))
+
+    def count(self, flt: models.Filter | None) -> int:
+        shard = self._opened()
         with edge_errors("counting"):
-            points = shard.count(edge.CountRequest(exact=True))
-        return CollectionInfo(points=points, **meta.model_dump(exclude={"format"}))
+            return shard.count(edge.CountRequest(exact=True, filter=edge_filter(flt))) if shard else 0
 
     def create(self, built_with: BuiltWith) -> None:
         with self._writing:
@@ -114,11 +117,6 @@ class EmbeddedStore(DocumentStore):
             # last: a crash before it leaves the old length, and the drift is found and mended again
             built_with = meta.built_with.model_copy(update={"avg_len": avg_len})
             self._record(meta.model_copy(update={"built_with": built_with}).written())
-
-    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        for page in self._pages(flt, PAGE, list(fields)):
-            for record in page:
-                yield str(record.id), record.payload or {}
 
     def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         for batch in sliced(grouped(changes), WRITE_BATCH):
@@ -212,8 +210,10 @@ class EmbeddedStore(DocumentStore):
         if self._opened() is not None and converted is not None:
             self._write(edge.UpdateOperation.delete_points_by_filter(converted))
 
-    def _pages(self, flt: models.Filter | None, size: int, fields: bool | list[str]) -> Iterator[list[edge.Record]]:
-        offset: edge.PointId | None = None
+    def _pages(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
+    ) -> Iterator[list[edge.Record]]:
+        offset: edge.PointId | None = start or None
         converted = edge_filter(flt)
         while (shard := self._opened()) is not None:
             request = edge.ScrollRequest(

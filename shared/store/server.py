@@ -45,9 +45,9 @@ class ServerStore(DocumentStore):
         self._complete = not indexed
 
     def info(self) -> CollectionInfo | None:
+        if not self._exists():
+            return None
         with server_errors("reading the collection"):
-            if not self._client.collection_exists(self._collection):
-                return None
             metadata = self._client.get_collection(self._collection).config.metadata or {}
             points = self._client.count(self._collection, exact=True).count
         try:
@@ -59,6 +59,10 @@ class ServerStore(DocumentStore):
                 f"the Qdrant collection {self._collection} was not made by Ramify or not finished: "
                 "choose another store.collection, or delete it"
             ) from None
+
+    def count(self, flt: models.Filter | None) -> int:
+        with server_errors("counting"):
+            return self._client.count(self._collection, flt, exact=True).count if self._exists() else 0
 
     def create(self, built_with: BuiltWith) -> None:
         if self.info() is not None:
@@ -123,13 +127,6 @@ class ServerStore(DocumentStore):
                 if empty:
                     self._client.delete_vectors(self._collection, [SPARSE], empty, wait=True)
             self._record(built_with=built_with.model_dump())
-
-    def read(self, flt: models.Filter | None, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        if self.info() is None:
-            return
-        for page in self._pages(flt, PAGE, list(fields)):
-            for record in page:
-                yield str(record.id), record.payload or {}
 
     def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         self._built_with()
@@ -199,13 +196,19 @@ class ServerStore(DocumentStore):
         self._client.update_collection(self._collection, metadata={"index_version": time.time_ns(), **more})
 
     def _delete(self, flt: models.Filter) -> None:
-        if self.info() is None:
+        if not self._exists():
             return
         with server_errors("deleting"), self._counted():
             self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
 
-    def _pages(self, flt: models.Filter | None, size: int, fields: bool | list[str]) -> Iterator[list[models.Record]]:
-        offset: Any = None
+    def _exists(self) -> bool:
+        with server_errors("reading the collection"):
+            return self._client.collection_exists(self._collection)
+
+    def _pages(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
+    ) -> Iterator[list[models.Record]]:
+        offset: Any = start or None
         while True:
             with server_errors("reading"):
                 records, offset = self._client.scroll(
