@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from orchestrator.app import app
-from orchestrator.canvas import job_chord
+from orchestrator.canvas import body, job_chord
 from orchestrator.planner import Planner
 from orchestrator.planning.tree import as_leaf
 from shared.contract import TaskName
@@ -24,14 +24,18 @@ def planner() -> Planner:
 
 @steps(TaskName.PLAN_JOB, on_error=fail_job)
 def plan_job(step: Step) -> None:
-    """Route, decompose the question, submit the chord."""
+    """Route the question, decompose it, submit the chord; with nothing to search, its body alone."""
     job = step.job
     if not step.jobs.start_planning(job.id, step.claimant):
         return
-    grown, cost = planner().first(job)
+    route, cost = planner().route(job)
+    step.jobs.annotate(job.id, cost, route.warnings)
+    step.jobs.route(job.id, route)
+    grown, cost = planner().first(job, route)
     step.jobs.annotate(job.id, cost, grown.warnings)
     if step.jobs.start_searching(job.id, grown.nodes):
-        job_chord(app, job.id, job.lane, grown.nodes).apply_async(ignore_result=True)
+        work = job_chord(app, job.id, job.lane, grown.nodes) if grown.nodes else body(app, job.id, job.lane)
+        work.apply_async(ignore_result=True)
 
 
 def _keep_as_leaf(step: Step, reason: str) -> None:

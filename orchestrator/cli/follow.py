@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -11,9 +11,10 @@ from rich.live import Live
 from orchestrator.cli import output
 from orchestrator.cli.render.growth import Growth, apply
 from orchestrator.cli.render.tree import draw
-from orchestrator.cli.wording import counted, one_line
+from orchestrator.cli.wording import counted, one_line, read_as
 from orchestrator.client import Ramify
 from shared.models import Event, JobStatus, Node
+from shared.models.route import Route
 
 #: Seconds past a job's deadline after which nobody waits for it any more: the sweep gives it up before.
 GRACE_S = 90.0
@@ -58,8 +59,8 @@ def sentence(event: Event) -> str:
     match event.type:
         case "state":
             return " ".join(part for part in (one_line(data.get("state", "")), one_line(data.get("error", ""))) if part)
-        case "node":
-            return _node(data.get("node", ""))
+        case "node" | "routed":
+            return _read(data)
         case "leaf" if data.get("status") == "failed":
             return f"leaf {data.get('id', '')} failed: {one_line(data.get('error', ''))}"
         case "leaf":
@@ -71,9 +72,12 @@ def sentence(event: Event) -> str:
             return ""
 
 
-def _node(raw: str) -> str:
+def _read(data: Mapping[str, str]) -> str:
+    """A route or a node as JSON; empty for a form that this release does not know."""
     try:
-        node = Node.model_validate_json(raw)
+        if raw := data.get("route"):
+            return f"read as {read_as(Route.model_validate_json(raw))}"
+        node = Node.model_validate_json(data.get("node", ""))
     except ValueError:
         return ""
     return f"{node.kind.value} {node.id} {node.facet.value}: {one_line(node.query)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -26,22 +26,25 @@ class SettingRow(Model):
 
 def setting_rows(settings: Settings) -> list[SettingRow]:
     """Every setting, top level first, then section by section."""
-    top = [name for name, field in Settings.model_fields.items() if not isinstance(field.default, BaseModel)]
-    rows = list(_rows("", settings, top))
-    for name in Settings.model_fields:
-        section = getattr(settings, name)
-        if isinstance(section, BaseModel):
-            rows += _rows(f"{name}.", section, list(type(section).model_fields))
+    sections = {name: value for name, value in settings if isinstance(value, BaseModel)}
+    rows = list(_rows("", settings, None, [name for name in Settings.model_fields if name not in sections]))
+    for name, section in sections.items():
+        rows += _rows(f"{name}.", section, Settings.model_fields[name].get_default(call_default_factory=True))
     return rows
 
 
-def _rows(prefix: str, model: BaseModel, names: list[str]) -> Iterator[SettingRow]:
-    for name in names:
-        field = type(model).model_fields[name]
+def _rows(prefix: str, model: BaseModel, built_in: Any, names: Iterable[str] = ()) -> Iterator[SettingRow]:
+    """Of `model`, a table in a table row by row. `built_in` has its defaults, or else its fields have."""
+    for name in names or type(model).model_fields:
+        field, value = type(model).model_fields[name], getattr(model, name)
         default = defaults() if name == "strategies" else field.get_default(call_default_factory=True)
+        default = getattr(built_in, name) if built_in else default
+        if isinstance(value, BaseModel):
+            yield from _rows(f"{prefix}{name}.", value, default)
+            continue
         yield SettingRow(
             name=f"{prefix}{name}",
-            value=_shown(getattr(model, name)),
+            value=_shown(value),
             default=_shown(default),
             description=field.description or "",
         )
@@ -66,7 +69,7 @@ def _shown(value: object) -> str | int | float | bool | dict[str, float] | None:
 def _listed(value: Mapping[str, Any] | tuple[object, ...]) -> str | dict[str, float]:
     """A list in one line; strategies as their stages."""
     if isinstance(value, tuple):
-        return ", ".join(map(str, value))
+        return ", ".join(str(getattr(item, "stage", item)) for item in value)
     if all(isinstance(item, float) for item in value.values()):
         return dict(value)
     if all(isinstance(item, str) for item in value.values()):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shared.models.route import Route
 
 #: Direction overrides and the byte order mark: they make a line read as other than it is.
 _HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -38,3 +42,10 @@ def counted(number: int, thing: str) -> str:
 def score(value: float) -> str:
     """A score with four significant digits: rerankers differ too much in scale for fixed places."""
     return f"{value:.4g}"
+
+
+def read_as(route: Route) -> str:
+    """How a job's question was read, by whom, and the way that it took for that."""
+    kind = f"{route.type.value}, {route.hops.value}" if route.hops else route.type.value
+    said = f"{kind} ({route.intent.value}, {route.confidence:.2f} by {route.by}{', unsure' if route.unsure else ''})"
+    return f"{said}: planner {route.planner.value}, strategy {route.strategy}, aggregator {route.aggregator}"

@@ -11,7 +11,7 @@ from shared.models.base import Model
 
 
 class Job(Model):
-    """What a step needs to know of its job. Times are Unix seconds."""
+    """What a step needs to know of its job. Times are Unix seconds. `aggregator`: None until the question is read."""
 
     id: str
     state: State
@@ -20,6 +20,7 @@ class Job(Model):
     updated_at: float
     deadline_at: float
     batch_id: str | None = None
+    aggregator: str | None = None
 
     @property
     def lane(self) -> Lane:
@@ -41,7 +42,7 @@ class Job(Model):
         return min(15.0, 0.2 * (self.deadline_at - self.created_at))
 
 
-FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_id")
+FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_id", "aggregator")
 
 
 def read_job(job_id: str, fields: Mapping[str, str | None]) -> Job | None:
@@ -56,4 +57,5 @@ def read_job(job_id: str, fields: Mapping[str, str | None]) -> Job | None:
         updated_at=float(fields["updated_at"] or 0),
         deadline_at=float(fields["deadline_at"] or 0),
         batch_id=fields.get("batch_id") or None,
+        aggregator=fields.get("aggregator") or None,
     )

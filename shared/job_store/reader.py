@@ -14,6 +14,7 @@ from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.keys import RECENT, JobKeys
 from shared.models import Answer, Cost, Event, JobStatus
+from shared.models.route import Route
 
 _STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
 _BLOCK_MS = 1000
@@ -95,6 +96,7 @@ def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
         finished_at=float(finished) if finished else None,
         deadline_at=float(fields["deadline_at"]),
         error=fields.get("error") or None,
+        route=Route.model_validate_json(fields["route"]) if fields.get("route") else None,
         warnings=warnings,
         cost=Cost(**{k.removeprefix("cost:"): int(v) for k, v in fields.items() if k.startswith("cost:")}),
         timings_ms=stage_timings(fields),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,9 +12,11 @@ from shared.job_store.batches import Batches
 from shared.job_store.codec import text
 from shared.job_store.job import FIELDS, Job, read_job
 from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency
+from shared.job_store.nodes import as_json, triples
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import State
-from shared.models import Answer, Cost, JobRequest, LeafResult, MergedPool, Node, NodeKind, SearchResult
+from shared.models import Answer, Cost, JobRequest, LeafResult, MergedPool, Node, SearchResult
+from shared.models.route import Route
 from shared.settings import Settings
 
 MAX_WARNINGS = 100
@@ -100,6 +101,11 @@ class JobStore:
         """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""
         return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}
 
+    def routed(self, job_id: str) -> Route | None:
+        """How the job's question is read, once it is."""
+        raw = self.client.hget(JobKeys(job_id).job, "route")
+        return Route.model_validate_json(raw) if raw else None
+
     def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
         """What the search step left for the rerank step."""
         raw = self.client.hget(JobKeys(job_id).candidates, node_id)
@@ -109,7 +115,7 @@ class JobStore:
         """The recorded leaves: all, or those of `node_ids`."""
         key = JobKeys(job_id).results
         if node_ids is None:
-            found: list[tuple[str, object]] = [(text(node_id), blob) for node_id, blob in self.client.hgetall(key).items()]
+            found: list[tuple[str, object]] = [(text(key), blob) for key, blob in self.client.hgetall(key).items()]
         else:
             found = list(zip(node_ids, self.client.hmget(key, list(node_ids)) if node_ids else [], strict=True))
         return {node_id: codec.unpack(blob, LeafResult) for node_id, blob in found if blob is not None}
@@ -127,22 +133,28 @@ class JobStore:
         args = [*self._head(), claimant, self.settings.jobs.redrive_after_s]
         return bool(self._run("start_planning", [keys.job, keys.events], args))
 
+    def route(self, job_id: str, route: Route) -> bool:
+        """Note how the question is read, while the job is planning. False when it is not (any more)."""
+        keys = JobKeys(job_id)
+        args = [*self._head(), as_json(route), route.aggregator]
+        return bool(self._run("route", [keys.job, keys.events], args))
+
     def start_searching(self, job_id: str, nodes: Sequence[Node]) -> bool:
         """From planning to searching, with the first nodes. False when the job has ended meanwhile."""
         keys = JobKeys(job_id)
-        args = [*self._head(), *_triples(nodes)]
+        args = [*self._head(), *triples(nodes)]
         return bool(self._run("start_searching", [keys.job, keys.nodes, keys.leaves, keys.events], args))
 
     def grow(self, job_id: str, branch_id: str, nodes: Sequence[Node]) -> bool:
         """A branch claims its children. False when it has grown before: then nothing may be added to the chord."""
         keys = JobKeys(job_id)
-        args = [*self._head(), branch_id, *_triples(nodes)]
+        args = [*self._head(), branch_id, *triples(nodes)]
         return bool(self._run("grow", [keys.job, keys.nodes, keys.leaves, keys.events], args))
 
     def bind(self, job_id: str, node: Node) -> bool:
         """A waiting leaf gets its bound query (G13). True for the one call that may send it to be searched."""
         keys = JobKeys(job_id)
-        args = [*self._head(), node.id, _json(node), *node.depends_on]
+        args = [*self._head(), node.id, as_json(node), *node.depends_on]
         return bool(self._run("bind", [keys.job, keys.nodes, keys.leaves, keys.events], args))
 
     def put_candidates(self, job_id: str, node_id: str, found: SearchResult) -> bool:
@@ -233,17 +245,3 @@ class JobStore:
     def _head(self, now: float | None = None) -> list[float | int | str]:
         jobs = self.settings.jobs
         return [f"{now or time.time():.3f}", jobs.ttl_s, jobs.max_events]
-
-
-def _triples(nodes: Sequence[Node]) -> list[str]:
-    return [part for node in nodes for part in (node.id, _first_state(node), _json(node))]
-
-
-def _first_state(node: Node) -> str:
-    if node.kind is NodeKind.BRANCH:
-        return "open"
-    return "waiting" if node.depends_on else "pending"
-
-
-def _json(node: Node) -> str:
-    return json.dumps(node.model_dump(mode="json"), ensure_ascii=False)

@@ -8,6 +8,7 @@ from shared.models.base import Model
 from shared.models.cost import Cost
 from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
+from shared.models.route import Route
 
 
 class Citation(Model):
@@ -30,7 +31,10 @@ class Summary(Model):
 
 
 class Answer(Model):
-    """The result of a job: the tree, each leaf's own results, the merged results and the summary."""
+    """The result of a job: the tree, each leaf's own results, the merged results and the summary.
+
+    `route` says how the question was read and what followed from that; `retrieval` False: nothing had to be looked up.
+    """
 
     job_id: str
     question: str
@@ -42,7 +46,12 @@ class Answer(Model):
     tree: tuple[Node, ...] = ()
     leaves: tuple[LeafResult, ...] = ()
     reranked_by: str | None = None
-    verdict: str | None = Field(default=None, description='"nothing relevant": no leaf reached rerank.min_relevance')
+    verdict: str | None = Field(
+        default=None,
+        description='"nothing relevant": no leaf reached rerank.min_relevance; "no retrieval needed"',
+    )
+    route: Route | None = None
+    retrieval: bool = True
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
     timings_ms: dict[str, float] = Field(default_factory=dict)

@@ -43,6 +43,21 @@ class Hops(StrEnum):
     MULTI_HOP = "multi_hop"
 
 
+class PlannerName(StrEnum):
+    """How a question becomes leaves. `request` is the caller's own plan; a table of the settings names the others.
+
+    none: no leaf at all. original: the question alone. decompose: the LLM, else the rules. nested: the steps that the
+    rules see in it, which wait for each other, else as decompose. enumeration: shards of everything that fits.
+    """
+
+    NONE = "none"
+    ORIGINAL = "original"
+    DECOMPOSE = "decompose"
+    NESTED = "nested"
+    ENUMERATION = "enumeration"
+    REQUEST = "request"
+
+
 #: The detail of each intent (F3).
 DETAIL_OF = {
     Intent.ENTITY: Detail.LOW,
@@ -83,3 +98,16 @@ class Routed(Model):
         if (self.hops is not None) != (self.type is QueryType.COMPLEX_REASONING):
             raise ValueError(f"hops {self.hops} does not go with type {self.type.value}")
         return self
+
+
+class Route(Routed):
+    """How one job is answered: how its question is read, and what follows from that (E2).
+
+    `row` names the row of `routing.types` that applies, `strategy` the one that leaves are searched with (one of the
+    settings, or NAME/ROW: with that row's own `post`), `aggregator` what builds the answer.
+    """
+
+    row: str
+    planner: PlannerName
+    strategy: str
+    aggregator: str

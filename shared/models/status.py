@@ -6,6 +6,7 @@ from pydantic import Field
 
 from shared.models.base import Model
 from shared.models.cost import Cost
+from shared.models.route import Route
 
 
 class JobStatus(Model):
@@ -26,6 +27,7 @@ class JobStatus(Model):
     finished_at: float | None = None
     deadline_at: float
     error: str | None = None
+    route: Route | None = None
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
     timings_ms: dict[str, float] = Field(default_factory=dict)

@@ -34,7 +34,7 @@ class Router:
         """
         ruled = route_by_rules(question, self._unsure_below)
         if strategy is not None:
-            return _as_requested(ruled, strategy), Cost()
+            return as_requested(ruled, f"strategy {strategy}"), Cost()
         if not ruled.unsure or self._llm is None:
             return ruled, Cost()
         return self._asked(self._llm, question, ruled, timeout_s)
@@ -66,11 +66,11 @@ def _warned(ruled: Routed, error: RamifyError) -> Routed:
     return ruled.model_copy(update={"warnings": (warning,)})
 
 
-def _as_requested(ruled: Routed, strategy: str) -> Routed:
-    """The rules' reading under the caller's word: never `none`, never unsure."""
+def as_requested(ruled: Routed, what: str) -> Routed:
+    """The rules' reading under the caller's word: never `none`, never unsure. `what` of the request decided."""
     kind = QueryType.SIMPLE_RULE if ruled.type is QueryType.NONE else ruled.type
     hops: Hops | None = ruled.hops if kind is QueryType.COMPLEX_REASONING else None
-    asked = Reason(rule="request", says=kind.value, words=f"strategy {strategy}", weight=1.0)
+    asked = Reason(rule="request", says=kind.value, words=what, weight=1.0)
     return ruled.model_copy(
         update={
             "type": kind, "hops": hops, "confidence": 1.0, "unsure": False, "by": "request",

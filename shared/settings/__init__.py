@@ -14,8 +14,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from shared.errors import SettingsError
 from shared.settings import sections as s
 from shared.settings.faults import HIDDEN, first_fault
-from shared.settings.routing import Routing
-from shared.settings.strategies import Strategy, built_in, checked, hint
+from shared.settings.routing import Routing, Row, Types
+from shared.settings.strategies import Strategy, built_in, checked, hint, named, with_post
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -64,10 +64,36 @@ class Settings(BaseSettings):
     def _strategies_work(self) -> Settings:
         for name, stages in self.strategies.items():
             checked(name, stages)
-        if self.search.strategy not in self.strategies:
-            name = self.search.strategy
-            raise PydanticCustomError("unknown_strategy", "{hint}", {"name": name, "hint": hint(self.strategies, name)})
+        self._known_strategy("search.strategy", self.search.strategy)
+        for name in Types.model_fields:
+            self._row_works(name, self.routing.types.row(name))
         return self
+
+    def _known_strategy(self, field: str, name: str) -> None:
+        if name not in self.strategies:
+            told = {"field": field, "name": name, "hint": hint(self.strategies, name)}
+            raise PydanticCustomError("unknown_strategy", "{hint}", told)
+
+    def _row_works(self, name: str, row: Row) -> None:
+        strategy = row.strategy or self.search.strategy
+        self._known_strategy(f"routing.types.{name}.strategy", strategy)
+        if row.post is None:
+            return
+        try:
+            checked(strategy, with_post(self.strategies[strategy], row.post))
+        except ValueError as error:
+            told = {"field": f"routing.types.{name}.post", "fix": str(error)}
+            raise PydanticCustomError("post_fault", "{fix}", told) from None
+
+    def stages_of(self, name: str) -> Strategy:
+        """The stages of a strategy; of `NAME/ROW` those of NAME with the post of that row of `routing.types`.
+
+        Raises: InputError with the known names for one that is not known.
+        """
+        plain, _, row = name.partition("/")
+        stages = named(self.strategies, plain)
+        post = self.routing.types.row(row).post if row in Types.model_fields else None
+        return stages if post is None else with_post(stages, post)
 
     @property
     def has_llm(self) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from shared.errors import InputError, SettingsError
+from shared.settings.spelling import nearest
 from shared.settings.stages import Stage
 
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
@@ -23,12 +23,18 @@ def first_fault(error: ValidationError) -> SettingsError:
     fault = error.errors()[0]
     where = [str(part) for part in fault["loc"]]
     if fault["type"] == "unknown_strategy":
-        return SettingsError("search.strategy", fault["ctx"]["name"], fault["ctx"]["hint"])
+        return SettingsError(fault["ctx"]["field"], fault["ctx"]["name"], fault["ctx"]["hint"])
+    if fault["type"] == "post_fault":
+        return SettingsError(fault["ctx"]["field"], HIDDEN, fault["ctx"]["fix"])
+    if where[:2] == ["routing", "types"] and where[3:4] == ["post"] and where[4:]:
+        return _strategy_fault(fault, [".".join(where[:3]), *where[3:]])
     if where[:1] == ["strategies"] or (not where and "strategy" in fault["msg"]):
         return _strategy_fault(fault, where)
     name = ".".join(where) or "settings"
     if fault["type"] == "extra_forbidden":
-        fix = f"there is no such setting{_nearest(where[-1], _names(where, Settings))}; `ramify config` lists them"
+        names, table = list(_names(where, Settings)), where[:2] == ["routing", "types"]
+        listed = f"{where[-2]}: {', '.join(names)}" if table else "`ramify config` lists them"
+        fix = f"there is no such setting{nearest(where[-1], names)}; {listed}"
         return SettingsError(name, HIDDEN, fix)
     hidden = isinstance(fault["input"], SecretStr | BaseModel | dict) or "key" in name or "auth" in name
     return SettingsError(name, HIDDEN if hidden else fault["input"], _sentence(fault["msg"]))
@@ -49,7 +55,7 @@ def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:
         name += f", stage {int(where[2]) + 1}"
     if fault["type"] == "union_tag_invalid":
         given = str(fault["ctx"]["tag"])
-        fix = f"there is no such stage{_nearest(given, _STAGES)}; stages: {', '.join(sorted(_STAGES))}"
+        fix = f"there is no such stage{nearest(given, _STAGES)}; stages: {', '.join(sorted(_STAGES))}"
         return SettingsError(name, given, fix)
     if fault["type"] == "union_tag_not_found":
         return SettingsError(name, HIDDEN, 'it names no stage: write stage = "lexical", say')
@@ -58,7 +64,7 @@ def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:
     if fault["type"] == "extra_forbidden":
         options = [option for option in _STAGES[where[3]].model_fields if option != "stage"]
         known = f"its options: {', '.join(options)}" if options else "it has none"
-        return SettingsError(name, fault["input"], f"there is no such option{_nearest(where[4], options)}; {known}")
+        return SettingsError(name, fault["input"], f"there is no such option{nearest(where[4], options)}; {known}")
     if len(where) <= 2 and fault["type"].endswith("_type"):
         return SettingsError(name, HIDDEN, "write a list of stages: [[strategies.NAME]] with stage = ...")
     given = HIDDEN if isinstance(fault["input"], dict | BaseModel) else fault["input"]
@@ -77,8 +83,3 @@ def _names(where: list[str], model: type[BaseModel]) -> Iterable[str]:
             return ()
         model = inner
     return model.model_fields
-
-
-def _nearest(given: str, names: Iterable[str]) -> str:
-    near = get_close_matches(given, list(names), n=1)
-    return f", did you mean {near[0]!r}?" if near else ""

@@ -1,14 +1,95 @@
-"""How a question is read before it is searched (docs/routing.md)."""
+"""How a question is read before it is searched, and what follows for each type: a table (E1, E2, docs/routing.md)."""
 
 from __future__ import annotations
 
-from pydantic import Field
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
 
+from pydantic import Field, field_validator, model_validator
+
+from shared.models.route import PlannerName
 from shared.settings.section import Section
+from shared.settings.spelling import known
+from shared.settings.stages import Stage
+
+#: What a table may name; `request` is the caller's own plan and in no table.
+PLANNERS = tuple(name.value for name in PlannerName if name is not PlannerName.REQUEST)
+#: What builds an answer (E6): workers/merge has them.
+AGGREGATORS = ("simple", "reasoning", "enumeration")
+
+
+class Row(Section):
+    """How questions of one type are answered (E2)."""
+
+    planner: str = Field(description="none, original, decompose, nested or enumeration")
+    strategy: str = Field(default="", description="a strategy; empty: search.strategy")
+    post: tuple[Stage, ...] | None = Field(
+        default=None, description="stages behind the rerank, instead of the strategy's own"
+    )
+    aggregator: str = Field(description="simple, reasoning or enumeration")
+
+    @field_validator("planner")
+    @classmethod
+    def _known_planner(cls, value: str) -> str:
+        return known(value, PLANNERS, "planner")
+
+    @field_validator("aggregator")
+    @classmethod
+    def _known_aggregator(cls, value: str) -> str:
+        return known(value, AGGREGATORS, "aggregator")
+
+    @field_validator("post", mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        """`post = ["mmr"]` is short for a table that says no more."""
+        return [{"stage": item} if isinstance(item, str) else item for item in value] if _is_list(value) else value
+
+
+class Types(Section):
+    """The table. A row of the settings file changes single keys of the one that Ramify brings."""
+
+    none: Row
+    simple_rule: Row
+    aspects: Row
+    multi_hop: Row
+    enumeration: Row
+    unsure: Row
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_built_in(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        rows = {name: _changed(row, values.get(name, {})) for name, row in built_in_rows().items()}
+        return {**values, **rows}
+
+    def row(self, name: str) -> Row:
+        """The row of that name, one of the fields."""
+        row: Row = getattr(self, name)
+        return row
 
 
 class Routing(Section):
     """The router (F3, E1). Rules read every question; the LLM is asked only about those they are unsure of."""
 
+    adaptive: bool = Field(default=True, description="false: every question is answered as the row unsure says")
     unsure_below: float = Field(default=0.5, ge=0, le=1, description="confidence from which the rules count as sure")
     llm: bool = Field(default=True, description="ask the LLM, if there is one, where the rules are unsure")
+    types: Types = Field(default_factory=lambda: Types.model_validate({}))
+
+
+@cache
+def built_in_rows() -> dict[str, dict[str, Any]]:
+    """The rows of routing.toml, as written."""
+    return tomllib.loads(resources.files("shared.settings").joinpath("routing.toml").read_text(encoding="utf-8"))
+
+
+def _changed(row: Mapping[str, Any], given: Any) -> Any:
+    return {**row, **given} if isinstance(given, Mapping) else given
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)

@@ -12,9 +12,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.errors import InputError
+from shared.models.find import FindRequest
+from shared.models.request import JobRequest
 from shared.settings.stages import ARMS, Blend, Expansion, Fusion, Hierarchy, Linked, Rerank, Stage, StrongSignal
 
 Strategy = tuple[Stage, ...]
+#: The strategy that follows edges (F7).
+FOLLOWS_EDGES = "two_pass"
 
 
 @cache
@@ -67,6 +71,13 @@ def _check_search(where: str, stages: Strategy) -> None:
         raise ValueError(f"{where}: {early} must stand after fusion")
 
 
+def asked_strategy(request: JobRequest | FindRequest) -> str | None:
+    """The strategy that a request itself asks for: the one it names, a mode's, or two_pass where edges are wanted."""
+    if request.strategy or request.mode:
+        return request.strategy or str(request.mode)
+    return FOLLOWS_EDGES if request.near_symbol or request.depth else None
+
+
 def named(strategies: Mapping[str, Strategy], name: str, field: str = "strategy") -> Strategy:
     """The strategy of that name. Raises: InputError with the known names and the nearest one."""
     if name in strategies:
@@ -85,6 +96,12 @@ def split(stages: Strategy) -> tuple[Strategy, Strategy]:
     """What the search pool runs, and what the rerank pool runs: from the stage rerank on."""
     place = next((n for n, stage in enumerate(stages) if isinstance(stage, Rerank)), len(stages))
     return stages[:place], stages[place:]
+
+
+def with_post(stages: Strategy, post: Strategy) -> Strategy:
+    """`stages` up to the rerank, then `post` in place of what stands behind it."""
+    searched, reranked = split(stages)
+    return (*searched, *reranked[:1], *post)
 
 
 _BEFORE = (StrongSignal, Expansion)

@@ -24,6 +24,7 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, summary: Summary, l
         tree=tuple(jobs.nodes(job.id).values()),
         leaves=tuple(_without_vectors(leaf) for leaf in leaves),
         reranked_by=pool.reranked_by,
+        route=status.route,
         warnings=tuple(warnings),
         cost=status.cost,
         timings_ms=_timings(status.timings_ms, job),

@@ -8,11 +8,13 @@ from shared.contract import TaskName
 from shared.job_store import State
 from shared.llm.client import ChatClient
 from shared.models import ROOT_ID, Cost, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
+from shared.models.route import PlannerName
 from shared.steps import Step, fail_job
 from workers.merge.answer import build_answer
 from workers.merge.extract import nothing_found
 from workers.merge.summarise import summarise
 from workers.merge.tree import merge_tree
+from workers.merge.unasked import unasked, without_retrieval
 from workers.steps import steps
 
 #: Kept back from the LLM so that the answer is written before the deadline.
@@ -45,6 +47,9 @@ def write(step: Step) -> None:
     if job.state is not State.SUMMARISING or not jobs.claim_summary(job.id, step.claimant):
         return
     nodes, leaves = jobs.nodes(job.id), _leaves(step)
+    if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
+        jobs.finish(job, without_retrieval(build_answer(jobs, job, MergedPool(), unasked(job.request.question), [])))
+        return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
         reason = failed[0].error if failed else "the job has no leaves"

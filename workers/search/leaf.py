@@ -14,7 +14,7 @@ from shared.models.find import FindRequest
 from shared.settings import Settings
 from shared.settings.sections import MultiQuery
 from shared.settings.stages import Edges
-from shared.settings.strategies import Strategy, named, split
+from shared.settings.strategies import FOLLOWS_EDGES, Strategy, asked_strategy, split
 from workers.corpus import Corpus
 from workers.search.engine import EMPTY, go_on, search
 from workers.search.reuse import reranked_once
@@ -24,8 +24,6 @@ from workers.search.variants import VARIANT, go_on_variants, search_variants
 
 #: What is found while nothing is ingested.
 NOTHING = SearchResult(mode="none", warnings=(EMPTY,))
-#: The strategy that follows edges (F7).
-FOLLOWS_EDGES = "two_pass"
 _STRATEGY = TypeAdapter(Strategy)
 
 
@@ -50,16 +48,14 @@ class Ask(Model):
 
 def strategy_of(request: JobRequest | FindRequest, settings: Settings) -> str:
     """The strategy of a request: the one it names, a mode's, two_pass where it wants edges followed, or the default."""
-    if request.strategy or request.mode:
-        return request.strategy or str(request.mode)
-    return FOLLOWS_EDGES if request.near_symbol or request.depth else settings.search.strategy
+    return asked_strategy(request) or settings.search.strategy
 
 
 def ask_of(request: JobRequest, node: Node, settings: Settings) -> Ask:
-    """A leaf of a job."""
+    """A leaf of a job. The request's own strategy goes before the one of the question's type (E2)."""
     return Ask(
         text=node.query,
-        strategy=strategy_of(request, settings),
+        strategy=asked_strategy(request) or node.strategy or settings.search.strategy,
         filters=_narrowed(request.filters, node),
         tenant=request.tenant,
         wanted=settings.multi_query.candidates_per_query,
@@ -90,7 +86,7 @@ def kept(node: Node, limits: MultiQuery, shown: int) -> int:
 
 def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
     """What the search pool does of a leaf. Raises: InputError for an unknown strategy, the store's errors."""
-    first, _ = split(named(corpus.settings.strategies, ask.strategy))
+    first, _ = split(corpus.settings.stages_of(ask.strategy))
     ready = corpus.tools()
     if ready is None:
         return NOTHING
@@ -120,7 +116,7 @@ def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float)
 
 def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
     """What the rerank pool does of a leaf: the stage rerank and what follows it."""
-    _, rest = split(named(tools.settings.strategies, ask.strategy))
+    _, rest = split(tools.settings.stages_of(ask.strategy))
 
     def compute() -> SearchResult:
         run = go_on_variants if ask.variants else go_on

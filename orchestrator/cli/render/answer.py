@@ -12,7 +12,7 @@ from orchestrator.cli.render.explain import draw_explained, draw_stages
 from orchestrator.cli.render.growth import of_answer
 from orchestrator.cli.render.text import cited, plain, snippet
 from orchestrator.cli.render.tree import draw, state_text
-from orchestrator.cli.wording import counted, duration, score
+from orchestrator.cli.wording import counted, duration, read_as, score
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
 
 _MAX_BEST_COLUMNS = 100
@@ -26,6 +26,8 @@ def draw_answer(answer: Answer) -> RenderableType:
 def _parts(answer: Answer) -> Iterator[RenderableType]:
     yield plain(answer.question, "bold")
     yield _standing(answer)
+    if answer.route:
+        yield _pair("Read as", read_as(answer.route))
     yield Text()
     yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
     if answer.summary.citations:
