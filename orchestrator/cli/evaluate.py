@@ -30,7 +30,12 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
     *,
     strategy: Annotated[
         list[str] | None,
-        typer.Option("--strategy", "-s", help="Repeatable (default: search.strategy).", show_default=False),
+        typer.Option(
+            "--strategy",
+            "-s",
+            help="Repeatable (default: search.strategy). adaptive: as the routing table says.",
+            show_default=False,
+        ),
     ] = None,
     queries: Annotated[Path | None, typer.Option(help="Questions from this file.", show_default=False)] = None,
     qrels: Annotated[Path | None, typer.Option(help="Judgements from this file.", show_default=False)] = None,
@@ -48,7 +53,7 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a page with plots there.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Measure strategies on a labelled set: nDCG, recall, MRR, all-gold, latency, calls, paired differences."""
+    """Measure strategies on a labelled set: nDCG, recall, MRR, latency, calls, paired differences, by question type."""
     from orchestrator.cli.reading import writable
     from orchestrator.evaluation.dataset import load_dataset
     from orchestrator.evaluation.measures import check_library
@@ -66,13 +71,15 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
 
 
 def chosen(settings: Settings, names: list[str]) -> tuple[str, ...]:
-    """The strategies to compare. Raises: InputError for an unknown one, or one given twice."""
+    """The arms to compare: strategies and "adaptive". Raises: InputError for an unknown one, or one given twice."""
     from shared.errors import InputError
+    from shared.settings.shadow import ADAPTIVE
     from shared.settings.strategies import named
 
     arms = tuple(names) or (settings.search.strategy,)
     for place, name in enumerate(arms):
-        named(settings.strategies, name)
+        if name != ADAPTIVE:
+            named(settings.strategies, name)
         if name in arms[:place]:
             raise InputError("--strategy", name, "it is given twice: name each once")
     return arms
@@ -92,25 +99,30 @@ def _run(session: Session, data: Dataset, arms: tuple[str, ...], how: _How) -> E
     from orchestrator.evaluation.compare import compare
     from orchestrator.evaluation.experiment import run_arms
     from orchestrator.evaluation.plans import plans_of
+    from orchestrator.evaluation.query_types import typed
 
     plans, missing = plans_of(data.questions, how.plan) if how.plan else ({}, ())
-    with stage("index") as building, _runner(session, data, building, how) as runner:
+    with stage("index") as building, _runner(session, data, arms, building, how) as runner:
         building.end()
         total = len(data.questions) * len(arms)
         with stage("questions", total) as asking:
             outcomes = run_arms(runner, data.questions, arms, plans, asking.step)
         warnings = (*data.warnings, *missing, *runner.warnings)
-        return compare(data, outcomes, mode=runner.mode, plan=how.plan, warnings=warnings)
+        types = typed(data.questions, session.settings())
+        return compare(data, outcomes, mode=runner.mode, plan=how.plan, types=types, warnings=warnings)
 
 
 @contextmanager
-def _runner(session: Session, data: Dataset, building: Stage, how: _How) -> Iterator[Runner]:
+def _runner(session: Session, data: Dataset, arms: tuple[str, ...], building: Stage, how: _How) -> Iterator[Runner]:
     """The running stack with the corpus in it, or a process of our own."""
     if how.direct:
+        from orchestrator.evaluation.adaptive import Adaptive
         from orchestrator.evaluation.direct import direct as search_process
+        from shared.settings.shadow import ADAPTIVE
 
-        with search_process(data.corpus, session.settings(), building.at, rebuild=how.rebuild) as runner:
-            yield runner
+        settings = session.settings()
+        with search_process(data.corpus, settings, building.at, rebuild=how.rebuild) as runner:
+            yield Adaptive(runner, settings) if ADAPTIVE in arms else runner
         return
     from orchestrator.evaluation.namespace import ensure_ingested
     from orchestrator.evaluation.pipeline import Pipeline

@@ -10,6 +10,8 @@ import numpy as np
 
 from orchestrator.evaluation.dataset import Dataset
 from orchestrator.evaluation.measures import MEASURES, NDCG, measure
+from orchestrator.evaluation.per_type import FEW, of_types
+from orchestrator.evaluation.query_types import Typed
 from orchestrator.evaluation.report import Arm, Bounds, Calls, Case, Evaluation, Method, Pair, Percentiles
 from orchestrator.evaluation.runner import Found
 from orchestrator.evaluation.significance import Floats, holm, interval, permutation_p, resampled_means
@@ -17,16 +19,20 @@ from shared.models import Cost
 
 _CASES = 12
 _MOST_WARNINGS = 20
-#: Below this, a bootstrap interval is too narrow more often than it says.
-_FEW = 30
 #: Strategy -> what it found, in the order of the data set's questions.
 Outcomes = Mapping[str, Sequence[Found]]
 
 
-def compare(
-    dataset: Dataset, outcomes: Outcomes, *, mode: str, plan: str | None = None, warnings: Sequence[str] = ()
+def compare(  # noqa: PLR0913 - what a reader of the figures must know
+    dataset: Dataset,
+    outcomes: Outcomes,
+    *,
+    mode: str,
+    plan: str | None = None,
+    types: Typed | None = None,
+    warnings: Sequence[str] = (),
 ) -> Evaluation:
-    """The evaluation of all arms, in the order of `outcomes`."""
+    """The evaluation of all arms, in the order of `outcomes`; per type too where the questions' `types` are given."""
     tables = {name: _table(dataset, found) for name, found in outcomes.items()}
     means = {name: resampled_means(table) for name, table in tables.items()}
     few = f"Only {len(dataset.questions)} questions: the intervals are rough."
@@ -35,8 +41,14 @@ def compare(
         questions=len(dataset.questions),
         arms=tuple(_arm(name, tables[name], means[name], found) for name, found in outcomes.items()),
         pairs=tuple(_pairs(tables, means)),
-        method=Method(mode=mode, plan=plan, relevant_from=dataset.relevant_from),
-        warnings=(*warnings, *([few] if len(dataset.questions) < _FEW else []), *_said(dataset, outcomes)),
+        types=of_types([types.types[question.id] for question in dataset.questions], tables) if types else (),
+        method=Method(mode=mode, plan=plan, relevant_from=dataset.relevant_from, types=types and types.source),
+        warnings=(
+            *warnings,
+            *(types.warnings if types else ()),
+            *([few] if len(dataset.questions) < FEW else []),
+            *_said(dataset, outcomes),
+        ),
         cases=_cases(dataset, list(tables.values())),
         latencies={name: tuple(f.ms for f in found if f.error is None) for name, found in outcomes.items()},
     )

@@ -79,15 +79,16 @@ class Direct:
     def answers(self, asked: Iterable[Asked]) -> Iterator[Found]:
         """As the Runner says. Raises: RamifyError when the process ends, hangs or cannot be understood."""
         for question in asked:
-            if question.strategy not in self._warm:
+            if (runs := question.runs or question.strategy) not in self._warm:
                 self._ask(question)
-                self._warm.add(question.strategy)
+                self._warm.add(runs)
             yield self._ask(question)
 
     def _ask(self, asked: Asked) -> Found:
         entries = [entry.model_dump(mode="json") for entry in asked.subqueries]
         plan = {"subqueries": entries} if entries else {}
-        self._child.say({"question": asked.text, "strategy": asked.strategy, "limit": asked.limit, **plan})
+        runs = asked.runs or asked.strategy
+        self._child.say({"question": asked.text, "strategy": runs, "limit": asked.limit, **plan})
         reply = _understood(_Reply, self._child.hear(self._patience_s))
         return Found(
             question_id=asked.question_id,

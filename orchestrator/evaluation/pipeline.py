@@ -11,6 +11,7 @@ from orchestrator.client import Ramify
 from orchestrator.evaluation.runner import Asked, Found, distinct
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer, JobStatus, Lane
+from shared.settings.shadow import ADAPTIVE
 
 #: Jobs on the way at a time. Few: latency is measured under this load, and a queue in front would be part of it.
 IN_FLIGHT = 2
@@ -27,7 +28,10 @@ _CACHED = (
 
 
 class Pipeline:
-    """A Runner. Jobs ride the batch lane and are cancelled when the evaluation ends before them."""
+    """A Runner. Jobs ride the batch lane and are cancelled when the evaluation ends before them.
+
+    An arm searches every question as it is, with its strategy; the arm `adaptive` leaves all that to the routing table.
+    """
 
     mode = "pipeline"
 
@@ -57,12 +61,14 @@ class Pipeline:
 
     def _submit(self, asked: Asked) -> Found | None:
         """Enqueue a question; an outcome when the door refuses it."""
+        decides = (
+            {} if asked.strategy == ADAPTIVE else {"strategy": asked.strategy, "decompose": bool(asked.subqueries)}
+        )
         try:
             job_id = self._client.submit(
                 asked.text,
-                strategy=asked.strategy,
+                **decides,
                 subqueries=asked.subqueries,
-                decompose=bool(asked.subqueries),
                 top_n=min(_MOST_RESULTS, asked.limit * _CHUNKS_PER_DOCUMENT),
                 summary=False,
                 lane=Lane.BATCH,

@@ -53,6 +53,18 @@ class Pair(Model):
     p: float
 
 
+class OfType(Model):
+    """The questions of one type: means by arm and measure, and every pair of arms.
+
+    p is adjusted over the types and pairs of its measure.
+    """
+
+    type: str
+    questions: int
+    metrics: dict[str, dict[str, float]]
+    pairs: tuple[Pair, ...] = ()
+
+
 class Method(Model):
     """How the figures came to be."""
 
@@ -63,7 +75,8 @@ class Method(Model):
     interval: str = "percentile bootstrap over questions, paired between strategies"
     level: float = LEVEL
     test: str = "two-sided sign-flip permutation of the mean difference"
-    correction: str = "Holm over the pairs of a measure"
+    correction: str = "Holm over the pairs of a measure, per type over the types and pairs of a measure"
+    types: str | None = None
     resamples: int = RESAMPLES
     seed: int = SEED
 
@@ -84,6 +97,7 @@ class Evaluation(Model):
     questions: int
     arms: tuple[Arm, ...]
     pairs: tuple[Pair, ...] = ()
+    types: tuple[OfType, ...] = ()
     method: Method
     warnings: tuple[str, ...] = ()
     cases: tuple[Case, ...] = Field(default=(), exclude=True)

@@ -15,11 +15,15 @@ Building = Callable[[int, int | None], None]
 
 
 class Asked(Model):
-    """One question for one strategy; `subqueries` are its plan, `limit` the documents wanted."""
+    """One question for one arm; `subqueries` are its plan, `limit` the documents wanted.
+
+    `strategy` is the arm's name; `runs` the strategy that stands for it where the arm is `adaptive`.
+    """
 
     question_id: str
     text: str
     strategy: str
+    runs: str | None = None
     subqueries: Plan = ()
     limit: int = Field(default=20, ge=1)
 

@@ -25,8 +25,9 @@ def p_value(pair: Pair) -> str:
 def method_line(method: Method) -> str:
     """One paragraph that says how the figures came to be."""
     plan = f", with the plan in {method.plan}" if method.plan else ""
+    types = f"; types: {method.types}" if method.types else ""
     return (
         f"{method.mode}{plan}; nDCG gain {method.gain}, relevant from grade {method.relevant_from}; "
         f"{100 * method.level:.0f} % intervals: {method.interval}; p: {method.test}, {method.correction}; "
-        f"{method.resamples} resamples, seed {method.seed}"
+        f"{method.resamples} resamples, seed {method.seed}{types}"
     )

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.render.eval_types import draw_types
 from orchestrator.cli.render.text import plain
 from orchestrator.cli.wording import counted
 from orchestrator.evaluation.measures import MEASURES
@@ -26,6 +27,9 @@ def _parts(found: Evaluation) -> Iterator[RenderableType]:
     if found.pairs:
         yield Text()
         yield _differences(found.pairs)
+    for table in draw_types(found):
+        yield Text()
+        yield table
     yield Text()
     yield plain(method_line(found.method), "dim")
 

@@ -84,6 +84,23 @@ def _pair_row(pair: Pair) -> str:
     )
 
 
+def _types(found: Evaluation) -> Iterator[str]:
+    """Every measure of every type; the arms' means, then the pairs."""
+    if not found.types:
+        return
+    yield "<h2>By type of question</h2><p>Percent; differences in points of 100, bold: p below 0.05.</p>"
+    for one in found.types:
+        yield f"<h3>{text(one.type, 64)}: {one.questions} questions</h3>"
+        means = [
+            f"<td>{text(arm, 64)}</td>" + "".join(f"<td>{percent(metrics[name])}</td>" for name in MEASURES)
+            for arm, metrics in one.metrics.items()
+        ]
+        yield _table(("strategy", *MEASURES), means)
+        if one.pairs:
+            rows = [f"<td>{text(f'{pair.b} minus {pair.a}', 80)}</td>{_pair_row(pair)}" for pair in one.pairs]
+            yield _table(("strategies", "measure", "difference", "interval", ""), rows)
+
+
 def _latency(found: Evaluation) -> Iterator[str]:
     yield "<h2>Latency</h2><p>Share of questions that were searched and merged within so many milliseconds.</p>"
     yield curves("latency", [(arm.strategy, found.latencies.get(arm.strategy, ())) for arm in found.arms])
@@ -109,4 +126,4 @@ def _table(head: Sequence[str], rows: Sequence[str]) -> str:
     return f'<div class="scroll"><table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
-_SECTIONS = (_method, _warnings, _figures, _plots, _pairs, _latency, _cases)
+_SECTIONS = (_method, _warnings, _figures, _plots, _pairs, _types, _latency, _cases)
