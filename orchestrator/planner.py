@@ -27,9 +27,14 @@ class Planner:
         self._limits = settings.decomposition
         self._settings = settings
         self._own_limits = self._limits.model_copy(update={"max_children": self._limits.max_total_leaves})
-        llm = ChatClient(settings) if settings.has_llm else None
+        self._llm = llm = ChatClient(settings) if settings.has_llm else None
         self._decomposer, self._by_rules = Decomposer(llm), Decomposer()
         self._router = Router(llm if settings.routing.llm else None, settings.routing.unsure_below)
+
+    def close(self) -> None:
+        """Let go of the connections to the LLM."""
+        if self._llm is not None:
+            self._llm.close()
 
     def route(self, job: Job) -> tuple[Route, Cost]:
         """How the job is answered: as its request says, else as its question reads. The LLM is asked when unsure."""
