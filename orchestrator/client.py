@@ -14,12 +14,15 @@ from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import Question, Rejected, as_request
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
+from orchestrator.money import as_budget, check_prices
 from shared.celery_app import make_app
 from shared.contract import Message, TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
+from shared.job_store.ledger import within
 from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
 from shared.models.base import Model
+from shared.models.budget import Budget
 from shared.models.find import FindResult, SessionResult
 from shared.models.session import Session
 from shared.settings import Settings, load_settings
@@ -78,9 +81,14 @@ class Ramify:
                 self._enqueue([(job_id, request)])
         return job_id
 
-    def submit_many(self, questions: Iterable[Question], **options: Any) -> Submitted:
-        """Enqueue a batch, streamed. A question that cannot be taken is listed, the rest is enqueued."""
-        batch_id, rejected = self.open_batch(), list[Rejected]()
+    def submit_many(
+        self, questions: Iterable[Question], *, batch_budget: Budget | Mapping[str, Any] | None = None, **options: Any
+    ) -> Submitted:
+        """Enqueue a batch, streamed. A question that cannot be taken is listed, the rest is enqueued.
+
+        `options` hold for each question; `batch_budget` is what all of them may spend together (`max_calls` ...).
+        """
+        batch_id, rejected = self.open_batch(batch_budget), list[Rejected]()
 
         def taken() -> Iterator[JobRequest]:
             for number, item in enumerate(questions, 1):
@@ -94,16 +102,22 @@ class Ramify:
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
 
     def _checked(self, request: JobRequest) -> JobRequest:
-        """Refuse a strategy that nobody knows before it is enqueued. Raises: InputError."""
+        """Refuse a strategy that nobody knows, and money without prices, before it is enqueued. Raises: InputError."""
         if request.strategy is not None:
             named(self.settings.strategies, request.strategy)
+        check_prices(within(request, self.settings), self.settings)
         return request
 
-    def open_batch(self) -> str:
-        """An empty batch, to be filled with `add_to_batch`."""
+    def open_batch(self, budget: Budget | Mapping[str, Any] | None = None) -> str:
+        """An empty batch, to be filled with `add_to_batch`. `budget`: what all its jobs may spend together (G7).
+
+        Raises: InputError for a budget that cannot be kept.
+        """
+        limits = as_budget(budget or {})
+        check_prices(limits, self.settings)
         batch_id = new_id()
         with reachable(self.settings):
-            self._jobs.batches.open(batch_id)
+            self._jobs.batches.open(batch_id, limits)
         return batch_id
 
     def add_to_batch(self, batch_id: str, requests: Iterable[JobRequest]) -> Iterator[str]:

@@ -8,11 +8,13 @@ _SHOWN = 80
 class RamifyError(Exception):
     """Root of all errors that Ramify raises on purpose.
 
-    `exit_code` is what the CLI ends with; `calls` counts the HTTP calls made before it was raised (B10).
+    `exit_code` is what the CLI ends with; `calls` counts the HTTP calls made before it was raised, `tokens` those that
+    an embedding server reported for them (B10).
     """
 
     exit_code = 1
     calls: int = 0
+    tokens: int = 0
 
 
 class InputError(RamifyError):

@@ -6,18 +6,18 @@ import json
 import random
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NoReturn, Self
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 import stamina
 from pydantic import Field, SecretStr
 
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError, TransientError, shown
-from shared.http_deadline import DeadlineTransport, until
+from shared.http_deadline import DeadlineTransport, proxy_for, until
 from shared.models.base import Model
 
 MAX_REPLY_BYTES = 64_000_000  # 1024 vectors of 3072 numbers as JSON text
@@ -80,7 +80,7 @@ class JsonClient:
         if key := _checked_key(api_key, what):
             headers["Authorization"] = f"Bearer {key}"
         limits = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
-        transport = DeadlineTransport(proxy=_proxy(self._url), limits=limits)
+        transport = DeadlineTransport(proxy=proxy_for(self._url), limits=limits)
         self._client = httpx.Client(
             transport=transport, headers=headers, auth=None if "Authorization" in headers else auth
         )
@@ -90,10 +90,13 @@ class JsonClient:
         """Host and port, the only part of the URL that error sentences show."""
         return self._url.netloc.decode("ascii", "replace")
 
-    def post(self, path: str, body: dict[str, Any], timeout_s: float) -> JsonReply:
+    def post(
+        self, path: str, body: dict[str, Any], timeout_s: float, before: Callable[[], None] = lambda: None
+    ) -> JsonReply:
         """POST `body` to base URL + `path` and return the decoded object. `timeout_s` bounds everything, waits too.
 
         `Retry-After` is obeyed when it fits into the time left. Text that is no valid Unicode is sent with "?".
+        `before` runs before each try; what it raises ends the post.
 
         Raises (each carries its HTTP calls, see `calls_made`):
             TransientError: unreachable, timed out, cut off, 408, 409, 425, 429 or 5xx, after all tries.
@@ -116,6 +119,7 @@ class JsonClient:
                     if time.monotonic() >= deadline:
                         over = TransientError(f"{self._what} at {self.host}: no time is left to ask it")
                         raise faults[-1] if faults else over  # what was wrong says more than that the time is up
+                    before()
                     calls += 1
                     return JsonReply(body=self._once(url, content, deadline), calls=calls)
         except RamifyError as error:
@@ -241,10 +245,3 @@ def _checked_key(api_key: SecretStr, what: str) -> str:
         raise SettingsError(f"API key of the {what}", "***", "it holds white space or characters beyond ASCII")
     return key
 
-
-def _proxy(url: httpx.URL) -> str | None:
-    """The proxy that the environment names for this host: a transport of our own switches httpx's look-up off."""
-    if url.host in {"127.0.0.1", "localhost", "::1"} or proxy_bypass(url.host):
-        return None
-    proxies = getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")

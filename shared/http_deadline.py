@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from ssl import SSLContext
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 import httpx
@@ -87,3 +88,11 @@ def _left(timeout: float | None, error: type[httpcore.TimeoutException]) -> floa
     if timeout is None:
         return None if math.isinf(left) else left
     return min(timeout, left)
+
+
+def proxy_for(url: httpx.URL) -> str | None:
+    """The proxy that the environment names for this host: a transport of our own switches httpx's look-up off."""
+    if url.host in {"127.0.0.1", "localhost", "::1"} or proxy_bypass(url.host):
+        return None
+    proxies = getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")

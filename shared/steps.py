@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from celery import Celery, Task
 from redis.exceptions import RedisError
 
+from shared.budget import metered
 from shared.contract import Message, TaskName, read_message
 from shared.errors import MessageVersionError, RamifyError, shown
 from shared.job_store import Job, JobStore, State, connect
+from shared.job_store.ledger import Ledger
 from shared.settings import Settings
 
 log = logging.getLogger("ramify.steps")
@@ -65,6 +67,7 @@ class Steps:
         self.app = app
         self.settings: Settings = app.conf.ramify
         self.jobs = JobStore(connect(self.settings), self.settings)
+        self._ledger = Ledger(self.jobs.client, self.settings)
 
     def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], AnyTask]:
         """Decorator: register `body` under `name`; `on_error` turns its failure into data."""
@@ -86,7 +89,11 @@ class Steps:
         job = self.jobs.job(message.job_id)
         if job is None or job.terminal:
             return {"skipped": "the job has ended"}
-        step = Step(task, self.jobs, job, message)
+        with metered(self._ledger.meter(job)):
+            self._tried(Step(task, self.jobs, job, message), body, on_error)
+        return {"node": message.node_id or ""}
+
+    def _tried(self, step: Step, body: Body, on_error: OnError) -> None:
         try:
             body(step)
         except RedisError:
@@ -95,11 +102,12 @@ class Steps:
             reason = reason_of(error)
             log.log(
                 logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
-                "%s of job %s, node %s failed: %s", task.name, job.id, message.node_id, reason,
+                "%s of job %s, node %s failed: %s", step.task.name, step.job.id, step.message.node_id, reason,
                 exc_info=not isinstance(error, RamifyError),
             )  # fmt: skip
+            if (cost := getattr(error, "cost", None)) is not None:  # what was spent before it failed (B10)
+                self.jobs.annotate(step.job.id, cost)
             on_error(step, reason)
-        return {"node": message.node_id or ""}
 
     def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
         """A message of another release: the job says so, if it can be found, and ends by its deadline."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from shared.budget import paid, token_range
 from shared.encoders.base import Embedded
 from shared.encoders.vectors import unit
-from shared.errors import ReplyError
-from shared.http_client import JsonClient
+from shared.errors import RamifyError, ReplyError
+from shared.http_client import JsonClient, JsonReply
 from shared.settings.sections import Embedding
 
 ATTEMPTS = 3
@@ -50,12 +51,22 @@ class EndpointEncoder:
         size = self._settings.batch_size
         for start in range(0, len(texts), size):
             batch = texts[start : start + size]
-            body = {"model": self._settings.model, "input": batch, "encoding_format": "float"}
-            reply = self._client.post("/embeddings", body, self._settings.timeout_s)
-            vectors += self._read(reply.body, len(batch))
-            calls += reply.calls
-            tokens += _tokens(reply.body)
+            try:
+                reply = self._post(batch)
+                calls, tokens = calls + reply.calls, tokens + _tokens(reply.body)
+                vectors += self._read(reply.body, len(batch))
+            except RamifyError as error:  # what the batches before it cost is spent all the same (B10)
+                error.calls, error.tokens = error.calls + calls, tokens
+                raise
         return Embedded(vectors=tuple(vectors), calls=calls, tokens=tokens)
+
+    def _post(self, batch: list[str]) -> JsonReply:
+        body = {"model": self._settings.model, "input": batch, "encoding_format": "float"}
+        likely = sum(token_range(text)[1] for text in batch)
+        with paid("embedding", self._settings.model, likely) as call:
+            reply = self._client.post("/embeddings", body, self._settings.timeout_s, call.next_try)
+            call.settle(_tokens(reply.body) or likely, 0)
+            return reply
 
     def _read(self, body: dict[str, object], count: int) -> list[tuple[float, ...]]:
         rows = body.get("data")

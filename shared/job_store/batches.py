@@ -10,9 +10,11 @@ from redis import Redis
 from shared.errors import NotFoundError
 from shared.job_store.codec import text
 from shared.job_store.keys import BatchKeys, JobKeys
+from shared.job_store.ledger import budget_fields, spending
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import TERMINAL, State
 from shared.models import BatchStatus
+from shared.models.budget import Budget
 from shared.settings import Settings
 
 _PAGE = 500
@@ -26,13 +28,16 @@ class Batches:
         self._ttl = settings.jobs.ttl_s
         self._run = Scripts(client)
 
-    def open(self, batch_id: str) -> None:
-        """Create an empty batch."""
+    def open(self, batch_id: str, budget: Budget | None = None) -> None:
+        """Create an empty batch; `budget` is what all its jobs may spend together (G7)."""
         keys = BatchKeys(batch_id)
         with self._client.pipeline(transaction=False) as pipe:
             pipe.hset(
-                keys.batch, mapping={"total": 0, "finished": 0, "rejected": 0, "created_at": f"{time.time():.3f}"}
+                keys.batch,
+                mapping={"total": 0, "finished": 0, "rejected": 0, "created_at": f"{time.time():.3f}"},
             )
+            if limits := budget_fields(budget or Budget()):
+                pipe.hset(keys.batch, items=[part for pair in limits.items() for part in pair])
             pipe.expire(keys.batch, self._ttl)
             pipe.execute()
 
@@ -84,6 +89,7 @@ class Batches:
             rejected=int(raw["rejected"]),
             by_state=by_state,
             created_at=float(raw["created_at"]),
+            budget=spending(raw, time.time()),
         )
 
     def reconcile(self, batch_id: str) -> int:

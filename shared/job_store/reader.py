@@ -13,6 +13,7 @@ from shared.errors import NotFoundError
 from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.keys import RECENT, JobKeys
+from shared.job_store.ledger import spending
 from shared.models import Answer, Cost, Event, JobStatus
 from shared.models.route import Route
 
@@ -99,6 +100,7 @@ def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
         route=Route.model_validate_json(fields["route"]) if fields.get("route") else None,
         warnings=warnings,
         cost=Cost(**{k.removeprefix("cost:"): int(v) for k, v in fields.items() if k.startswith("cost:")}),
+        budget=spending(fields, time.time()),
         timings_ms=stage_timings(fields),
     )
 

@@ -12,6 +12,7 @@ from shared.job_store.batches import Batches
 from shared.job_store.codec import text
 from shared.job_store.job import FIELDS, Job, read_job
 from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency
+from shared.job_store.ledger import budget_fields, within
 from shared.job_store.nodes import as_json, triples
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import State
@@ -60,10 +61,10 @@ class JobStore:
             pipe.execute()
 
     def _fields(self, job_id: str, request: JobRequest, now: float, batch_id: str | None) -> list[str]:
-        deadline = request.deadline_s
-        if deadline is None:
-            jobs = self.settings.jobs
-            deadline = jobs.deadline_s if request.lane == "interactive" else jobs.batch_deadline_s
+        request = within(request, self.settings)
+        jobs = self.settings.jobs
+        deadline = request.deadline_s or (jobs.deadline_s if request.lane == "interactive" else jobs.batch_deadline_s)
+        deadline = min(deadline, request.max_seconds or deadline)
         fields = {
             "id": job_id,
             "question": request.question,
@@ -74,6 +75,7 @@ class JobStore:
             "leaves_total": "0",
             "leaves_done": "0",
             "leaves_failed": "0",
+            **budget_fields(request),
         }
         if batch_id:
             fields["batch_id"] = batch_id

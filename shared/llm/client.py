@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 
 from pydantic import Field
 
+from shared.budget import Call, paid, token_range
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError
 from shared.http_client import JsonClient, JsonReply, calls_made, refused_option
 from shared.models.base import Model
@@ -71,14 +72,25 @@ class ChatClient:
 
         Raises (each tells its cost, see `spent`):
             TransientError: not answered in time or after all tries; may succeed later.
-            PermanentError: refused; names the server, the status and what to check.
+            PermanentError: refused; names the server, the status and what to check. BudgetError: by a budget (G7).
             ReplyError: no JSON, no choices or an empty text.
         """
-        deadline, calls = time.monotonic() + timeout_s, 0
-        while True:
-            body = self._body(prompt, max_tokens or self._max_tokens)
+        most = max_tokens or self._max_tokens
+        with paid("llm", self._model, token_range(prompt)[1], most) as call:
             try:
-                reply = self._http.post("/chat/completions", body, deadline - time.monotonic())
+                reply = self._ask(prompt, most, time.monotonic() + timeout_s, call)
+            except RamifyError as error:
+                call.settle(spent(error).tokens_in, spent(error).tokens_out)
+                raise
+            call.settle(*_taken(prompt, reply))
+            return reply
+
+    def _ask(self, prompt: str, max_tokens: int, deadline: float, call: Call) -> LLMReply:
+        calls = 0
+        while True:
+            body = self._body(prompt, max_tokens)
+            try:
+                reply = self._http.post("/chat/completions", body, deadline - time.monotonic(), call.next_try)
             except RamifyError as error:
                 calls += calls_made(error)
                 if isinstance(error, PermanentError) and self._learnt(refused_option(error), body):
@@ -126,6 +138,11 @@ def _read_reply(reply: JsonReply, calls: int) -> LLMReply:
     except ReplyError as error:
         raise _with_cost(error, cost) from None
     return cost.model_copy(update={"text": text})
+
+
+def _taken(prompt: str, reply: LLMReply) -> tuple[int, int]:
+    """Tokens in and out as a budget counts them: estimated where the server reports none."""
+    return reply.tokens_in or token_range(prompt)[1], reply.tokens_out or token_range(reply.text)[1]
 
 
 def _text(body: dict[str, Any]) -> str:

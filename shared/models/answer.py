@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.budget import Spending
 from shared.models.cost import Cost
 from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
@@ -54,4 +55,5 @@ class Answer(Model):
     retrieval: bool = True
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
+    budget: Spending | None = None
     timings_ms: dict[str, float] = Field(default_factory=dict)

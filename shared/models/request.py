@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from shared.models.base import Model
+from shared.models.budget import Budget
 from shared.models.plan import Facet
 from shared.models.session import MAX_QUERIES, TypedQuery
 from shared.references import references
@@ -127,7 +128,7 @@ Plan = Annotated[
 ]
 
 
-class JobRequest(Model):
+class JobRequest(Budget):
     """One research question. `None` means: as the settings say.
 
     `strategy` names a list of search stages; `subqueries` are a plan of the caller's own, used instead of a
@@ -135,7 +136,8 @@ class JobRequest(Model):
     the first one's answer (G13). `explain` keeps how every score came to be.
     `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches (C2).
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
-    LLM summary; `deadline_s` is in seconds from submission.
+    LLM summary; `deadline_s` is in seconds from submission. The limits of a budget: see Budget; those that are not
+    given are the settings' (`budget.max_calls` ...).
     `near_symbol` starts at a definition, `depth` follows edges for so many hops (F7); both mean the strategy two_pass
     unless another is named.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.budget import Spending
 from shared.models.cost import Cost
 from shared.models.route import Route
 
@@ -30,6 +31,7 @@ class JobStatus(Model):
     route: Route | None = None
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
+    budget: Spending | None = None
     timings_ms: dict[str, float] = Field(default_factory=dict)
 
     @property
@@ -48,6 +50,7 @@ class BatchStatus(Model):
     rejected: int = 0
     by_state: dict[str, int] = Field(default_factory=dict)
     created_at: float
+    budget: Spending | None = None
 
     @property
     def terminal(self) -> bool:

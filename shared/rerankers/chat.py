@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from shared.budget import carried
 from shared.errors import RamifyError, ReplyError, shown
 from shared.llm.client import ChatClient, LLMReply, spent
 from shared.llm.prompts import escaped, filled
@@ -56,7 +57,7 @@ class ChatScorer:
                 return error
 
         with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(batches)), "rerank-chat") as pool:
-            replies = list(pool.map(ask, batches))
+            replies = list(pool.map(carried(ask), batches))
         faults = [
             fault for batch, reply in zip(batches, replies, strict=True) if (fault := _take(request, batch, reply))
         ]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from shared.budget import paid
 from shared.errors import RamifyError, ReplyError, TransientError, shown
 from shared.http_client import JsonClient, calls_made
 from shared.rerankers.calibration import Scaled, ServerScale
@@ -58,7 +59,9 @@ class EndpointScorer:
         for start in range(0, len(texts), self._per_call):
             batch = texts[start : start + self._per_call]
             try:
-                reply = self._client.post("/rerank", self._body(first.query, batch), _time_left(deadline))
+                with paid("rerank", self._model) as call:
+                    body = self._body(first.query, batch)
+                    reply = self._client.post("/rerank", body, _time_left(deadline), call.next_try)
             except RamifyError as error:
                 first.calls += calls_made(error)
                 raise

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from shared.errors import SettingsError
 from shared.settings import sections as s
 from shared.settings.faults import HIDDEN, first_fault
+from shared.settings.prices import BudgetDefaults, Prices
 from shared.settings.routing import Routing, Row, Types
 from shared.settings.strategies import Strategy, built_in, checked, hint, named, with_post
 
@@ -51,6 +52,8 @@ class Settings(BaseSettings):
     redis: s.Redis = s.Redis()
     jobs: s.Jobs = s.Jobs()
     pools: s.Pools = s.Pools()
+    budget: BudgetDefaults = BudgetDefaults()
+    prices: Prices = Prices()
     flower: s.Flower = s.Flower()
 
     @model_validator(mode="before")

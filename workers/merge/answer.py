@@ -27,6 +27,7 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, summary: Summary, l
         route=status.route,
         warnings=tuple(warnings),
         cost=status.cost,
+        budget=status.budget,
         timings_ms=_timings(status.timings_ms, job),
     )
 

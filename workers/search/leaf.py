@@ -17,7 +17,7 @@ from shared.settings.stages import Edges
 from shared.settings.strategies import FOLLOWS_EDGES, Strategy, asked_strategy, split
 from workers.corpus import Corpus
 from workers.search.engine import EMPTY, go_on, search
-from workers.search.reuse import reranked_once
+from workers.search.reuse import reranked_once, searched_once
 from workers.search.state import Query
 from workers.search.tools import Tools
 from workers.search.variants import VARIANT, go_on_variants, search_variants
@@ -108,9 +108,8 @@ def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float)
         "collection": corpus.settings.store.collection,
         "llm": corpus.settings.llm_model,
     }
-    found, outcome = cache.get_or_compute(
-        "leaf", parts, SearchResult, compute, wait_s=min(corpus.settings.cache.wait_s, timeout_s)
-    )
+    wait_s = min(corpus.settings.cache.wait_s, timeout_s)
+    found, outcome = searched_once(cache, parts, compute, model=SearchResult, wait_s=wait_s)
     return _reused(found, outcome=outcome)
 
 

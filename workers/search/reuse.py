@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from shared.cache import How, Outcome
+from shared.budget import refusals
+from shared.cache import Cache, How, Outcome
 from shared.errors import RamifyError
 
 if TYPE_CHECKING:
@@ -22,6 +23,25 @@ class _FellBackError(RamifyError):
     def __init__(self, value: Any) -> None:
         super().__init__("the reranker fell back")
         self.value = value
+
+
+def searched_once(
+    cache: Cache, parts: Mapping[str, object], compute: Callable[[], M], *, model: type[M], wait_s: float
+) -> tuple[M, Outcome]:
+    """The search half of a leaf, once for all who ask with the same `parts`; not kept where a budget refused a call."""
+    before = refusals()
+
+    def kept() -> M:
+        value = compute()
+        if refusals() != before:
+            raise _FellBackError(value)
+        return value
+
+    try:
+        return cache.get_or_compute("leaf", parts, model, kept, wait_s=wait_s)
+    except _FellBackError as fallback:
+        value: M = fallback.value
+        return value, Outcome(how=How.COMPUTED)
 
 
 def reranked_once(

@@ -49,9 +49,10 @@ def dense(state: State, options: s.Dense, tools: Tools) -> State:
     try:
         embedded = tools.embed(list(state.query.texts), state.query.tenant)
     except RamifyError as error:
+        spent = state.cost + Cost(embed_calls=error.calls, embed_tokens=error.tokens)
         if not state.arms:
+            error.cost = spent  # type: ignore[attr-defined] # the step counts it
             raise
-        spent = state.cost + Cost(embed_calls=error.calls)
         said = f"The question could not be embedded, keyword search only: {error}"
         return state.but(cost=spent).skip(said, warn=True)
     cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shared.cache import Cache
-from shared.errors import RamifyError
+from shared.errors import RamifyError, ReplyError
 from shared.llm.client import LLMReply, spent
 from shared.llm.prompts import expand_prompt
 from shared.llm.xml_reply import parse_rewrites
@@ -50,7 +50,12 @@ def _rewrites(query: Query, count: int, tools: Tools) -> Rewrites:
     def compute() -> Rewrites:
         assert tools.llm is not None  # noqa: S101 - `expand` asks only then
         reply = tools.llm.complete(expand_prompt(query.text, count), timeout_s=tools.timeout_s)
-        return Rewrites(texts=parse_rewrites(reply.text, query.text, count), cost=_cost(reply))
+        try:
+            texts = parse_rewrites(reply.text, query.text, count)
+        except ReplyError as error:
+            error.spent = reply  # type: ignore[attr-defined] # read by spent()
+            raise
+        return Rewrites(texts=texts, cost=_cost(reply))
 
     cache: Cache | None = tools.cache
     if cache is None:

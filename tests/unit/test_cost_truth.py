@@ -1,0 +1,110 @@
+"""Nothing that was paid for is left out of a cost, also where the reply was of no use (B10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from shared.budget import BudgetError, Meter, Refusal, Use, metered, refusals, token_range
+from shared.cache import How, Outcome
+from shared.encoders.endpoint import EndpointEncoder
+from shared.errors import RamifyError
+from shared.llm.client import ChatClient
+from shared.models import Cost, Filters, SearchResult
+from shared.settings import load_settings
+from shared.settings.prices import Prices
+from shared.settings.stages import Expansion
+from tests.fakes.openai_server import FakeOpenAI, Fault, Malformed, Reply
+from workers.search.reuse import searched_once
+from workers.search.stages.expansion import expand
+from workers.search.state import Query, State
+from workers.search.tools import Tools
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+def test_given_rewrites_that_cannot_be_read_when_expanded_then_their_cost_counts(fake: FakeOpenAI) -> None:
+    fake.script("chat", Reply("no rewrites at all", tokens_in=20, tokens_out=5))
+    settings = load_settings(llm_base_url=fake.url, llm_model="fake")
+    with ChatClient(settings) as llm:
+        query = Query("how does the queue keep order", Filters(), 10)
+        state = expand(State(query), Expansion(stage="expansion"), Tools(settings=settings, llm=llm))
+    assert state.cost == Cost(llm_calls=1, llm_tokens_in=20, llm_tokens_out=5)
+    assert "was not rewritten" in state.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("second", "calls"), [(Fault(400), 2), (Malformed(b'{"data": [], "usage": {"total_tokens": 3}}'), 2)]
+)
+def test_given_a_batch_that_fails_when_embedded_then_the_batches_before_it_count(
+    fake: FakeOpenAI, second: Fault | Malformed, calls: int
+) -> None:
+    fake.script("embeddings", Reply(), second)
+    endpoint = {"provider": "endpoint", "base_url": fake.url, "model": "fake", "dim": 64, "batch_size": 1}
+    encoder = EndpointEncoder(load_settings(embedding=endpoint).embedding, attempts=1)
+    with pytest.raises(RamifyError) as caught:
+        encoder.embed_queries(["two words", "three more words"])
+    encoder._client.close()
+    read = 3 if isinstance(second, Malformed) else 0
+    assert (caught.value.calls, caught.value.tokens) == (calls, 2 + read)
+
+
+class _Stingy:
+    """An account that gives no leave."""
+
+    of, counts_money = "", False
+
+    def reserve(self, hold: str, use: Use) -> Refusal | None:
+        return Refusal("max_calls", 0, 0)
+
+    def settle(self, hold: str, use: Use) -> None:
+        raise AssertionError("nothing was reserved")
+
+
+class _Keeping:
+    """A cache that remembers what it was given to keep."""
+
+    def __init__(self) -> None:
+        self.held: list[SearchResult] = []
+
+    def get_or_compute(self, kind, parts, model, compute, *, wait_s):
+        self.held.append(compute())
+        return self.held[-1], Outcome(how=How.COMPUTED)
+
+
+def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_is_not_kept_for_others() -> None:
+    """Another job with the money for it would be served the poorer leaf."""
+    poorer, cache = SearchResult(mode="deep", warnings=("not rewritten",)), _Keeping()
+    meter = Meter([_Stingy()], Prices())
+
+    def compute() -> SearchResult:
+        with pytest.raises(BudgetError, match="budget max_calls = 0 allows none"):
+            meter.reserve(Use(1))
+        return poorer
+
+    with metered(meter):
+        found, _ = searched_once(cache, {}, compute, model=SearchResult, wait_s=1)
+        assert (found, cache.held, refusals()) == (poorer, [], 1)
+        found, _ = searched_once(cache, {}, lambda: poorer, model=SearchResult, wait_s=1)
+    assert cache.held == [poorer], "what nobody refused is kept, also later in the same step"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which queue keeps the order of its messages, and why?",
+        "为什么消息队列能够保持顺序",
+        "a b c d e f",
+        "",
+        "混合 mixed 文本",
+    ],
+)
+def test_given_a_text_when_its_tokens_are_estimated_then_words_and_characters_lie_between(text: str) -> None:
+    low, high = token_range(text)
+    cjk = sum(not char.isascii() for char in text)
+    assert low <= len([word for word in text.split() if word.isascii()]) + cjk <= high
