@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -11,6 +11,9 @@ from pydantic import Field
 
 from shared.models import Node
 from shared.models.base import Model
+from shared.models.reasoning import Step
+from shared.models.route import Intent
+from shared.sentences import is_cjk_text
 
 MAX_MEMORY_CHARS = 4000
 _SLOT = re.compile(r"\{\{([a-z_]+)\}\}")
@@ -18,15 +21,21 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 #: A value may not break its line inside an attribute: models read line by line.
 _BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]+")
+#: Questions of at most so many words, or CJK characters, get a short answer when they were not split.
+_SHORT_WORDS, _SHORT_CJK = 8, 16
 
 
 class Memory(Model):
-    """A numbered source of the summary; the text cites it as [number]. `facet` is the one of the leaf that found it."""
+    """A numbered source of the summary; the text cites it as [number]. `facet` is the one of the leaf that found it.
+
+    `date` is that of the document.
+    """
 
     number: int = Field(ge=1)
     facet: str
     path: str
     text: str
+    date: str | None = None
 
 
 def decompose_prompt(question: str, most: int = 5) -> str:
@@ -44,12 +53,31 @@ def expand_prompt(question: str, count: int) -> str:
     return filled("expand", {"user_query": escaped(question), "count": str(count)})
 
 
-def summarise_prompt(question: str, memories: Iterable[Memory], tree: Iterable[Node]) -> str:
-    """Asks for the cited summary (B8). `memories` best first; each text is cut to 4000 characters."""
+def summarise_prompt(  # noqa: PLR0913 - what the style of the answer follows from
+    question: str,
+    memories: Iterable[Memory],
+    tree: Iterable[Node],
+    *,
+    intent: Intent = Intent.GENERAL,
+    steps: Sequence[Step] = (),
+    whole: bool = False,
+) -> str:
+    """Asks for the cited summary (B8). `memories` best first; each text is cut to 4000 characters.
+
+    The style follows `intent`; `whole`, a question that was not split, gets a short answer when it is short. With
+    `steps` the model sees these instead of the tree, and concludes from them (E6).
+    """
+    length = "short" if whole and _is_short(question) else "long"
+    if steps:
+        known = filled("summarise_steps", {"steps": "\n".join(map(_step, steps))})
+    else:
+        known = filled("summarise_tree", {"tree": "\n".join(map(_node, tree)) or "(none)"})
     values = {
         "user_query": escaped(question),
         "memories": "\n".join(map(_memory, memories)) or "(none)",
-        "tree": "\n".join(map(_node, tree)) or "(none)",
+        "known": known.strip(),
+        "style": filled(f"summarise_{intent.value}", {}).strip(),
+        "length": filled(f"summarise_{length}", {}).strip(),
     }
     return filled("summarise", values)
 
@@ -70,7 +98,26 @@ def escaped(text: str) -> str:
 
 def _memory(memory: Memory) -> str:
     facet, path = _attribute(memory.facet), _attribute(memory.path)
-    return f'<memory id="{memory.number}" facet="{facet}" path="{path}">{escaped(_cut(memory.text))}</memory>'
+    date = f' date="{_attribute(memory.date)}"' if memory.date else ""
+    return f'<memory id="{memory.number}" facet="{facet}" path="{path}"{date}>{escaped(_cut(memory.text))}</memory>'
+
+
+def _step(step: Step) -> str:
+    """A step as the model sees it. A gap has no memories; what was found are names and answers from documents."""
+    said = {
+        "number": str(step.number),
+        "kind": step.kind,
+        "after": " ".join(map(str, step.after)),
+        "found": "; ".join(step.found),
+        "memories": " ".join(map(str, step.passages)),
+        "gap": step.gap or "",
+    }
+    attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in said.items() if value)
+    return f"<step{attributes}>{escaped(_BREAKS.sub(' ', step.question))}</step>"
+
+
+def _is_short(question: str) -> bool:
+    return len(question) <= _SHORT_CJK if is_cjk_text(question) else len(question.split()) <= _SHORT_WORDS
 
 
 def _cut(text: str) -> str:

@@ -7,8 +7,10 @@ from pydantic import Field
 from shared.models.base import Model
 from shared.models.budget import Spending
 from shared.models.cost import Cost
+from shared.models.enumeration import Table
 from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
+from shared.models.reasoning import Step
 from shared.models.route import Route
 
 
@@ -34,6 +36,7 @@ class Summary(Model):
 class Answer(Model):
     """The result of a job: the tree, each leaf's own results, the merged results and the summary.
 
+    `aggregator` names what put it together (E6): simple, reasoning (`steps`), enumeration (`table`) or a plugin.
     `route` says how the question was read and what followed from that; `retrieval` False: nothing had to be looked up.
     """
 
@@ -42,7 +45,10 @@ class Answer(Model):
     state: str
     partial: bool = False
     coverage: str = Field(description='for people: "8 of 8 leaves answered"')
+    aggregator: str = "simple"
     summary: Summary = Summary()
+    steps: tuple[Step, ...] = ()
+    table: Table | None = None
     results: tuple[MergedHit, ...] = ()
     tree: tuple[Node, ...] = ()
     leaves: tuple[LeafResult, ...] = ()

@@ -35,9 +35,10 @@ class Node(Model):
     `budget` is the number of leaves that the node may grow to, itself included if it stays one (B2).
     `depends_on` names the nodes whose answers must be known first (G13), `needed_by` those that wait for this one.
     Once they are known, `asked` keeps the query as it was planned (with its `#1`), `query` has the answer or the best
-    name written in, `bound_by` says which: answer, names or nothing. `variants` are the queries of all names, the
-    first is `query`; empty where there is only one. `kinds` narrows the search to kinds of documents (C2). `strategy`
-    is the one that the question's type asks for (E2); the request's own goes before it.
+    name written in, `bound_by` says which: answer, names or nothing; `written` has them by the node that found them.
+    `variants` are the queries of all names, the first is `query`; empty where there is only one. `kinds` narrows the
+    search to kinds of documents (C2). `strategy` is the one that the question's type asks for (E2); the request's own
+    goes before it.
     """
 
     id: str = Field(pattern=r"^0(\.\d{1,2})*$")
@@ -51,6 +52,7 @@ class Node(Model):
     needed_by: tuple[str, ...] = ()
     asked: str | None = None
     bound_by: str | None = None
+    written: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     variants: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     strategy: str | None = None

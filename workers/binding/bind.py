@@ -66,6 +66,7 @@ def bind(node: Node, parents: Sequence[Parent], tenant: str, llm: LLM | None, to
                 "variants": tuple(queries) if len(queries) > 1 else (),
                 "asked": node.query,
                 "bound_by": NAMES if NAMES in ways else ANSWER if ANSWER in ways else NOTHING,
+                "written": {parent.node.id: found[_number(parent.node.id)].values for parent in parents},
             }
         ),
         cost=sum((one.cost for one in found.values()), Cost()),

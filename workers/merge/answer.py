@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 from shared.job_store import Job, JobReader, JobStore, State
-from shared.models import Answer, LeafResult, LeafStatus, MergedPool, Summary
+from shared.models import Answer, LeafResult, LeafStatus, MergedPool
+from workers.merge.aggregators import Aggregated
 
 
-def build_answer(jobs: JobStore, job: Job, pool: MergedPool, summary: Summary, leaves: list[LeafResult]) -> Answer:
+def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, leaves: list[LeafResult]) -> Answer:
     """The answer of a job that is about to be done. Vectors are left out: nobody reads them."""
     status = JobReader(jobs.client).status(job.id)
     done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
@@ -19,7 +20,9 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, summary: Summary, l
         state=State.DONE.value,
         partial=done < len(leaves),
         coverage=f"{done} of {len(leaves)} leaves answered",
-        summary=summary,
+        summary=made.summary,
+        steps=made.steps,
+        table=made.table,
         results=tuple(hit.model_copy(update={"vector": ()}) for hit in pool.hits),
         tree=tuple(jobs.nodes(job.id).values()),
         leaves=tuple(_without_vectors(leaf) for leaf in leaves),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from shared.models import Facet, MergedPool, Node, NodeKind, Summary
+from shared.models import Citation, Facet, Hit, MergedPool, Node, NodeKind, Summary
 from shared.text import is_cjk_text
 from workers.merge.display import one_line
 from workers.merge.passages import Passage, citation
@@ -28,57 +29,97 @@ _LABELS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Sentences of a pool: those that answer the question, and those of each subquestion by the id of its node."""
+
+    direct: Sequence[Passage] = ()
+    groups: Mapping[str, Sequence[Passage]] | None = None
+
+    @property
+    def passages(self) -> list[Passage]:
+        """All of them."""
+        return [*self.direct, *(passage for group in (self.groups or {}).values() for passage in group)]
+
+
 def nothing_found(question: str) -> Summary:
     """The summary where nothing answers, in the question's language; it cites nothing."""
     return Summary(text=_NOTHING[is_cjk_text(question)], kind="extractive")
 
 
-def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node]) -> Summary:
-    """At most 10 sentences of the pool that cover the question best, each followed by its citation.
+def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], most: int = MOST_SENTENCES) -> Summary:
+    """At most `most` sentences of the pool that cover the question best, each followed by its citation.
 
     `[n]` is the n-th hit of the pool. A question of one leaf gets a direct answer of up to 3 sentences; one that
     branched gets 2, then a headed group per subquestion, headed in the question's language. Where no hit covers the
     question, the text says that the corpus has nothing on it, and nothing is cited.
     """
-    chinese = is_cjk_text(question)
-    groups = _groups(pool, nodes)
+    return summary_of(question, extracted(question, pool, nodes, most), pool, nodes)
+
+
+def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], most: int = MOST_SENTENCES) -> Extract:
+    """The sentences of `extract`; empty where no hit covers the question."""
+    groups = grouped(pool, nodes)
     picker = Picker(question, pool.hits, joined=len(groups) > 1)
-    trusted = (pool.reranked_by or "").startswith(_READS_MEANING) and pool.hits[:1] != ()
-    if not (trusted and pool.hits[0].score >= _TRUSTED_SCORE) and picker.best_coverage() < _LEAST_COVERAGE[chinese]:
-        return nothing_found(question)
-    text = "\n\n".join(_paragraphs(question, groups, picker, chinese=chinese))
-    quotes: dict[int, str] = {}
-    for passage in picker.picked:
-        quotes.setdefault(passage.number, passage.quote)
-    return Summary(
-        text=text or _NOTHING[chinese],
-        kind="extractive",
-        citations=tuple(citation(number, pool.hits[number - 1], quotes[number]) for number in sorted(quotes)),
-    )
-
-
-def _paragraphs(question: str, groups: Sequence[Node], picker: Picker, *, chinese: bool) -> list[str]:
-    direct = picker.pick(question, None, _DIRECT_BROAD if len(groups) > 1 else _DIRECT)
-    found = [_written(direct)] if direct else []
+    if not is_covered(picker, question, pool):
+        return Extract()
+    direct = picker.pick(question, None, min(most, _DIRECT_BROAD if len(groups) > 1 else _DIRECT))
     if len(groups) < 2:
-        return found
-    each = max(1, min(_PER_GROUP, (MOST_SENTENCES - _DIRECT_BROAD) // len(groups)))
-    for node in groups:
-        chosen = picker.pick(node.query, node.id, min(each, MOST_SENTENCES - len(picker.picked)))
-        if chosen:
-            found.append(f"### {_LABELS[node.facet][chinese]} · {one_line(node.query)}\n{_written(chosen)}")
-    return found
+        return Extract(direct)
+    each = max(1, min(_PER_GROUP, (most - _DIRECT_BROAD) // len(groups)))
+    chosen = {
+        node.id: picker.pick(node.query, node.id, max(0, min(each, most - len(picker.picked)))) for node in groups
+    }
+    return Extract(direct, chosen)
 
 
-def _groups(pool: MergedPool, nodes: Mapping[str, Node]) -> list[Node]:
-    """The subquestions that found something, in the tree's order; the question's own leaf is the direct answer."""
-    leaves = [
-        node
-        for node in nodes.values()
-        if node.kind is NodeKind.LEAF and node.facet is not Facet.ORIGINAL and pool.per_leaf.get(node.id)
+def is_covered(picker: Picker, query: str, pool: MergedPool, node_id: str | None = None) -> bool:
+    """True when some hit (of leaf `node_id`; None: of any) has enough of `query` to answer it."""
+    if (pool.reranked_by or "").startswith(_READS_MEANING):
+        scores = (hit.score for hit in pool.hits if node_id is None or any(s.node_id == node_id for s in hit.sources))
+        if max(scores, default=0.0) >= _TRUSTED_SCORE:
+            return True
+    return picker.coverage(query, node_id) >= _LEAST_COVERAGE[is_cjk_text(query)]
+
+
+def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[str, Node]) -> Summary:
+    """An extract as it is read: the direct sentences, then a headed group per subquestion."""
+    chinese = is_cjk_text(question)
+    parts = [written(found.direct)] if found.direct else []
+    parts += [
+        f"### {label(nodes[node_id].facet, chinese=chinese)} · {one_line(nodes[node_id].query)}\n{written(group)}"
+        for node_id, group in (found.groups or {}).items()
+        if group
     ]
+    if not parts:
+        return nothing_found(question)
+    return Summary(text="\n\n".join(parts), kind="extractive", citations=citations(found.passages, pool.hits))
+
+
+def grouped(pool: MergedPool, nodes: Mapping[str, Node]) -> list[Node]:
+    """The subquestions that found something, in the tree's order; the question's own leaf is the direct answer."""
+    return [node for node in subquestions(nodes) if pool.per_leaf.get(node.id)]
+
+
+def subquestions(nodes: Mapping[str, Node]) -> list[Node]:
+    """The leaves in the tree's order, without the question's own."""
+    leaves = [node for node in nodes.values() if node.kind is NodeKind.LEAF and node.facet is not Facet.ORIGINAL]
     return sorted(leaves, key=lambda node: [int(part) for part in node.id.split(".")])
 
 
-def _written(chosen: Sequence[Passage]) -> str:
+def label(facet: Facet, *, chinese: bool) -> str:
+    """What a group is headed with."""
+    return _LABELS[facet][chinese] if facet in _LABELS else ""
+
+
+def written(chosen: Sequence[Passage]) -> str:
+    """A sentence a line, each with its citation."""
     return "\n".join(f"{passage.text} [{passage.number}]" for passage in chosen)
+
+
+def citations(chosen: Iterable[Passage], hits: Sequence[Hit]) -> tuple[Citation, ...]:
+    """One citation a source, by number, with the first passage of it as its quote."""
+    quotes: dict[int, str] = {}
+    for passage in chosen:
+        quotes.setdefault(passage.number, passage.quote)
+    return tuple(citation(number, hits[number - 1], quotes[number]) for number in sorted(quotes))

@@ -34,13 +34,21 @@ class Picker:
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
         self.picked: list[Passage] = []
 
-    def best_coverage(self) -> float:
-        """Share, 0..1, of the question's terms in the hit that has most of them; 1 without terms.
+    def forget(self) -> None:
+        """From now on, what was picked may be picked again."""
+        self.picked = []
 
-        Not weighted by the pool's IDF: in a pool that is all about the question, its own words would count nothing.
+    def coverage(self, query: str, node_id: str | None = None) -> float:
+        """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
+
+        Looks at the hits of leaf `node_id` (None: all). Not weighted by the pool's IDF: in a pool that is all about the
+        question, its own words would count nothing.
         """
-        asked = frozenset(self._question)
-        return max((len(asked & words) / len(asked) for words in self._words), default=0.0) if asked else 1.0
+        asked = frozenset(terms(query))
+        found = [
+            words for words, ids in zip(self._words, self._nodes, strict=True) if node_id is None or node_id in ids
+        ]
+        return max((len(asked & words) / len(asked) for words in found), default=0.0) if asked else 1.0
 
     def pick(self, query: str, node_id: str | None, most: int) -> list[Passage]:
         """Up to `most` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf)."""

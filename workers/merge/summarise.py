@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.llm.client import LLM, LLMReply, spent
 from shared.llm.prompts import Memory, summarise_prompt
 from shared.llm.xml_reply import summary_text
-from shared.models import Cost, Facet, MergedHit, MergedPool, Node, Summary
+from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
+from shared.models.reasoning import Step
+from shared.models.route import Intent
 from shared.rerankers.base import document_text
 from shared.text import sentences
 from workers.merge.citations import Checked, check_citations
@@ -24,22 +27,42 @@ _LEAST_TIME_S = 0.5
 Written = tuple[Summary, Cost, tuple[str, ...]]
 
 
-def summarise(
-    question: str, pool: MergedPool, nodes: Mapping[str, Node], *, llm: LLM | None, timeout_s: float
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the LLM is asked for: the style that the question's intent wants, and the steps to conclude from."""
+
+    intent: Intent = Intent.GENERAL
+    steps: tuple[Step, ...] = ()
+
+
+def summarise(  # noqa: PLR0913 - what is known of the question, and what may be spent on it
+    question: str,
+    pool: MergedPool,
+    nodes: Mapping[str, Node],
+    *,
+    llm: LLM | None,
+    timeout_s: float,
+    ask: Ask | None = None,
+    fallback: Callable[[], Summary] | None = None,
 ) -> Written:
     """The summary of `pool`, what it cost and the warnings.
 
-    `[n]` in the text is the n-th hit of the pool. Without an LLM or without hits it is extractive. An LLM that fails,
-    or that cites no source it was given, leaves the extractive one with a warning; it never raises for that.
+    `[n]` in the text is the n-th hit of the pool. Without an LLM or without hits it is the `fallback`, by default the
+    extractive one. An LLM that fails, or that cites no source it was given, leaves that one with a warning; it never
+    raises for that.
     """
+    own = fallback or (lambda: extract(question, pool, nodes))
     if llm is None or not pool.hits:
-        return extract(question, pool, nodes), Cost(), ()
+        return own(), Cost(), ()
+    asked = ask or Ask()
     memories = _memories(pool.hits)
     cost = Cost()
     try:
         if timeout_s < _LEAST_TIME_S:
             raise TransientError("no time was left for it")
-        prompt = summarise_prompt(question, memories, _tree(nodes))
+        prompt = summarise_prompt(
+            question, memories, _tree(nodes), intent=asked.intent, steps=asked.steps, whole=_is_whole(nodes)
+        )
         reply = llm.complete(prompt, timeout_s=timeout_s)
         cost = _cost(reply)
         checked = check_citations(summary_text(safe(reply.text)), len(memories))
@@ -48,7 +71,7 @@ def summarise(
     except RamifyError as error:
         reason = str(error).strip().rstrip(".")
         warning = f"The summary by LLM cannot be used, so it is extractive: {reason}."
-        return extract(question, pool, nodes), cost or _cost(spent(error)), (warning,)
+        return own(), cost or _cost(spent(error)), (warning,)
     return _summary(checked, pool), cost, _warnings(checked)
 
 
@@ -93,7 +116,7 @@ def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
     shown = hits[: MEMORY_CHARS // _FEWEST_CHARS]
     each = MEMORY_CHARS // len(shown)
     return [
-        Memory(number=number, facet=_facet(hit), path=hit.path, text=_cut(document_text(hit), each))
+        Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=_cut(document_text(hit), each))
         for number, hit in enumerate(shown, start=1)
     ]
 
@@ -102,6 +125,11 @@ def _facet(hit: MergedHit) -> str:
     """The facet of the leaf that ranked the hit best."""
     best = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
     return best.facet if best else Facet.CORE.value
+
+
+def _is_whole(nodes: Mapping[str, Node]) -> bool:
+    """True for a question that was not split."""
+    return all(node.kind is not NodeKind.LEAF or node.facet is Facet.ORIGINAL for node in nodes.values())
 
 
 def _cut(text: str, most: int) -> str:

@@ -7,18 +7,15 @@ from functools import cache
 from shared.contract import TaskName
 from shared.job_store import State
 from shared.llm.client import ChatClient
-from shared.models import ROOT_ID, Cost, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
+from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
 from shared.steps import Step, fail_job
+from workers.merge.aggregators import Aggregated
 from workers.merge.answer import build_answer
-from workers.merge.extract import nothing_found
-from workers.merge.summarise import summarise
+from workers.merge.conclude import all_leaves, conclude, verdict
 from workers.merge.tree import merge_tree
 from workers.merge.unasked import unasked, without_retrieval
 from workers.steps import steps
-
-#: Kept back from the LLM so that the answer is written before the deadline.
-_WRITE_S = 1.0
 
 
 @cache
@@ -46,9 +43,10 @@ def write(step: Step) -> None:
     job, jobs = step.job, step.jobs
     if job.state is not State.SUMMARISING or not jobs.claim_summary(job.id, step.claimant):
         return
-    nodes, leaves = jobs.nodes(job.id), _leaves(step)
+    leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
-        jobs.finish(job, without_retrieval(build_answer(jobs, job, MergedPool(), unasked(job.request.question), [])))
+        made = Aggregated(summary=unasked(job.request.question))
+        jobs.finish(job, without_retrieval(build_answer(jobs, job, MergedPool(), made, [])))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
@@ -57,41 +55,16 @@ def write(step: Step) -> None:
         return
     pool = jobs.pool(job.id) or MergedPool()
     jobs.annotate(job.id, warnings=_warnings(step, failed))
-    verdict = _verdict(leaves)
-    text, cost, warnings = (nothing_found(job.request.question), Cost(), ()) if verdict else _summary(step, pool, nodes)
-    jobs.annotate(job.id, cost, warnings)
-    answer = build_answer(jobs, job, pool, text, leaves)
-    jobs.finish(job, answer.model_copy(update={"verdict": verdict}))
-
-
-def _summary(step: Step, pool: MergedPool, nodes: dict[str, Node]) -> tuple[Summary, Cost, tuple[str, ...]]:
-    question = step.job.request.question
-    root = Node(id=ROOT_ID, level=0, facet=Facet.CORE, query=question, kind=NodeKind.BRANCH)
     llm = _llm() if _wants_llm(step) else None
-    return summarise(question, pool, {root.id: root, **nodes}, llm=llm, timeout_s=step.job.remaining(_WRITE_S))
+    name, made = conclude(step, pool, leaves, llm=llm)
+    jobs.annotate(job.id, made.cost, made.warnings)
+    answer = build_answer(jobs, job, pool, made, leaves)
+    jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
 
 
 def _wants_llm(step: Step) -> bool:
     asked = step.job.request.summary
     return asked if asked is not None else steps.settings.enable_summary
-
-
-def _verdict(leaves: list[LeafResult]) -> str | None:
-    """What every leaf that answered said: "nothing relevant", or None (G4)."""
-    verdicts = {leaf.verdict for leaf in leaves if leaf.status is LeafStatus.DONE}
-    return verdicts.pop() if len(verdicts) == 1 else None
-
-
-def _leaves(step: Step) -> list[LeafResult]:
-    """Every leaf of the tree in its order; those that recorded nothing (a forced merge) count as failed."""
-    results = step.jobs.results(step.job.id)
-    states = step.jobs.leaf_states(step.job.id)
-    return [
-        results.get(node_id)
-        or LeafResult(node_id=node_id, status=LeafStatus.FAILED, error="had not answered when the job's time was up")
-        for node_id in step.jobs.nodes(step.job.id)
-        if states.get(node_id) != "grown"
-    ]
 
 
 def _warnings(step: Step, failed: list[LeafResult]) -> list[str]:

@@ -1,0 +1,55 @@
+"""What an aggregator gets and gives (E6). Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from shared.llm.client import LLM
+from shared.models import Cost, LeafResult, MergedPool, Node, Summary
+from shared.models.base import Model
+from shared.models.enumeration import Table
+from shared.models.reasoning import Step
+from shared.models.route import Routed
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that a job has found. `pool` is in its final order; `[n]` in any text is its n-th hit.
+
+    `nodes` holds the whole tree with the root "0"; `leaves` every leaf, those that failed or never answered too.
+    `table` is the complete list of an enumeration (E3). `llm` None: no text by an LLM is wanted or possible.
+    `timeout_s` is what is left of the job's time, in seconds.
+    """
+
+    question: str
+    pool: MergedPool
+    nodes: Mapping[str, Node]
+    leaves: Sequence[LeafResult]
+    routed: Routed
+    table: Table | None = None
+    llm: LLM | None = None
+    timeout_s: float = 0.0
+
+
+class Aggregated(Model):
+    """What the answer holds beside the results: text, steps or a table, costs, and what went wrong."""
+
+    summary: Summary
+    steps: tuple[Step, ...] = ()
+    table: Table | None = None
+    cost: Cost = Cost()
+    warnings: tuple[str, ...] = ()
+
+
+class Aggregator(NamedTuple):
+    """`run(findings, options)` makes the answer; `options` is the schema of its options, each with a default.
+
+    It never raises for a fault of the LLM, and does nothing but read what was found.
+    """
+
+    run: Callable[[Findings, Any], Aggregated]
+    options: type[BaseModel]

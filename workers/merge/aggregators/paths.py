@@ -1,0 +1,107 @@
+"""How passages led to one another (E4): what the search noted, and pages that name each other. Pure, bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared.models import Hit
+from shared.models.reasoning import Bridge
+from shared.names import MAX_NAME, bare
+from shared.page_keys import is_page_key
+from shared.text import flat
+from workers.merge.display import one_line
+
+#: Results among which a way is looked for by names, and of which one may end it.
+_NEAR = 6
+_TITLE = "title"
+#: A shorter title stands in too many texts, in characters; a Chinese one in two.
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Results by number, from the one that the question found to the last; `bridges` lead from each to the next.
+
+    With one bridge more than gaps between them, the first bridge comes from a passage that is no result.
+    """
+
+    numbers: tuple[int, ...]
+    bridges: tuple[Bridge, ...]
+
+
+def bridges_of(hits: Sequence[Hit], numbers: Sequence[int]) -> tuple[Bridge, ...]:
+    """What the search noted of how these results were reached."""
+    places = _places(hits)
+    return tuple(found for number in numbers if (found := _noted(hits[number - 1], number, places)))
+
+
+def best_path(question: str, hits: Sequence[Hit], most: int) -> Path | None:
+    """The way over at most `most` bridges to the best hit that was reached from another one; None when none was.
+
+    A hit that the question found itself counts as reached when its page is named by a better or close passage and not
+    by the question.
+    """
+    places = _places(hits)
+    asked = flat(question)
+    leads = {}
+    for number, hit in enumerate(hits, start=1):
+        bridge = _noted(hit, number, places) or (_titled(number, hits[:_NEAR], asked) if number <= _NEAR else None)
+        if bridge is not None:
+            leads[number] = bridge
+    for number in sorted(leads)[:_NEAR]:
+        path = _traced(number, leads, most)
+        if len(path.numbers) > 1 or path.bridges[0].start is None:
+            return path
+    return None
+
+
+def _traced(end: int, leads: dict[int, Bridge], most: int) -> Path:
+    numbers, bridges = [end], list[Bridge]()
+    while len(bridges) < most and (bridge := leads.get(numbers[0])) is not None:
+        if bridge.start in numbers:
+            break  # pages that name each other
+        bridges.insert(0, bridge)
+        if bridge.start is None:
+            break
+        numbers.insert(0, bridge.start)
+    return Path(tuple(numbers), tuple(bridges) or (leads[end],))
+
+
+def _places(hits: Sequence[Hit]) -> dict[str, int]:
+    return {hit.chunk_id: number for number, hit in enumerate(hits, start=1)}
+
+
+def _noted(hit: Hit, number: int, places: dict[str, int]) -> Bridge | None:
+    via = hit.via
+    if via is None or via.chunk_id == hit.chunk_id:
+        return None
+    return Bridge(start=places.get(via.chunk_id), name=_shown(via.bridge), end=number, how=via.how)
+
+
+def _titled(number: int, hits: Sequence[Hit], asked: str) -> Bridge | None:
+    """The best other passage that names the page of hit `number`."""
+    hit = hits[number - 1]
+    name = bare(hit.title)
+    needle = flat(name)
+    if not _telling(needle) or needle in asked:
+        return None
+    keys = {key for key in hit.defines if is_page_key(key)}
+    for start, other in enumerate(hits, start=1):
+        if other.doc_id != hit.doc_id and (
+            not keys.isdisjoint((*other.refs, *other.mentions)) or needle in flat(other.text)
+        ):
+            return Bridge(start=start, name=_shown(name), end=number, how=_TITLE)
+    return None
+
+
+def _telling(needle: str) -> bool:
+    letters = needle.replace(" ", "")
+    return not letters.isdecimal() and (len(letters) >= _SHORTEST or (len(letters) == 2 and not letters.isascii()))
+
+
+def _shown(name: str) -> str:
+    """A name or an edge's key as people read it."""
+    for kind in ("title:", "path:"):
+        name = name.removeprefix(kind)
+    return one_line(name)[:MAX_NAME]
