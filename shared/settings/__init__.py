@@ -17,8 +17,7 @@ from shared.settings.aggregators import Aggregators
 from shared.settings.faults import HIDDEN, first_fault
 from shared.settings.prices import BudgetDefaults, Prices
 from shared.settings.routing import Routing, Row, Types
-from shared.settings.shadow import ADAPTIVE, Shadow
-from shared.settings.strategies import Strategy, built_in, checked, hint, named, of_plugins, with_post
+from shared.settings.strategies import Strategy, built_in, checked, hint, named, with_post
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -58,14 +57,13 @@ class Settings(BaseSettings):
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
     flower: s.Flower = s.Flower()
-    shadow: Shadow = Shadow()
 
     @model_validator(mode="before")
     @classmethod
     def _with_built_in(cls, values: Any) -> Any:
-        """The strategies that Ramify brings, and those of plugins, under those of the file."""
+        """The strategies that Ramify brings, under those of the file."""
         given = values.get("strategies") or {} if isinstance(values, dict) else {}
-        return {**values, "strategies": {**built_in(), **of_plugins(), **given}} if isinstance(given, dict) else values
+        return {**values, "strategies": {**built_in(), **given}} if isinstance(given, dict) else values
 
     @model_validator(mode="after")
     def _strategies_work(self) -> Settings:
