@@ -3,4 +3,7 @@
 from shared.celery_app import make_app
 from shared.settings import load_settings
 
-app = make_app(load_settings(), include=("orchestrator.tasks", "orchestrator.sweep", "orchestrator.intent.tasks"))
+app = make_app(
+    load_settings(),
+    include=("orchestrator.tasks", "orchestrator.sweep", "orchestrator.shadow.tasks", "orchestrator.intent.tasks"),
+)

@@ -62,8 +62,17 @@ def _conf(settings: Settings) -> dict[str, Any]:
         "redis_socket_timeout": 30.0,
         "redis_socket_connect_timeout": settings.redis.timeout_s,
         "redis_retry_on_timeout": True,
-        "beat_schedule": {"sweep": {"task": TaskName.OPS_SWEEP.value, "schedule": 5.0, "options": {"expires": 5.0}}},
+        "beat_schedule": _schedule(settings),
         "beat_scheduler": "celery.beat:Scheduler",  # in memory: the schedule is code, there is nothing to keep
+    }
+
+
+def _schedule(settings: Settings) -> dict[str, Any]:
+    """The sweep, and the look after shadow runs where there are any; a beat that nobody took in time is dropped."""
+    seconds = {TaskName.OPS_SWEEP: 5.0} | ({TaskName.OPS_SHADOW: 1.0} if settings.shadow.on else {})
+    return {
+        task.value.removeprefix("ops."): {"task": task.value, "schedule": every, "options": {"expires": every}}
+        for task, every in seconds.items()
     }
 
 

@@ -34,6 +34,7 @@ class TaskName(StrEnum):
     SEARCH_FIND = "search.find"
     SEARCH_RELATED = "search.related"
     SEARCH_INFO = "search.info"
+    SEARCH_VALUES = "search.values"
     RERANK_LEAF = "rerank.leaf"
     RERANK_ROOT = "rerank.root"
     MERGE_TREE = "merge.tree"
@@ -41,6 +42,7 @@ class TaskName(StrEnum):
     INDEX_DOCUMENTS = "index.documents"
     INDEX_FINISH = "index.finish"
     OPS_SWEEP = "ops.sweep"
+    OPS_SHADOW = "ops.shadow"
 
     @property
     def queue(self) -> Queue:

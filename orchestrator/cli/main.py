@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import ask, batch, corpus, evaluate, jobs, output, route, search, stack
+from orchestrator.cli import ab, ask, batch, corpus, evaluate, jobs, output, route, search, stack
 from orchestrator.cli.guard import Guarded
 from orchestrator.cli.overrides import parse_overrides
 from orchestrator.cli.session import Session
@@ -39,6 +39,7 @@ for panel, commands in _COMMANDS:
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
+app.command(rich_help_panel="Corpus")(ab.ab)
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 
 

@@ -45,16 +45,17 @@ def _row(where: str, line: bytes) -> tuple[str, str, int] | None:
     if line.lstrip().startswith(b"{"):
         fields = as_object(where, line)
         grade = fields.get("score", fields.get("grade"))
-        return identity(where, fields, "query-id"), identity(where, fields, "corpus-id"), _grade(where, grade)
+        return identity(where, fields, "query-id"), identity(where, fields, "corpus-id"), grade_of(where, grade)
     cells = [cell.strip() for cell in text_of(where, line).split("\t")]
     if len(cells) != 3 or not cells[0] or not cells[1]:
         raise InputError(where, "\t".join(cells), _FORM)
     if cells[0].lower() in _HEADERS:
         return None
-    return cells[0], cells[1], _grade(where, cells[2])
+    return cells[0], cells[1], grade_of(where, cells[2])
 
 
-def _grade(where: str, value: object) -> int:
+def grade_of(where: str, value: object) -> int:
+    """A whole number, 0 or more. Raises: InputError."""
     if isinstance(value, int) and not isinstance(value, bool):
         return max(0, value)
     try:

@@ -14,6 +14,7 @@ PREFIX = "ramify"
 #: Sorted sets over all jobs: id -> creation time, and id -> when the sweep should look next.
 RECENT = f"{PREFIX}:jobs"
 ACTIVE = f"{PREFIX}:active"
+_SHADOW = "-s"
 
 
 _ticks = Lock()
@@ -26,6 +27,16 @@ def new_id() -> str:
     with _ticks:
         _newest = max(_newest + 1, time.time_ns() // 1000)
         return f"{_newest:013x}{secrets.token_hex(4)}"
+
+
+def shadow_id() -> str:
+    """A new id of a job that nobody asked for (E7): it says so itself, and is never listed."""
+    return f"{new_id()}{_SHADOW}"
+
+
+def is_shadow(job_id: str) -> bool:
+    """True for the ids of `shadow_id`."""
+    return job_id.endswith(_SHADOW)
 
 
 class JobKeys:

@@ -11,7 +11,7 @@ from shared.job_store import codec
 from shared.job_store.batches import Batches
 from shared.job_store.codec import text
 from shared.job_store.job import FIELDS, Job, read_job
-from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency
+from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency, is_shadow
 from shared.job_store.ledger import budget_fields, within
 from shared.job_store.nodes import as_json, triples
 from shared.job_store.scripts import Scripts
@@ -54,7 +54,8 @@ class JobStore:
                 fields = self._fields(job_id, request, now, batch_id)
                 pipe.zadd(ACTIVE, {job_id: now + self.settings.jobs.redrive_after_s})
                 self._run("create", [keys.job, keys.events], [*self._head(now), *fields], client=pipe)
-                pipe.zadd(RECENT, {job_id: now})
+                if not is_shadow(job_id):
+                    pipe.zadd(RECENT, {job_id: now})
             pipe.zremrangebyscore(RECENT, "-inf", now - ttl)
             pipe.expire(ACTIVE, ttl)
             pipe.expire(RECENT, ttl)

@@ -14,10 +14,12 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from shared.errors import SettingsError
 from shared.settings import sections as s
 from shared.settings.aggregators import Aggregators
+from shared.settings.enumeration import Enumeration
 from shared.settings.faults import HIDDEN, first_fault
 from shared.settings.prices import BudgetDefaults, Prices
 from shared.settings.routing import Routing, Row, Types
-from shared.settings.strategies import Strategy, built_in, checked, hint, named, with_post
+from shared.settings.shadow import ADAPTIVE, Shadow
+from shared.settings.strategies import Strategy, built_in, checked, hint, named, of_plugins, with_post
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -43,6 +45,7 @@ class Settings(BaseSettings):
     binding: s.Binding = s.Binding()
     routing: Routing = Routing()
     aggregators: Aggregators = Aggregators()
+    enumeration: Enumeration = Enumeration()
     search: s.Search = s.Search()
     embedding: s.Embedding = s.Embedding()
     rerank: s.Rerank = s.Rerank()
@@ -57,13 +60,14 @@ class Settings(BaseSettings):
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
     flower: s.Flower = s.Flower()
+    shadow: Shadow = Shadow()
 
     @model_validator(mode="before")
     @classmethod
     def _with_built_in(cls, values: Any) -> Any:
-        """The strategies that Ramify brings, under those of the file."""
+        """The strategies that Ramify brings, and those of plugins, under those of the file."""
         given = values.get("strategies") or {} if isinstance(values, dict) else {}
-        return {**values, "strategies": {**built_in(), **given}} if isinstance(given, dict) else values
+        return {**values, "strategies": {**built_in(), **of_plugins(), **given}} if isinstance(given, dict) else values
 
     @model_validator(mode="after")
     def _strategies_work(self) -> Settings:
@@ -72,6 +76,8 @@ class Settings(BaseSettings):
         self._known_strategy("search.strategy", self.search.strategy)
         for name in Types.model_fields:
             self._row_works(name, self.routing.types.row(name))
+        if self.shadow.strategy not in ("", ADAPTIVE):
+            self._known_strategy("shadow.strategy", self.shadow.strategy)
         return self
 
     def _known_strategy(self, field: str, name: str) -> None:

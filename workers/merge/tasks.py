@@ -9,6 +9,7 @@ from shared.job_store import State
 from shared.llm.client import ChatClient
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
+from shared.shadow import offer
 from shared.steps import Step, fail_job
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import build_answer
@@ -59,7 +60,8 @@ def write(step: Step) -> None:
     name, made = conclude(step, pool, leaves, llm=llm)
     jobs.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
-    jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
+    if jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name})):
+        offer(step)
 
 
 def _wants_llm(step: Step) -> bool:

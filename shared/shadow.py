@@ -1,0 +1,20 @@
+"""Puts a job that has its answer on offer to be tried with a second strategy (E7). Never delays or fails that job."""
+
+from __future__ import annotations
+
+import logging
+
+from redis.exceptions import RedisError
+
+from shared.job_store.ab import AbStore
+from shared.steps import Step
+
+log = logging.getLogger("ramify.shadow")
+
+
+def offer(step: Step) -> None:
+    """After the answer is kept. A Redis that does not take it costs a comparison, nothing else: the log says so."""
+    try:
+        AbStore(step.jobs.client, step.jobs.settings).offer(step.job.id)
+    except RedisError as error:
+        log.warning("job %s is not tried with a second strategy: %s", step.job.id, type(error).__name__)
