@@ -50,7 +50,7 @@ def read(question: str) -> Question:
     """The part of `question` that asks, ready for the rules. Linear in its length, which is bounded first."""
     whole = _without_courtesies(_cleaned(_bounded(question)))
     parts = [part for part in _BETWEEN.split(whole) if part and part.strip(_EDGES)]
-    asking = [part for part in parts if _asks(part)]
+    asking = [part for part in parts if asks(part)]
     text = " ".join((asking or parts)[-3:]) if len(parts) > 1 else whole
     text = " ".join(text.split())
     stated = text.endswith((".", "。")) and not asking
@@ -97,7 +97,8 @@ def _without_courtesies(text: str) -> str:
     return text if any(c.isalnum() for c in text) else ""
 
 
-def _asks(sentence: str) -> bool:
+def asks(sentence: str) -> bool:
+    """True for a question: it ends with a mark, or it begins (in Chinese: it holds) what questions do."""
     if sentence.rstrip().endswith("?"):
         return True
     low = sentence[:200].strip(_EDGES).lower()

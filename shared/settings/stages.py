@@ -102,11 +102,14 @@ class Truth(Section):
 class Hops(Section):
     """Multi-hop search (E4): names in the `parents` best passages, each searched together with the question.
 
-    `share`: what a chain of 1 is worth of the best score found.
+    `when`: asked leaves out claims and keywords that name no relation; auto also questions that ask for one thing, or that one
+    passage holds whole. `weight` is that of a chain where passages to open are chosen, `share` what a chain of 1 is
+    worth of the best score found.
     """
 
     stage: Literal["hops"] = "hops"
-    hops: int = Field(default=2, ge=1, le=3)
+    when: Literal["always", "asked", "auto"] = "always"
+    hops: int = Field(default=1, ge=1, le=3)
     parents: int = Field(default=3, ge=1, le=20)
     names: int = Field(default=8, ge=1, le=100, description="names searched of each passage")
     limit: int = Field(default=10, ge=1, le=100, description="passages found by each name")
@@ -119,7 +122,7 @@ class Chain(Section):
     """Behind a rerank: gives each hit what it owes to the chain that leads to it (E4)."""
 
     stage: Literal["chain"] = "chain"
-    weight: Weight = 0.8
+    weight: Weight = 0.6
 
 
 class Cosine(Section):

@@ -26,6 +26,7 @@ from shared.text import flat, terms
 #: question. Taken together on six sets; the optimum is flat (docs/quality.md).
 _TITLE, _GAIN, _ASKS, _LEAST = 0.6, 0.6, 0.8, 0.05
 _IN_TITLE = 0.5
+_SHARED = 1.0
 _RARITY = 0.75
 
 
@@ -68,6 +69,10 @@ class Question:
         self._idf = candidate_idf(terms(text), [reading.words for reading in self._readings.values()])
         self._total = sum(self._idf.values()) or 1.0
 
+    def covered(self, hit: Hit) -> float:
+        """The share of the question that a passage has, 0..1."""
+        return self._share(self._readings[hit.chunk_id].words)
+
     def bridges(self, hit: Hit, worth: float) -> list[Bridge]:
         """The names in a passage (with its score) that the question does not have, the likeliest first."""
         found: dict[str, Bridge] = {}
@@ -95,7 +100,7 @@ class Question:
                 if chunk_id == bridge.parent:
                     continue
                 gain = self._share(parent | reading.words) - before
-                titled = 1.0 if chunk_id in pages else _titled(bridge.needle, reading.title)
+                titled = len(pages) ** -_SHARED if chunk_id in pages else _titled(bridge.needle, reading.title)
                 kind = _TITLE * titled + _GAIN * gain + _ASKS * bridge.asks + _LEAST
                 score = bridge.worth * rarity * kind
                 if chunk_id not in best or score > best[chunk_id].score:

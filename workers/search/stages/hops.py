@@ -15,6 +15,7 @@ from shared.rerankers.lexical import lexical_scores
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter
 from workers.search.chain import Bridge, Link, Question
+from workers.search.hop_gate import reason_against
 from workers.search.state import Candidate, State
 from workers.search.tools import Tools
 
@@ -29,7 +30,11 @@ def hops(state: State, options: s.Hops, tools: Tools) -> State:
     Every candidate's score becomes its `lexical_scores` against the question plus `weight` times its chain.
     """
     known = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
+    if not known:
+        return state.skip("nothing to start from")
     pool = _Pool(state, options, known)
+    if reason := reason_against(state.query.text, options.when, pool.covered):
+        return state.skip(reason)
     for _ in range(options.hops):
         bridges = pool.bridges()
         likely = pool.likely(bridges)
@@ -66,6 +71,11 @@ class _Pool:
         self._hops = 0
         self.chains: dict[str, Link] = {}
         self._score()
+
+    def covered(self) -> float:
+        """The largest share of the question that one of the best passages has."""
+        best = sorted(self._hits.values(), key=lambda hit: (-self.direct[hit.chunk_id], hit.chunk_id))
+        return max(self._question.covered(hit) for hit in best[: self._options.parents])
 
     def _score(self) -> None:
         hits = list(self._hits.values())
