@@ -10,12 +10,16 @@ from rich.text import Text
 
 from orchestrator.cli.render.explain import draw_explained, draw_stages
 from orchestrator.cli.render.growth import of_answer
+from orchestrator.cli.render.listing import draw_table
+from orchestrator.cli.render.steps import draw_steps, steps_title
 from orchestrator.cli.render.text import cited, plain, snippet
 from orchestrator.cli.render.tree import draw, state_text
 from orchestrator.cli.wording import counted, duration, read_as, score
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
 
 _MAX_BEST_COLUMNS = 100
+#: Rows of a complete list that the answer shows.
+_MAX_ROWS = 50
 
 
 def draw_answer(answer: Answer) -> RenderableType:
@@ -29,14 +33,21 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
     if answer.route:
         yield _pair("Read as", read_as(answer.route))
     yield Text()
-    yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
+    if answer.table:
+        yield from draw_table(answer.job_id, answer.table, _MAX_ROWS)
+    else:
+        yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
+    if answer.steps:
+        yield from _heading(steps_title(answer))
+        yield draw_steps(answer)
     if answer.summary.citations:
         yield from _heading("Sources")
         yield _sources(answer)
     yield from _heading("Tree")
     yield draw(of_answer(answer), notes=_best_hits(answer))
-    yield from _heading(f"Results ({len(answer.results)})")
-    yield _results(answer.results) if answer.results else Text("Nothing was found.", "yellow")
+    if answer.results or not answer.table:
+        yield from _heading(f"Results ({len(answer.results)})")
+        yield _results(answer.results) if answer.results else Text("Nothing was found.", "yellow")
     if any(hit.explain for hit in answer.results):
         yield from _heading("How the scores came to be")
         yield draw_explained(answer.results)
