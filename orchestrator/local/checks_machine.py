@@ -14,6 +14,7 @@ from orchestrator.local import redis_server
 from orchestrator.local.checks import Check, size
 from shared.errors import RamifyError
 from shared.settings import Settings, config_file
+from shared.settings.strategies import examined
 
 _PACKAGES = ("celery", "redis", "qdrant-client", "qdrant-edge-py", "flower")
 _LOW_DISK = 1_000_000_000
@@ -21,7 +22,7 @@ _LOW_DISK = 1_000_000_000
 
 def examine(settings: Settings) -> Sequence[Check]:
     """What needs no other process."""
-    return (_versions(), _settings_file(), _redis_binary(settings), _data_dir(settings), _disk(settings))
+    return (_versions(), _settings_file(), _plugins(), _redis_binary(settings), _data_dir(settings), _disk(settings))
 
 
 def _versions() -> Check:
@@ -47,6 +48,21 @@ def _own_version() -> str:
 def _settings_file() -> Check:
     file = config_file()
     return Check(name="settings", ok=True, detail=str(file.absolute()) if file else "no ramify.toml: defaults are used")
+
+
+def _plugins() -> Check:
+    """What other packages add: all of it is loaded here, so that every fault shows."""
+    known = examined()
+    listed: dict[str, list[str]] = {}
+    for found, _ in (one for group in known.loaded.values() for one in group.values()):
+        listed.setdefault(found.package, []).append(str(found))
+    detail = "; ".join(f"{package}: {', '.join(names)}" for package, names in sorted(listed.items()))
+    if not known.faults:
+        return Check(name="plugins", ok=True if listed else None, detail=detail or "none installed")
+    faults = ". ".join(str(fault) for fault in known.faults)
+    return Check(
+        name="plugins", ok=False, detail=f"{detail}. {faults}" if detail else faults, fix="see docs/plugins.md"
+    )
 
 
 def _redis_binary(settings: Settings) -> Check:

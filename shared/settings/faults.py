@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from shared.errors import InputError, SettingsError
+from shared.plugins import STAGES, plugins
+from shared.settings.plugged import BUILT_IN as _STAGES
+from shared.settings.plugged import TAGS, stage_models
 from shared.settings.spelling import nearest
-from shared.settings.stages import Stage
 
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
 HIDDEN = "the value given"
-_STAGES = {model.model_fields["stage"].default: model for model in get_args(get_args(Stage)[0])}
 
 
 def first_fault(error: ValidationError) -> SettingsError:
@@ -21,7 +22,7 @@ def first_fault(error: ValidationError) -> SettingsError:
     from shared.settings import Settings  # noqa: PLC0415 - the model's names, for the nearest spelling
 
     fault = error.errors()[0]
-    where = [str(part) for part in fault["loc"]]
+    where = [str(part) for part in fault["loc"] if part not in TAGS]
     if fault["type"] == "unknown_strategy":
         return SettingsError(fault["ctx"]["field"], fault["ctx"]["name"], fault["ctx"]["hint"])
     if fault["type"] == "post_fault":
@@ -55,7 +56,8 @@ def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:
         name += f", stage {int(where[2]) + 1}"
     if fault["type"] == "union_tag_invalid":
         given = str(fault["ctx"]["tag"])
-        fix = f"there is no such stage{nearest(given, _STAGES)}; stages: {', '.join(sorted(_STAGES))}"
+        names, broken = sorted({*_STAGES, *stage_models()}), plugins().left_out(STAGES, given)
+        fix = f"there is no such stage{nearest(given, names)}; stages: {', '.join(names)}{broken}"
         return SettingsError(name, given, fix)
     if fault["type"] == "union_tag_not_found":
         return SettingsError(name, HIDDEN, 'it names no stage: write stage = "lexical", say')

@@ -11,14 +11,14 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from shared.models.route import PlannerName
+from shared.plugins import AGGREGATORS, plugins
+from shared.settings.aggregators import Aggregators
+from shared.settings.plugged import AnyStage, aggregator_names
 from shared.settings.section import Section
 from shared.settings.spelling import known
-from shared.settings.stages import Stage
 
 #: What a table may name; `request` is the caller's own plan and in no table.
 PLANNERS = tuple(name.value for name in PlannerName if name is not PlannerName.REQUEST)
-#: What builds an answer (E6): workers/merge has them.
-AGGREGATORS = ("simple", "reasoning", "enumeration")
 
 
 class Row(Section):
@@ -26,10 +26,10 @@ class Row(Section):
 
     planner: str = Field(description="none, original, decompose, nested or enumeration")
     strategy: str = Field(default="", description="a strategy; empty: search.strategy")
-    post: tuple[Stage, ...] | None = Field(
+    post: tuple[AnyStage, ...] | None = Field(
         default=None, description="stages behind the rerank, instead of the strategy's own"
     )
-    aggregator: str = Field(description="simple, reasoning or enumeration")
+    aggregator: str = Field(description="simple, reasoning, enumeration, or a plugin's")
 
     @field_validator("planner")
     @classmethod
@@ -39,7 +39,12 @@ class Row(Section):
     @field_validator("aggregator")
     @classmethod
     def _known_aggregator(cls, value: str) -> str:
-        return known(value, AGGREGATORS, "aggregator")
+        if value in Aggregators.model_fields:
+            return value
+        try:
+            return known(value, aggregator_names(), "aggregator")
+        except ValueError as error:
+            raise ValueError(f"{error}{plugins().left_out(AGGREGATORS, value)}") from None
 
     @field_validator("post", mode="before")
     @classmethod

@@ -9,14 +9,16 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from shared.errors import InputError
 from shared.models.find import FindRequest
 from shared.models.request import JobRequest
-from shared.settings.stages import ARMS, Blend, Expansion, Fusion, Hierarchy, Linked, Rerank, Stage, StrongSignal
+from shared.plugins import AGGREGATORS, STAGES, STRATEGIES, Plugins, plugins, run_of, why
+from shared.settings.plugged import AnyStage, aggregator_names, needs_store, stage_models
+from shared.settings.stages import ARMS, Blend, Chain, Expansion, Fusion, Hierarchy, Linked, Rerank, StrongSignal
 
-Strategy = tuple[Stage, ...]
+Strategy = tuple[AnyStage, ...]
 #: The strategy that follows edges (F7).
 FOLLOWS_EDGES = "two_pass"
 
@@ -34,6 +36,43 @@ def defaults() -> dict[str, Strategy]:
     return TypeAdapter(dict[str, Strategy]).validate_python(built_in())
 
 
+@cache
+def of_plugins() -> dict[str, list[dict[str, Any]]]:
+    """The strategies that plugins bring, as tables, each known to work; a faulty one is left out."""
+    good: dict[str, list[dict[str, Any]]] = {}
+    for name, (found, plugin) in list(plugins().loaded[STRATEGIES].items()):
+        try:
+            given = plugin() if callable(plugin) else plugin
+            tables = given if isinstance(given, Mapping) else {name: given}
+            if taken := next((one for one in tables if one in built_in() or one in good), None):
+                raise ValueError(f"there is a strategy {taken!r} already; choose another name")  # noqa: TRY301
+            for one, stages in TypeAdapter(dict[str, Strategy]).validate_python(tables).items():
+                checked(one, stages)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            plugins().refuse(found, f"{' '.join(str(part) for part in fault['loc'])}: {fault['msg']}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a plugin is its own
+            plugins().refuse(found, error if isinstance(error, ValueError) else why(error))
+        else:
+            good |= {one: list(stages) for one, stages in tables.items()}
+    return good
+
+
+def examined() -> Plugins:
+    """All plugins, each loaded and looked at as far as can be without running it."""
+    found = plugins()
+    stage_models()
+    aggregator_names()
+    of_plugins()
+    for group in (STAGES, AGGREGATORS):
+        for entry, plugin in list(found.loaded[group].values()):
+            try:
+                run_of(plugin)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a plugin is its own
+                found.refuse(entry, why(error))
+    return found
+
+
 def checked(name: str, stages: Strategy) -> Strategy:
     """The same stages. Raises: ValueError, one sentence, when they cannot work in this order."""
     kinds = [type(stage) for stage in stages]
@@ -43,10 +82,12 @@ def checked(name: str, stages: Strategy) -> Strategy:
         raise ValueError(f"{where} has more than one stage rerank")
     if Blend in kinds and (Rerank not in kinds or kinds.index(Blend) < kinds.index(Rerank)):
         raise ValueError(f"{where}: blend must stand after rerank")
-    if Linked in kinds and Rerank in kinds and kinds.index(Linked) < kinds.index(Rerank):
-        raise ValueError(f"{where}: linked must stand after rerank, which would bury what it lifts")
+    for late in (Linked, Chain):
+        if late in kinds and Rerank in kinds and kinds.index(late) < kinds.index(Rerank):
+            name = late.model_fields["stage"].default
+            raise ValueError(f"{where}: {name} must stand after rerank, which would bury what it lifts")
     after = stages[kinds.index(Rerank) :] if Rerank in kinds else ()
-    if lost := next((stage.stage for stage in after if stage.stage in _NEEDS_STORE), None):
+    if lost := next((one.stage for one in after if one.stage in _NEEDS_STORE or needs_store(one.stage)), None):
         raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
     return stages
 
@@ -89,7 +130,7 @@ def hint(strategies: Mapping[str, Strategy], name: str) -> str:
     """The known names, and the nearest one to a name that is not known."""
     near = get_close_matches(name, strategies, n=1)
     first = f"did you mean {near[0]!r}? " if near else ""
-    return f"{first}known strategies: {', '.join(sorted(strategies))}"
+    return f"{first}known strategies: {', '.join(sorted(strategies))}{plugins().left_out(STRATEGIES, name)}"
 
 
 def split(stages: Strategy) -> tuple[Strategy, Strategy]:
@@ -105,4 +146,4 @@ def with_post(stages: Strategy, post: Strategy) -> Strategy:
 
 
 _BEFORE = (StrongSignal, Expansion)
-_NEEDS_STORE = frozenset({"edges", "neighbours", "strong_signal", "expansion"})
+_NEEDS_STORE = frozenset({"edges", "hops", "neighbours", "strong_signal", "expansion"})

@@ -11,6 +11,7 @@ from shared.models import SearchResult
 from shared.models.explain import StageTrace
 from shared.settings.strategies import Strategy
 from workers.search.stages import STAGES
+from workers.search.stages.plugged import plugged
 from workers.search.state import Query, State, as_candidates, as_hits
 from workers.search.tools import Tools
 
@@ -42,7 +43,8 @@ def run(stages: Strategy, state: State, tools: Tools) -> State:
     """Every stage in order, with its time, what it left, and why it did nothing if so (D8)."""
     for options in stages:
         begun = time.perf_counter()
-        state = STAGES[options.stage](state.but(skipped=None, trail=(), stopped=None, note=None), options, tools)
+        stage = STAGES.get(options.stage, plugged)
+        state = stage(state.but(skipped=None, trail=(), stopped=None, note=None), options, tools)
         spent = round((time.perf_counter() - begun) * 1000, 3)
         trace = StageTrace(
             stage=options.stage, ms=spent, hits=len(state.candidates), skipped=state.skipped, trail=state.trail,

@@ -1,0 +1,129 @@
+"""What other packages add over entry points: stages, strategies and aggregators (docs/plugins.md). Loaded once.
+
+A plugin that cannot be used is a `Fault`, logged once and shown by `ramify doctor`; it never keeps others from working.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
+from typing import Any
+
+from pydantic import BaseModel
+
+from shared.models.base import Model
+
+log = logging.getLogger("ramify.plugins")
+
+STAGES, STRATEGIES, AGGREGATORS = "ramify.stages", "ramify.strategies", "ramify.aggregators"
+_KINDS = {STAGES: "stage", STRATEGIES: "strategy", AGGREGATORS: "aggregator"}
+_NAME = re.compile(r"[\w.\-]{1,64}")
+_LONGEST = 300
+
+
+class Found(Model):
+    """An entry point of ours, and the package that brings it with its version."""
+
+    group: str
+    name: str
+    package: str
+
+    def __str__(self) -> str:
+        return f"{_KINDS[self.group]} {self.name!r}"
+
+
+class Fault(Model):
+    """A plugin that cannot be used, and why."""
+
+    found: Found
+    reason: str
+
+    def __str__(self) -> str:
+        return f"The {self.found} of {self.found.package} is left out: {self.reason}; mend or uninstall that package"
+
+
+@dataclass(slots=True)
+class Plugins:
+    """What could be loaded, by group and name, and what could not."""
+
+    loaded: dict[str, dict[str, tuple[Found, Any]]] = field(default_factory=lambda: {group: {} for group in _KINDS})
+    faults: list[Fault] = field(default_factory=list)
+
+    def refuse(self, found: Found, reason: object) -> None:
+        """Leave a plugin out: it turned out to be of no use."""
+        if self.loaded[found.group].get(found.name, (None,))[0] == found:
+            del self.loaded[found.group][found.name]
+        text = " ".join(str(reason).split()).rstrip(".")
+        fault = Fault(found=found, reason=text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+        if fault not in self.faults:
+            self.faults.append(fault)
+            log.warning("%s", fault)
+
+    def left_out(self, group: str, name: str) -> str:
+        """The end of a sentence about an unknown name: that a plugin of this name is left out; or nothing."""
+        fault = next((one for one in self.faults if (one.found.group, one.found.name) == (group, name)), None)
+        return f". {fault}" if fault else ""
+
+
+@cache
+def plugins() -> Plugins:
+    """All plugins of this process. Never raises: whatever a plugin does wrong is its fault alone."""
+    found = Plugins()
+    for group in _KINDS:
+        for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, _package(entry))):
+            _load(found, Found(group=group, name=entry.name, package=_package(entry)), entry)
+    return found
+
+
+def run_of(plugin: Any) -> Callable[..., Any]:
+    """What a stage or an aggregator does. `run` may be "package.module:name", so that only workers import it.
+
+    Raises: whatever importing it raises; TypeError for what cannot be called.
+    """
+    run = resolve_name(plugin.run) if isinstance(plugin.run, str) else plugin.run
+    if not callable(run):
+        raise TypeError(f"{plugin.run!r} cannot be called")
+    return run  # type: ignore[no-any-return]
+
+
+def why(error: BaseException) -> str:
+    """An error as a reason: its type and its text in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _load(found: Plugins, entry: Found, point: EntryPoint) -> None:
+    known = found.loaded[entry.group]
+    if not _NAME.fullmatch(entry.name):
+        found.refuse(entry, "its name may have 1 to 64 letters, digits, _ . -")
+    elif entry.name in known:
+        found.refuse(entry, f"{known[entry.name][0].package} brings one of that name")
+    else:
+        try:
+            plugin = point.load()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a plugin is its own
+            found.refuse(entry, why(error))
+            return
+        if fault := _misshapen(entry.group, plugin):
+            found.refuse(entry, fault)
+        else:
+            known[entry.name] = (entry, plugin)
+
+
+def _misshapen(group: str, plugin: Any) -> str:
+    """What is wrong with a loaded object, empty where nothing is."""
+    if group == STRATEGIES:
+        fits = callable(plugin) or isinstance(plugin, list | tuple | Mapping)
+        return "" if fits else "it is no list of stages, no table of such lists and no function that gives one"
+    options, run = getattr(plugin, "options", None), getattr(plugin, "run", None)
+    if not (isinstance(options, type) and issubclass(options, BaseModel)):
+        return "its `options` is no pydantic model"
+    return "" if callable(run) or isinstance(run, str) else 'its `run` is neither a function nor "module:function"'
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a package without metadata"
