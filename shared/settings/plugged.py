@@ -81,17 +81,18 @@ def _read(value: Any) -> PluginStage:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        fault = error.errors()[0]
-        name, options = (
-            str(fault["loc"][0]) if fault["loc"] else "",
-            [key for key in model.model_fields if key not in PluginStage.model_fields],
-        )
-        if fault["type"] != "extra_forbidden":
-            raise ValueError(
-                f"{name}: {fault['msg']}" if name else fault["msg"].removeprefix("Value error, ")
-            ) from None
-        known = f"its options: {', '.join(options)}" if options else "it has none"
-        raise ValueError(f"there is no such option as {name!r}{nearest(name, options)}; {known}") from None
+        raise ValueError(_sentence(error, model)) from None
+
+
+def _sentence(error: ValidationError, model: type[PluginStage]) -> str:
+    """The first fault of a stage's options."""
+    fault = error.errors()[0]
+    name, said = ".".join(str(part) for part in fault["loc"]), fault["msg"].removeprefix("Value error, ")
+    if fault["type"] != "extra_forbidden":
+        return f"{name}: {said}" if name else said
+    options = [key for key in model.model_fields if key not in PluginStage.model_fields]
+    known = f"its options: {', '.join(options)}" if options else "it has none"
+    return f"there is no such option as {name!r}{nearest(name, options)}; {known}"
 
 
 #: A stage of ours or of a plugin.

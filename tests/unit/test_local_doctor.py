@@ -16,8 +16,8 @@ from shared.contract import Queue
 from shared.settings import load_settings
 
 NAMES = {
-    "versions", "settings", "redis binary", "plugins", "data folder", "disk", "stack", "redis", "queues", "pools", "store folder",
-    "store", "llm", "embedding", "rerank", "flower",
+    "versions", "settings", "redis binary", "plugins", "data folder", "disk", "stack", "redis", "queues", "pools",
+    "store folder", "store", "llm", "embedding", "rerank", "flower",
 }  # fmt: skip
 
 
