@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from celery import Celery, Signature, chain, chord
 
 from shared.contract import Message, TaskName
+from shared.job_store.nodes import grown_branches
 from shared.models import Lane, Node
 from shared.signatures import member, step
 
@@ -29,8 +30,10 @@ def body(app: Celery, job_id: str, lane: Lane, *, force: bool = False) -> Signat
 
 def job_chord(app: Celery, job_id: str, lane: Lane, nodes: Iterable[Node]) -> Signature:
     """The one chord of a job over the nodes that can start; refined nodes add children, leaves those that waited."""
+    nodes = tuple(nodes)
+    settled = grown_branches(nodes)
     return chord(
-        [member(app, job_id, lane, node) for node in nodes if not node.depends_on],
+        [member(app, job_id, lane, node) for node in nodes if not node.depends_on and node.id not in settled],
         body(app, job_id, lane),
         app=app,
     )

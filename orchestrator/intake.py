@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from orchestrator.plan_file import as_plan, request_fields
 from shared.errors import InputError
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
@@ -31,6 +32,7 @@ Question = str | Mapping[str, Any] | JobRequest
 def as_request(question: Question, defaults: Mapping[str, Any] | None = None) -> JobRequest:
     """A checked request from a plain string, an object or a request.
 
+    Its `plan` (a PlanFile or the same as an object, G7) gives subqueries, and what else of the request is not given.
     Raises: InputError naming the field, the value and the fix.
     """
     if isinstance(question, JobRequest):
@@ -41,10 +43,20 @@ def as_request(question: Question, defaults: Mapping[str, Any] | None = None) ->
         fields = {**(defaults or {}), **question}
     else:
         raise InputError("question", question, "give a string or an object with a question")
+    fields = _with_plan(fields)
     try:
         return JobRequest.model_validate(fields)
     except ValidationError as error:
         raise request_fault(error) from None
+
+
+def _with_plan(fields: dict[str, Any]) -> dict[str, Any]:
+    given = fields.pop("plan", None)
+    if given is None:
+        return fields
+    if fields.get("subqueries"):
+        raise InputError("subqueries", fields["subqueries"], "there is a plan beside them: give one of the two")
+    return {**request_fields(as_plan(given)), **fields}
 
 
 def read_questions(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from orchestrator.intent.nodes import typed_leaves
 from orchestrator.planning.decompose import Decomposer
+from orchestrator.planning.own import own_tree
 from orchestrator.planning.route import decided, requested_way, routed_way
 from orchestrator.planning.tree import Grown, children_of, first_level
 from shared.job_store import Job
 from shared.llm.client import ChatClient
-from shared.models import Cost, Decomposition, Node, Plan, SubQuery
+from shared.models import Cost, Decomposition, Node
 from shared.models.route import PlannerName, Route
 from shared.routing import Router, as_requested, route_by_rules
 from shared.settings import Settings
@@ -26,7 +27,6 @@ class Planner:
     def __init__(self, settings: Settings) -> None:
         self._limits = settings.decomposition
         self._settings = settings
-        self._own_limits = self._limits.model_copy(update={"max_children": self._limits.max_total_leaves})
         self._llm = llm = ChatClient(settings) if settings.has_llm else None
         self._decomposer, self._by_rules = Decomposer(llm), Decomposer()
         self._router = Router(llm if settings.routing.llm else None, settings.routing.unsure_below)
@@ -54,7 +54,7 @@ class Planner:
             case PlannerName.REQUEST if request.typed:
                 return typed_leaves(request.typed, request.filters), Cost()
             case PlannerName.REQUEST:
-                return first_level(question, _own_plan(request.subqueries), self._own_limits), Cost()
+                return own_tree(question, request.subqueries, self._limits), Cost()
             case PlannerName.ORIGINAL:
                 found, cost = Decomposition(by="rules"), Cost()
             case PlannerName.NESTED:
@@ -94,9 +94,3 @@ def _searched_by(strategy: str | None, grown: Grown) -> Grown:
         return grown
     nodes = tuple(node.model_copy(update={"strategy": strategy}) for node in grown.nodes)
     return grown.model_copy(update={"nodes": nodes})
-
-
-def _own_plan(plan: Plan) -> Decomposition:
-    """The caller's own subqueries as they stand (G7); those beyond the cap on leaves are left out by name."""
-    subqueries = (SubQuery(dimension=entry.dimension, query=entry.query, depends_on=entry.depends_on) for entry in plan)
-    return Decomposition(subqueries=tuple(subqueries), by="request")

@@ -244,4 +244,3 @@ def _checked_key(api_key: SecretStr, what: str) -> str:
     if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
         raise SettingsError(f"API key of the {what}", "***", "it holds white space or characters beyond ASCII")
     return key
-

@@ -94,7 +94,7 @@ def _grow(parent: Node, decomposition: Decomposition, limits: Limits, question: 
                 depends_on=depends_on,
             )
         )
-    return Grown(nodes=_needed(nodes), warnings=tuple(warnings))
+    return Grown(nodes=needed(nodes), warnings=tuple(warnings))
 
 
 def _with_implied(subqueries: Sequence[SubQuery], question: str) -> tuple[SubQuery, ...]:
@@ -108,7 +108,7 @@ def _with_implied(subqueries: Sequence[SubQuery], question: str) -> tuple[SubQue
     )
 
 
-def _needed(nodes: Sequence[Node]) -> tuple[Node, ...]:
+def needed(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """The nodes, each with those that wait for it."""
     return tuple(
         node.model_copy(update={"needed_by": tuple(other.id for other in nodes if node.id in other.depends_on)})

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shared.models import Node, NodeKind
 from shared.models.base import Model
 
 
 def triples(nodes: Sequence[Node]) -> list[str]:
-    """Id, first state and JSON of every node, one after the other."""
-    return [part for node in nodes for part in (node.id, _first_state(node), as_json(node))]
+    """Id, first state and JSON of every node, one after the other. A branch that comes with its children has grown."""
+    grown = grown_branches(nodes)
+    return [
+        part
+        for node in nodes
+        for part in (node.id, "grown" if node.id in grown else _first_state(node), as_json(node))
+    ]
+
+
+def grown_branches(nodes: Iterable[Node]) -> frozenset[str]:
+    """Ids of the branches whose children are among `nodes`: nothing is left to do for them."""
+    return frozenset(node.parent_id for node in nodes if node.parent_id is not None)
 
 
 def as_json(value: Model) -> str:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 from shared.models.base import Model
 from shared.models.budget import Budget
 from shared.models.plan import Facet
+from shared.models.plan_rules import Links, check_links
 from shared.models.session import MAX_QUERIES, TypedQuery
 from shared.references import references
 
@@ -73,11 +74,15 @@ class Filters(Model):
 
 
 class PlanEntry(Model):
-    """One subquestion of a caller's plan (G7). `depends_on` are the 1-based numbers of entries before it (G13)."""
+    """One subquestion of a caller's plan (G7). Entries have 1-based numbers, and name only entries before them.
+
+    `depends_on` are those that it waits for (G13), `under` is the one that it refines: that is not searched itself.
+    """
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     depends_on: tuple[int, ...] = Field(default=(), max_length=MAX_ENTRIES)
     dimension: Facet = Facet.CORE
+    under: int | None = None
 
     @field_validator("query")
     @classmethod
@@ -107,9 +112,10 @@ def _in_order(entries: tuple[PlanEntry, ...]) -> tuple[PlanEntry, ...]:
     for number, entry in enumerate(entries, 1):
         implied = (n for n in references(entry.query) if n <= len(entries))
         wanted = tuple(sorted({*entry.depends_on, *implied}))
-        for other in wanted:
+        for other in (*wanted, *([] if entry.under is None else [entry.under])):
             _check_place(number, other, len(entries))
         checked.append(entry.model_copy(update={"depends_on": wanted}))
+    check_links({number: Links(entry.depends_on, entry.under) for number, entry in enumerate(checked, 1)})
     return tuple(checked)
 
 
@@ -132,8 +138,8 @@ class JobRequest(Budget):
     """One research question. `None` means: as the settings say.
 
     `strategy` names a list of search stages; `subqueries` are a plan of the caller's own, used instead of a
-    decomposition (G7): texts, or objects with `query`, `depends_on` and `dimension`; a text that holds `#1` waits for
-    the first one's answer (G13). `explain` keeps how every score came to be.
+    decomposition (G7): texts, or objects with `query`, `depends_on`, `dimension` and `under`; a text that holds `#1`
+    waits for the first one's answer (G13). `explain` keeps how every score came to be.
     `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches (C2).
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
     LLM summary; `deadline_s` is in seconds from submission. The limits of a budget: see Budget; those that are not

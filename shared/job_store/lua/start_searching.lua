@@ -1,6 +1,7 @@
 -- planning -> searching, with the first nodes of the tree.
 -- KEYS 1 job hash   2 nodes hash   3 leaves hash   4 events stream
--- ARGV 1 now   2 ttl (s)   3 max events   4... triples: node id, state (pending|waiting|open), node as JSON
+-- ARGV 1 now   2 ttl (s)   3 max events   4... triples: node id, state (pending|waiting|open, or grown: a branch that
+-- comes with its children), node as JSON
 -- Returns 1, or 0 when the job is not planning (any more).
 if redis.call('HGET', KEYS[1], 'state') ~= 'planning' then return 0 end
 local leaves, open = 0, 0
@@ -10,8 +11,10 @@ for i = 4, #ARGV, 3 do
   redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2])
   redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1])
   redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'type', 'node', 'node', ARGV[i + 2])
-  open = open + 1
-  if ARGV[i + 1] ~= 'open' then leaves = leaves + 1 end
+  if ARGV[i + 1] ~= 'grown' then
+    open = open + 1
+    if ARGV[i + 1] ~= 'open' then leaves = leaves + 1 end
+  end
 end
 redis.call('HSET', KEYS[1], 'leaves_total', leaves, 'leaves_done', 0, 'leaves_failed', 0, 'open', open)
 for i = 1, 4 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
