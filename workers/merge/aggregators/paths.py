@@ -9,12 +9,12 @@ from shared.models import Hit
 from shared.models.reasoning import Bridge
 from shared.names import MAX_NAME, bare
 from shared.page_keys import is_page_key
-from shared.text import flat
+from shared.text import flat, terms
 from workers.merge.display import one_line
 
 #: Results among which a way is looked for by names, and of which one may end it.
 _NEAR = 6
-_TITLE = "title"
+TITLE = "title"
 #: A shorter title stands in too many texts, in characters; a Chinese one in two.
 _SHORTEST = 3
 
@@ -39,11 +39,10 @@ def bridges_of(hits: Sequence[Hit], numbers: Sequence[int]) -> tuple[Bridge, ...
 def best_path(question: str, hits: Sequence[Hit], most: int) -> Path | None:
     """The way over at most `most` bridges to the best hit that was reached from another one; None when none was.
 
-    A hit that the question found itself counts as reached when its page is named by a better or close passage and not
-    by the question.
+    A hit that the question found itself counts as reached when a better one names its page and the question does not.
     """
     places = _places(hits)
-    asked = flat(question)
+    asked = frozenset(terms(question))
     leads = {}
     for number, hit in enumerate(hits, start=1):
         bridge = _noted(hit, number, places) or (_titled(number, hits[:_NEAR], asked) if number <= _NEAR else None)
@@ -79,19 +78,19 @@ def _noted(hit: Hit, number: int, places: dict[str, int]) -> Bridge | None:
     return Bridge(start=places.get(via.chunk_id), name=_shown(via.bridge), end=number, how=via.how)
 
 
-def _titled(number: int, hits: Sequence[Hit], asked: str) -> Bridge | None:
-    """The best other passage that names the page of hit `number`."""
+def _titled(number: int, hits: Sequence[Hit], asked: frozenset[str]) -> Bridge | None:
+    """The best passage above hit `number` that names its page; a name of the question's own words leads nowhere."""
     hit = hits[number - 1]
     name = bare(hit.title)
     needle = flat(name)
-    if not _telling(needle) or needle in asked:
+    if not _telling(needle) or asked.issuperset(terms(name)):
         return None
     keys = {key for key in hit.defines if is_page_key(key)}
-    for start, other in enumerate(hits, start=1):
+    for start, other in enumerate(hits[: number - 1], start=1):
         if other.doc_id != hit.doc_id and (
             not keys.isdisjoint((*other.refs, *other.mentions)) or needle in flat(other.text)
         ):
-            return Bridge(start=start, name=_shown(name), end=number, how=_TITLE)
+            return Bridge(start=start, name=_shown(name), end=number, how=TITLE)
     return None
 
 

@@ -10,6 +10,7 @@ from shared.settings.aggregators import Reasoning
 from shared.text import is_cjk_text
 from workers.merge.aggregators.base import Aggregated, Findings
 from workers.merge.aggregators.hops import hop_steps
+from workers.merge.aggregators.paths import TITLE
 from workers.merge.aggregators.steps import Evidence, aspect_steps, branches, fact_steps, waits
 from workers.merge.aggregators.wording import said
 from workers.merge.display import one_line
@@ -38,7 +39,7 @@ def _facts(found: Findings, options: Reasoning) -> Aggregated:
 
 def _aspects(found: Findings, options: Reasoning) -> Aggregated:
     picked = extracted(found.question, found.pool, found.nodes, options.sentences)
-    steps, evidence = aspect_steps(found, options.passages)
+    steps, evidence = aspect_steps(found, options.passages, picked.groups or {})
     used = [passage for one in evidence for passage in one.passages]
     return _concluded(found, steps, used, summary_of(found.question, picked, found.pool, found.nodes))
 
@@ -46,7 +47,8 @@ def _aspects(found: Findings, options: Reasoning) -> Aggregated:
 def _hops(found: Findings, options: Reasoning) -> Aggregated:
     direct = extract(found.question, found.pool, found.nodes, options.sentences)
     steps, used = hop_steps(found, options.hops) if direct.citations else ([], [])
-    return _concluded(found, steps, used, _after_hops(found, used, direct))
+    searched = any(bridge.how != TITLE for step in steps for bridge in step.bridges)
+    return _concluded(found, steps, used, _after_hops(found, used, direct) if searched else direct)
 
 
 def _concluded(found: Findings, steps: Sequence[Step], used: Sequence[Passage], own: Summary) -> Aggregated:
@@ -66,19 +68,15 @@ def _concluded(found: Findings, steps: Sequence[Step], used: Sequence[Passage], 
 
 
 def _from_last(found: Findings, steps: Sequence[Step], evidence: Sequence[Evidence]) -> Summary:
-    """Sentences of the steps that no other step needed; and by name those of them that found nothing."""
+    """Sentences of the steps that no other step needed, behind the steps of which nothing was found."""
     needed = {number for step in steps for number in step.after}
     last = [one for step, one in zip(steps, evidence, strict=True) if step.number not in needed]
     picker = Picker(found.question, found.pool.hits, joined=True)
     each = max(1, _CONCLUSION // max(1, len(last)))
-    lines, chosen = [], list[Passage]()
-    for one in last:
-        own = picker.pick(one.query, one.node.id, each) if one.passages else []
-        chosen += own
-        lines.append(written(own) if own else _missing(one))
-    if not chosen:
-        chosen = _direct(found, picker)
-        lines.insert(0, written(chosen) if chosen else nothing_found(found.question).text)
+    chosen = [passage for one in last if one.passages for passage in picker.pick(one.query, one.node.id, each)]
+    chosen = chosen or _direct(found, picker)
+    lines = [_missing(one) for one in evidence if not one.passages]
+    lines.append(written(chosen) if chosen else nothing_found(found.question).text)
     return _summary("\n".join(lines), chosen, found.pool)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from shared.models import Facet, LeafResult, LeafStatus, Node
@@ -34,11 +34,16 @@ def fact_steps(found: Findings, most: int) -> tuple[list[Step], list[Evidence]]:
     return _steps(found, "fact", _in_order(found), most)
 
 
-def aspect_steps(found: Findings, most: int) -> tuple[list[Step], list[Evidence]]:
-    """The leaves by facet, in the order in which the tree has the facets."""
+def aspect_steps(
+    found: Findings, most: int, told: Mapping[str, Sequence[Passage]]
+) -> tuple[list[Step], list[Evidence]]:
+    """The leaves by facet, in the order in which the tree has the facets.
+
+    What is `told` of a leaf in the summary carries its step too.
+    """
     nodes = _in_order(found)
     facets = list(dict.fromkeys(node.facet for node in nodes))
-    return _steps(found, "aspect", sorted(nodes, key=lambda node: facets.index(node.facet)), most)
+    return _steps(found, "aspect", sorted(nodes, key=lambda node: facets.index(node.facet)), most, told)
 
 
 def _in_order(found: Findings) -> list[Node]:
@@ -84,9 +89,12 @@ def _named(found: Findings, node_ids: Sequence[str], nodes: Sequence[Node]) -> s
     return said("and", chinese=chinese).join(names)
 
 
-def _steps(found: Findings, kind: Kind, nodes: Sequence[Node], most: int) -> tuple[list[Step], list[Evidence]]:
+def _steps(
+    found: Findings, kind: Kind, nodes: Sequence[Node], most: int, told: Mapping[str, Sequence[Passage]] | None = None
+) -> tuple[list[Step], list[Evidence]]:
     picker = Picker(found.question, found.pool.hits, joined=False)
     evidence = [_evidence(found, node, nodes, picker, most) for node in nodes]
+    evidence = [one._replace(passages=(told or {}).get(one.node.id) or one.passages) for one in evidence]
     return [_step(found, kind, nodes, number, one) for number, one in enumerate(evidence, 1)], evidence
 
 
