@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from shared.plugins import AGGREGATORS, plugins
 from shared.settings.section import Section
+from shared.settings.spelling import known
 
 
 class Simple(Section):
@@ -28,8 +30,26 @@ class Enumeration(Section):
 
 
 class Aggregators(Section):
-    """What an answer is made by, each with its options (E6); `routing.types` says which."""
+    """What an answer is made by, each with its options (E6); `routing.types` says which.
+
+    Tables of other names are options for the aggregators of plugins, which check them again.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     simple: Simple = Simple()
     reasoning: Reasoning = Reasoning()
     enumeration: Enumeration = Enumeration()
+
+    @model_validator(mode="after")
+    def _of_plugins(self) -> Aggregators:
+        for name, given in (self.model_extra or {}).items():
+            found = plugins()
+            known(name, (*type(self).model_fields, *sorted(found.loaded[AGGREGATORS])), "aggregator")
+            _, plugin = found.loaded[AGGREGATORS][name]
+            try:
+                plugin.options.model_validate(given)
+            except ValidationError as error:
+                fault = error.errors()[0]
+                raise ValueError(f"{'.'.join(map(str, (name, *fault['loc'])))}: {fault['msg']}") from None
+        return self

@@ -13,11 +13,14 @@ from pydantic import TypeAdapter
 
 from orchestrator.local.checks_machine import examine
 from shared.errors import SettingsError, TransientError
-from shared.models import Filters, Hit
+from shared.models import Filters, Hit, MergedPool
 from shared.plugins import plugins
+from shared.routing import route_by_rules
 from shared.settings import load_settings
 from shared.settings.plugged import aggregator_names, stage_models
 from shared.settings.strategies import Strategy, examined, of_plugins
+from workers.merge.aggregators import Findings, aggregate
+from workers.merge.aggregators.plugged import all_known
 from workers.search.engine import run
 from workers.search.stages import plugged
 from workers.search.state import Query, State, as_candidates
@@ -49,7 +52,7 @@ GOOD = "[ramify.stages]\nnewest = acme.options:Stage\n[ramify.strategies]\nacme 
 
 
 def forget() -> None:
-    for kept in (plugins, stage_models, aggregator_names, of_plugins, plugged._run):
+    for kept in (plugins, stage_models, aggregator_names, of_plugins, all_known, plugged._run):
         kept.cache_clear()
     for name in [name for name in sys.modules if name == "acme" or name.startswith("acme.")]:
         del sys.modules[name]
@@ -204,6 +207,52 @@ def test_given_an_aggregator_when_named_in_the_table_then_it_is_taken(install):
         load_settings(routing={"types": {"aspects": {"aggregator": "haiku"}}}).routing.types.aspects.aggregator
         == "haiku"
     )
+
+
+HAIKU = """
+    from pydantic import BaseModel, ConfigDict
+
+    class Options(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        lines: int = 3
+
+    class Haiku:
+        options = Options
+        run = "acme.haiku:write"
+
+    def write(found, options):
+        from shared.models import Summary
+        from workers.merge.aggregators import Aggregated
+        return Aggregated(summary=Summary(text=f"{found.question} in {options.lines} lines", kind="haiku"))
+    """
+HAIKU_ENTRY = "[ramify.aggregators]\nhaiku = acme.haiku:Haiku\n"
+
+
+def test_given_an_aggregator_when_an_answer_is_made_then_it_is_made_by_it_with_its_options(install):
+    install(HAIKU_ENTRY, haiku=HAIKU)
+    given = load_settings(aggregators={"haiku": {"lines": 5}}).aggregators.model_dump()["haiku"]
+    found = Findings(question="what?", pool=MergedPool(), nodes={}, leaves=(), routed=route_by_rules("what?"))
+    name, made = aggregate("haiku", found, given, all_known())
+    assert (name, made.summary.text) == ("haiku", "what? in 5 lines")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [({"haikoo": {}}, "did you mean 'haiku'"), ({"haiku": {"line": 1}}, "haiku.line"), ({"haiku": 3}, "haiku")],
+)
+def test_given_a_mistake_in_an_aggregators_options_when_loaded_then_it_is_refused(install, table, said):
+    install(HAIKU_ENTRY, haiku=HAIKU)
+    with pytest.raises(SettingsError, match=said) as caught:
+        load_settings(aggregators=table)
+    assert caught.value.field == "aggregators"
+
+
+def test_given_an_aggregator_that_breaks_when_an_answer_is_made_then_the_plain_one_stands_in(install):
+    install(HAIKU_ENTRY, haiku=HAIKU.replace("found.question", "found.nothing"))
+    found = Findings(question="what?", pool=MergedPool(), nodes={}, leaves=(), routed=route_by_rules("what?"))
+    name, made = aggregate("haiku", found, {}, all_known())
+    assert name == "simple"
+    assert "AttributeError" in made.warnings[0]
 
 
 @pytest.mark.parametrize(

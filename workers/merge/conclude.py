@@ -11,7 +11,8 @@ from shared.models.enumeration import Table
 from shared.models.route import Routed
 from shared.routing.rules import route_by_rules
 from shared.steps import Step
-from workers.merge.aggregators import BUILT_IN, SIMPLE, Aggregated, Findings, aggregate
+from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate
+from workers.merge.aggregators.plugged import all_known
 from workers.merge.extract import nothing_found
 
 #: Kept back from the LLM so that the answer is written before the deadline.
@@ -44,8 +45,8 @@ def conclude(
         llm=llm,
         timeout_s=job.remaining(_WRITE_S),
     )
-    own = getattr(step.jobs.settings.aggregators, name, None) if name in BUILT_IN else None
-    return aggregate(name, found, own.model_dump() if own is not None else {})
+    given = step.jobs.settings.aggregators.model_dump().get(name, {})
+    return aggregate(name, found, given, all_known())
 
 
 def verdict(leaves: Sequence[LeafResult]) -> str | None:
