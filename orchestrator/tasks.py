@@ -6,10 +6,12 @@ from functools import cache
 
 from orchestrator.app import app
 from orchestrator.canvas import body, job_chord
+from orchestrator.enumeration.planner import planned
 from orchestrator.planner import Planner
-from orchestrator.planning.tree import as_leaf
+from orchestrator.planning.tree import Grown, as_leaf
 from shared.contract import TaskName
-from shared.models import Node
+from shared.models import Cost, Node
+from shared.models.route import PlannerName, Route
 from shared.signatures import add, member
 from shared.steps import Step, Steps, fail_job
 
@@ -31,11 +33,22 @@ def plan_job(step: Step) -> None:
     route, cost = planner().route(job)
     step.jobs.annotate(job.id, cost, route.warnings)
     step.jobs.route(job.id, route)
-    grown, cost = planner().first(job, route)
+    grown, cost = _first(step, route)
     step.jobs.annotate(job.id, cost, grown.warnings)
     if step.jobs.start_searching(job.id, grown.nodes):
         work = job_chord(app, job.id, job.lane, grown.nodes) if grown.nodes else body(app, job.id, job.lane)
         work.apply_async(ignore_result=True)
+
+
+def _first(step: Step, route: Route) -> tuple[Grown, Cost]:
+    """The first nodes. A list that cannot be planned is searched for like any question, and says so (E3)."""
+    if route.planner is not PlannerName.ENUMERATION:
+        return planner().first(step.job, route)
+    listed = planned(step, app, steps.settings)
+    if listed.nodes:
+        return listed, Cost()
+    grown, cost = planner().first(step.job, route)
+    return grown.model_copy(update={"warnings": (*listed.warnings, *grown.warnings)}), cost
 
 
 def _keep_as_leaf(step: Step, reason: str) -> None:

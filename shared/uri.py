@@ -23,7 +23,7 @@ def uri_of(chunk: Chunk) -> str:
 
 def page_uri(chunk: Chunk) -> str:
     """The address of the document that a chunk is of."""
-    return f"{SCHEME}{chunk.namespace.removesuffix(DIRECTORIES)}/{_quoted(chunk.path)}"
+    return f"{SCHEME}{chunk.namespace.removesuffix(DIRECTORIES)}/{quoted(chunk.path)}"
 
 
 def is_directory(chunk: Chunk) -> bool:
@@ -47,8 +47,8 @@ def read_target(text: str) -> tuple[str | None, str]:
     return unquote(namespace), unquote(rest.partition("#")[0])
 
 
-def _quoted(path: str) -> str:
-    """Letters of all languages stay readable; what would end the path or the line does not."""
+def quoted(path: str) -> str:
+    """A path as it stands in an address. Letters of all languages stay readable; what would end the path or the line does not."""
     if path.isprintable() and _PLAIN.fullmatch(path):
         return path
     return "".join(

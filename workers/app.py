@@ -5,5 +5,11 @@ from shared.settings import load_settings
 
 app = make_app(
     load_settings(),
-    include=("workers.search.tasks", "workers.index.tasks", "workers.rerank.tasks", "workers.merge.tasks"),
+    include=(
+        "workers.search.tasks",
+        "workers.enumerate.tasks",
+        "workers.index.tasks",
+        "workers.rerank.tasks",
+        "workers.merge.tasks",
+    ),  # fmt: skip
 )

@@ -30,12 +30,14 @@ class Condition(Model):
 class Scan(Model):
     """Which documents belong to the list, and what is to be told of each.
 
-    All of it must hold: `filters` (the request's own, with what was understood), one of each group of `tags`, none of
-    the `without_*`, a passage of one of `facets`, and every condition. `columns` are the fields that were asked for,
-    `counting` that the number was. `documents` and `index_version`: what the filter held when the scan was planned.
+    All of it must hold: `filters` (the request's own), `found` (what the question names), one of each group of `tags`,
+    none of the `without_*`, a passage of one of `facets`, and every condition. `columns` are the fields that were
+    asked for, `counting` that the number was. `documents` and `index_version`: what the filter held when the scan was
+    planned.
     """
 
     filters: Filters = Filters()
+    found: Filters = Filters()
     tags: tuple[tuple[str, ...], ...] = ()
     without_tags: tuple[str, ...] = ()
     without_kinds: tuple[str, ...] = ()
@@ -117,3 +119,31 @@ class Table(Model):
     changed: bool = False
     by: Literal["fields", "llm"] = "fields"
     dropped: int = 0
+
+
+class ValuesRequest(Model):
+    """Which values the documents under a filter have; with `scan`, only how many documents that one will read."""
+
+    filters: Filters = Filters()
+    scan: Scan | None = None
+
+
+class Values(Model):
+    """What exists under a filter: values with the number of their chunks, folders with a slash at their end.
+
+    `truncated` names the fields of which only the most frequent values are here.
+    """
+
+    kinds: dict[str, int] = Field(default_factory=dict)
+    tags: dict[str, int] = Field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    truncated: tuple[str, ...] = ()
+    index_version: int = 0
+    documents: int = 0
+
+
+class ValuesReply(Model):
+    """What was asked for, or the sentence that says why it is not known."""
+
+    values: Values | None = None
+    error: str | None = None

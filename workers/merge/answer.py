@@ -18,7 +18,7 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, l
         job_id=job.id,
         question=job.request.question,
         state=State.DONE.value,
-        partial=done < len(leaves),
+        partial=done < len(leaves) or (made.table is not None and made.table.partial),
         coverage=f"{done} of {len(leaves)} leaves answered",
         summary=made.summary,
         steps=made.steps,

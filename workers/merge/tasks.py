@@ -6,11 +6,13 @@ from functools import cache
 
 from shared.contract import TaskName
 from shared.job_store import State
+from shared.job_store.tables import Tables
 from shared.llm.client import ChatClient
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
 from shared.shadow import offer
 from shared.steps import Step, fail_job
+from workers.enumerate.gather import doubts, gather
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import build_answer
 from workers.merge.conclude import all_leaves, conclude, verdict
@@ -34,8 +36,10 @@ def merge(step: Step) -> None:
     cap = job.request.top_n or limits.max_total_results
     results = jobs.results(job.id)
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
-    pool = merge_tree(done, jobs.nodes(job.id), limits, cap)
-    jobs.put_pool(job.id, pool)
+    nodes, tables = jobs.nodes(job.id), Tables(jobs.client, steps.settings)
+    if table := gather(tables, job.id, nodes, steps.settings.enumeration):
+        jobs.annotate(job.id, warnings=doubts(table))
+    jobs.put_pool(job.id, merge_tree(done, nodes, limits, cap))
 
 
 @steps(TaskName.MERGE_SUMMARISE, on_error=fail_job)
@@ -57,7 +61,7 @@ def write(step: Step) -> None:
     pool = jobs.pool(job.id) or MergedPool()
     jobs.annotate(job.id, warnings=_warnings(step, failed))
     llm = _llm() if _wants_llm(step) else None
-    name, made = conclude(step, pool, leaves, llm=llm)
+    name, made = conclude(step, pool, leaves, llm=llm, table=Tables(jobs.client, steps.settings).table(job.id))
     jobs.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     if jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name})):

@@ -14,6 +14,7 @@ from shared.rerankers import reranker
 from shared.rerankers.guarded import Guarded
 from shared.steps import Step
 from workers.cache import shared_cache
+from workers.enumerate.leaf import structure_shard
 from workers.merge.tree import apply_root_rerank, of_one_leaf
 from workers.rerank.dependents import bind_dependents
 from workers.rerank.root import leaf_share, rerank_pool
@@ -70,6 +71,9 @@ def _rerank(step: Step, found: SearchResult) -> None:
     if node is None:
         return
     timeout = job.remaining(job.leaf_reserve)
+    if node.shard is not None:  # what was read counts, however late it is
+        structure_shard(step, node, found, _llm(), timeout)
+        return
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was reranked")
     if found.mode != NOTHING.mode:

@@ -15,6 +15,7 @@ from shared.steps import Step, remote
 from workers.app import app
 from workers.cache import shared_cache
 from workers.corpus import corpus
+from workers.enumerate.leaf import read_shard
 from workers.search.leaf import Ask, ask_of, search_half, strategy_of
 from workers.search.related import contexts
 from workers.search.stages.truth import keep_truth
@@ -33,6 +34,9 @@ def search_leaf(step: Step) -> None:
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
+    if node.shard is not None:
+        read_shard(step, node, corpus(), timeout)
+        return
     ask = ask_of(job.request, node, steps.settings)
     found = search_half(ask, corpus(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)

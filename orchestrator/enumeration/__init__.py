@@ -1,0 +1,1 @@
+"""Understands which documents a question wants all of, and plans the reading of them (E3). Reads no document."""

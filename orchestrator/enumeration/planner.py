@@ -1,0 +1,64 @@
+"""The planner of enumerations (E3): asks what exists, reads the question against it, and shares the scan out."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from celery import Celery
+from celery.result import allow_join_result
+
+from orchestrator.enumeration.describe import understood
+from orchestrator.enumeration.reading import read_question
+from orchestrator.enumeration.shards import nodes, shards
+from orchestrator.planning.tree import Grown
+from orchestrator.remote import ask
+from shared.contract import TaskName
+from shared.errors import RamifyError
+from shared.job_store.tables import Tables
+from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
+from shared.settings import Settings
+from shared.steps import Step
+
+#: Seconds for what the search pool is asked, at most, and the share of the job's time.
+_ASK_S = 15.0
+_SHARE = 0.25
+_INSTEAD = "The question was searched instead of listed."
+
+
+def planned(step: Step, app: Celery, settings: Settings) -> Grown:
+    """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead."""
+    job = step.job
+    end = min(_ASK_S, _SHARE * job.remaining(job.leaf_reserve))
+    try:
+        values = _asked(app, settings, ValuesRequest(filters=job.request.filters), end)
+        reading = read_question(job.request.question, job.request.filters, values, date.today())  # noqa: DTZ011 - the reader's "last month"
+        if reading.scan is None:
+            return Grown(warnings=(*reading.warnings, _INSTEAD))
+        scan = _without_excluded(reading.scan, settings.search.excludes)
+        counted = _asked(app, settings, ValuesRequest(filters=job.request.filters, scan=scan), end)
+    except RamifyError as error:
+        return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))
+    scan = scan.model_copy(update={"documents": counted.documents, "index_version": counted.index_version})
+    Tables(step.jobs.client, settings).put_scan(job.id, scan)
+    limits = settings.enumeration
+    parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
+    return Grown(nodes=nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
+
+
+def _asked(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:
+    """What the search pool says. Waits in a task for another pool, which waits for nobody."""
+    with allow_join_result():
+        reply = ValuesReply.model_validate_json(ask(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
+    if reply.values is None:
+        raise RamifyError(reply.error or "the search pool gave no reason")
+    return reply.values
+
+
+def _without_excluded(scan: Scan, excludes: tuple[str, ...]) -> Scan:
+    """What is never shown is not listed either, unless the question or its filter names it (F5)."""
+    asked = (*scan.filters.paths, *scan.found.paths)
+    hidden = tuple(path for path in excludes if not any(name.startswith(path) for name in asked))
+    if not hidden:
+        return scan
+    scan = scan.model_copy(update={"without_paths": tuple(dict.fromkeys((*scan.without_paths, *hidden)))})
+    return scan.model_copy(update={"understood": understood(scan)})

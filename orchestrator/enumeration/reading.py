@@ -1,0 +1,83 @@
+"""Turns a question into the scan that lists what it asks for: filters that exist in the corpus, then words (E3). Pure."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from orchestrator.enumeration.content import Content
+from orchestrator.enumeration.dates import several, spans
+from orchestrator.enumeration.describe import understood
+from orchestrator.enumeration.markers import Named, take_columns, take_facets, take_kinds, take_paths, take_tags
+from orchestrator.enumeration.names import Names, kind_names
+from orchestrator.enumeration.sentence import Sentence, unique
+from orchestrator.enumeration.words import pattern
+from shared.models import Filters
+from shared.models.base import Model
+from shared.models.enumeration import Scan, Values
+
+#: A question with more words to look for is no list: hardly a document has them all.
+MAX_CONDITIONS = 12
+_NOTHING = (
+    "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
+)
+_DENIED = "It was not understood what the documents must not have."
+_SEVERAL = "Only one span of time can be asked for at once."
+_LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what the documents have in common."
+
+
+class Reading(Model):
+    """The scan, or None when the question was not understood; `warnings` say why, or what is odd about it."""
+
+    scan: Scan | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_question(question: str, filters: Filters, values: Values, today: date) -> Reading:
+    """What `question` wants all of, among the documents under `filters`, which hold besides it.
+
+    `values` are those that exist there. A value named expressly ("tagged redis") is a filter; a bare one ("redis
+    notes") is one where it exists; behind "about" a tag counts beside the words; all other words must be contained.
+    """
+    sentence = Sentence(question)
+    counting = pattern("counting").search(sentence.text) is not None
+    named = Named()
+    take_columns(sentence, named)
+    if several(sentence.text, today):
+        return Reading(warnings=(_SEVERAL,))
+    span = spans(sentence.text, today)
+    if span:
+        sentence.take(span.start, span.end)
+    kinds, tags = kind_names(values.kinds), Names(values.tags)
+    take_paths(sentence, values, named)
+    take_tags(sentence, tags, "tags" in values.truncated, named)
+    take_facets(sentence, named)
+    take_kinds(sentence, kinds, named)
+    content = Content(sentence, kinds, tags, named)
+    if content.dangling:
+        return Reading(warnings=(_DENIED,))
+    if len(content.conditions) > MAX_CONDITIONS:
+        return Reading(warnings=(_LONG,))
+    found = Filters(
+        after=span.first if span else None,
+        before=span.last if span else None,
+        kinds=unique(named.kinds),
+        paths=unique(named.paths),
+        namespace=filters.namespace,
+    )
+    scan = Scan(
+        filters=filters,
+        found=found,
+        tags=tuple(dict.fromkeys(named.tags)),
+        without_tags=unique(named.without_tags),
+        without_kinds=unique(named.without_kinds),
+        without_paths=unique(named.without_paths),
+        facets=unique(named.facets),
+        conditions=tuple(dict.fromkeys(content.conditions)),
+        columns=named.columns,
+        counting=counting,
+        index_version=values.index_version,
+    )
+    said = understood(scan)
+    if not said and not content.documents:
+        return Reading(warnings=(_NOTHING,))
+    return Reading(scan=scan.model_copy(update={"understood": said or "all documents"}), warnings=tuple(named.warnings))

@@ -1,0 +1,110 @@
+"""Joins the rows of all shards to one list, page by page (E3): memory holds a page of each shard and one of the list."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+
+from shared.job_store.tables import Tables
+from shared.models import Node
+from shared.models.enumeration import Row, Scan, ShardReport, Table
+from shared.settings.enumeration import Enumeration
+
+
+def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: Enumeration) -> Table | None:
+    """The list of a job, written to the job store; None for a job that lists nothing.
+
+    A document that moved from one shard's time to another's stands once; one with the text of an earlier row is told
+    to be its copy, not left out. Shards that gave no report were not read.
+    """
+    scan = tables.scan(job_id)
+    shards = [node for node in nodes.values() if node.shard is not None]
+    if scan is None or not shards:
+        return None
+    reports = {node.id: tables.report(job_id, node.id) for node in shards}
+    known = {node_id: report for node_id, report in reports.items() if report is not None}
+    joined = _Joined(tables, job_id, limits)
+    streams = [_rows(tables, job_id, node_id, report.pages) for node_id, report in known.items()]
+    joined.write(heapq.merge(*streams, key=lambda row: (row.path, row.doc_id)))
+    table = _table(scan, list(reports.values()), joined, limits)
+    tables.put_table(job_id, table)
+    return table
+
+
+def _rows(tables: Tables, job_id: str, node_id: str, pages: int) -> Iterator[Row]:
+    for number in range(pages):
+        yield from tables.page(job_id, node_id, number)
+
+
+class _Joined:
+    """The list while it is written. Of earlier rows only the digests stay in memory."""
+
+    def __init__(self, tables: Tables, job_id: str, limits: Enumeration) -> None:
+        self._tables, self._job_id, self._limits = tables, job_id, limits
+        self._page: list[Row] = []
+        self._numbers: dict[bytes, int] = {}
+        self.first: list[Row] = []
+        self.matched = self.copies = self.pages = 0
+
+    def write(self, rows: Iterator[Row]) -> None:
+        """Write all rows in their order; equal documents come one after the other."""
+        last = ""
+        for row in rows:
+            if row.doc_id != last:
+                self._add(row)
+            last = row.doc_id
+        self._flush()
+
+    def _add(self, row: Row) -> None:
+        self.matched += 1
+        copied = self._numbers.setdefault(bytes.fromhex(row.digest), self.matched)
+        self.copies += copied != self.matched
+        row = row.model_copy(update={"copy_of": copied if copied != self.matched else None, "digest": ""})
+        if len(self.first) < self._limits.rows:
+            self.first.append(row)
+        self._page.append(row)
+        if len(self._page) >= self._limits.page_rows:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._page:
+            self._tables.put_rows(self._job_id, self.pages, self._page)
+            self.pages += 1
+            self._page = []
+
+
+def _table(scan: Scan, reports: Sequence[ShardReport | None], joined: _Joined, limits: Enumeration) -> Table:
+    known = [report for report in reports if report is not None]
+    scanned = sum(report.scanned for report in known)
+    versions = {scan.index_version} | {v for report in known for v in (report.first_version, report.last_version)}
+    return Table(
+        understood=scan.understood,
+        counting=scan.counting,
+        coverage=f"scanned {scanned:,} of {scan.documents:,} document{'' if scan.documents == 1 else 's'}",
+        scanned=scanned,
+        planned=scan.documents,
+        matched=joined.matched,
+        copies=joined.copies,
+        columns=scan.columns,
+        rows=tuple(joined.first),
+        pages=joined.pages,
+        page_rows=limits.page_rows,
+        partial=len(known) < len(reports) or any(report.cut for report in known),
+        changed=len(versions) > 1,
+        by="llm" if any(report.by == "llm" for report in known) else "fields",
+        dropped=sum(report.dropped for report in known),
+    )
+
+
+def doubts(table: Table) -> tuple[str, ...]:
+    """What the reader of the list must know about it."""
+    said = []
+    if table.partial:
+        said.append(f"The list is not complete: {table.coverage}, then the time was up (see --deadline).")
+    if table.changed:
+        said.append(
+            f"The corpus was written while it was listed ({table.coverage}): documents of that time may be missing."
+        )
+    if table.dropped:
+        said.append(f"{table.dropped} value(s) that the LLM gave do not stand in their documents and were left out.")
+    return tuple(said)
