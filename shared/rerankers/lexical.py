@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
@@ -36,10 +37,12 @@ class LexicalReranker:
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
-    title: str  # its terms, joined; "" without a title
-    lead: frozenset[str]  # of title and heading
-    sequence: list[str]
+class Document:
+    """A chunk as terms: its title joined ("" without one), those of title and heading, all in order, all once."""
+
+    title: str
+    lead: frozenset[str]
+    sequence: tuple[str, ...]
     words: frozenset[str]
 
 
@@ -53,7 +56,7 @@ def lexical_scores(query: str, hits: Sequence[Hit]) -> list[float]:
     cannot tell them apart. A question of stop words only leaves the fused order as it is.
     """
     asked = terms(query)
-    documents = [_document(hit) for hit in hits]
+    documents = [as_terms(hit.title, hit.heading, hit.text) for hit in hits]
     weights = candidate_idf(asked, [document.words for document in documents])
     pairs = {pair: weights[pair[0]] + weights[pair[1]] for pair in pairwise(asked)}
     question = _joined(asked)
@@ -77,7 +80,7 @@ def candidate_idf(asked: Iterable[str], documents: Sequence[frozenset[str]]) -> 
     return {term: math.log(1 + (total - counts[term] + 0.5) / (counts[term] + 0.5)) for term in wanted}
 
 
-def _mentioned(documents: Sequence[_Document], scores: Sequence[float]) -> list[float]:
+def _mentioned(documents: Sequence[Document], scores: Sequence[float]) -> list[float]:
     """How well each document's title is named, as a run of terms, by the best documents of another title.
 
     The second fact of a question often stands in a page that the question cannot name, but the first page does.
@@ -93,11 +96,13 @@ def _mentioned(documents: Sequence[_Document], scores: Sequence[float]) -> list[
     return mentioned
 
 
-def _document(hit: Hit) -> _Document:
-    title = terms(hit.title)
-    lead = [*title, *terms(hit.heading)]
-    sequence = [*lead, *terms(hit.text)]
-    return _Document(_joined(title) if title else "", frozenset(lead), sequence, frozenset(sequence))
+@lru_cache(maxsize=1024)
+def as_terms(title: str, heading: str, text: str) -> Document:
+    """A chunk's terms. Kept for a while: a leaf asks for the same ones several times."""
+    named = terms(title)
+    lead = [*named, *terms(heading)]
+    sequence = (*lead, *terms(text))
+    return Document(_joined(named) if named else "", frozenset(lead), sequence, frozenset(sequence))
 
 
 def _scaled(scores: Sequence[float]) -> list[float]:

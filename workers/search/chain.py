@@ -17,7 +17,7 @@ from typing import NamedTuple
 from shared.models import Hit
 from shared.names import bare, names_of
 from shared.page_keys import is_page_key, title_key
-from shared.rerankers.lexical import candidate_idf
+from shared.rerankers.lexical import as_terms, candidate_idf
 from shared.sentences import sentences
 from shared.text import flat, terms
 
@@ -138,7 +138,7 @@ def _titled(needle: str, title: str) -> float:
     return 1.0 if needle == title else _IN_TITLE
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _reading(title: str, heading: str, text: str) -> _Reading:
-    words = frozenset([*terms(title), *terms(heading), *terms(text)])
+    words = as_terms(title, heading, text).words
     return _Reading(flat(bare(title)) if title else "", flat(f"{title} {text}"), words)

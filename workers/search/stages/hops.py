@@ -16,7 +16,7 @@ from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter
 from workers.search.chain import Bridge, Link, Question
 from workers.search.hop_gate import reason_against
-from workers.search.state import Candidate, State
+from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
 
 #: The part of a hit's score that it owes to a chain; the stage `chain` adds it again behind a rerank.
@@ -29,7 +29,8 @@ def hops(state: State, options: s.Hops, tools: Tools) -> State:
 
     Every candidate's score becomes its `lexical_scores` against the question plus `weight` times its chain.
     """
-    known = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
+    wanted, rest = state.candidates[: state.query.wanted], state.candidates[state.query.wanted :]
+    known = {candidate.hit.chunk_id: candidate for candidate in wanted}
     if not known:
         return state.skip("nothing to start from")
     pool = _Pool(state, options, known)
@@ -44,7 +45,7 @@ def hops(state: State, options: s.Hops, tools: Tools) -> State:
             break
     if not pool.chains:
         return state.skip("no name leads on from the best passages")
-    return state.but(candidates=pool.ranked())
+    return state.but(candidates=pool.ranked(rest))
 
 
 def chain(state: State, options: s.Chain, tools: Tools) -> State:  # noqa: ARG001
@@ -128,11 +129,11 @@ class _Pool:
         link = self.chains.get(chunk_id)
         return max(own, self._best * link.score * self._options.share) if link else own
 
-    def ranked(self) -> tuple[Candidate, ...]:
-        """Best first; what no chain and no arm of the question leads to is left out."""
+    def ranked(self, rest: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Best first, with the `rest` that no hop looked at; what no chain and no arm leads to is left out."""
         kept = [chunk_id for chunk_id in self._hits if chunk_id in self._known or chunk_id in self.chains]
-        kept.sort(key=lambda chunk_id: (-self.fused(chunk_id), chunk_id))
-        return tuple(self._candidate(chunk_id) for chunk_id in kept)
+        others = [candidate for candidate in rest if candidate.hit.chunk_id not in self._hits]
+        return by_score([*map(self._candidate, kept), *others])
 
     def _candidate(self, chunk_id: str) -> Candidate:
         hit, link, direct = self._hits[chunk_id], self.chains.get(chunk_id), self.direct[chunk_id]
