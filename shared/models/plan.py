@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.shard import Shard
 
 ROOT_ID = "0"
 
@@ -56,6 +57,7 @@ class Node(Model):
     variants: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     strategy: str | None = None
+    shard: Shard | None = Field(default=None, description="set: the leaf reads this slice of the corpus (E3)")
 
 
 class SubQuery(Model):
