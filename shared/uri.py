@@ -48,7 +48,7 @@ def read_target(text: str) -> tuple[str | None, str]:
 
 
 def quoted(path: str) -> str:
-    """A path as it stands in an address. Letters of all languages stay readable; what would end the path or the line does not."""
+    """A path as it stands in an address: letters of all languages stay, what would end it or the line does not."""
     if path.isprintable() and _PLAIN.fullmatch(path):
         return path
     return "".join(

@@ -11,5 +11,5 @@ app = make_app(
         "workers.index.tasks",
         "workers.rerank.tasks",
         "workers.merge.tasks",
-    ),  # fmt: skip
+    ),
 )

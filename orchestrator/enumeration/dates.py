@@ -1,4 +1,4 @@
-"""The span of time that a question names, in English or Chinese: "in March 2026", "since 2025", "去年", "2026年3月". Pure."""
+"""The span of time that a question names: "in March 2026", "since 2025", "去年", "2026年3月". Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _NAME = (
 )
 _EDGE, _END = r"(?<![\w\-/.])", r"(?![\w\-/]|\.\d)"
 _YEAR = r"(?P<{0}>(?:19|20)\d\d)"
-_BEFORE_YEAR = r"(?:in|of|from|during|since|after|before|until|till|by|to|and|or|through|between|dated|year|the|all|every|our|my|for|-)"
+_BEFORE_YEAR = (
+    r"(?:in|of|from|during|since|after|before|until|till|by|to|and|or|through|between|dated|year|the|all|every|our|my"
+    r"|for|-)"
+)
 _SPANS = tuple(
     re.compile(text)
     for text in (
@@ -44,6 +47,9 @@ _LEAD = re.compile(r"(?:(?<![a-z])(?:in|on|of|from|during|dated|between|for|at|t
 _JOIN = re.compile(r"\s*(?:to|until|till|through|and|-|–|—|~|至|到|和|与|或|or)\s*(?:the |in |from )?")
 _TO = re.compile(r"\s*(?:to|until|till|through|-|–|—|~|至|到)")
 _QUARTERS = {"一": 1, "二": 2, "三": 3, "四": 4}
+
+
+_FROM = frozenset({"since", "以来", "至今", "起", "自", "自从"})
 
 
 class Span(NamedTuple):
@@ -102,13 +108,7 @@ def _bent(text: str, span: Span) -> Span:
     if behind := _BEHIND.match(text, end):
         word, end = f"{word if word in {'before', 'after'} else ''}{behind['word']}", behind.end()
     day = timedelta(days=1)
-    if (
-        word in {"since", "以来", "至今", "起", "自", "自从"}
-        or word.startswith("starting")
-        or "later" == word[-5:]
-        and "than" not in word
-        or "onward" in word
-    ):
+    if word in _FROM or word.startswith("starting") or word.endswith(("onward", "onwards", "later")):
         return Span(first, None, start, end)
     if word in {"after", "later than", "以后", "之后", "后", "晚于"}:
         return Span(last + day if last else None, None, start, end)
@@ -122,8 +122,8 @@ def _bent(text: str, span: Span) -> Span:
 def _days(found: dict[str, str | None], today: date) -> tuple[date, date] | None:
     if rel := found.get("rel"):
         return _relative(rel, today)
-    if found.get("n") and found.get("unit"):
-        return _back(int(found["n"] or 0), found["unit"] or "", today), today
+    if unit := found.get("unit"):
+        return _back(int(found["n"] or 0), unit, today), today
     year = int(found.get("y") or found.get("yy") or 0)
     quarter = found.get("q") or found.get("qq")
     if quarter:
@@ -132,11 +132,14 @@ def _days(found: dict[str, str | None], today: date) -> tuple[date, date] | None
     if half := found.get("h"):
         return (date(year, 1, 1), date(year, 6, 30)) if half == "上" else (date(year, 7, 1), date(year, 12, 31))
     name, number = found.get("n"), found.get("m")
-    month = _MONTHS.index(name[:3]) + 1 if name else int(number or 0)
+    return _of_calendar(year, _MONTHS.index(name[:3]) + 1 if name else int(number or 0), found.get("d"))
+
+
+def _of_calendar(year: int, month: int, day: str | None) -> tuple[date, date] | None:
+    """A year, a month or a day of it; None when there is no such day."""
     try:
-        if month and found.get("d"):
-            day = date(year, month, int(found["d"] or 0))
-            return day, day
+        if month and day:
+            return (date(year, month, int(day)),) * 2
         return (date(year, month, 1), _month_end(year, month)) if month else (date(year, 1, 1), date(year, 12, 31))
     except ValueError:
         return None

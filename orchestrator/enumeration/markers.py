@@ -41,19 +41,19 @@ class Named:
 
 
 def take_columns(sentence: Sentence, named_: Named) -> None:
-    """ "... with their owner and status": the columns behind the phrase, to the end of the question."""
+    """The columns behind "with their ...", to the end of the question."""
     found = re.search(rf"(?:{phrases('columns')})\s*(?P<list>[^?!。？！\x1f]{{1,200}})[?!.。？！\s]*$", sentence.text)
     if not found:
         return
     parts = (sentence.restored(part).strip(" .") for part in _COLUMN.split(found["list"]))
     wanted = [part.removeprefix("the ") for part in parts if part]
-    if wanted and all(len(part) <= _MAX_COLUMN_CHARS and len(part.split()) <= 4 for part in wanted):  # noqa: PLR2004
+    if wanted and all(len(part) <= _MAX_COLUMN_CHARS and len(part.split()) <= 4 for part in wanted):
         named_.columns = unique([part for part in wanted if key(part) not in _BUILT_IN])[:MAX_COLUMNS]
         sentence.take(found.start(), len(sentence.text))
 
 
 def take_tags(sentence: Sentence, names: Names, truncated: bool, named_: Named) -> None:
-    """ "tagged redis and celery", "#redis", "带有缓存标签的": an unknown tag is asked for all the same, and said."""
+    """Tags in "tagged redis", "#redis", "带有缓存标签的": an unknown one is asked for all the same, and said."""
     while found := _HASH.search(sentence.text):
         _add_tags([found["name"].rstrip("./")], names, truncated, named_, negated=_negated(sentence, found.start()))
         sentence.take(*_around(sentence, found.start(), found.end()))
@@ -69,7 +69,7 @@ def take_tags(sentence: Sentence, names: Names, truncated: bool, named_: Named) 
 
 
 def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named_: Named) -> None:
-    """ "带有 redis 和缓存标签的", "with the redis tag": the values stand before the word."""
+    """Tags in "带有 redis 和缓存标签的", "with the redis tag": they stand before the word."""
     place = 0
     while found := pattern("tagged_after").search(sentence.text, place):
         place = found.end()
@@ -126,7 +126,7 @@ def _listed(sentence: Sentence, start: int, names: Names) -> tuple[list[str], bo
         place = join.end()
 
 
-def _add_tags(
+def _add_tags(  # noqa: PLR0913 - what was said of the tags, and where it goes
     spelt: list[str], names: Names, truncated: bool, named_: Named, *, either: bool = False, negated: bool = False
 ) -> None:
     groups = []
@@ -146,7 +146,7 @@ def _add_tags(
 
 
 def take_kinds(sentence: Sentence, names: Names, named_: Named) -> None:
-    """ "of kind decision": only a kind that exists, so that nothing else is lost."""
+    """The kind in "of kind decision": only one that exists, so that nothing else is lost."""
     for found in pattern("of_kind").finditer(sentence.text):
         values, _, end = _listed(sentence, found.end(), names)
         kinds = [kind for value in values for kind in names.of(value)]
@@ -158,7 +158,7 @@ def take_kinds(sentence: Sentence, names: Names, named_: Named) -> None:
 
 
 def take_facets(sentence: Sentence, named_: Named) -> None:
-    """ "facet insight", "要素为教训"."""
+    """The facet in "facet insight", "要素为教训"."""
     names = Names(named("facets"), named("facets"))
     if found := pattern("of_facet").search(sentence.text):
         values, _, end = _listed(sentence, found.end(), names)
@@ -169,7 +169,7 @@ def take_facets(sentence: Sentence, named_: Named) -> None:
 
 
 def take_paths(sentence: Sentence, values: Values, named_: Named) -> None:
-    """ "in docs/queues/", "skills/ 下", "the queues folder": folders that exist, or a path that ends with a slash."""
+    """Folders in "skills/ 下", "the queues folder": those that exist, or a path that ends with a slash."""
     place = 0
     while found := _PATHISH.search(sentence.text, place):
         place = found.end()
@@ -219,7 +219,7 @@ def _start(sentence: Sentence, start: int) -> int:
 
 
 def _around(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
-    """ "带 #redis 标签": with the words on both sides that say the same."""
+    """Where "带 #redis 标签" begins and ends: with the words on both sides that say the same."""
     before = re.search(rf"(?:(?:{phrases('tagged_before')}|{phrases('tagged')}|带)\s*)$", sentence.text[:start])
     after = re.compile(rf"\s*(?:{phrases('tagged_after')})").match(sentence.text, end)
     return _start(sentence, before.start() if before else start), after.end() if after else end

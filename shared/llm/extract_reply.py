@@ -41,6 +41,6 @@ def parse_rows(text: str, documents: int, columns: int) -> dict[tuple[int, int],
 
 
 def _number(given: str | None, most: int, what: str) -> int:
-    if given is None or not given.isdecimal() or len(given) > 4 or not 1 <= int(given) <= most:  # noqa: PLR2004
+    if given is None or not given.isdecimal() or len(given) > 4 or not 1 <= int(given) <= most:
         raise ReplyError(f"a <{what}> has the number {given!r}, but there are 1 to {most}")
     return int(given)

@@ -1,4 +1,4 @@
-"""Reads the columns that were asked for off a document's own lines: "Owner: Ada", "| 负责人 | 张三 |", a heading. Pure."""
+"""Reads columns off a document's own lines: "Owner: Ada", "| 负责人 | 张三 |", what stands below a heading. Pure."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Extraction:
         self.warnings: list[str] = []
 
     def fill(self, rows: Sequence[tuple[Row, str]], columns: Sequence[str]) -> list[Row]:
-        """The rows, each given with its text, with what the model found. A failed call ends the reading with a warning."""
+        """The rows, each given with its text, with what the model found. A failed call ends it with a warning."""
         filled = [row for row, _ in rows]
         for start in range(0, len(rows), self._size):
             batch = rows[start : start + self._size]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
-from shared.errors import DeadlineError, RamifyError
+from shared.errors import DeadlineError
 from shared.job_store.tables import Excerpts, Tables
 from shared.llm.client import LLM
 from shared.models import LeafResult, LeafStatus, Node, SearchResult
-from shared.models.enumeration import Scan, ShardReport
-from shared.settings import Settings
+from shared.models.enumeration import ShardReport
 from shared.steps import Step
 from workers.corpus import Corpus
 from workers.enumerate.extract import Extraction
-from workers.enumerate.scan import scan_shard
+from workers.enumerate.scan import NOTHING, scan_shard
 
 MODE = "enumeration"
 #: Seconds between two looks at whether the job has ended.
@@ -26,26 +26,24 @@ def read_shard(step: Step, node: Node, corpus: Corpus, timeout_s: float) -> None
     scan = tables.scan(step.job.id)
     if scan is None or node.shard is None:
         raise DeadlineError("what was to be listed is not known any more")
-    store = corpus.store()
-    info = store.info()
-    begun = time.monotonic()
-    excerpts = settings.enumeration.llm_rows if settings.has_llm and scan.columns else 0
+    store, begun = corpus.store(), time.monotonic()
+    before = store.info()
+    wanted = settings.enumeration.llm_rows if settings.has_llm and scan.columns else 0
     stopped = _Clock(step, begun + timeout_s)
-    found = scan_shard(store, scan, node.shard, excerpts=excerpts, stopped=stopped) if info else None
+    found = scan_shard(store, scan, node.shard, excerpts=wanted, stopped=stopped) if before else NOTHING
     after = store.info()
-    rows = found.rows if found else []
     size = settings.enumeration.page_rows
-    pages = [rows[start : start + size] for start in range(0, len(rows), size)]
+    pages = [found.rows[start : start + size] for start in range(0, len(found.rows), size)]
     for number, page in enumerate(pages):
         tables.put_page(step.job.id, node.id, number, page)
-    if found and found.excerpts:
+    if found.excerpts:
         tables.put_excerpts(step.job.id, node.id, Excerpts(rows=found.numbered()))
     report = ShardReport(
-        scanned=found.scanned if found else 0,
-        matched=len(rows),
+        scanned=found.scanned,
+        matched=len(found.rows),
         pages=len(pages),
-        cut=found.cut if found else False,
-        first_version=info.index_version if info else 0,
+        cut=found.cut,
+        first_version=before.index_version if before else 0,
         last_version=after.index_version if after else 0,
     )
     tables.put_report(step.job.id, node.id, report)
@@ -73,37 +71,30 @@ class _Clock:
 
 def structure_shard(step: Step, node: Node, read: SearchResult, llm: LLM | None, timeout_s: float) -> None:
     """The rerank pool's half: columns that no line names are asked of the LLM, then the leaf is recorded."""
-    tables, job_id = Tables(step.jobs.client, step.jobs.settings), step.job.id
-    scan, report = tables.scan(job_id), tables.report(job_id, node.id)
+    scan = Tables(step.jobs.client, step.jobs.settings).scan(step.job.id)
     warnings: tuple[str, ...] = ()
-    if scan and report and llm is not None and scan.columns:
-        warnings = _extracted(step, node, scan, report, tables, Extraction(llm, timeout_s, step.jobs.settings))
+    if scan and scan.columns and llm is not None:
+        warnings = _extracted(step, node, scan.columns, Extraction(llm, timeout_s, step.jobs.settings))
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
         candidates=read.candidates,
         warnings=warnings,
         timings_ms=read.timings_ms,
-        reranker=None,
     )
-    step.jobs.record_leaf(job_id, result)
+    step.jobs.record_leaf(step.job.id, result)
 
 
-def _extracted(
-    step: Step, node: Node, scan: Scan, report: ShardReport, tables: Tables, extraction: Extraction
-) -> tuple[str, ...]:
+def _extracted(step: Step, node: Node, columns: Sequence[str], extraction: Extraction) -> tuple[str, ...]:
     """Fill the missing columns of the rows that a model may read; a model that fails leaves them empty."""
-    job_id, size = step.job.id, _page_rows(step.jobs.settings)
-    shown = tables.excerpts(job_id, node.id).rows
-    if not shown:
+    tables, job_id = Tables(step.jobs.client, step.jobs.settings), step.job.id
+    size = step.jobs.settings.enumeration.page_rows
+    report, shown = tables.report(job_id, node.id), tables.excerpts(job_id, node.id).rows
+    if report is None or not shown:
         return ()
     pages = {number: list(tables.page(job_id, node.id, number)) for number in {item.number // size for item in shown}}
     given = [(pages[item.number // size][item.number % size], item.text) for item in shown]
-    try:
-        filled = extraction.fill(given, scan.columns)
-    except RamifyError as error:
-        return (f"The columns of {node.query} could not be read by the LLM: {error}",)
-    for item, row in zip(shown, filled, strict=True):
+    for item, row in zip(shown, extraction.fill(given, columns), strict=True):
         pages[item.number // size][item.number % size] = row
     for number, rows in pages.items():
         tables.put_page(job_id, node.id, number, rows)
@@ -111,7 +102,3 @@ def _extracted(
     tables.drop_excerpts(job_id, node.id)
     step.jobs.annotate(job_id, extraction.cost, extraction.warnings)
     return tuple(extraction.warnings)
-
-
-def _page_rows(settings: Settings) -> int:
-    return settings.enumeration.page_rows

@@ -37,6 +37,10 @@ class Scanned(NamedTuple):
         )
 
 
+#: What is read while nothing is ingested.
+NOTHING = Scanned([], 0, {}, cut=False)
+
+
 def scan_shard(
     store: ChunkStore, scan: Scan, shard: Shard, *, excerpts: int = 0, stopped: Callable[[], bool] = lambda: False
 ) -> Scanned:
