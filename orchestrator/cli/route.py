@@ -30,9 +30,10 @@ def route(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show how a question would be answered: its type, intent and detail, how sure that is, and which rules say so."""
+    """Show how a question would be answered: its type, how sure that is, why, and the row of the table that applies."""
     from orchestrator.cli.reading import text_argument
     from orchestrator.intake import as_request
+    from orchestrator.planning.route import requested_way, routed_way
     from shared.settings.strategies import named
 
     settings = session_of(ctx).settings()
@@ -42,12 +43,13 @@ def route(
     timeout_s = min(_LLM_TIMEOUT_S, settings.llm_timeout_s)
     with _router(settings, ask=settings.routing.llm if llm is None else llm) as router:
         routed, cost = router.route(request.question, timeout_s, request.strategy)
+    way = routed_way(routed, settings) if strategy is None else requested_way(request, routed, settings)
     if json:
-        output.document({"question": request.question, **routed.model_dump(mode="json"), "cost": cost})
+        output.document({"question": request.question, **way.model_dump(mode="json"), "cost": cost})
         return
     from orchestrator.cli.render.route import draw_route
 
-    output.show(draw_route(routed))
+    output.show(draw_route(way))
 
 
 @contextmanager

@@ -44,6 +44,35 @@ def test_given_chatter_when_routed_then_it_says_that_nothing_is_retrieved():
     assert "no retrieval needed" in ramify("route", "hi there, thanks!").stdout
 
 
+@pytest.mark.parametrize(
+    ("question", "row", "planner", "strategy", "aggregator"),
+    [
+        ("Which port does the exporter listen on?", "simple_rule", "original", "default", "simple"),
+        ("When did the composer of the opera Vanessa die?", "multi_hop", "nested", "multihop", "reasoning"),
+        ("你好", "none", "none", "default", "simple"),
+        (UNSURE, "unsure", "decompose", "default", "simple"),
+    ],
+)
+def test_given_a_question_when_routed_then_the_row_of_the_table_is_shown(question, row, planner, strategy, aggregator):
+    found = json.loads(ramify("route", question, "--json").stdout)
+    shown = ramify("route", question).stdout
+    for name, value in (("planner", planner), ("strategy", strategy), ("aggregator", aggregator)):
+        assert found[name] == value
+        assert value in shown
+    assert found["row"] == row
+    assert f"routing.types.{row}" in shown
+
+
+def test_given_a_changed_table_when_routed_then_it_is_followed():
+    row = ("--set", "routing.types.simple_rule.strategy=hybrid", "--set", "routing.types.simple_rule.planner=decompose")
+    found = json.loads(ramify(*row, "route", "Which port does the exporter listen on?", "--json").stdout)
+    assert (found["strategy"], found["planner"]) == ("hybrid", "decompose")
+    refused = ramify("--set", "routing.types.simple_rule.strategy=hybird", "route", "x")
+    assert refused.exit_code == 2
+    assert "routing.types.simple_rule.strategy" in refused.stderr
+    assert "'hybrid'" in refused.stderr
+
+
 def test_given_a_strategy_when_routed_then_it_overrides_and_an_unknown_one_is_refused():
     assert json.loads(ramify("route", "hello", "--strategy", "deep", "--json").stdout)["by"] == "request"
     refused = ramify("route", "hello", "--strategy", "deeep")

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from orchestrator.cli.render.tables import columns, pairs
 from orchestrator.cli.render.text import plain
-from shared.models.route import Hops, QueryType, Routed
+from shared.models.route import Hops, PlannerName, QueryType, Route
 
 _MEANING = {
     QueryType.SIMPLE_RULE: "one lookup",
@@ -18,8 +18,18 @@ _MEANING = {
 _HOPS = {Hops.ASPECTS: "several aspects side by side", Hops.MULTI_HOP: "several hops, or one fact of two things"}
 
 
-def draw_route(routed: Routed) -> RenderableType:
-    """Type, intent, detail, confidence, and one line for each rule that fired."""
+_PLANNED = {
+    PlannerName.NONE: "nothing is searched",
+    PlannerName.ORIGINAL: "the question itself, no subquestions",
+    PlannerName.DECOMPOSE: "subquestions by the LLM, else by rules",
+    PlannerName.NESTED: "steps that wait for each other, else subquestions",
+    PlannerName.ENUMERATION: "everything that fits, in shards",
+    PlannerName.REQUEST: "the caller's own plan",
+}
+
+
+def draw_route(routed: Route) -> RenderableType:
+    """Type, intent, detail, confidence, what the table gives for that, and one line for each rule that fired."""
     meaning = _HOPS[routed.hops] if routed.hops else _MEANING[routed.type]
     sure = "unsure: answered as if nothing had been read" if routed.unsure else "sure"
     rows: dict[str, RenderableType | str] = {
@@ -27,6 +37,10 @@ def draw_route(routed: Routed) -> RenderableType:
         "intent": f"{routed.intent.value} (detail {routed.detail.value})",
         "confidence": plain(f"{routed.confidence:.2f}, {sure}", "yellow" if routed.unsure else ""),
         "decided by": routed.by,
+        "row": f"routing.types.{routed.row}",
+        "planner": f"{routed.planner.value} ({_PLANNED[routed.planner]})",
+        "strategy": routed.strategy,
+        "aggregator": routed.aggregator,
     }
     table = columns("rule", "speaks for", "weight", "because of")
     for reason in routed.reasons:
