@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
 
 def ask(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads it from stdin.")],
+    question: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUESTION]", help="The question; - reads it from stdin. A plan may have it.", show_default=False
+        ),
+    ] = None,
     *,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="Run this plan, as `ramify plan --out` writes it.", show_default=False)
+    ] = None,
     mode: options.Mode = None,
     strategy: options.Strategy = None,
     explain: options.Explain = False,
@@ -34,6 +43,10 @@ def ask(  # noqa: PLR0913 - the signature is the command line
     summary: options.Summary = None,
     decompose: options.Decompose = None,
     deadline: options.Deadline = None,
+    max_calls: options.MaxCalls = None,
+    max_tokens: options.MaxTokens = None,
+    max_seconds: options.MaxSeconds = None,
+    max_cost: options.MaxCost = None,
     tenant: options.Tenant = None,
     idempotency_key: Annotated[
         str | None, typer.Option(help="Asking again under this key gives the first job.", show_default=False)
@@ -42,8 +55,6 @@ def ask(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """Ask a question: watch its tree grow, then read the answer with its sources."""
-    from orchestrator.cli.reading import text_argument
-
     chosen = options.given(
         idempotency_key=idempotency_key,
         mode=mode,
@@ -55,11 +66,15 @@ def ask(  # noqa: PLR0913 - the signature is the command line
         summary=summary,
         decompose=decompose,
         deadline_s=deadline,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        max_seconds=max_seconds,
+        max_cost=max_cost,
         tenant=tenant,
     ) | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)
-    text = text_argument("QUESTION", question)
+    asked = options.asked(question, plan, session_of(ctx).settings())
     with session_of(ctx).client() as client:
-        job_id = client.submit(text, **chosen)
+        job_id = client.submit(asked, **chosen)
         if detach:
             _show_id(job_id, as_json=json)
         else:

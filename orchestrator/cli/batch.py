@@ -40,6 +40,14 @@ def batch(  # noqa: PLR0913 - the signature is the command line
     summary: options.Summary = None,
     decompose: options.Decompose = None,
     deadline: options.Deadline = None,
+    max_calls: options.MaxCalls = None,
+    max_tokens: options.MaxTokens = None,
+    max_seconds: options.MaxSeconds = None,
+    max_cost: options.MaxCost = None,
+    batch_max_calls: options.BatchMaxCalls = None,
+    batch_max_tokens: options.BatchMaxTokens = None,
+    batch_max_seconds: options.BatchMaxSeconds = None,
+    batch_max_cost: options.BatchMaxCost = None,
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
@@ -53,11 +61,18 @@ def batch(  # noqa: PLR0913 - the signature is the command line
         summary=summary,
         decompose=decompose,
         deadline_s=deadline,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        max_seconds=max_seconds,
+        max_cost=max_cost,
         tenant=tenant,
     ) | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)
+    together = options.given(
+        max_calls=batch_max_calls, max_tokens=batch_max_tokens, max_seconds=batch_max_seconds, max_cost=batch_max_cost
+    )
     files = batch_intake.Files.checked(file, out, rejects)
     with session_of(ctx).client() as client:
-        taken = batch_intake.take(client, files, chosen)
+        taken = batch_intake.take(client, files, chosen, together)
         _report(taken)
         raise typer.Exit(_wait(client, taken, files, as_json=json) if wait or out else _enqueued(taken, as_json=json))
 

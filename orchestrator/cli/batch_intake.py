@@ -15,6 +15,7 @@ from orchestrator.cli.follow import GRACE_S
 from orchestrator.cli.reading import STDIN, lines_of, writable
 from orchestrator.client import Ramify
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
+from orchestrator.money import as_budget, check_prices
 from shared.errors import InputError
 from shared.models import JobRequest, Lane
 from shared.settings.sections import Jobs
@@ -62,13 +63,15 @@ class Taken:
         }
 
 
-def take(client: Ramify, files: Files, defaults: Mapping[str, Any]) -> Taken:
-    """Enqueue every line that can be taken; the others go to the rejects file.
+def take(client: Ramify, files: Files, defaults: Mapping[str, Any], budget: Mapping[str, Any] | None = None) -> Taken:
+    """Enqueue every line that can be taken; the others go to the rejects file. `budget` is the batch's.
 
-    Raises: InputError for a default that no line could take, and for a file without a usable line: then there is no
-    batch at all.
+    Raises: InputError for a default that no line could take, for a budget that cannot be kept, and for a file without a
+    usable line: then there is no batch at all.
     """
-    as_request("?", {"lane": Lane.BATCH, **defaults})
+    checked = as_request("?", {"lane": Lane.BATCH, **defaults})
+    for limits in (checked, as_budget(budget or {})):
+        check_prices(limits, client.settings)
     with ExitStack() as open_files:
         handle, size = open_files.enter_context(lines_of(files.source))
         refused = open_files.enter_context(_Refused.into(files.rejects))
@@ -78,7 +81,7 @@ def take(client: Ramify, files: Files, defaults: Mapping[str, Any]) -> Taken:
         first = next(requests, None)
         if first is None:
             raise InputError("FILE", files.source, _nothing(refused))
-        batch_id, job_ids = client.open_batch(), list[str]()
+        batch_id, job_ids = client.open_batch(budget), list[str]()
         try:
             job_ids.extend(client.add_to_batch(batch_id, chain([first], requests)))
         except BaseException:
@@ -103,7 +106,8 @@ class _Reader:
                 self._refused.add(found)
                 continue
             lane_s = self._jobs.batch_deadline_s if found.lane is Lane.BATCH else self._jobs.deadline_s
-            self._longest_s = max(self._longest_s, found.deadline_s or lane_s)
+            own_s = found.deadline_s or lane_s
+            self._longest_s = max(self._longest_s, min(own_s, found.max_seconds or own_s))
             yield found
             self.until = time.time() + self._longest_s + GRACE_S
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import ab, ask, batch, corpus, evaluate, jobs, output, route, search, stack
+from orchestrator.cli import ab, ask, batch, corpus, evaluate, jobs, output, plan, route, search, stack
 from orchestrator.cli.guard import Guarded
 from orchestrator.cli.overrides import parse_overrides
 from orchestrator.cli.session import Session
@@ -33,7 +33,7 @@ app = typer.Typer(
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, corpus.find, search.search)),
-    ("Questions", (ask.ask, route.route, batch.batch, jobs.status, jobs.result, jobs.jobs, jobs.cancel)),
+    ("Questions", (ask.ask, plan.plan, route.route, batch.batch, jobs.status, jobs.result, jobs.jobs, jobs.cancel)),
 )
 for panel, commands in _COMMANDS:
     for command in commands:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
 
 _FILTERS = "Filters"
 
@@ -63,6 +67,67 @@ Deadline = Annotated[
     float | None, typer.Option(help="Seconds from now to the answer. (default: jobs.deadline_s)", show_default=False)
 ]
 Tenant = Annotated[str | None, typer.Option(help="Whose question it is. (default: default)", show_default=False)]
+_BUDGET = "Budget (hard; what does not fit is left out, and the answer says so)"
+MaxCalls = Annotated[
+    int | None,
+    typer.Option(
+        help="LLM calls; 0: no LLM at all. (default: budget.max_calls)", rich_help_panel=_BUDGET, show_default=False
+    ),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        help="Tokens of LLM and embedding. (default: budget.max_tokens)", rich_help_panel=_BUDGET, show_default=False
+    ),
+]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds from submission. (default: budget.max_seconds)", rich_help_panel=_BUDGET, show_default=False
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        help="Money, by the table prices. (default: budget.max_cost)", rich_help_panel=_BUDGET, show_default=False
+    ),
+]
+
+BatchMaxCalls = Annotated[
+    int | None, typer.Option(help="LLM calls, of all jobs together.", rich_help_panel=_BUDGET, show_default=False)
+]
+BatchMaxTokens = Annotated[
+    int | None, typer.Option(help="Tokens, of all jobs together.", rich_help_panel=_BUDGET, show_default=False)
+]
+BatchMaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds from now; then no more is spent, of all jobs together.",
+        rich_help_panel=_BUDGET,
+        show_default=False,
+    ),
+]
+BatchMaxCost = Annotated[
+    float | None, typer.Option(help="Money, of all jobs together.", rich_help_panel=_BUDGET, show_default=False)
+]
+
+
+def asked(question: str | None, plan: Path | None, settings: Settings) -> dict[str, Any]:
+    """The question and the plan that were given. Raises: InputError when neither has a question."""
+    from orchestrator.cli.reading import text_argument  # noqa: PLC0415 - `--help` must not wait for it
+    from orchestrator.plan_file import check_leaves, read_plan  # noqa: PLC0415
+    from shared.errors import InputError  # noqa: PLC0415
+
+    fields: dict[str, Any] = {}
+    if plan is not None:
+        fields["plan"] = read_plan(plan)
+        check_leaves(fields["plan"], settings.decomposition.max_total_leaves, f"{plan}: ")
+    if question is not None:
+        fields["question"] = text_argument("QUESTION", question)
+    elif plan is None or not fields["plan"].question:
+        where = f"{plan}: question" if plan else "QUESTION"
+        raise InputError(where, "", "there is no question: write one behind the command, or in the plan")
+    return fields
 
 
 def given(**fields: Any) -> dict[str, Any]:

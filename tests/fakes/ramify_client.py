@@ -177,7 +177,8 @@ class FakeRamify:
     def cancel(self, job_id):
         return not self.status(job_id).terminal
 
-    def open_batch(self):
+    def open_batch(self, budget=None):
+        self.budget = budget
         self.batches["batch001"] = []
         return "batch001"
 

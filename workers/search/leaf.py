@@ -119,10 +119,10 @@ def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
 
     def compute() -> SearchResult:
         run = go_on_variants if ask.variants else go_on
-        return run(found, _query(ask), rest, tools, explain=ask.explain)
+        return run(SearchResult(hits=found.hits, mode=found.mode), _query(ask), rest, tools, explain=ask.explain)
 
     if not rest:
-        return compute()
+        return _after(found, compute())
     parts = {
         **ask.model_dump(mode="json"),
         "stages": _STRATEGY.dump_python(rest, mode="json"),
@@ -139,11 +139,23 @@ def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
             for hit in found.hits
         ],
     }
-    known = set(found.warnings)
     after, outcome = reranked_once(
-        tools, parts, compute, model=SearchResult, fell_back=lambda after: bool(set(after.warnings) - known)
+        tools, parts, compute, model=SearchResult, fell_back=lambda after: bool(after.warnings)
     )
-    return _reused(after, outcome=outcome)
+    return _reused(_after(found, after), outcome=outcome)
+
+
+def _after(found: SearchResult, after: SearchResult) -> SearchResult:
+    """The rerank half with what the search half has to say: that is this job's own, and no other's to reuse."""
+    own = found.model_dump(include={"mode", "candidates", "rewrites", "strong_signal"})
+    return after.model_copy(
+        update={
+            **own,
+            "stages": (*found.stages, *after.stages),
+            "timings_ms": {**found.timings_ms, **after.timings_ms},
+            "warnings": tuple(dict.fromkeys((*found.warnings, *after.warnings))),
+        }
+    )
 
 
 def _query(ask: Ask) -> Query:

@@ -16,6 +16,7 @@ from orchestrator.cli.render.text import cited, plain, snippet
 from orchestrator.cli.render.tree import draw, state_text
 from orchestrator.cli.wording import counted, duration, read_as, score
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
+from shared.models.budget import Spending
 
 _MAX_BEST_COLUMNS = 100
 #: Rows of a complete list that the answer shows.
@@ -56,6 +57,8 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
             yield draw_stages(leaf.stages)
     yield Text()
     yield _pair("Cost", cost_line(answer.cost))
+    if answer.budget:
+        yield _pair("Budget", budget_line(answer.budget))
     yield _pair("Times", times_line(answer.timings_ms))
     for warning in answer.warnings:
         yield _pair("Warning", warning, "yellow")
@@ -144,6 +147,17 @@ def cost_line(cost: Cost) -> str:
     if cost.rerank_calls:
         parts.append(f"rerank {counted(cost.rerank_calls, 'call')} ({cost.rerank_documents} documents)")
     return ", ".join(parts) or "nothing: no call to an LLM, embedding or rerank server"
+
+
+def budget_line(spent: Spending) -> str:
+    """What is spent of each limit."""
+    parts = {
+        "max_calls": f"LLM calls {spent.calls} of {spent.max_calls}",
+        "max_tokens": f"tokens {spent.tokens} of {spent.max_tokens}",
+        "max_seconds": f"{spent.seconds:.1f} of {spent.max_seconds} s",
+        "max_cost": f"money {spent.cost:.6g} of {spent.max_cost}",
+    }
+    return ", ".join(parts[name] for name in spent.limits())
 
 
 def times_line(timings_ms: Mapping[str, float]) -> str:

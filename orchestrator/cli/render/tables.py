@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.answer import cost_line, times_line
+from orchestrator.cli.render.answer import budget_line, cost_line, times_line
 from orchestrator.cli.render.text import plain, snippet
 from orchestrator.cli.render.tree import STATE_STYLES, state_text
 from orchestrator.cli.wording import counted, duration
@@ -62,6 +62,8 @@ def draw_job(job: JobStatus) -> RenderableType:
     if job.error:
         rows["error"] = plain(job.error, "red")
     rows |= {"times": times_line(job.timings_ms), "cost": cost_line(job.cost)}
+    if job.budget:
+        rows["budget"] = budget_line(job.budget)
     return Group(pairs(rows), *(Text("Warning: ", "yellow").append(plain(warning)) for warning in job.warnings))
 
 
@@ -79,6 +81,8 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
         rows["partial"] = f"{batch.partial} of those done"
     if batch.rejected:
         rows["rejected"] = counted(batch.rejected, "line")
+    if batch.budget:
+        rows["budget"] = budget_line(batch.budget)
     if elapsed_s is not None:
         rows["pace"] = _pace(batch, rate, elapsed_s)
     return pairs(rows)

@@ -1,0 +1,79 @@
+"""`plan`: the tree that a question would grow and what that would cost. Runs nothing else; needs no running stack."""
+# ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli import options, output
+from orchestrator.cli.session import session_of
+
+if TYPE_CHECKING:
+    from orchestrator.preview import Preview
+
+
+def plan(  # noqa: PLR0913 - the signature is the command line
+    ctx: typer.Context,
+    question: Annotated[
+        str | None,
+        typer.Argument(metavar="[QUESTION]", help="The question; - reads it from stdin.", show_default=False),
+    ] = None,
+    *,
+    file: Annotated[
+        Path | None, typer.Option("--plan", help="Look at this plan instead of making one.", show_default=False)
+    ] = None,
+    llm: Annotated[
+        bool, typer.Option("--llm/--no-llm", help="Let the LLM plan, if one is configured: that costs its calls.")
+    ] = True,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the plan there, to edit and run it: .json, else TOML.", show_default=False),
+    ] = None,
+    mode: options.Mode = None,
+    strategy: options.Strategy = None,
+    top: options.Top = None,
+    after: options.After = None,
+    before: options.Before = None,
+    tag: options.Tag = None,
+    kind: options.Kind = None,
+    path: options.PathPrefix = None,
+    namespace: options.Namespace = None,
+    summary: options.Summary = None,
+    decompose: options.Decompose = None,
+    json: options.Json = False,
+) -> None:
+    """Show how a question would branch, and the calls, tokens and money of running it. Runs nothing else."""
+    from orchestrator.cli.reading import writable
+    from orchestrator.intake import as_request
+    from orchestrator.plan_file import written
+    from orchestrator.preview import preview
+    from shared.settings.strategies import named
+
+    settings = session_of(ctx).settings()
+    if out is not None:
+        writable("--out", out)
+    chosen = options.given(
+        mode=mode, strategy=strategy, top_n=top, summary=summary, decompose=decompose
+    ) | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)  # fmt: skip
+    request = as_request(options.asked(question, file, settings), chosen)
+    if request.strategy is not None:
+        named(settings.strategies, request.strategy)
+    if settings.has_llm and llm and file is None:
+        output.note(f"planning may ask the LLM ({settings.llm_model}): --no-llm leaves it out")
+    found = preview(request, settings, llm=llm)
+    if out is not None:
+        out.write_text(written(found.plan, as_toml=out.suffix.lower() != ".json"), encoding="utf-8")
+        output.note(f"the plan is in {out}: edit it, and run it with `ramify ask --plan {out}`")
+    _show(found, as_json=json)
+
+
+def _show(found: Preview, *, as_json: bool) -> None:
+    if as_json:
+        output.document(found)
+        return
+    from orchestrator.cli.render.plan import draw_preview
+
+    output.show(draw_preview(found))

@@ -1,0 +1,88 @@
+"""Draws a plan before it is run, and what is spent of a budget. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.render.growth import Growth, LeafView
+from orchestrator.cli.render.text import plain
+from orchestrator.cli.render.tree import draw
+from orchestrator.cli.wording import counted, read_as
+from orchestrator.estimate import Estimate, Range, by_stage
+from orchestrator.preview import Preview
+from shared.models import Cost, Filters, NodeKind
+
+
+def draw_preview(found: Preview) -> RenderableType:
+    """Question, way, tree, and the estimate as a table."""
+    return Group(*_parts(found))
+
+
+def _parts(found: Preview) -> Iterator[RenderableType]:
+    leaves = {
+        node.id: LeafView(status="waiting" if node.depends_on else "pending")
+        for node in found.tree
+        if node.kind is NodeKind.LEAF
+    }
+    nodes = {node.id: node for node in found.tree}
+    yield _pair("Read as", read_as(found.route))
+    yield _pair("Strategy", found.strategy)
+    if found.filters != Filters():
+        given = found.filters.model_dump(mode="json", exclude_defaults=True)
+        yield _pair("Filters", "; ".join(f"{name} {_listed(value)}" for name, value in given.items()))
+    yield Text()
+    yield draw(Growth(question=found.question, state="planned", nodes=nodes, leaves=leaves))
+    yield Text()
+    yield from _estimate(found.estimate)
+    if found.cost:
+        yield _pair("Planning just now cost", _planned(found.cost))
+    for warning in found.warnings:
+        yield Text("Warning: ", "yellow").append(plain(warning))
+
+
+def _estimate(found: Estimate) -> Iterator[RenderableType]:
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    for name in ("stage", "of"):
+        table.add_column(name, overflow="fold")
+    for name in ("calls", "tokens in", "tokens out", found.currency or "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in by_stage(found.rows):
+        cost = "?" if row.cost is None else _money(row.cost)
+        paid = cost if row.what != "store" else ""
+        table.add_row(
+            row.stage, plain(row.what), _range(row.calls), _range(row.tokens_in), _range(row.tokens_out), paid
+        )
+    if found.rows:
+        yield table
+    total = f"LLM {_range(found.llm_calls) or '0'} calls, {_range(found.tokens) or '0'} tokens"
+    if found.cost is not None:
+        total += f", {_money(found.cost) or '0'} {found.currency}"
+    yield _pair("In all", f"{total}; run from a file, the planning falls away")
+    if found.no_price:
+        yield _pair("No price", f"{', '.join(found.no_price)}: set prices.llm_input and so on to see money")
+
+
+def _range(given: Range) -> str:
+    low, high = given
+    return "" if not high else f"{low:,}" if low == high else f"{low:,}..{high:,}"
+
+
+def _money(given: tuple[float, float]) -> str:
+    low, high = given
+    return "" if not high else f"{low:.4g}" if low == high else f"{low:.4g}..{high:.4g}"
+
+
+def _planned(cost: Cost) -> str:
+    return f"{counted(cost.llm_calls, 'LLM call')} ({cost.llm_tokens_in} tokens in, {cost.llm_tokens_out} out)"
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _pair(name: str, text: str) -> Text:
+    return Text(f"{name}: ", "dim").append(plain(text))
