@@ -53,10 +53,8 @@ class Shadows:
     # -- start -------------------------------------------------------------------------------------------------
 
     def _start(self, running: int) -> None:
-        shadow = self._settings.shadow
         for _ in range(_LOOKS):
-            busy = self._ab.live_jobs(running) >= shadow.idle_below
-            if busy or running >= shadow.max_open or self._ab.minute_is_full():
+            if not self._may_start(running):
                 return
             job_id = self._ab.take()
             if job_id is None:
@@ -64,10 +62,16 @@ class Shadows:
             job, answer = self._jobs.job(job_id), self._reader.answer(job_id)
             if job is None or answer is None:
                 self._ab.count("skipped: expired")
-            elif (reason := unfit(job, answer, shadow.strategy)) is not None:
+            elif (reason := unfit(job, answer, self._settings.shadow.strategy)) is not None:
                 self._ab.count(f"skipped: {reason}")
             elif self._ab.may_start():
                 running += self._begin(job)
+
+    def _may_start(self, running: int) -> bool:
+        """True while nobody waits for anything, and the limits allow it."""
+        shadow = self._settings.shadow
+        idle = self._ab.live_jobs(running) < shadow.idle_below and self._ab.quiet_for() >= shadow.quiet_s
+        return idle and running < shadow.max_open and not self._ab.minute_is_full()
 
     def _begin(self, job: Job) -> int:
         """1 when its run is on its way."""

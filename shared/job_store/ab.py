@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from redis import Redis
 
 from shared.job_store import codec
 from shared.job_store.codec import text
-from shared.job_store.keys import ACTIVE, PREFIX, JobKeys, is_shadow
+from shared.job_store.keys import ACTIVE, PREFIX, RECENT, JobKeys, is_shadow
 from shared.job_store.scripts import Scripts
 from shared.models.ab import Comparison, OpenRun
 from shared.settings import Settings
@@ -104,6 +105,11 @@ class AbStore:
     def live_jobs(self, open_runs: int) -> int:
         """Open jobs that are no shadow runs."""
         return max(0, int(self._client.zcard(ACTIVE)) - open_runs)
+
+    def quiet_for(self) -> float:
+        """Seconds since the newest live job came."""
+        newest = self._client.zrevrange(RECENT, 0, 0, withscores=True)
+        return max(0.0, time.time() - float(newest[0][1])) if newest else float("inf")
 
     def may_start(self) -> bool:
         """Counts one more run of this minute. False when the minute is full."""

@@ -20,6 +20,7 @@ class Shadow(Section):
     per_minute: int = Field(default=30, ge=1, le=6000, description="most runs that start in a minute")
     max_open: int = Field(default=1, ge=1, le=64, description="runs that may be open at a time")
     idle_below: int = Field(default=1, ge=1, le=10_000, description="a run starts while fewer live jobs are open")
+    quiet_s: float = Field(default=2.0, ge=0, le=3600, description="and so many seconds after the newest live job came")
     deadline_s: float = Field(default=60.0, gt=0, le=3600, description="seconds after which a run is given up")
     keep: int = Field(default=5000, ge=10, le=100_000, description="comparisons that are kept, the newest")
 

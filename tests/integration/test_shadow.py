@@ -13,7 +13,7 @@ from orchestrator.shadow.runs import Shadows
 from shared.celery_app import make_app
 from shared.job_store import Job, JobReader, JobStore, State, connect, new_id
 from shared.job_store.ab import MOST_OFFERED, AbKeys, AbStore
-from shared.job_store.keys import ACTIVE, JobKeys, is_shadow
+from shared.job_store.keys import ACTIVE, RECENT, JobKeys, is_shadow
 from shared.models import Answer, Cost, JobRequest, MergedHit, MergedPool
 from shared.models.ab import OpenRun
 from shared.settings import Settings, load_settings
@@ -21,7 +21,7 @@ from shared.shadow import offer
 from tests.fakes.ramify_client import hit
 
 KEYS = AbKeys()
-SHADOW = {"strategy": "hybrid", "share": 1.0, "per_minute": 100, "max_open": 3}
+SHADOW = {"strategy": "hybrid", "share": 1.0, "per_minute": 100, "max_open": 3, "quiet_s": 0.0}
 
 
 def with_shadow(settings: Settings, **changes: object) -> Settings:
@@ -127,6 +127,18 @@ def test_given_a_stack_that_is_never_idle_when_allowed_then_runs_start_beside_so
     bench.answered()
     for _ in range(2):
         bench.asked("still running")
+    bench.shadows.run()
+    assert len(bench.open()) == 1
+
+
+def test_given_a_job_that_came_just_now_when_looked_at_then_no_run_starts_until_it_is_quiet(
+    client: redis.Redis, settings: Settings
+) -> None:
+    bench = Bench(client, with_shadow(settings, quiet_s=60))
+    job_id = bench.answered()
+    bench.shadows.run()
+    assert (bench.open(), bench.ab.waiting()) == ([], 1)
+    client.zadd(RECENT, {job_id: time.time() - 61})
     bench.shadows.run()
     assert len(bench.open()) == 1
 
