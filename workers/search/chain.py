@@ -69,10 +69,6 @@ class Question:
         self._idf = candidate_idf(terms(text), [reading.words for reading in self._readings.values()])
         self._total = sum(self._idf.values()) or 1.0
 
-    def covered(self, hit: Hit) -> float:
-        """The share of the question that a passage has, 0..1."""
-        return self._share(self._readings[hit.chunk_id].words)
-
     def bridges(self, hit: Hit, worth: float) -> list[Bridge]:
         """The names in a passage (with its score) that the question does not have, the likeliest first."""
         found: dict[str, Bridge] = {}

@@ -33,9 +33,9 @@ def hops(state: State, options: s.Hops, tools: Tools) -> State:
     known = {candidate.hit.chunk_id: candidate for candidate in wanted}
     if not known:
         return state.skip("nothing to start from")
-    pool = _Pool(state, options, known)
-    if reason := reason_against(state.query.text, options.when, pool.covered):
+    if options.when == "asked" and (reason := reason_against(state.query.text)):
         return state.skip(reason)
+    pool = _Pool(state, options, known)
     for _ in range(options.hops):
         bridges = pool.bridges()
         likely = pool.likely(bridges)
@@ -72,11 +72,6 @@ class _Pool:
         self._hops = 0
         self.chains: dict[str, Link] = {}
         self._score()
-
-    def covered(self) -> float:
-        """The largest share of the question that one of the best passages has."""
-        best = sorted(self._hits.values(), key=lambda hit: (-self.direct[hit.chunk_id], hit.chunk_id))
-        return max(self._question.covered(hit) for hit in best[: self._options.parents])
 
     def _score(self) -> None:
         hits = list(self._hits.values())
