@@ -119,8 +119,13 @@ class Pipeline:
 
 
 def documents_of(answer: Answer) -> tuple[str, ...]:
-    """The corpus ids of the merged results, best first: JSON lines are shown as "corpus.jsonl#ID"."""
-    return distinct(hit.path.partition("#")[2] or hit.path for hit in answer.results)
+    """The corpus ids of the merged results, best first: JSON lines are shown as "corpus.jsonl#ID".
+
+    Of a complete list (E3), which has no results, those of its rows in their order.
+    """
+    rows = answer.table.rows if answer.table and not answer.results else ()
+    paths = (*(hit.path for hit in answer.results), *(row.path for row in rows))
+    return distinct(path.partition("#")[2] or path for path in paths)
 
 
 def _failed(asked: Asked, error: str) -> Found:

@@ -7,11 +7,12 @@ import pytest
 from orchestrator.evaluation.dataset import load_dataset
 from orchestrator.evaluation.experiment import run_arms
 from orchestrator.evaluation.namespace import ensure_ingested, namespace_of
-from orchestrator.evaluation.pipeline import IN_FLIGHT, Pipeline
+from orchestrator.evaluation.pipeline import IN_FLIGHT, Pipeline, documents_of
 from orchestrator.evaluation.runner import Asked
 from orchestrator.ingest import Progress
 from shared.errors import RamifyError
 from shared.models import DocumentOutcome, DocumentStatus, MergedHit, SearchResult
+from shared.models.enumeration import Row, Table
 from shared.settings import load_settings
 from tests.fakes.labelled import QUESTIONS, write_set
 from tests.fakes.ramify_client import FakeRamify, answer, hit
@@ -81,6 +82,22 @@ def test_given_a_plan_when_run_then_it_is_the_jobs_own(tmp_path):
     list(Pipeline(client, "eval-1").answers(asked(1, subqueries=("a", "b"))))
     request = client.requests["job00000"]
     assert ([entry.query for entry in request.subqueries], request.decompose) == (["a", "b"], True)
+
+
+def test_given_the_arm_adaptive_when_run_then_the_job_names_no_strategy_and_the_stack_decides(tmp_path):
+    client = EvalClient(tmp_path)
+    (found,) = Pipeline(client, "eval-1").answers([asked(1)[0].model_copy(update={"strategy": "adaptive"})])
+    request = client.requests["job00000"]
+    assert (request.strategy, request.decompose, request.filters.namespace) == (None, True, "eval-1")
+    assert (found.strategy, found.documents) == ("adaptive", ("d2", "d1"))
+
+
+def test_given_a_complete_list_when_answered_then_its_rows_are_the_documents_found():
+    rows = tuple(Row(doc_id=name, uri="u", path=f"corpus.jsonl#{name}", title=name) for name in ("d3", "d1"))
+    found = answer("job00001", "list all").model_copy(
+        update={"results": (), "table": Table(rows=rows, understood="all")}
+    )
+    assert documents_of(found) == ("d3", "d1")
 
 
 def test_given_jobs_that_fail_when_run_then_they_are_outcomes_with_the_reason(tmp_path):
