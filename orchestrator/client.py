@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator import searching
+from orchestrator.enumeration.rows import listed_rows
 from orchestrator.ingest import Ingest, Progress
-from orchestrator.intake import Question, Rejected, as_request
+from orchestrator.intake import Question, Rejected, Submitted, as_request
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
 from orchestrator.money import as_budget, check_prices
@@ -21,8 +22,8 @@ from shared.errors import InputError, NotRunningError, RamifyError
 from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
 from shared.job_store.ledger import within
 from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
-from shared.models.base import Model
 from shared.models.budget import Budget
+from shared.models.enumeration import Row
 from shared.models.find import FindResult, SessionResult
 from shared.models.session import Session
 from shared.settings import Settings, load_settings
@@ -31,14 +32,6 @@ from shared.signatures import step
 
 _PAGE = 200
 _POLL_S = 0.2
-
-
-class Submitted(Model):
-    """A batch as it was taken: its id, the job ids in order, and the questions that were refused."""
-
-    batch_id: str
-    job_ids: tuple[str, ...] = ()
-    rejected: tuple[Rejected, ...] = ()
 
 
 class Ramify:
@@ -204,6 +197,11 @@ class Ramify:
         if not status.terminal:
             raise RamifyError(f"job {job_id} is {status.state}: wait for it with `ramify status {job_id} --watch`")
         raise RamifyError(f"job {job_id} ended {status.state} without an answer: {status.error or 'it has expired'}")
+
+    def rows(self, job_id: str) -> Iterator[Row]:
+        """All rows of a job's list, streamed (E3). Raises: NotFoundError, RamifyError when the job has none (yet)."""
+        with reachable(self.settings):
+            yield from listed_rows(self._redis, self.settings, job_id)
 
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""

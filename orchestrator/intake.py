@@ -26,6 +26,14 @@ class Rejected(Model):
     text: str
 
 
+class Submitted(Model):
+    """A batch as it was taken: its id, the job ids in order, and the questions that were refused."""
+
+    batch_id: str
+    job_ids: tuple[str, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+
+
 Question = str | Mapping[str, Any] | JobRequest
 
 

@@ -81,9 +81,21 @@ def _batch_status(client: Ramify, batch: BatchStatus, *, watch: bool, as_json: b
     return outcome.of_batch(batch)
 
 
-def result(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
+def result(
+    ctx: typer.Context,
+    id_: Id,
+    *,
+    rows: Annotated[bool, typer.Option("--rows", help="All rows of a list, as JSON lines.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="All rows of a list, as CSV.")] = False,
+    json: options.Json = False,
+) -> None:
     """Show the answer of a job, or the answers of a batch (as JSON lines with --json)."""
     with session_of(ctx).client() as client:
+        if rows or csv:
+            from orchestrator.cli.rows import write_rows
+
+            write_rows(client, id_, as_csv=csv)
+            return
         job, batch = _lookup(client, id_)
         if job and not job.terminal:
             client.result(id_)  # says that it is not there yet
