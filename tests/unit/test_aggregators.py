@@ -43,6 +43,19 @@ def test_given_steps_then_the_conclusion_comes_from_the_last_and_every_number_ha
     assert made.summary.citations[0].quote == "The founder of Northwind is Ada Marsh."
 
 
+def test_given_a_read_answer_then_the_sentence_that_holds_it_carries_the_step() -> None:
+    text = "The founder of Northwind is described in the Northwind annals. The annals speak of Ada Marsh."
+    nodes = [
+        leaf("0.1", "Who is the founder of Northwind?", needed_by=("0.2",)),
+        leaf(
+            "0.2", "Where was Ada Marsh born?", depends_on=("0.1",), bound_by="answer", written={"0.1": ("Ada Marsh",)}
+        ),
+    ]
+    made = reasoned(found(NESTED, nodes, [hit(1, text, "0.1")]), Reasoning(passages=2))
+    assert "The annals speak of Ada Marsh. [1]" in made.steps[0].text
+    assert made.steps[0].found_by == "answer"
+
+
 def test_given_passages_about_another_name_then_the_step_asks_what_they_answer() -> None:
     findings = nested()
     other = hit(2, "Leeds Works was born of a merger in Hull.", "0.2", title="Leeds Works")

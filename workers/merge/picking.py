@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from shared.models import MergedHit
-from shared.text import terms
+from shared.text import flat, terms
 from workers.merge.passages import Passage, passages
 
 _NOVELTY, _LEAD, _RANK, _PLACE = 0.5, 0.3, 0.6, 0.1
@@ -50,13 +50,17 @@ class Picker:
         ]
         return max((len(asked & words) / len(asked) for words in found), default=0.0) if asked else 1.0
 
-    def pick(self, query: str, node_id: str | None, most: int) -> list[Passage]:
-        """Up to `most` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf)."""
+    def pick(self, query: str, node_id: str | None, most: int, holding: str = "") -> list[Passage]:
+        """Up to `most` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf).
+
+        Where some of them hold the words `holding`, from these alone.
+        """
         weights = self._weights(terms(query))
         for term, weight in self._weights(self._question).items():
             weights.setdefault(term, _CONTEXT * weight)
         left = [p for p in self._passages if node_id is None or node_id in self._nodes[p.number - 1]]
-        left = [p for p in left if share(weights, p.words) >= _LEAST_SHARE or _opens(p)]
+        holders = [p for p in left if flat(holding) in flat(p.quote)] if holding else []
+        left = holders or [p for p in left if share(weights, p.words) >= _LEAST_SHARE or _opens(p)]
         ranks = self._ranks(node_id)
         fixed = {(p.number, p.position): self._fixed(p, weights, ranks[p.number - 1]) for p in left}
         chosen: list[Passage] = []

@@ -15,8 +15,10 @@ from workers.merge.extract import is_covered, subquestions, written
 from workers.merge.passages import Passage
 from workers.merge.picking import Picker
 
-#: Of the names that a step hands on, these many help to choose its sentences, and are shown.
+#: Of the names that a step hands on, these many are shown.
 _NAMES = 3
+#: `Node.bound_by` of a value that the LLM read off the passages.
+ANSWER = "answer"
 Kind = Literal["fact", "aspect"]
 
 
@@ -59,9 +61,10 @@ def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: Picker
     passages: Sequence[Passage] = ()
     if found.pool.per_leaf.get(node.id):
         if is_covered(picker, query, found.pool, node.id):
-            handed = " ".join(_handed_on(node, nodes)[0][:_NAMES])
+            values, by = _handed_on(node, nodes)
             picker.forget()  # one sentence may carry two steps
-            passages = picker.pick(f"{query} {handed}".strip(), node.id, most)
+            read = values[0] if by == ANSWER else ""  # it stands in the passages; names are candidates only
+            passages = picker.pick(query, node.id, most, holding=read)
         gap = gap or (None if passages else _say(found, "uncovered"))
     return Evidence(node, query, passages, gap)
 
