@@ -16,6 +16,7 @@ from orchestrator.intent.sessions import KeptSession
 from orchestrator.remote import ask
 from shared.contract import TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
+from shared.job_store.ledger import within
 from shared.models import MAX_QUESTION_CHARS, Answer, JobRequest
 from shared.models.find import (
     MAX_ANCHORS,
@@ -77,8 +78,9 @@ def search(
         raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
     request = as_request(question, {"top_n": _TOP, **fields})
     said = session.load() if isinstance(session, KeptSession) else as_session(session or {})
+    llm = within(request, client.settings).max_calls != 0  # no LLM at all (G7)
     begun = time.perf_counter()
-    intent = _intent(client, app, IntentRequest(query=request.question, session=said))
+    intent = _intent(client, app, IntentRequest(query=request.question, session=said, llm=llm))
     spent = round((time.perf_counter() - begun) * 1000, 1)
     if isinstance(session, KeptSession) and not said:
         unknown = f"The session {session.id} holds nothing (yet, or any more): the question was read alone."

@@ -86,10 +86,11 @@ class RelatedReply(Model):
 
 
 class IntentRequest(Model):
-    """A question in its conversation, for the plan pool."""
+    """A question in its conversation, for the plan pool. `llm` False: its budget allows no call (G7)."""
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     session: Session = Session()
+    llm: bool = True
 
 
 class IntentReply(Model):

@@ -61,6 +61,15 @@ def test_given_a_leaf_without_rewrites_for_want_of_budget_when_asked_with_one_th
     assert rich.cost.llm_calls >= 1
 
 
+def test_given_no_calls_at_all_when_searched_in_a_conversation_then_rules_read_it_and_say_so(
+    with_models: Ramify, fake: FakeOpenAI
+) -> None:
+    before = len(fake.requests())
+    found = with_models.search("And what are the risks of the second one?", max_calls=0)
+    assert len(fake.requests()) == before
+    assert "The queries were made by rules, not by the LLM: budget max_calls = 0 allows none." in found.warnings
+
+
 def test_given_one_call_when_asked_then_it_plans_and_the_summary_is_extractive(
     with_models: Ramify, fake: FakeOpenAI
 ) -> None:

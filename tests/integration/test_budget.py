@@ -237,6 +237,21 @@ def test_given_a_reservation_that_is_repeated_when_run_then_it_counts_once(store
     assert spending(store, limited).tokens == 7
 
 
+def test_given_a_worker_killed_in_a_call_when_its_step_runs_again_then_that_call_still_counts(
+    store: JobStore, settings: Settings
+) -> None:
+    """Its server may have answered, and billed: the reservation stands at its most, nobody settles it."""
+    limited, ledger = job(store, max_calls=2, max_tokens=1000), Ledger(store.client, settings)
+    killed, again = ledger.meter(limited), ledger.meter(limited)
+    assert killed is not None
+    assert again is not None
+    killed.reserve(Use(1, 300))
+    again.settle(again.reserve(Use(1, 300)), Use(1, 20))
+    assert (spending(store, limited).calls, spending(store, limited).tokens) == (2, 320)
+    with pytest.raises(BudgetError, match="budget max_calls = 2 is used up"):
+        again.reserve(Use(1, 1))
+
+
 def test_given_a_job_that_is_gone_when_reserved_then_no_key_comes_to_life(store: JobStore) -> None:
     limited = job(store, max_calls=2)
     store.client.delete(JobKeys(limited.id).job)
