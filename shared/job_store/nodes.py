@@ -13,9 +13,7 @@ def triples(nodes: Sequence[Node]) -> list[str]:
     """Id, first state and JSON of every node, one after the other. A branch that comes with its children has grown."""
     grown = grown_branches(nodes)
     return [
-        part
-        for node in nodes
-        for part in (node.id, "grown" if node.id in grown else _first_state(node), as_json(node))
+        part for node in nodes for part in (node.id, "grown" if node.id in grown else _first_state(node), as_json(node))
     ]
 
 
