@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 
 from orchestrator.app import app
 from orchestrator.shadow.runs import Shadows
@@ -15,11 +16,17 @@ from shared.steps import remote
 log = logging.getLogger("ramify.shadow")
 
 
+@cache
+def _shadows() -> Shadows:
+    """One a process, made at first use: a look every second opens no connection of its own."""
+    settings: Settings = app.conf.ramify
+    return Shadows(app, JobStore(connect(settings), settings))
+
+
 @remote(app, TaskName.OPS_SHADOW)
 def look() -> None:
     """Beat's task. A failing look is told, and tried again a second later."""
-    settings: Settings = app.conf.ramify
     try:
-        Shadows(app, JobStore(connect(settings), settings)).run()
+        _shadows().run()
     except RamifyError as error:
         log.warning("shadow runs: %s", error)
