@@ -56,7 +56,7 @@ def noise(count: int, start: int = 0, **more: Any) -> Iterable[ChunkPoint]:
         yield point(f"noise{number}", f"About {first} and {second}, note {number}. 关于{second}。", **more)
 
 
-def notes(store: ChunkStore, settings: Settings, folder: Path) -> int:
+def indexed(store: ChunkStore, settings: Settings, folder: Path) -> int:
     """The sample corpus, read and cut as an ingest does; returns the number of its files."""
     indexer = Indexer(store, Bm25Encoder, None, settings)
     files = sorted(path for path in folder.rglob("*") if path.suffix in {".md", ".jsonl"})
@@ -76,6 +76,7 @@ class Listing:
         self.store, self.tables, self.settings = store, tables, settings
         self.after_shard: Callable[[int], None] = lambda _: None
         self.stopped: Callable[[], bool] = lambda: False
+        self.job_id = ""
 
     def read(self, question: str, filters: Filters | None = None) -> Reading:
         """The question against the values that exist."""
@@ -94,6 +95,7 @@ class Listing:
     def run(self, scan: Scan, question: str = "q") -> tuple[Table, list[Row]]:
         """The shards of a scan, one after the other."""
         job_id, limits = uuid.uuid4().hex[:16], self.settings.enumeration
+        self.job_id = job_id
         self.tables.put_scan(job_id, scan)
         tree = nodes(question, scan.understood, shards(scan.documents, limits.shard_documents, limits.max_shards))
         for node in tree:

@@ -9,11 +9,13 @@ import pytest
 import redis
 import yaml
 
+from orchestrator.enumeration.shards import nodes, shards
 from shared.job_store.tables import Tables
 from shared.models import Filters
 from shared.settings import Settings, load_settings
 from shared.store import ChunkStore, open_store
-from tests.fakes.listing import Listing, noise, notes, point, put
+from tests.fakes.listing import Listing, indexed, noise, point, put
+from workers.enumerate.gather import gather
 
 NOTES = Path(__file__).parents[2] / "examples" / "notes"
 
@@ -48,7 +50,7 @@ def front_matter(path: Path) -> dict[str, list[str]]:
 def test_given_a_planted_category_when_listed_then_every_member_comes_and_nobody_else(
     store: ChunkStore, listing: Listing, settings: Settings, members: int
 ) -> None:
-    notes(store, settings, NOTES)
+    indexed(store, settings, NOTES)
     put(store, noise(300))
     planted = [f"member{number}" for number in range(members)]
     put(
@@ -69,7 +71,7 @@ def test_given_a_planted_category_when_listed_then_every_member_comes_and_nobody
 def test_given_words_planted_in_texts_when_listed_then_documents_that_contain_them_come_whole_corpus_scanned(
     store: ChunkStore, listing: Listing, settings: Settings, members: int
 ) -> None:
-    notes(store, settings, NOTES)
+    indexed(store, settings, NOTES)
     put(store, noise(300))
     planted = [f"member{number}" for number in range(members)]
     put(store, (point(name, f"Intro {name}.", title="an intro", path=f"m/{name}.md") for name in planted))
@@ -89,7 +91,7 @@ def test_given_words_planted_in_texts_when_listed_then_documents_that_contain_th
 def test_given_the_sample_corpus_when_a_tag_is_listed_then_it_is_what_the_files_say(
     store: ChunkStore, listing: Listing, settings: Settings
 ) -> None:
-    notes(store, settings, NOTES)
+    indexed(store, settings, NOTES)
     _, rows = listing.ask("List all notes tagged rabbitmq")
     said = {
         str(path.relative_to(NOTES))
@@ -171,6 +173,15 @@ def test_given_a_filter_of_the_caller_when_listed_then_it_holds_besides_the_ques
     assert (table.matched, table.understood) == (30, "kind = memory, tag = t1")
     none, _ = listing.ask("all resources", Filters(kinds=("memory",)))
     assert none.matched == 0
+
+
+def test_given_a_merge_that_is_delivered_again_when_joined_then_the_list_stays_as_it_was(
+    store: ChunkStore, listing: Listing, settings: Settings
+) -> None:
+    put(store, noise(30, tags=("t1",)))
+    table, _ = listing.ask("notes tagged t1")
+    tree = {node.id: node for node in nodes("q", "tag = t1", shards(30, 200, 64))}
+    assert gather(listing.tables, listing.job_id, tree, settings.enumeration) == table
 
 
 def test_given_columns_when_listed_then_they_are_read_off_the_documents_lines(

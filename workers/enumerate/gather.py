@@ -21,6 +21,8 @@ def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: Enume
     shards = [node for node in nodes.values() if node.shard is not None]
     if scan is None or not shards:
         return None
+    if (joined_before := tables.table(job_id)) is not None:
+        return joined_before  # a merge that is delivered again: the shards' own pages are gone
     reports = {node.id: tables.report(job_id, node.id) for node in shards}
     known = {node_id: report for node_id, report in reports.items() if report is not None}
     joined = _Joined(tables, job_id, limits)
