@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from orchestrator.enumeration.content import Content
-from orchestrator.enumeration.dates import several, spans
+from orchestrator.enumeration.dates import Span, several, spans
 from orchestrator.enumeration.describe import understood
 from orchestrator.enumeration.markers import Named, take_columns, take_facets, take_kinds, take_paths, take_tags
 from orchestrator.enumeration.names import Names, kind_names
@@ -57,6 +57,17 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         return Reading(warnings=(_DENIED,))
     if len(content.conditions) > MAX_CONDITIONS:
         return Reading(warnings=(_LONG,))
+    scan = _scan(filters, named, span, content).model_copy(
+        update={"counting": counting, "index_version": values.index_version}
+    )
+    said = understood(scan)
+    if not said and not content.documents:
+        return Reading(warnings=(_NOTHING,))
+    return Reading(scan=scan.model_copy(update={"understood": said or "all documents"}), warnings=tuple(named.warnings))
+
+
+def _scan(filters: Filters, named: Named, span: Span | None, content: Content) -> Scan:
+    """What was taken out of the sentence, and what was left in it, as one scan."""
     found = Filters(
         after=span.first if span else None,
         before=span.last if span else None,
@@ -64,7 +75,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         paths=unique(named.paths),
         namespace=filters.namespace,
     )
-    scan = Scan(
+    return Scan(
         filters=filters,
         found=found,
         tags=tuple(dict.fromkeys(named.tags)),
@@ -74,10 +85,4 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         facets=unique(named.facets),
         conditions=tuple(dict.fromkeys(content.conditions)),
         columns=named.columns,
-        counting=counting,
-        index_version=values.index_version,
     )
-    said = understood(scan)
-    if not said and not content.documents:
-        return Reading(warnings=(_NOTHING,))
-    return Reading(scan=scan.model_copy(update={"understood": said or "all documents"}), warnings=tuple(named.warnings))
