@@ -102,12 +102,13 @@ class Truth(Section):
 class Hops(Section):
     """Multi-hop search (E4): names in the `parents` best passages, each searched together with the question.
 
-    `when`: asked leaves out what the rules of routing are sure asks for one thing. `weight` is that of a chain where
-    passages to open are chosen, `share` what a chain of 1 is worth of the best score found.
+    `when`: asked leaves out what the rules of routing are sure asks for one thing, questions takes such in English.
+    `weight` is that of a chain where passages to open are chosen, `share` what a chain of 1 is worth of the best
+    score found.
     """
 
     stage: Literal["hops"] = "hops"
-    when: Literal["always", "asked"] = "always"
+    when: Literal["always", "questions", "asked"] = "always"
     hops: int = Field(default=1, ge=1, le=3)
     parents: int = Field(default=3, ge=1, le=20)
     names: int = Field(default=8, ge=1, le=100, description="names searched of each passage")

@@ -152,7 +152,23 @@ def test_given_an_empty_result_when_hopped_then_there_is_nothing_to_start_from(s
     ],
 )
 def test_given_a_question_when_read_then_it_is_worth_more_hops_or_not(question: str, hops: bool) -> None:
-    assert (reason_against(question) is None) is hops
+    assert (reason_against(question, "asked") is None) is hops
+
+
+@pytest.mark.parametrize(
+    ("question", "hops"),
+    [
+        ("What is the default port of Redis?", True),
+        ("Redis 的默认端口是多少？", False),
+        ("《红高粱》的导演的出生地是哪里？", True),
+        ("Aspirin inhibits the production of PGE2.", False),
+    ],
+)
+def test_given_questions_are_wanted_when_read_then_english_lookups_hop_and_claims_do_not(
+    question: str, hops: bool
+) -> None:
+    assert (reason_against(question, "questions") is None) is hops
+    assert reason_against(question, "always") is None
 
 
 def test_given_a_lookup_when_searched_then_the_stage_says_why_it_made_no_hop(store: EmbeddedStore) -> None:

@@ -33,7 +33,7 @@ def hops(state: State, options: s.Hops, tools: Tools) -> State:
     known = {candidate.hit.chunk_id: candidate for candidate in wanted}
     if not known:
         return state.skip("nothing to start from")
-    if options.when == "asked" and (reason := reason_against(state.query.text)):
+    if reason := reason_against(state.query.text, options.when):
         return state.skip(reason)
     pool = _Pool(state, options, known)
     for _ in range(options.hops):
@@ -85,14 +85,14 @@ class _Pool:
         return self.direct[chunk_id] + (self._options.weight * link.score if link else 0.0)
 
     def bridges(self) -> list[Bridge]:
-        """New names in the best passages that were not opened yet."""
+        """New names in the best passages that were not opened yet; worth 1/(1+hop) of them, as in F7."""
         best = sorted(self._hits, key=lambda chunk_id: (-self.total(chunk_id), chunk_id))
         frontier = [chunk_id for chunk_id in best if chunk_id not in self._opened][: self._options.parents]
         self._opened.update(frontier)
         found = {bridge.needle: bridge for bridge in self._bridges}
         known = set(found)
         for chunk_id in frontier:
-            worth = min(1.0, self.total(chunk_id))
+            worth = min(1.0, self.total(chunk_id)) / (1 + self._hops)
             for bridge in self._question.bridges(self._hits[chunk_id], worth):
                 found.setdefault(bridge.needle, bridge)
         return [bridge for needle, bridge in found.items() if needle not in known]
