@@ -17,6 +17,7 @@ from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from shared.store.embedded import EmbeddedStore
 from workers.search.engine import go_on, search
+from workers.search.stages.places import places_of
 from workers.search.state import Query
 from workers.search.tools import Tools
 
@@ -289,6 +290,47 @@ def test_given_an_unknown_symbol_when_searched_from_then_the_nearest_ones_are_na
     assert "did you mean pkg.tree.merge_tree?" in warning
     [other] = [text for text in find(store, "zebra", near_symbol="完全.不同").warnings if "完全.不同" in text]
     assert "did you mean" not in other
+
+
+def test_given_overloads_when_searched_from_or_called_then_they_are_one_definition(store: EmbeddedStore) -> None:
+    store.upsert([
+        *(chunk(f"stub{n}", "stub", **_overload(n, ())) for n in range(4)),
+        chunk("body", "def locate: the body itself, longer than its stubs", **_overload(4, ("pkg.cli.best",))),
+        code("pkg.cli.best", "def best: plain"),
+        code("pkg.app.load", "def load: zebra", "pkg.cli.locate"),
+    ])  # fmt: skip
+
+    found = find(store, "zebra", near_symbol="cli.locate")
+    called = find(store, "zebra", depth=1)
+
+    assert found.hits[0].title == "body"
+    assert not [text for text in found.warnings if "definitions" in text]
+    assert reached(found)["pkg.cli.best"] == ("call", "pkg.cli.best", 1)
+    assert reached(called)["body"] == ("call", "pkg.cli.locate", 1)
+    assert note(called) is None
+
+
+def _overload(number: int, refs: tuple[str, ...]) -> dict[str, Any]:
+    names = ("pkg.cli.locate", "cli.locate", "locate")
+    return {"doc_id": "cli", "symbol": names[0], "defines": names, "part": "code", "ordinal": number + 1, "refs": refs}
+
+
+def test_given_keys_of_very_many_chunks_when_counted_then_the_collection_counts_them(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.upsert([
+        *(code(f"m{n}.A.run", f"def run: {n}") for n in range(4)),
+        page("zebra", "zebra"),
+        page("other", "x", namespace="b"),
+    ])  # fmt: skip
+    keys = ["A.run", "title:zebra", "title:other", "title:unknown"]
+    read = places_of(keys, "default", store)
+
+    monkeypatch.setattr("workers.search.stages.places._READ", 1)
+
+    assert {key: read[key] for key in keys if key in read} == {"A.run": 4, "title:zebra": 1}
+    counted = places_of(keys, "default", store)
+    assert {key: counted[key] for key in keys if key in counted} == {"A.run": 4, "title:zebra": 1}
 
 
 def test_given_a_name_of_several_definitions_when_searched_from_then_three_lead_and_a_warning_names_them(

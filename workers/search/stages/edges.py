@@ -19,6 +19,7 @@ from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter
 from workers.search.edge_keys import Bridge, Ends, bridge, ends, of_page, turned, unambiguous
 from workers.search.stages.near import asked_for
+from workers.search.stages.places import places_of
 from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
 
@@ -26,8 +27,6 @@ from workers.search.tools import Tools
 _KEYS, _BRANCH = 200, 10
 #: Neighbours that one request asks for at least, however many anchors share a hop.
 _FEWEST = 8
-#: Values that a count of keys returns: the frequent ones come first, what is left out is rare.
-_COUNTED = 5000
 
 
 class _Reached(NamedTuple):
@@ -106,11 +105,8 @@ def _unambiguous(
     keys = list(dict.fromkeys(key for group in groups for key in (*group.keys(), *group.names())))
     if not keys:
         return {}, frozenset()
-    definition = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="symbol"))])
-    first = models.FieldCondition(key="ordinal", match=models.MatchValue(value=0))
-    where = models.FieldCondition(key="namespace", match=models.MatchValue(value=state.query.filters.namespace))
-    flt = models.Filter(must=[where, _among("defines", keys)], should=[definition, first])
-    meant = unambiguous(keys, store.count_values("defines", flt, _COUNTED), options.ambiguous)
+    counts = places_of(keys, state.query.filters.namespace, store)
+    meant = unambiguous(keys, counts, options.ambiguous)
     return meant, frozenset(keys) - meant.keys()
 
 

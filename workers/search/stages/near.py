@@ -42,10 +42,14 @@ def asked_for(state: State, tools: Tools) -> tuple[State, list[tuple[float, list
 
 
 def _definitions(name: str, state: State, tools: Tools) -> list[Hit]:
-    """Those called exactly so, else all whose name ends so, shortest first."""
+    """Those called exactly so, else all whose name ends so, shortest first; of overloads in one file the longest."""
     store, _ = tools.need_store()
     flt = models.Filter(must=[to_filter(state.query.filters), _is("defines", name)])
-    found = [hit for hit in store.lookup(flt, _LOOKED_AT, tools.dense is not None) if hit.symbol]
+    longest: dict[tuple[str, str | None], Hit] = {}
+    for hit in sorted(store.lookup(flt, _LOOKED_AT, tools.dense is not None), key=lambda hit: -len(hit.text)):
+        if hit.symbol:
+            longest.setdefault((hit.doc_id, hit.symbol), hit)
+    found = list(longest.values())
     exact = [hit for hit in found if hit.symbol == name]
     return exact or sorted(found, key=lambda hit: (len(hit.symbol or ""), hit.symbol or "", hit.chunk_id))
 
