@@ -86,6 +86,9 @@ def test_given_links_of_code_when_read_as_links_of_pages_then_they_are_left_out(
         ("[x](../db/)", HERE, "path:notes/db/README.md"),
         ("see [x][r]\n\n[r]: ../db/a.md 'title'", HERE, "path:notes/db/a.md"),
         (":doc:`The queue <../queue>` and :doc:`other`", "docs/a/b.rst", "path:docs/queue.rst"),
+        (":doc:`/async/await`", "flask-3/docs/a/b.rst", "path:flask-3/docs/async/await.rst"),
+        (":doc:`The way </cli>`", "flask/docs/source/x.rst", "path:flask/docs/source/cli.rst"),
+        (":doc:`/cli`", "manual/x/y.rst", "path:manual/cli.rst"),
     ],
 )
 def test_given_links_as_people_write_them_when_stored_then_the_page_is_among_their_meanings(

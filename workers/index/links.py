@@ -24,6 +24,8 @@ _DEFINITION = re.compile(
     r"^ {0,3}+\[[^\[\]\n]{1,200}+\]:[ \t]*+(?:<([^<>\n]{1,1000}+)>|([^\s<>]{1,1000}+))", re.MULTILINE
 )
 _DOC = re.compile(r":doc:`(?:[^`<>\n]{0,200}+<)?([^`<>\n]{1,500}+)>?`")
+#: Folders that such a path is told from when it begins with "/" (docs/source/ where that exists), else the root.
+_SOURCES = frozenset({"doc", "docs", "documentation"})
 _IMAGE = re.compile(r"!\[[^\[\]]*+\]\([^()]*+\)")
 _ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
 _FENCE = re.compile(r"[ \t>*+-]*+(?:\d{1,9}+[.)][ \t]++)?(`{3,}+|~{3,}+)(.*+)")
@@ -33,7 +35,8 @@ _TICKS = re.compile(r"`++")
 def links_of(text: str, path: str) -> list[str]:
     """The keys that a text of the document at `path` links to, each once, in order.
 
-    A link is `[[Title]]`, `[[Title#part|shown]]`, `[x](../a.md#part)`, `[label]: a.md`; in reStructuredText ":doc:`a`".
+    A link is `[[Title]]`, `[[Title#part|shown]]`, `[x](../a.md#part)`, `[label]: a.md`; in reStructuredText ":doc:`a`",
+    and ":doc:`/a`" from the folder of the docs on.
     Paths are resolved against `path` and stay below its first folder, the root's name. Code, images, anchors and
     addresses (http, mailto) are no links.
     """
@@ -47,7 +50,9 @@ def refs_of(text: str, path: str) -> tuple[str, ...]:
 
 def _keys(prose: str, path: str) -> Iterator[str]:
     if path.endswith(".rst"):
-        yield from filter(None, (_inside(f"{match[1]}.rst", path) for match in _DOC.finditer(prose)))
+        yield from filter(
+            None, (_inside(_from_sources(f"{match[1]}.rst", path), path) for match in _DOC.finditer(prose))
+        )
     plain = _IMAGE.sub("", _without_code(prose))
     for match in _WIKI.finditer(plain):
         # In a table, the bar of [[Title|shown]] is written \|.
@@ -57,6 +62,16 @@ def _keys(prose: str, path: str) -> Iterator[str]:
     for match in chain(_INLINE.finditer(plain), _DEFINITION.finditer(plain)):
         if key := _inside(match[1] or match[2], path):
             yield key
+
+
+def _from_sources(target: str, path: str) -> str:
+    """A target as it is told from `path`: Sphinx means its folder of sources by a leading "/"."""
+    if not target.startswith("/"):
+        return target
+    folders = path.split("/")[:-1]
+    sources = next((place for place, name in enumerate(folders) if name.casefold() in _SOURCES), 0)
+    sources += folders[sources + 1 : sources + 2] == ["source"]
+    return "../" * (len(folders) - 1 - sources) + target.lstrip("/")
 
 
 def _inside(target: str, path: str) -> str | None:
