@@ -17,12 +17,12 @@ from shared.errors import RamifyError
 from shared.settings import Settings, load_settings
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A developer's own RAMIFY_ variables must not reach the tests."""
-    for name in os.environ:
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_from_outside() -> None:
+    """A developer's own RAMIFY_ variables must not reach the tests, nor the stacks that they start."""
+    for name in list(os.environ):
         if name.startswith("RAMIFY_") and not name.startswith("RAMIFY_TEST_"):
-            monkeypatch.delenv(name)
+            del os.environ[name]
 
 
 def free_port() -> int:

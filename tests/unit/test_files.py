@@ -64,7 +64,8 @@ def test_a_name_that_is_no_text_is_passed_over_and_does_not_stop_the_rest(tmp_pa
     found, passed = find([root])
 
     assert [item.shown for item in found] == ["notes/good.md"]
-    assert passed == [f"{root}/na\N{REPLACEMENT CHARACTER}me.md: its name is not UTF-8 or holds control characters: rename it"]
+    why = "its name is not UTF-8 or holds control characters: rename it"
+    assert passed == [f"{root}/na\N{REPLACEMENT CHARACTER}me.md: {why}"]
     with pytest.raises(InputError, match="not UTF-8"):
         find([odd])
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.route import route
 from orchestrator.planning.same import folded
 from orchestrator.planning.tree import as_leaf, children_of, first_level
-from shared.models import Decomposition, Facet, JobRequest, Node, NodeKind, SubQuery
-from shared.settings import Settings
+from shared.models import Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.settings.sections import Decomposition as Limits
 
 QUESTION = "How do we build a search service?"
@@ -173,15 +171,6 @@ def test_given_any_replies_when_the_tree_is_grown_then_the_cap_holds_and_their_o
     assert not any(node.id in parents for node in ends)
     assert all(node.level <= level and node.id.count(".") == node.level for node in tree.values())
     assert all(one in tree for node in tree.values() for one in node.depends_on)
-
-
-def test_given_a_request_without_decomposition_when_routed_then_it_is_not_decomposed():
-    with_all = Settings(decomposition=Limits())
-    assert route(JobRequest(question="Why?"), with_all).decompose
-    assert not route(JobRequest(question="Why?", decompose=False), with_all).decompose
-    alone = route(JobRequest(question="Why?"), Settings(decomposition=Limits(max_total_leaves=1)))
-    assert not alone.decompose
-    assert "max_total_leaves" in alone.reason
 
 
 def test_given_dependencies_when_it_grows_then_both_sides_know_and_neither_is_refined():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shared.routing import Router, route_by_rules
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.llm.client import LLMReply
 from shared.llm.route_reply import parse_route, route_prompt
 from shared.models import Cost
 from shared.models.route import QueryType
+from shared.routing import Router, route_by_rules
 
 SURE, UNSURE = "List all services that still run Python 3.8.", "tungsten, if ever; or the other, as before"
 SAID = "<route><type>complex_reasoning</type><hops>aspects</hops><intent>event</intent></route>"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.models.route import QueryType
 from shared.routing import route_by_rules
 from shared.routing.reading import read
 from shared.routing.rules import _match, _rules_for
 from shared.routing.tables import table
-from shared.models.route import QueryType
 
 TYPE_OF = {"aspects": "complex_reasoning", "multi_hop": "complex_reasoning"}
 TYPE_RULES = [(f"{lang}.{rule.name}", rule) for lang in ("en", "zh") for rule in table(lang).types]

@@ -14,9 +14,9 @@ When = Literal["always", "questions", "asked"]
 def reason_against(question: str, when: When) -> str | None:
     """Why no hop is made, None when one is.
 
-    asked: where the rules of routing read several hops, and for questions that leave them unsure. questions: for English
-    questions that they take for lookups too: a quarter of hotpotqa's and a seventh of musique's look so and gain. Chinese
-    lookups lose a point by it (cmrc2018), and so do claims (scifact, two points).
+    asked: where the rules of routing read several hops, and for questions that leave them unsure. questions: for
+    English questions that they take for lookups too: a quarter of hotpotqa's and a seventh of musique's look so and
+    gain. Chinese lookups lose a point by it (cmrc2018), and so do claims (scifact, two points).
     """
     if when == "always":
         return None
