@@ -292,6 +292,22 @@ def test_given_an_unknown_symbol_when_searched_from_then_the_nearest_ones_are_na
     assert "did you mean" not in other
 
 
+def test_given_a_question_that_tells_the_way_when_searched_then_neighbours_that_way_come_first(
+    store: EmbeddedStore,
+) -> None:
+    store.upsert([
+        code("tree.merge", "def merge: zebra", "ranks.order"),
+        code("ranks.order", "def order: plain"),
+        code("jobs.finish", "def finish: plain", "tree.merge"),
+    ])  # fmt: skip
+
+    called = scores(find(store, "what does the zebra call"))
+    callers = scores(find(store, "谁调用了 zebra"))
+
+    assert called["ranks.order"] > called["jobs.finish"] > 0
+    assert callers["jobs.finish"] > callers["ranks.order"] > 0
+
+
 def test_given_overloads_when_searched_from_or_called_then_they_are_one_definition(store: EmbeddedStore) -> None:
     store.upsert([
         *(chunk(f"stub{n}", "stub", **_overload(n, ())) for n in range(4)),

@@ -22,6 +22,7 @@ from workers.search.stages.near import asked_for
 from workers.search.stages.places import places_of
 from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
+from workers.search.way import Way, asked_way, goes
 
 #: Keys of one anchor that are followed each way, and chunks of one anchor that the next hop starts from.
 _KEYS, _BRANCH = 200, 10
@@ -130,7 +131,8 @@ def _neighbours(
         for hit in hits:
             scored = hit if request.query is not None else hit.model_copy(update={"score": 0.0})
             found[number].setdefault(hit.chunk_id, scored)
-    return _with_relevance([_reached(group, hits.values()) for group, hits in zip(groups, found, strict=True)])
+    reached = [_reached(group, hits.values()) for group, hits in zip(groups, found, strict=True)]
+    return _with_relevance(reached, asked_way(state.query.text))
 
 
 def _ways(group: _Group) -> list[models.Condition]:
@@ -174,14 +176,22 @@ def _back(other: Ends, start: Ends, meant: Mapping[str, int]) -> Bridge | None:
     return turned(edge) if edge is not None else None
 
 
-def _with_relevance(groups: list[list[_Reached]]) -> list[list[_Reached]]:
-    """Relevances scaled over the whole hop, 0..1, and every group in their order."""
+def _with_relevance(groups: list[list[_Reached]], way: Way | None) -> list[list[_Reached]]:
+    """Relevances scaled over the whole hop, 0..1, and every group in their order.
+
+    Where the question tells the way ("what calls X"), what lies the other way has the lower half of the scale.
+    """
     scores = [one.relevance for group in groups for one in group]
     low, span = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
     scaled = [
-        [one._replace(relevance=(one.relevance - low) / span if span > 0 else 1.0) for one in group] for group in groups
+        [one._replace(relevance=_placed((one.relevance - low) / span if span > 0 else 1.0, one, way)) for one in group]
+        for group in groups
     ]
     return [sorted(group, key=lambda one: (-one.relevance / one.edge.places, one.hit.chunk_id)) for group in scaled]
+
+
+def _placed(relevance: float, one: _Reached, way: Way | None) -> float:
+    return relevance if way is None else (relevance + goes(one.edge.how, way)) / 2
 
 
 def _fair(groups: list[list[_Reached]], options: s.Edges) -> list[list[_Reached]]:
