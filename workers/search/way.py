@@ -11,7 +11,8 @@ Way = Literal["out", "back"]
 _READ = 500
 _VERB = r"(?:call|use|invoke|import|reference|link to|point to|lead to)"
 _OUT = re.compile(
-    rf"\b(?:does|do|did) (?!(?:I|we|you|one)\b)[^?.!\n]{{1,120}}?\b{_VERB}\b|调用了?(?:什么|哪些|哪个|谁)|(?:用到|引用|链接到)了?(?:什么|哪些)",
+    rf"\b(?:does|do|did) (?!(?:I|we|you|one)\b)[^?.!\n]{{1,120}}?\b{_VERB}\b"
+    r"|调用了?(?:什么|哪些|哪个|谁)|(?:用到|引用|链接到)了?(?:什么|哪些)",
     re.IGNORECASE,
 )
 _BACK = re.compile(
