@@ -115,4 +115,5 @@ def _matched(hit: Hit, context: Context) -> MatchedContext:
         snippet=hit.snippet,
         score=hit.score,
         related=context.related,
+        via=hit.via,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from shared.models.base import Model
-from shared.models.hits import SearchResult
+from shared.models.hits import SearchResult, Via
 from shared.models.request import MAX_QUESTION_CHARS, Filters, Hops, Name, SearchMode, Symbol
 from shared.models.session import ContextType, Intent, Session, TypedQuery
 
@@ -101,7 +101,10 @@ class IntentReply(Model):
 
 
 class MatchedContext(Model):
-    """One result (C5). `leaf` is False for a directory; `abstract` its directory's L0, or the snippet without one."""
+    """One result (C5). `leaf` is False for a directory; `abstract` its directory's L0, or the snippet without one.
+
+    `via` says how it was reached from another one; None: the question itself found it.
+    """
 
     uri: str
     chunk_id: str
@@ -115,6 +118,7 @@ class MatchedContext(Model):
     snippet: str = ""
     score: float
     related: tuple[Related, ...] = ()
+    via: Via | None = None
 
 
 class Ranked(Model):

@@ -19,7 +19,7 @@ from orchestrator.cli.render.text import cited
 from orchestrator.cli.render.tree import compact, draw
 from orchestrator.cli.wording import clean, duration, one_line
 from orchestrator.grouping import grouped, ranking
-from shared.models import BatchStatus, Cost, Event, MergedHit, SearchResult, Summary
+from shared.models import BatchStatus, Cost, Event, MergedHit, SearchResult, Summary, Via
 from shared.models.find import Context, Related
 from shared.models.session import TypedQuery
 from tests.fakes.ramify_client import CREATED, FakeRamify, answer, events, hit
@@ -143,7 +143,8 @@ def nasty_answer():
 
 
 def nasty_find():
-    found = SearchResult(hits=(hit(1, NASTY, title=NASTY, path=NASTY, snippet=NASTY),), mode="hybrid")
+    way = Via(chunk_id="c0", bridge=NASTY, hop=1, how="link")
+    found = SearchResult(hits=(hit(1, NASTY, title=NASTY, path=NASTY, snippet=NASTY, via=way),), mode="hybrid")
     related = (Related(uri=NASTY, title=NASTY, how="links to"),)
     asked = TypedQuery(query=NASTY, intent=NASTY)
     return grouped(
@@ -160,6 +161,14 @@ def test_given_text_with_escapes_when_drawn_anywhere_then_no_escape_reaches_the_
         assert "[bold]x[/bold]" in text.replace("\n", " ")
         assert "[/oops]" in text
         assert ":smile:" in text
+
+
+def test_given_a_hit_that_another_one_led_to_when_drawn_then_the_way_stands_with_it():
+    way = Via(chunk_id="c0", bridge="merge_tree", hop=1, how="called by")
+
+    text = shown(draw_found(grouped(SearchResult(hits=(hit(1, "text", via=way),), mode="two_pass"), {}, [], [])))
+
+    assert "reached (called by): merge_tree" in text
 
 
 def test_given_colours_when_drawn_then_the_only_escapes_are_ours():

@@ -87,6 +87,8 @@ def _match(hit: MatchedContext, told: set[str]) -> Text:
         shown.append("  directory", "cyan")
     where = f"{hit.uri}  {hit.date}" if hit.date else hit.uri
     shown.append("\n").append(plain(where, "dim"))
+    if hit.via:
+        shown.append(f"\nreached ({hit.via.how}): ", "cyan").append(plain(hit.via.bridge, "dim"))
     if hit.snippet:
         shown.append("\n").append(snippet(hit.snippet, _SNIPPET_COLUMNS))
     if hit.abstract not in {"", hit.snippet, *told}:
