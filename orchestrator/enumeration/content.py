@@ -15,6 +15,7 @@ from shared.text import terms
 _WORD = r"[^\W_\u3400-\u9fff\uf900-\ufaff](?:[\w.+#'\-/&]*[\w+#])?"
 _SIGNS = re.compile(r"[^\w]|_")
 _MIN_HAN = 2
+_NON = re.compile(r"non[- ]|非 ?")
 _ORDER = ("frame_zh", "tail", "mention", "about", "about_after", "negation", "frame", "either", "both", "noun")
 
 
@@ -114,12 +115,23 @@ class Content:
             return None
         if self._mode:
             return self._phrase(place)
+        if denied := _NON.match(text, place):
+            return self._denied_kind(place, denied.end())
         for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
             known = names.at(text, place)
             if known and self._whole(known, place, kind=target == "kinds"):
                 self._name(target, known.values)
                 return known.end
         return None
+
+    def _denied_kind(self, place: int, name: int) -> int | None:
+        """The kind in "non-recipe notes", "非会议的", which are denied. Returns where its name ends."""
+        known = self._kinds.at(self._sentence.text, name)
+        if not known or not self._whole(known, place, kind=True):
+            return None
+        self._negated = True
+        self._name("kinds", known.values)
+        return known.end
 
     def _phrase(self, place: int) -> int | None:
         """A tag of several words behind "about": one condition instead of one for each word."""

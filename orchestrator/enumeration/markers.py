@@ -15,6 +15,7 @@ _JOIN = re.compile(r"\s*(?:[,、]\s*(?P<last>and |or |和|或)?|(?P<word>and|or|
 _UNKNOWN = re.compile(r"[^\s,;:!?，。；：！？、()\x1f的]{1,60}")
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 _PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
+_IN = re.compile(r"\b(?:in|under|inside|within|below|outside(?: of)?) (?:the |our |my )?(?P<name>[\w\-]{1,60})")
 _HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
 _COLUMN = re.compile(r"\s*(?:,\s*(?:and |以及)?|、|\band\b|和|及|以及)\s*")
 _MAX_COLUMN_CHARS = 40
@@ -62,7 +63,7 @@ def take_tags(sentence: Sentence, names: Names, truncated: bool, named_: Named) 
         if not values:
             sentence.take(found.start(), found.end())
             continue
-        negated = _negated(sentence, found.start())
+        negated = found[0][0] in "不没未" or _negated(sentence, found.start())
         _add_tags(values, names, truncated, named_, either=either, negated=negated)
         sentence.take(_start(sentence, found.start()), end)
     _take_tags_before(sentence, names, truncated, named_)
@@ -79,7 +80,7 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named_:
         if begun is not None and GAP not in head[begun:] and head[begun:].strip():
             values, either, end = _listed(sentence, begun, names)
             if values and end >= len(head.rstrip()):
-                negated = marks[-1].group()[0] in "不没未" or _negated(sentence, marks[-1].start())
+                negated = marks[-1].group()[0] in "不没未缺" or _negated(sentence, marks[-1].start())
                 _add_tags(values, names, truncated, named_, either=either, negated=negated)
                 sentence.take(_start(sentence, marks[-1].start()), found.end())
                 place = 0
@@ -169,7 +170,7 @@ def take_facets(sentence: Sentence, named_: Named) -> None:
 
 
 def take_paths(sentence: Sentence, values: Values, named_: Named) -> None:
-    """Folders in "skills/ 下", "the queues folder": those that exist, or a path that ends with a slash."""
+    """Folders in "skills/ 下", "the queues folder", "in queues": those that exist, or a path that ends with a slash."""
     place = 0
     while found := _PATHISH.search(sentence.text, place):
         place = found.end()
@@ -187,6 +188,10 @@ def take_paths(sentence: Sentence, values: Values, named_: Named) -> None:
         if folders:
             start = len(head) - (2 if held else len(name))
             _add_paths(folders, sentence, start, found.end(), named_)
+            return
+    for found in _IN.finditer(sentence.text):
+        if folders := _folders(f"{found['name']}/", values):
+            _add_paths(folders, sentence, found.start("name"), found.end(), named_)
             return
 
 

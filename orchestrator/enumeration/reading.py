@@ -21,6 +21,9 @@ _NOTHING = (
     "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
 )
 _DENIED = "It was not understood what the documents must not have."
+_NONE_AT_ALL = (
+    "Documents without any tag or date cannot be listed: name what they must have, or one tag that they must not."
+)
 _SEVERAL = "Only one span of time can be asked for at once."
 _LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what the documents have in common."
 
@@ -41,6 +44,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     sentence = Sentence(question)
     counting = pattern("counting").search(sentence.text) is not None
     named = Named()
+    if pattern("none_at_all").search(sentence.text):
+        return Reading(warnings=(_NONE_AT_ALL,))
     take_columns(sentence, named)
     if several(sentence.text, today):
         return Reading(warnings=(_SEVERAL,))

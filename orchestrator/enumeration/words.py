@@ -31,7 +31,8 @@ def named(group: str) -> Mapping[str, Sequence[str]]:
 
 
 def _bounded(phrase: str) -> str:
-    head = r"(?<![a-z0-9])" if phrase[0].isascii() and phrase[0].isalpha() else ""
+    first = phrase.removeprefix("(?:")[0]
+    head = r"(?<![a-z0-9])" if first.isascii() and first.isalpha() else ""
     tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " else ""
     return f"{head}(?:{phrase}){tail}"
 

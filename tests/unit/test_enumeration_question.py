@@ -39,6 +39,26 @@ def read(question: str, filters: Filters | None = None, values: Values = VALUES)
         ("列出所有带 #缓存 标签的笔记", "tag = 缓存"),
         ("列出标签是缓存或消息队列的所有笔记", "tag = 缓存 or 消息队列"),
         ("不带缓存标签的笔记", "not tag = 缓存"),
+        ("列出所有未标记缓存的笔记", "not tag = 缓存"),
+        ("列出所有缺少缓存标签的笔记", "not tag = 缓存"),
+        ("列出所有既没有缓存标签也没有消息队列标签的笔记", "not tag = 缓存 or 消息队列"),
+        ("all notes with neither the tag redis nor the tag celery", "not tag = redis or celery"),
+        ("all notes missing the tag redis", "not tag = redis"),
+        (
+            "notes about missing redis packages",
+            'containing or tagged "missing", containing or tagged "redis", containing or tagged "packages"',
+        ),
+        ("all notes that are neither a decision nor an incident", "not kind = decision or incident"),
+        ("all notes tagged redis minus the incidents", "tag = redis, not kind = incident"),
+        ("all notes tagged redis, apart from decisions", "tag = redis, not kind = decision"),
+        ("all non-decision notes", "not kind = decision"),
+        ("列出非事故的笔记", "not kind = incident"),
+        ("列出所有关于非结构化数据的笔记", 'containing or tagged "非结构化数据"'),
+        ("列出所有从未提到缓存的笔记", 'without "缓存"'),
+        ("List all notes in queues", "path = notes/en/queues/"),
+        ("List all notes not in queues", "not path = notes/en/queues/"),
+        ("List all notes outside the queues folder", "not path = notes/en/queues/"),
+        ("缓存目录里所有的决策", "kind = decision, path = notes/zh/缓存/"),
         ("列出所有帶緩存標籤的筆記", "tag = 缓存"),
         ("all decisions from 2025", "kind = decision, dated 2025-01-01 to 2025-12-31"),
         ("which incidents happened in March 2026", "kind = incident, dated 2026-03-01 to 2026-03-31"),
@@ -144,3 +164,19 @@ def test_given_a_number_of_documents_when_shared_out_then_shards_join_without_ga
     tree = nodes("q", "all documents", parts)
     assert [node.facet for node in tree[:2]] == [Facet.ORIGINAL, Facet.CORE]
     assert len({node.id for node in tree}) == count + 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "List all untagged notes",
+        "Which notes have no tag?",
+        "all notes without any tags about redis",
+        "没有标签的笔记有哪些",
+    ],
+)
+def test_given_a_question_for_what_has_no_tag_at_all_when_read_then_it_is_not_listed_and_that_is_said(question):
+    found = read(question)
+
+    assert found.scan is None
+    assert found.warnings[0].startswith("Documents without any tag or date cannot be listed")
