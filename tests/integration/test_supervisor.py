@@ -138,7 +138,8 @@ class Running:
         state = read_state(self.settings)
         self.process.kill()
         self.process.wait()
-        for child in state.children if state else ():
+        own = state is not None and state.pid == self.process.pid  # one that was refused has none
+        for child in state.children if own else ():
             if psutil.pid_exists(child.pid):
                 os.kill(child.pid, signal.SIGKILL)
 
