@@ -102,9 +102,8 @@ class Truth(Section):
 class Hops(Section):
     """Multi-hop search (E4): names in the `parents` best passages, each searched together with the question.
 
-    `when`: asked leaves out what the rules of routing are sure asks for one thing, questions takes such in English.
-    `weight` is that of a chain where passages to open are chosen, `share` what a chain of 1 is worth of the best
-    score found.
+    `when`: asked leaves out what routing is sure asks for one thing, questions takes such in English. `weight`: of a
+    chain, where passages to open are chosen; `share`: what a chain of 1 is worth of the best score found.
     """
 
     stage: Literal["hops"] = "hops"
@@ -237,9 +236,7 @@ class Hierarchy(Section):
     documents: int = Field(default=10, ge=1, le=100, description="chunks taken from an opened directory")
     threshold: Share = Field(default=0.1, description="what scores no higher is neither entered nor returned")
     top_k: int = Field(default=10, ge=1, le=100, description="the best chunks that are watched ...")
-    patience: int = Field(
-        default=3, ge=1, le=20, description="... and the rounds for which they stay the same at the end"
-    )
+    patience: int = Field(default=3, ge=1, le=20, description="... and the rounds for which they stay the same")
     rounds: int = Field(default=16, ge=1, le=200)
     rerank: Literal["lexical", "none"] = "lexical"
 
