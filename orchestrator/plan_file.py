@@ -13,8 +13,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.errors import InputError
+from shared.models import Filters
 from shared.models.plan_file import FileEntry, PlanFile
 from shared.models.plan_rules import PlanFaultError
+from shared.settings.faults import sentence
 
 MAX_BYTES = 512_000
 _FORM = "write TOML (question = ..., [[subqueries]] query = ...) or the same as JSON; `ramify plan --out` shows how"
@@ -127,6 +129,8 @@ def _fault(error: ValidationError, where: str) -> InputError:
     field = ".".join(map(str, parts))
     name = where + (", ".join(part for part in (entry, field) if part) or "plan")
     known = FileEntry.model_fields if entry else PlanFile.model_fields
+    if parts[:1] == ["filters"] and len(parts) > 1:
+        known, parts = Filters.model_fields, parts[1:]
     if fault["type"] == "extra_forbidden":
         near = get_close_matches(str(parts[-1]), list(known), n=1) if len(parts) == 1 else []
         hint = f", did you mean {near[0]!r}?" if near else ""
@@ -134,6 +138,5 @@ def _fault(error: ValidationError, where: str) -> InputError:
         return InputError(name, fault["input"], f"there is no such field{hint}{fields}")
     if fault["type"] == "too_long" and field == "subqueries":
         return InputError(name, f"{len(fault['input'])} entries", f"at most {fault['ctx']['max_length']} fit")
-    message = fault["msg"].removeprefix("Value error, ")
     shown = fault["input"] if not isinstance(fault["input"], list | dict | date) else str(fault["input"])
-    return InputError(name, shown, message[:1].lower() + message[1:])
+    return InputError(name, shown, sentence(fault))

@@ -46,10 +46,14 @@ def requested_way(request: JobRequest, routed: Routed, settings: Settings) -> Ro
     """The way that the request decides: its own leaves, its own strategy, something is always searched.
 
     A request that names only its strategy is planned as the row unsure says. A plan whose entries wait for each other
-    is told like a question with several hops.
+    is told like a question with several hops, one for a question with several aspects like such a question.
     """
     chained = any(entry.depends_on for entry in request.subqueries)
-    name = Hops.MULTI_HOP.value if chained else UNSURE
+    name = UNSURE
+    if chained:
+        name = Hops.MULTI_HOP.value
+    elif request.subqueries and routed.hops is Hops.ASPECTS:
+        name = Hops.ASPECTS.value
     table = settings.routing.types
     row, planner = table.row(name), PlannerName(table.unsure.planner)
     if planner in _SEARCHES_ITS_OWN_WAY:

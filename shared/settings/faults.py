@@ -15,6 +15,11 @@ from shared.settings.spelling import nearest
 
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
 HIDDEN = "the value given"
+_TABLE, _LIST = "write a table of names and values", "write a list, in brackets"
+_WANTED = {
+    "model_type": _TABLE, "model_attributes_type": _TABLE, "dict_type": _TABLE, "mapping_type": _TABLE,
+    "tuple_type": _LIST, "list_type": _LIST, "set_type": _LIST, "frozen_set_type": _LIST,
+}  # fmt: skip
 
 
 def first_fault(error: ValidationError) -> SettingsError:
@@ -38,7 +43,7 @@ def first_fault(error: ValidationError) -> SettingsError:
         fix = f"there is no such setting{nearest(where[-1], names)}; {listed}"
         return SettingsError(name, HIDDEN, fix)
     hidden = isinstance(fault["input"], SecretStr | BaseModel | dict) or "key" in name or "auth" in name
-    return SettingsError(name, HIDDEN if hidden else fault["input"], _sentence(fault["msg"]))
+    return SettingsError(name, HIDDEN if hidden else fault["input"], sentence(fault))
 
 
 def request_fault(error: ValidationError, where: str = "") -> InputError:
@@ -46,7 +51,7 @@ def request_fault(error: ValidationError, where: str = "") -> InputError:
     fault = error.errors()[0]
     name = ".".join(str(part) for part in fault["loc"]) or "request"
     given = f"{fault['input']}" if isinstance(fault["input"], dict) else fault["input"]
-    return InputError(f"{where}{name}", given, _sentence(fault["msg"]))
+    return InputError(f"{where}{name}", given, sentence(fault))
 
 
 def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:
@@ -70,11 +75,14 @@ def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:
     if len(where) <= 2 and fault["type"].endswith("_type"):
         return SettingsError(name, HIDDEN, "write a list of stages: [[strategies.NAME]] with stage = ...")
     given = HIDDEN if isinstance(fault["input"], dict | BaseModel) else fault["input"]
-    return SettingsError(name, given, _sentence(fault["msg"]))
+    return SettingsError(name, given, sentence(fault))
 
 
-def _sentence(message: str) -> str:
-    text = message.removeprefix("Value error, ")
+def sentence(fault: Any) -> str:
+    """What is wrong with one of pydantic's faults, in words of a file, not of Python's types."""
+    if fault["type"] in _WANTED:
+        return _WANTED[fault["type"]]
+    text: str = fault["msg"].removeprefix("Value error, ")
     return text[:1].lower() + text[1:]
 
 

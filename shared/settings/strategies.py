@@ -16,6 +16,7 @@ from shared.models.find import FindRequest
 from shared.models.request import JobRequest
 from shared.plugins import AGGREGATORS, STAGES, STRATEGIES, Plugins, plugins, run_of, why
 from shared.settings.plugged import AnyStage, aggregator_names, needs_store, stage_models
+from shared.settings.shadow import ADAPTIVE
 from shared.settings.stages import ARMS, Blend, Chain, Expansion, Fusion, Hierarchy, Linked, Rerank, StrongSignal
 
 Strategy = tuple[AnyStage, ...]
@@ -77,6 +78,8 @@ def checked(name: str, stages: Strategy) -> Strategy:
     """The same stages. Raises: ValueError, one sentence, when they cannot work in this order."""
     kinds = [type(stage) for stage in stages]
     where = f"strategy {name!r}"
+    if name == ADAPTIVE:
+        raise ValueError(f"{where} is the name of the routing table's way: choose another name")
     _check_search(where, stages)
     if kinds.count(Rerank) > 1:
         raise ValueError(f"{where} has more than one stage rerank")

@@ -94,3 +94,11 @@ def test_given_a_row_unsure_that_retrieves_nothing_when_a_strategy_is_named_then
 
 def test_given_a_question_alone_when_asked_what_decides_then_nothing_of_the_request_does():
     assert decided(JobRequest(question="x", top_n=3, explain=True, deadline_s=5)) is None
+
+
+def test_given_a_plan_for_a_question_with_several_aspects_when_asked_then_it_is_told_like_such_a_question():
+    entries = [{"query": "What are the risks of moving?"}, {"query": "What does moving cost?"}]
+    way = asked("What are the risks and the costs of moving, and should we move?", subqueries=entries)
+    assert (way.row, way.planner, way.aggregator) == ("aspects", PlannerName.REQUEST, "reasoning")
+    plain = asked("Which port does it use?", subqueries=entries)
+    assert (plain.row, plain.aggregator) == ("unsure", "simple")

@@ -80,8 +80,10 @@ def test_given_a_name_that_no_strategy_has_when_looked_up_then_the_known_ones_ar
         ('[routing.types.none]\npost = ["mmr", "edges"]', "routing.types.none.post", ("edges needs the store",)),
         ('[routing.types.none]\npost = ["rerank"]', "routing.types.none.post", ("more than one stage rerank",)),
         ('[routing.types.none]\npost = ["lexical"]', "routing.types.none.post", ("must stand before fusion",)),
-        ('[routing.types]\nnone = "none"', "routing.types.none", ("valid dictionary",)),
-        ("[routing]\ntypes = 3", "routing.types", ("valid dictionary",)),
+        ('[routing.types]\nnone = "none"', "routing.types.none", ("write a table",)),
+        ("[routing]\ntypes = 3", "routing.types", ("write a table",)),
+        ('[routing.types.none]\npost = "mmr"', "routing.types.none.post", ("write a list",)),
+        ('[[strategies.adaptive]]\nstage = "lexical"', "strategies", ("'adaptive'", "choose another name")),
     ],
 )  # fmt: skip
 def test_given_a_mistake_in_the_table_when_loaded_then_one_sentence_names_field_value_and_fix(text, field, parts):
