@@ -43,7 +43,9 @@ def preview(request: JobRequest, settings: Settings, *, llm: bool = True) -> Pre
     job = _as_job(request, settings)
     with closing(Planner(settings if ask else settings.model_copy(update={"llm_model": ""}))) as planner:
         route, cost = planner.route(job)
-        grown, spent = planner.first(job, route)
+        slices = route.planner is PlannerName.ENUMERATION  # of the corpus; beside them the question alone is searched
+        alone = route.model_copy(update={"planner": PlannerName.ORIGINAL})
+        grown, spent = planner.first(job, alone if slices else route)
         nodes, cost, warnings = list(grown.nodes), cost + spent, [*route.warnings, *grown.warnings]
         children = {node.parent_id for node in nodes}
         waiting = [node for node in nodes if node.kind is NodeKind.BRANCH and node.id not in children]
@@ -54,7 +56,7 @@ def preview(request: JobRequest, settings: Settings, *, llm: bool = True) -> Pre
             nodes = list(known.values())
             waiting += [node for node in more.nodes if node.kind is NodeKind.BRANCH]
     nodes.sort(key=lambda node: [int(part) for part in node.id.split(".")])
-    if route.planner is PlannerName.ENUMERATION:
+    if slices:
         warnings.append(_FROM_THE_CORPUS)
     if route.planner is PlannerName.NONE:
         warnings.append(_NOTHING)

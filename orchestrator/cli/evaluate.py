@@ -79,7 +79,7 @@ def chosen(settings: Settings, names: list[str]) -> tuple[str, ...]:
     arms = tuple(names) or (settings.search.strategy,)
     for place, name in enumerate(arms):
         if name != ADAPTIVE:
-            named(settings.strategies, name)
+            named({**settings.strategies, ADAPTIVE: ()}, name)
         if name in arms[:place]:
             raise InputError("--strategy", name, "it is given twice: name each once")
     return arms

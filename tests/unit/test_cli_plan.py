@@ -86,6 +86,16 @@ def test_given_prices_when_planned_with_an_llm_then_calls_tokens_and_money_are_r
     assert json.loads(free.stdout)["cost"]["llm_calls"] == 0
 
 
+def test_given_a_list_when_planned_then_the_question_stands_alone_and_no_model_is_asked_to_split_it() -> None:
+    with FakeOpenAI() as fake:
+        llm = ["--set", f"llm_base_url={fake.url}", "--set", "llm_model=fake"]
+        shown = json.loads(ramify(*llm, "plan", "List all notes tagged redis", "--json").stdout)
+        assert fake.requests() == []
+    assert [node["query"] for node in shown["tree"]] == ["List all notes tagged redis"]
+    (warning,) = shown["warnings"]
+    assert warning.startswith("A complete list is read in slices of the corpus")
+
+
 def test_given_chatter_when_planned_then_it_says_that_nothing_is_looked_up() -> None:
     done = ramify("plan", "hello there!")
     assert done.exit_code == 0

@@ -102,6 +102,7 @@ def test_given_a_question_that_fails_when_run_then_it_counts_as_nothing_found_an
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        (("--strategy", "adaptiv"), 2, "strategy: 'adaptiv' cannot be used: did you mean 'adaptive'?"),
         (("--strategy", "nope"), 2, "strategy: 'nope' cannot be used: .*known strategies: .*default"),
         (("--strategy", "default", "--strategy", "default"), 2, "it is given twice"),
         (("--plan", "steps"), 2, "--plan: 'steps' .* their fields: decomposition"),
