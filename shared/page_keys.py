@@ -7,7 +7,9 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-TITLE, PATH = "title:", "path:"
+TITLE, PATH, LABEL = "title:", "path:", "label:"
+#: What the keys of pages begin with.
+PAGE_KEYS = (TITLE, PATH, LABEL)
 #: Files whose name is as good as a title: a line of a JSONL file has none of its own.
 _PAGES = frozenset({".md", ".markdown", ".txt", ".text", ".rst"})
 
@@ -27,6 +29,11 @@ def path_key(path: str) -> str:
     return PATH + path
 
 
+def label_key(label: str) -> str:
+    """The key of a place in a page, named by the page itself: ".. _queue-routing:" in reStructuredText."""
+    return LABEL + folded(label)
+
+
 def page_keys(title: str, path: str) -> tuple[str, ...]:
     """What every chunk of a page defines: its title and its file's name as titles, and its path."""
     name = PurePosixPath(path)
@@ -36,16 +43,18 @@ def page_keys(title: str, path: str) -> tuple[str, ...]:
 
 def is_page_key(key: str) -> bool:
     """False for the dotted names of code."""
-    return key.startswith((TITLE, PATH))
+    return key.startswith(PAGE_KEYS)
 
 
 def fallbacks(key: str) -> tuple[str, ...]:
     """What a link with this key means where nothing defines the key itself, the likelier first.
 
     "C# notes" is the part " notes" of "C", "queues/Redis" is "Redis", "redis.html" and "redis" are "redis.md", a folder
-    is its index.md or README.md.
+    is its index.md or README.md. A label is meant as it stands.
     """
     kind, _, name = key.partition(":")
+    if kind == "label":
+        return ()
     page = name.partition("#")[0].rstrip() or name
     found = [page]
     if kind == "title":

@@ -33,8 +33,9 @@ class Chunk(Model):
     Edges join by key, at search time: a chunk that `defines` a key is where every chunk leads that has it among its
     `refs` (what the text itself links to, calls or imports) or `mentions` (titles of other pages in its prose, found
     at the end of an ingest). So an edge whose target is not there yet waits as a name, and none can dangle. Keys are
-    "title:<folded title>" and "path:<path>" for pages, dotted names ("pkg.mod.Class.method" and every suffix of it)
-    for code. `symbol` is the qualified name of the definition that a code chunk is.
+    "title:<folded title>" and "path:<path>" for pages, "label:<name>" for a place in a page, dotted names
+    ("pkg.mod.Class.method" and every suffix of it) for code. `symbol` is the qualified name of the definition that a
+    code chunk is.
     """
 
     chunk_id: str

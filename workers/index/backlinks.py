@@ -8,7 +8,7 @@ from typing import Any
 
 from qdrant_client import models
 
-from shared.page_keys import is_page_key, links
+from shared.page_keys import LABEL, is_page_key, links
 from shared.store import ChunkStore
 from shared.store.schema import sliced
 
@@ -29,9 +29,16 @@ def owners(store: ChunkStore, namespace: str, keys: Iterable[str]) -> defaultdic
 def defining(
     store: ChunkStore, namespace: str, keys: Iterable[str], fields: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """chunk_id and fields of the first chunk of each document that defines one of `keys`; some come twice."""
+    """chunk_id and fields of the first chunk of each document that defines one of `keys`; some come twice.
+
+    For a label, of the chunk that it stands in.
+    """
     for part in sliced(sorted(keys), _SLICE):
-        yield from store.read(_where(namespace, "defines", part, first=True), fields)
+        labels = [key for key in part if key.startswith(LABEL)]
+        if others := [key for key in part if not key.startswith(LABEL)]:
+            yield from store.read(_where(namespace, "defines", others, first=True), fields)
+        if labels:
+            yield from store.read(_where(namespace, "defines", labels), fields)
 
 
 def backlink_counts(store: ChunkStore, namespace: str, doc_ids: Collection[str]) -> dict[str, int]:
@@ -47,9 +54,7 @@ def backlink_counts(store: ChunkStore, namespace: str, doc_ids: Collection[str])
 
 
 def _counted(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> dict[str, int]:
-    own: set[str] = set()
-    for _, payload in store.read(_where(namespace, "doc_id", doc_ids, first=True), ("defines",)):
-        own.update(key for key in payload.get("defines", ()) if is_page_key(key))
+    own = _defined(store, namespace, doc_ids)
     sources: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for payload in _linking(store, namespace, own):
         for link in links(payload["refs"]):
@@ -62,6 +67,20 @@ def _counted(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> dict[
         if len(named) == 1 and (target := next(iter(named))) in backlinks:
             backlinks[target] |= linking - named
     return {doc_id: len(linking) for doc_id, linking in backlinks.items()}
+
+
+def _defined(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> set[str]:
+    """The keys of pages that documents define: in their first chunks, labels of reStructuredText in any."""
+    own: set[str] = set()
+    labelled = []
+    for _, payload in store.read(_where(namespace, "doc_id", doc_ids, first=True), ("doc_id", "path", "defines")):
+        own.update(key for key in payload.get("defines", ()) if is_page_key(key))
+        if payload["path"].lower().endswith(".rst"):
+            labelled.append(payload["doc_id"])
+    if labelled:
+        for _, payload in store.read(_where(namespace, "doc_id", labelled), ("defines",)):
+            own.update(key for key in payload.get("defines", ()) if key.startswith(LABEL))
+    return own
 
 
 def _linking(store: ChunkStore, namespace: str, keys: Collection[str]) -> Iterator[dict[str, Any]]:

@@ -41,7 +41,7 @@ class Kind(StrEnum):
 class Block:
     """Whole lines. `loose` is True when an empty line parts it from the block before; `level` is a heading's, 1-6.
 
-    `source` is a heading as written: its `text` has lost emphasis and link targets.
+    `source` is a heading as written: its `text` has lost emphasis and link targets. `labels` are names of this place.
     """
 
     kind: Kind
@@ -49,6 +49,7 @@ class Block:
     loose: bool = True
     level: int = 0
     source: str = ""
+    labels: tuple[str, ...] = ()
 
 
 _ATOMS = {"fence": Kind.FENCE, "code_block": Kind.CODE, "table_open": Kind.TABLE}

@@ -11,7 +11,7 @@ from shared.models.base import Model
 from shared.settings.sections import Chunking
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
-INDEX_VERSION = 3
+INDEX_VERSION = 4
 _SPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 
@@ -21,6 +21,7 @@ class Markup(StrEnum):
 
     MARKDOWN = "markdown"
     TEXT = "text"
+    RST = "rst"
     CODE = "code"
 
 

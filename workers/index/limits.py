@@ -11,7 +11,7 @@ from workers.index.chunking import chunk_document
 from workers.index.documents import Document, Markup
 
 #: Markdown is read line by line at about 10 us and 1 kB a line.
-_LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000}
+_LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000, Markup.RST: 500_000}
 #: Four times what 10 MB of prose make.
 _CHUNKS = 20_000
 

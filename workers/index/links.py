@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from urllib.parse import unquote
 
-from shared.page_keys import fallbacks, folded, path_key, title_key
+from shared.page_keys import fallbacks, folded, label_key, path_key, title_key
+from workers.index.rst import prose_of
 
 #: Links of one chunk; a chunk with more is a list of links.
 MAX_LINKS = 64
+_RST = ".rst"
 
 # Quantifiers are possessive and classes leave out what begins the next match: linear on any text. Bounds keep what is
 # normalised short, since Unicode's reordering of combining marks is not linear.
@@ -23,8 +25,13 @@ _INLINE = re.compile(
 _DEFINITION = re.compile(
     r"^ {0,3}+\[[^\[\]\n]{1,200}+\]:[ \t]*+(?:<([^<>\n]{1,1000}+)>|([^\s<>]{1,1000}+))", re.MULTILINE
 )
-_DOC = re.compile(r":doc:`(?:[^`<>\n]{0,200}+<)?([^`<>\n]{1,500}+)>?`")
-#: Folders that such a path is told from when it begins with "/" (docs/source/ where that exists), else the root.
+# reStructuredText: ``literal``, :doc:`shown <path>`, :ref:`shown <label>`, `shown <path>`_ and ".. _name: path".
+_LITERAL = re.compile(r"``(?:[^`]|`(?!`))*+``")
+_ROLE = re.compile(r":(doc|ref|numref):`(?:[^`<>]{0,300}+<)?([^`<>]{1,500}+)>?`")
+_EMBEDDED = re.compile(
+    r"`[^`<>]{0,300}+<([^`<>\s]{1,500}+)>`_|^[ \t]*+\.\. _[^:`\n]{1,200}+: ([^\s`]{1,500}+)$", re.MULTILINE
+)
+#: Folders that a :doc: path is told from when it begins with "/" (docs/source/ where that exists), else the root.
 _SOURCES = frozenset({"doc", "docs", "documentation"})
 _IMAGE = re.compile(r"!\[[^\[\]]*+\]\([^()]*+\)")
 _ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
@@ -36,11 +43,12 @@ def links_of(text: str, path: str) -> list[str]:
     """The keys that a text of the document at `path` links to, each once, in order.
 
     A link is `[[Title]]`, `[[Title#part|shown]]`, `[x](../a.md#part)`, `[label]: a.md`; in reStructuredText ":doc:`a`",
-    and ":doc:`/a`" from the folder of the docs on.
+    ":doc:`/a`" from the folder of the docs on, ":ref:`label`" and "`x <a.rst>`_".
     Paths are resolved against `path` and stay below its first folder, the root's name. Code, images, anchors and
     addresses (http, mailto) are no links.
     """
-    return list(dict.fromkeys(chain.from_iterable(_keys(prose, path) for prose in _paragraphs(text))))
+    read = prose_of if path.endswith(_RST) else _paragraphs
+    return list(dict.fromkeys(chain.from_iterable(_keys(prose, path) for prose in read(text))))
 
 
 def refs_of(text: str, path: str) -> tuple[str, ...]:
@@ -49,10 +57,8 @@ def refs_of(text: str, path: str) -> tuple[str, ...]:
 
 
 def _keys(prose: str, path: str) -> Iterator[str]:
-    if path.endswith(".rst"):
-        yield from filter(
-            None, (_inside(_from_sources(f"{match[1]}.rst", path), path) for match in _DOC.finditer(prose))
-        )
+    if path.endswith(_RST):
+        yield from _rst_keys(_LITERAL.sub("``", prose), path)
     plain = _IMAGE.sub("", _without_code(prose))
     for match in _WIKI.finditer(plain):
         # In a table, the bar of [[Title|shown]] is written \|.
@@ -61,6 +67,20 @@ def _keys(prose: str, path: str) -> Iterator[str]:
             yield title_key(target)
     for match in chain(_INLINE.finditer(plain), _DEFINITION.finditer(plain)):
         if key := _inside(match[1] or match[2], path):
+            yield key
+
+
+def _rst_keys(prose: str, path: str) -> Iterator[str]:
+    for role, target in _ROLE.findall(prose):
+        if role != "doc":
+            if folded(target):
+                yield label_key(target)
+        elif key := _inside(_from_sources(f"{target.strip()}.rst", path), path):
+            yield key
+    for match in _EMBEDDED.finditer(prose):
+        target = match[1] or match[2]
+        # With "_" behind it, it is the name of another target.
+        if not target.endswith("_") and (key := _inside(target, path)):
             yield key
 
 

@@ -15,7 +15,8 @@ from workers.index.parts import timeline_start
 class Section:
     """The blocks under one heading (`title`, empty before the first); `path` is the heading with those above it.
 
-    `source` is the heading as written, with its links. `part` is what a rule makes of it, None when none does.
+    `source` is the heading as written, with its links, and `labels` are names of the section. `part` is what a rule
+    makes of it, None when none does.
     """
 
     path: tuple[str, ...] = ()
@@ -23,6 +24,7 @@ class Section:
     level: int = 0
     source: str = ""
     part: Part | None = None
+    labels: tuple[str, ...] = ()
     blocks: list[Block] = field(default_factory=list)
 
 
@@ -42,7 +44,7 @@ def sections_of(blocks: Sequence[Block]) -> list[Section]:
             if block.text:
                 open_headings.append((block.level, block.text))
             path = tuple(title for _, title in open_headings)
-            sections.append(Section(path, block.text, block.level, block.source, sections[-1].part))
+            sections.append(Section(path, block.text, block.level, block.source, sections[-1].part, block.labels))
         elif block.kind is not Kind.RULE:
             sections[-1].blocks.append(block)
     return [part for section in _with_bare_headings(sections) if section.blocks for part in _by_label(section)]
@@ -54,6 +56,8 @@ def _with_bare_headings(sections: list[Section]) -> Iterator[Section]:
         bare = section.title and not section.blocks
         if bare and (following is None or following.level <= section.level):
             section.blocks.append(Block(Kind.TEXT, section.title))
+        if following is not None and not section.blocks:
+            following.labels = (*section.labels, *following.labels)
         yield section
 
 
@@ -65,5 +69,7 @@ def _by_label(section: Section) -> Iterator[Section]:
         return
     cuts = [place for place, facet in enumerate(labelled) if facet and place]
     for start, end in zip([0, *cuts], [*cuts, len(labelled)], strict=True):
-        source = "" if start else section.source
-        yield Section(section.path, section.title, section.level, source, section.part, section.blocks[start:end])
+        source, labels = ("", ()) if start else (section.source, section.labels)
+        yield Section(
+            section.path, section.title, section.level, source, section.part, labels, section.blocks[start:end]
+        )

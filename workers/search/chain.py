@@ -123,9 +123,9 @@ class Question:
 
 
 def _called(key: str) -> str:
-    """What a page is called by its key: the title, or the file's name."""
+    """What a page is called by its key: the title, the label, or the file's name."""
     kind, _, name = key.partition(":")
-    return name if kind == "title" else PurePosixPath(name).stem
+    return PurePosixPath(name).stem if kind == "path" else name
 
 
 def _titled(needle: str, title: str) -> float:

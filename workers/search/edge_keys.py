@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from shared.models import Hit
+from shared.page_keys import is_page_key
 
-_PAGE = ("title:", "path:")
 #: Suffixes of a qualified name that count as its names, as they are stored in `Chunk.defines`.
 _SUFFIXES = 6
 
@@ -46,7 +46,7 @@ def names(hit: Hit) -> tuple[str, ...]:
 
 def of_page(key: str) -> bool:
     """True for the key of a page, False for a name in code."""
-    return key.startswith(_PAGE)
+    return is_page_key(key)
 
 
 def bridge(source: Ends, target: Ends, meant: Mapping[str, int]) -> Bridge | None:

@@ -13,6 +13,7 @@ from qdrant_client import models
 
 from shared.models import Chunk, Filters, Hit, Part
 from shared.models.find import Anchor, Context, Related
+from shared.page_keys import is_page_key
 from shared.store import to_filter
 from shared.store.base import ChunkStore
 from shared.uri import DIRECTORIES, page_uri, uri_of
@@ -23,7 +24,6 @@ _KEYS = 8
 _TARGETS, _SOURCES, _SIBLINGS = 4, 8, 10
 #: A code name that more chunks define than this says nothing.
 _AMBIGUOUS = 3
-_PAGE_KEYS = ("title:", "path:")
 _RECORDS = (".jsonl", ".ndjson")
 #: How to address what was reached, what it is, and over which edge.
 _Way = tuple[Callable[[Chunk], str], Hit, str]
@@ -104,7 +104,7 @@ def _related(anchor: Anchor, found: Mapping[_Ask, list[Hit]], known: set[str]) -
 def _links(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[_Way]:
     for key in _outgoing(anchor):
         targets = found.get(_Ask("key", (key,)), [])
-        if key.startswith(_PAGE_KEYS):
+        if is_page_key(key):
             if len({hit.doc_id for hit in targets}) == 1:
                 hit = targets[0]
                 yield page_uri, hit, "links to" if key in anchor.refs else "mentions"
@@ -119,7 +119,7 @@ def _leading(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[_Way]:
         if not over:
             yield uri_of, hit, "mentioned in"
         else:
-            yield uri_of, hit, "linked from" if any(key.startswith(_PAGE_KEYS) for key in over) else "called by"
+            yield uri_of, hit, "linked from" if any(is_page_key(key) for key in over) else "called by"
 
 
 def _beside(anchor: Anchor, found: Mapping[_Ask, list[Hit]], known: set[str]) -> Iterator[_Way]:
@@ -137,7 +137,7 @@ def _outgoing(anchor: Anchor) -> tuple[str, ...]:
 
 def _incoming(anchor: Anchor) -> tuple[str, ...]:
     """What others call this by. A bare name of code is anybody's: it is asked for only where there is no other."""
-    telling = [key for key in anchor.defines if key.startswith(_PAGE_KEYS) or "." in key]
+    telling = [key for key in anchor.defines if is_page_key(key) or "." in key]
     return tuple(telling or anchor.defines)[:_KEYS]
 
 

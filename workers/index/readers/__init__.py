@@ -11,6 +11,7 @@ from workers.index.readers.base import Reader, UnreadableError, failed
 from workers.index.readers.code import read_code
 from workers.index.readers.jsonl import read_jsonl
 from workers.index.readers.markdown import read_markdown
+from workers.index.readers.rst import read_rst
 from workers.index.readers.text import read_text
 
 __all__ = ["READERS", "Reader", "UnreadableError", "read_documents"]
@@ -21,7 +22,7 @@ READERS: Mapping[str, Reader] = {
     ".markdown": read_markdown,
     ".txt": read_text,
     ".text": read_text,
-    ".rst": read_text,
+    ".rst": read_rst,
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
     **dict.fromkeys(sorted(CODE_SUFFIXES), read_code),

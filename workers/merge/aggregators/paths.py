@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shared.models import Hit
 from shared.models.reasoning import Bridge
 from shared.names import MAX_NAME, bare
-from shared.page_keys import is_page_key
+from shared.page_keys import PAGE_KEYS, is_page_key
 from shared.text import flat, terms
 from workers.merge.display import one_line
 
@@ -101,6 +101,6 @@ def _telling(needle: str) -> bool:
 
 def _shown(name: str) -> str:
     """A name or an edge's key as people read it."""
-    for kind in ("title:", "path:"):
+    for kind in PAGE_KEYS:
         name = name.removeprefix(kind)
     return one_line(name)[:MAX_NAME]

@@ -8,6 +8,7 @@ from itertools import islice
 
 from qdrant_client import models
 
+from shared.page_keys import LABEL
 from shared.store import ChunkStore
 
 #: Chunks that are read for it. Reading a few hundred costs a hundredth of a count over all values of a field, which
@@ -18,7 +19,7 @@ _COUNTED = 5000
 
 
 def places_of(keys: Sequence[str], namespace: str, store: ChunkStore) -> Mapping[str, int]:
-    """Key -> the places in the namespace that go by it: pages by their first chunk, code by definition.
+    """Key -> the places in the namespace that go by it: pages by their first chunk, labels and code by definition.
 
     Overloads of one symbol in one file are one place. Keys that nothing goes by are left out.
     Raises: StoreError, TransientError.
@@ -27,7 +28,10 @@ def places_of(keys: Sequence[str], namespace: str, store: ChunkStore) -> Mapping
     first = models.FieldCondition(key="ordinal", match=models.MatchValue(value=0))
     where = models.FieldCondition(key="namespace", match=models.MatchValue(value=namespace))
     among = models.FieldCondition(key="defines", match=models.MatchAny(any=list(keys)))
-    flt = models.Filter(must=[where, among], should=[definition, first])
+    counted: list[models.Condition] = [definition, first]
+    if labels := [key for key in keys if key.startswith(LABEL)]:
+        counted.append(models.FieldCondition(key="defines", match=models.MatchAny(any=labels)))
+    flt = models.Filter(must=[where, among], should=counted)
     wanted = frozenset(keys)
     found = list(islice(store.read(flt, ("defines", "doc_id", "symbol")), _READ + 1))
     if len(found) > _READ:
