@@ -25,9 +25,9 @@ from shared.text import flat, terms
 #: own title, how much of the rest of the question the page has, how much the sentence with the name is about the
 #: question. Taken together on six sets; the optimum is flat (docs/quality.md).
 _TITLE, _GAIN, _ASKS, _LEAST = 0.6, 0.6, 0.8, 0.05
-_IN_TITLE = 0.5
-_SHARED = 1.0
-_RARITY = 0.75
+#: What a title counts that only holds the name; the power of the number of chunks that share a page key, by which that
+#: counts less; the power of 1 / log2(1 + n) for a name that n candidates hold.
+_IN_TITLE, _SHARED, _RARITY = 0.5, 1.0, 0.75
 
 
 class Bridge(NamedTuple):
@@ -46,7 +46,7 @@ class Bridge(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A candidate's best chain: 0..1, over which bridge."""
+    """A candidate's best chain: its score, from 0 and rarely above 1, and over which bridge."""
 
     score: float
     bridge: Bridge

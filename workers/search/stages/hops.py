@@ -27,7 +27,8 @@ NAME = "name"
 def hops(state: State, options: s.Hops, tools: Tools) -> State:
     """Add what the names in the best passages lead to; stops when a hop adds nothing.
 
-    Every candidate's score becomes its `lexical_scores` against the question plus `weight` times its chain.
+    What is found over a name scores its chain's share of the best score that the arms gave; what they found themselves
+    keeps its own where that is higher. Which passages to open is decided by `lexical_scores` plus `weight` x chain.
     """
     wanted, rest = state.candidates[: state.query.wanted], state.candidates[state.query.wanted :]
     known = {candidate.hit.chunk_id: candidate for candidate in wanted}
