@@ -13,15 +13,18 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis.exceptions import RedisError
 
 from orchestrator.client import Ramify
 from orchestrator.local.state import read_state
 from shared.encoders.sparse import Bm25Encoder
+from shared.errors import RamifyError
 from shared.settings import Settings, load_settings
 from shared.store import open_store
 from tests.acceptance.conftest import launched
@@ -122,6 +125,19 @@ def kill(ramify: Ramify, run: Run, victim: str) -> None:
     os.kill(child.pid, signal.SIGKILL)
 
 
+def until_redis_answers(ramify: Ramify) -> None:
+    """The supervisor starts it again after a second; an ingest that begins before is told so and ends."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            ramify.jobs(1)
+        except (RamifyError, RedisError):
+            assert time.monotonic() < end, "Redis did not come back"
+            time.sleep(0.1)
+        else:
+            return
+
+
 @pytest.fixture
 def ramify(tmp_path: Path) -> Iterator[Ramify]:
     yield from launched(tmp_path / "stack")
@@ -136,6 +152,7 @@ def test_given_kills_anywhere_when_ingested_again_then_the_store_is_as_after_a_f
     root = tmp_path / "notes"
     for victim in ["client", "search", "redis"] * ROUNDS:
         write_corpus(root, dice)
+        until_redis_answers(ramify)
         run = Run(ramify, root)
         lines = dice.randrange(FILES + 80)
         run.until(lines)
@@ -146,6 +163,7 @@ def test_given_kills_anywhere_when_ingested_again_then_the_store_is_as_after_a_f
         if victim != "client":
             assert (code == 0) == ("error:" not in said), "an error or a success, never both"
     write_corpus(root, dice)
+    until_redis_answers(ramify)
     twice = [Run(ramify, root), Run(ramify, root)]
     assert [run.end()[0] for run in twice] == [0, 0], "two at once get out of each other's way"
     again = list(ramify.ingest(root, prune=True))
