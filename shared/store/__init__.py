@@ -6,7 +6,7 @@ from shared.encoders.base import DenseEncoder
 from shared.errors import StoreMismatchError
 from shared.settings import Settings
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, ChunkStore, CollectionInfo
-from shared.store.filters import to_filter
+from shared.store.filters import to_filter, to_sparse
 
 __all__ = [
     "DENSE",
@@ -19,6 +19,7 @@ __all__ = [
     "check_built_with",
     "open_store",
     "to_filter",
+    "to_sparse",
 ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from qdrant_client import models
 
+from shared.encoders.base import SparseVector
 from shared.models import Filters
 
 
@@ -29,6 +30,11 @@ def to_filter(filters: Filters) -> models.Filter:
         prefixes = [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in filters.paths]
         must.append(models.Filter(should=list(prefixes)))
     return models.Filter(must=must)
+
+
+def to_sparse(vector: SparseVector) -> models.SparseVector:
+    """An encoder's vector as Qdrant takes it, in queries and in points."""
+    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
 
 
 def of_documents(doc_ids: Sequence[str]) -> models.Filter:

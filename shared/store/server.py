@@ -16,6 +16,7 @@ from shared.models import Hit
 from shared.store import filters
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
 from shared.store.documents import DocumentStore
+from shared.store.filters import to_sparse
 from shared.store.schema import (
     BACKLINK_FIELDS,
     INDEXED,
@@ -120,7 +121,7 @@ class ServerStore(DocumentStore):
             for ids in sliced(list(vectors), WRITE_BATCH):
                 found = self._client.retrieve(self._collection, ids, with_payload=False)
                 stored = [str(record.id) for record in found]
-                full = [models.PointVectors(id=i, vector={SPARSE: _sparse(vectors[i])}) for i in stored if vectors[i]]
+                full = [models.PointVectors(id=i, vector={SPARSE: to_sparse(vectors[i])}) for i in stored if vectors[i]]
                 empty: list[Any] = [i for i in stored if not vectors[i]]
                 if full:
                     self._client.update_vectors(self._collection, full, wait=True)
@@ -227,16 +228,12 @@ def _dense_config(dim: int) -> dict[str, models.VectorParams]:
 def _server_point(point: ChunkPoint) -> models.PointStruct:
     vectors: dict[str, Any] = {}
     if point.sparse:
-        vectors[SPARSE] = _sparse(point.sparse)
+        vectors[SPARSE] = to_sparse(point.sparse)
     if point.dense:
         vectors[DENSE] = list(point.dense)
     if point.trigrams:
-        vectors[TRIGRAM] = _sparse(point.trigrams)
+        vectors[TRIGRAM] = to_sparse(point.trigrams)
     return models.PointStruct(id=point.chunk.chunk_id, vector=vectors, payload=payload_of(point))
-
-
-def _sparse(vector: SparseVector) -> models.SparseVector:
-    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
 
 
 def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:

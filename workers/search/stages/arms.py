@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from qdrant_client import models
 
-from shared.encoders.base import SparseVector
 from shared.errors import InputError, RamifyError
 from shared.models import Cost
 from shared.settings import stages as s
-from shared.store import DENSE, SPARSE, TRIGRAM, to_filter
+from shared.store import DENSE, SPARSE, TRIGRAM, to_filter, to_sparse
 from workers.search.language import reads
 from workers.search.state import Arm, State
 from workers.search.tools import Tools
@@ -24,14 +23,14 @@ def lexical(state: State, options: s.Lexical, tools: Tools) -> State:
     """BM25 for the question and every rewrite."""
     _, sparse = tools.need_store()
     vectors = [sparse.encode_query(text) for text in state.query.texts]
-    return _added(state, SPARSE, [_sparse(v) for v in vectors], options, tools)
+    return _added(state, SPARSE, [to_sparse(v) for v in vectors], options, tools)
 
 
 def trigram(state: State, options: s.Trigram, tools: Tools) -> State:
     """Trigrams of the question's words against those of titles, headings and words (F5)."""
     if tools.trigrams is None:
         return state.skip(NO_TRIGRAMS, warn=True)
-    request = _request(state, _sparse(tools.trigrams.encode_query(state.query.text)), TRIGRAM, options.limit, tools)
+    request = _request(state, to_sparse(tools.trigrams.encode_query(state.query.text)), TRIGRAM, options.limit, tools)
     return state.but(arms=(*state.arms, Arm(TRIGRAM, request, options.weight)))
 
 
@@ -58,10 +57,6 @@ def dense(state: State, options: s.Dense, tools: Tools) -> State:
     cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)
     state = state.but(vector=embedded.vectors[0], cost=cost, doubtful=known is None)
     return _added(state, DENSE, [list(vector) for vector in embedded.vectors], options, tools)
-
-
-def _sparse(vector: SparseVector) -> models.SparseVector:
-    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
 
 
 def _added(

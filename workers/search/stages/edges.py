@@ -16,7 +16,7 @@ from qdrant_client import models
 from shared.models import Hit
 from shared.models.hits import Via
 from shared.settings import stages as s
-from shared.store import DENSE, SPARSE, to_filter
+from shared.store import DENSE, SPARSE, to_filter, to_sparse
 from workers.search.edge_keys import Bridge, Ends, bridge, ends, of_page, turned, unambiguous
 from workers.search.stages.near import asked_for
 from workers.search.stages.places import places_of
@@ -150,7 +150,7 @@ def _asked(flt: models.Filter, limit: int, state: State, tools: Tools) -> list[m
     if state.vector:
         return [plain.model_copy(update={"query": list(state.vector), "using": DENSE})]
     words = sparse.encode_query(state.query.text)
-    by_words = models.SparseVector(indices=list(words.indices), values=list(words.values))
+    by_words = to_sparse(words)
     return [plain.model_copy(update={"query": by_words, "using": SPARSE}), plain]
 
 

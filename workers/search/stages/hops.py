@@ -13,7 +13,7 @@ from qdrant_client import models
 from shared.models import Hit, Via
 from shared.rerankers.lexical import lexical_scores
 from shared.settings import stages as s
-from shared.store import DENSE, SPARSE, to_filter
+from shared.store import DENSE, SPARSE, to_filter, to_sparse
 from workers.search.chain import Bridge, Link, Question
 from workers.search.hop_gate import reason_against
 from workers.search.state import Candidate, State, by_score
@@ -148,8 +148,7 @@ class _Pool:
 def _search(bridges: Sequence[Bridge], keys: Sequence[str], state: State, options: s.Hops, tools: Tools) -> list[Hit]:
     """The likeliest names, each with the question, and the pages that the passages name or link to: one round trip."""
     store, sparse = tools.need_store()
-    vectors = [sparse.encode_query(f"{bridge.name} {state.query.text}") for bridge in bridges]
-    asked = [models.SparseVector(indices=list(vector.indices), values=list(vector.values)) for vector in vectors]
+    asked = [to_sparse(sparse.encode_query(f"{bridge.name} {state.query.text}")) for bridge in bridges]
     common = {"with_payload": True, "with_vector": [DENSE] if tools.dense is not None else False}
     everywhere = to_filter(state.query.filters)
     requests = [

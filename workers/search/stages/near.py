@@ -9,7 +9,7 @@ from qdrant_client import models
 
 from shared.models import Hit
 from shared.models.hits import Part, Via
-from shared.store import SPARSE, to_filter
+from shared.store import SPARSE, to_filter, to_sparse
 from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
 
@@ -92,7 +92,7 @@ def _nearest(name: str, state: State, tools: Tools) -> list[str]:
     store, sparse = tools.need_store()
     words = sparse.encode_query(name.replace(".", " "))
     request = models.QueryRequest(
-        query=models.SparseVector(indices=list(words.indices), values=list(words.values)),
+        query=to_sparse(words),
         using=SPARSE,
         filter=models.Filter(must=[to_filter(state.query.filters), _is("part", Part.CODE.value)]),
         limit=_LOOKED_AT,

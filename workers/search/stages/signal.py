@@ -5,7 +5,7 @@ from __future__ import annotations
 from qdrant_client import models
 
 from shared.settings import stages as s
-from shared.store import SPARSE, to_filter
+from shared.store import SPARSE, to_filter, to_sparse
 from workers.search.state import State
 from workers.search.tools import Tools
 
@@ -15,7 +15,7 @@ def strong_signal(state: State, options: s.StrongSignal, tools: Tools) -> State:
     store, sparse = tools.need_store()
     vector = sparse.encode_query(state.query.text)
     request = models.QueryRequest(
-        query=models.SparseVector(indices=list(vector.indices), values=list(vector.values)),
+        query=to_sparse(vector),
         using=SPARSE,
         filter=to_filter(state.query.filters),
         limit=2,
