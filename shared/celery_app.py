@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
-from celery import Celery
-from celery.signals import setup_logging
+from celery import Celery, current_app
+from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown, worker_shutdown
 
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
+from shared.job_store.connect import connect
 from shared.settings import Settings
+from shared.vitals import Vitals, named
 
 #: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
 _VISIBILITY_S = 900
@@ -74,6 +77,45 @@ def _schedule(settings: Settings) -> dict[str, Any]:
         task.value.removeprefix("ops."): {"task": task.value, "schedule": every, "options": {"expires": every}}
         for task, every in seconds.items()
     }
+
+
+class _Vitals:
+    """This process's signs of life, if it is a worker: clients, beat and Flower give none."""
+
+    running: Vitals | None = None
+    pid = 0
+
+
+@worker_init.connect
+def give_signs(sender: Any, **_: object) -> None:
+    """Name the worker by its node name and begin; before it takes a task, or that would look like a dead worker's."""
+    named(str(sender.hostname).partition("@")[0])
+    _begin(sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
+
+
+@worker_process_init.connect
+def give_signs_of_child(**_: object) -> None:
+    """A forked worker process runs tasks itself: what it inherited was its parent's."""
+    settings = current_app.conf.get("ramify")
+    if settings is not None:
+        _begin(settings, _Vitals.running.queues if _Vitals.running else ())
+
+
+def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
+    if _Vitals.pid == os.getpid():  # a pool of one process tells both signals
+        return
+    _Vitals.pid = os.getpid()
+    _Vitals.running = Vitals(connect(settings), settings)
+    _Vitals.running.queues = queues
+    _Vitals.running.start()
+
+
+@worker_shutdown.connect
+@worker_process_shutdown.connect
+def end_signs(**_: object) -> None:
+    """The worker leaves by itself: whoever waits for it need not wait for its sign to expire."""
+    if _Vitals.running:
+        _Vitals.running.stop()
 
 
 @setup_logging.connect

@@ -1,0 +1,34 @@
+"""Tells a process from a later one that was given the same pid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE = Path("/proc/self/ns/pid")
+
+
+def identity(pid: int) -> str | None:
+    """An opaque mark of the living process `pid`; None when there is none, or only its zombie.
+
+    On Linux: boot id and start time in ticks since boot, which a step of the wall clock does not move.
+    """
+    try:
+        if Path("/proc/self/stat").exists():
+            # The name, in parentheses, may hold anything; what follows the last ")" is fields 3 and up.
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            return None if fields[0] in "ZX" else f"{_BOOT_ID.read_text().strip()}:{fields[19]}"
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())
+    except (OSError, psutil.Error):
+        return None
+
+
+def pid_namespace() -> int:
+    """The inode of this process's pid namespace: pids mean something only inside one. 0 where there are none."""
+    try:
+        return _NAMESPACE.stat().st_ino
+    except OSError:
+        return 0
