@@ -16,6 +16,7 @@ from orchestrator.local.state import ChildState
 
 _STEADY_S = 60.0
 _LONGEST_PAUSE_S = 30.0
+_KILLED_PAUSE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,12 @@ class Program:
     when_orphaned: signal.Signals = signal.SIGKILL
 
 
-def pause(deaths: int) -> float:
-    """Seconds before the next start after so many deaths in a row: 1, 2, 4 … 30."""
-    return min(_LONGEST_PAUSE_S, 2.0 ** (min(deaths, 10) - 1))
+def pause(deaths: int, *, killed: bool = False) -> float:
+    """Seconds before the next start after so many deaths in a row: 1, 2, 4 … 30; always 1 when it was `killed`.
+
+    Who is killed from outside (an operator, the kernel short of memory) is not broken: its work waits for it.
+    """
+    return min(_KILLED_PAUSE_S if killed else _LONGEST_PAUSE_S, 2.0 ** (min(deaths, 10) - 1))
 
 
 class Child:
@@ -86,7 +90,7 @@ class Child:
     def died(self, now: float) -> float:
         """Note that it was found dead; returns the seconds until its next start, more with each death in a row."""
         self.deaths = 1 if now - self._started >= _STEADY_S else self.deaths + 1
-        self.due = now + pause(self.deaths)
+        self.due = now + pause(self.deaths, killed=self.exit_code() == -signal.SIGKILL)
         return self.due - now
 
     def signal(self, signum: signal.Signals, *, group: bool = False) -> bool:

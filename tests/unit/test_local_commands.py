@@ -1,8 +1,10 @@
 """Command lines, environment, ports and pauses of the embedded stack."""
 
+import signal
 import socket
 import stat
 import sys
+import time
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -101,6 +103,17 @@ def test_given_a_child_that_ran_long_when_it_dies_then_the_pause_starts_anew(tmp
     child = Child(Program("plan", ("true",)), tmp_path / "plan.log")
     assert [child.died(10), child.died(11), child.died(13)] == [1, 2, 4]
     assert child.died(1000) == 1
+
+
+def test_given_a_child_that_is_killed_again_and_again_when_it_dies_then_the_pause_stays_short(tmp_path):
+    child = Child(Program("plan", ("sleep", "60")), tmp_path / "plan.log")
+    pauses = []
+    for _ in range(3):
+        child.start()
+        assert child.signal(signal.SIGKILL)
+        assert child.wait(10)
+        pauses.append(child.died(time.monotonic()))
+    assert pauses == pytest.approx([1, 1, 1])
 
 
 @pytest.fixture
