@@ -5,5 +5,10 @@ from shared.settings import load_settings
 
 app = make_app(
     load_settings(),
-    include=("orchestrator.tasks", "orchestrator.sweep", "orchestrator.shadow.tasks", "orchestrator.intent.tasks"),
+    include=(
+        "orchestrator.tasks",
+        "orchestrator.reaper.tasks",
+        "orchestrator.shadow.tasks",
+        "orchestrator.intent.tasks",
+    ),
 )

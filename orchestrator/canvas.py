@@ -13,27 +13,27 @@ from celery import Celery, Signature, chain, chord
 
 from shared.contract import Message, TaskName
 from shared.job_store.nodes import grown_branches
-from shared.models import Lane, Node
+from shared.models import Node
 from shared.signatures import member, step
 
 
-def body(app: Celery, job_id: str, lane: Lane, *, force: bool = False) -> Signature:
+def body(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Signature:
     """What runs when every node is settled: tree merge, root rerank, summary."""
     message = Message(job_id=job_id)
     return chain(
-        step(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), lane),
-        step(app, TaskName.RERANK_ROOT, message, lane),
-        step(app, TaskName.MERGE_SUMMARISE, message, lane),
+        step(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), priority),
+        step(app, TaskName.RERANK_ROOT, message, priority),
+        step(app, TaskName.MERGE_SUMMARISE, message, priority),
         app=app,
     )
 
 
-def job_chord(app: Celery, job_id: str, lane: Lane, nodes: Iterable[Node]) -> Signature:
+def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) -> Signature:
     """The one chord of a job over the nodes that can start; refined nodes add children, leaves those that waited."""
     nodes = tuple(nodes)
     settled = grown_branches(nodes)
     return chord(
-        [member(app, job_id, lane, node) for node in nodes if not node.depends_on and node.id not in settled],
-        body(app, job_id, lane),
+        [member(app, job_id, priority, node) for node in nodes if not node.depends_on and node.id not in settled],
+        body(app, job_id, priority),
         app=app,
     )

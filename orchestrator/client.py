@@ -16,9 +16,9 @@ from orchestrator.intake import Question, Rejected, Submitted, as_request
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
 from orchestrator.money import as_budget, check_prices
+from orchestrator.submitting import Submitter
 from shared.celery_app import make_app
-from shared.contract import Message, TaskName
-from shared.errors import InputError, NotRunningError, RamifyError
+from shared.errors import InputError, RamifyError
 from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
 from shared.job_store.ledger import within
 from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
@@ -28,7 +28,7 @@ from shared.models.find import FindResult, SessionResult
 from shared.models.session import Session
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
-from shared.signatures import step
+from shared.tenants import DEFAULT_TENANT
 
 _PAGE = 200
 _POLL_S = 0.2
@@ -46,6 +46,7 @@ class Ramify:
         self._app = make_app(self.settings)
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
+        self._submitter = Submitter(self._app, self._jobs)
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +58,7 @@ class Ramify:
 
     def close(self) -> None:
         """Give back the connections."""
+        self._submitter.close()
         self._app.close()
         self._redis.close()
 
@@ -65,13 +67,13 @@ class Ramify:
     def submit(self, question: Question, **options: Any) -> str:
         """Enqueue one question; returns its job id at once. `options` are fields of JobRequest.
 
-        Raises: InputError when the question or an option cannot be taken.
+        Raises: InputError when the question or an option cannot be taken, LaneFullError when too many jobs wait.
         """
         request = self._checked(as_request(question, options))
         with reachable(self.settings):
             job_id, exists = self._jobs.reserve(request, new_id())
             if not exists:
-                self._enqueue([(job_id, request)])
+                self._submitter.submit([(job_id, request)])
         return job_id
 
     def submit_many(
@@ -114,14 +116,17 @@ class Ramify:
         return batch_id
 
     def add_to_batch(self, batch_id: str, requests: Iterable[JobRequest]) -> Iterator[str]:
-        """Enqueue requests page by page with flat memory; yields job ids in order."""
+        """Enqueue requests page by page with flat memory; yields job ids in order.
+
+        Raises: LaneFullError when too many jobs wait; what was taken before stays.
+        """
         stream = iter(requests)
         while page := list(islice(stream, _PAGE)):
             with reachable(self.settings):
                 reserved = [(*self._jobs.reserve(request, new_id()), request) for request in page]
                 new = {job_id: request for job_id, exists, request in reserved if not exists}
                 self._jobs.batches.add(batch_id, list(dict.fromkeys(job_id for job_id, _, _ in reserved)))
-                self._enqueue(list(new.items()), batch_id)
+                self._submitter.submit(list(new.items()), batch_id)
                 if len(new) < len(reserved):
                     self._jobs.batches.reconcile(batch_id)
             yield from (job_id for job_id, _, _ in reserved)
@@ -131,19 +136,6 @@ class Ramify:
         if count:
             with reachable(self.settings):
                 self._jobs.batches.add(batch_id, (), rejected=count)
-
-    def _enqueue(self, jobs: Sequence[tuple[str, JobRequest]], batch_id: str | None = None) -> None:
-        """Create, then publish. A job whose message could not be sent ends as failed: never an error and a job."""
-        self._jobs.create(jobs, batch_id)
-        with self._app.producer_pool.acquire(block=True, timeout=self.settings.redis.timeout_s) as producer:
-            for place, (job_id, request) in enumerate(jobs):
-                try:
-                    planned = step(self._app, TaskName.PLAN_JOB, Message(job_id=job_id), request.lane)
-                    planned.apply_async(producer=producer)
-                except self._app.connection_for_write().connection_errors as error:
-                    for lost, _ in jobs[place:]:
-                        self.cancel(lost, State.FAILED, "its message could not be sent to the queue")
-                    raise NotRunningError(f"the broker does not take messages ({type(error).__name__})") from None
 
     # -- following ---------------------------------------------------------------------------------------------
 
@@ -212,6 +204,12 @@ class Ramify:
                 return False
             return self._jobs.stop(job, state, reason)
 
+    def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
+        """End all open jobs of a batch; returns how many. Raises: NotFoundError."""
+        with reachable(self.settings):
+            still = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
+            return self._jobs.endings.stop(still, State.CANCELLED, reason)
+
     # -- corpus ------------------------------------------------------------------------------------------------
 
     def find(self, query: str, **options: Any) -> FindResult:
@@ -233,14 +231,22 @@ class Ramify:
         """
         return searching.search(self, self._app, question, session, options)
 
-    def session(self, session_id: str, tenant: str = "default") -> KeptSession:
+    def session(self, session_id: str, tenant: str = DEFAULT_TENANT) -> KeptSession:
         """A conversation that is kept in Redis: `append`, `summarise`, `load`, `drop`. Raises: InputError."""
         return KeptSession(self._redis, self.settings, session_id, tenant)
 
     def ingest(
-        self, paths: Sequence[Path | str] | Path | str, *, prune: bool = False, namespace: str = "default"
+        self,
+        paths: Sequence[Path | str] | Path | str,
+        *,
+        prune: bool = False,
+        namespace: str = "default",
+        tenant: str = DEFAULT_TENANT,
     ) -> Iterator[Progress]:
-        """Put files and folders into the corpus; yields progress. Raises: InputError, NotRunningError, RamifyError."""
+        """Put files and folders into a tenant's corpus; yields progress.
+
+        Raises: InputError, NotRunningError, RamifyError.
+        """
         chosen = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         with reachable(self.settings):
-            yield from Ingest(self._app, self._redis, self.settings, namespace).run(chosen, prune=prune)
+            yield from Ingest(self._app, self._redis, self.settings, namespace, tenant).run(chosen, prune=prune)

@@ -36,7 +36,7 @@ def plan_job(step: Step) -> None:
     grown, cost = _first(step, route)
     step.jobs.annotate(job.id, cost, grown.warnings)
     if step.jobs.start_searching(job.id, grown.nodes):
-        work = job_chord(app, job.id, job.lane, grown.nodes) if grown.nodes else body(app, job.id, job.lane)
+        work = job_chord(app, job.id, job.rank, grown.nodes) if grown.nodes else body(app, job.id, job.rank)
         work.apply_async(ignore_result=True)
 
 
@@ -75,4 +75,4 @@ def _grow(step: Step, branch: Node, nodes: tuple[Node, ...]) -> None:
     if step.jobs.grow(step.job.id, branch.id, nodes):
         for node in nodes:
             if not node.depends_on:
-                add(step.task, member(app, step.job.id, step.job.lane, node))
+                add(step.task, member(app, step.job.id, step.job.rank, node))

@@ -12,12 +12,14 @@ from celery.signals import setup_logging, worker_init, worker_process_init, work
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
 from shared.job_store.connect import connect
+from shared.redis_address import KEEPALIVE, Address
 from shared.settings import Settings
 from shared.vitals import Vitals, named
 
 #: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
 _VISIBILITY_S = 900
 _RESULT_TTL_S = 3600
+_HEALTH_S = 10
 
 
 def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
@@ -26,16 +28,17 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     Results are ignored except where somebody waits for them; a chord counts its header without them.
     Raises: NotRunningError when no Redis is known.
     """
-    url = settings.redis.url.get_secret_value()
-    if not url:
+    if not settings.redis.url.get_secret_value():
         raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
+    address = Address(settings.redis)
+    broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
     app = Celery(
         "ramify",
-        broker=settings.redis.broker_url.get_secret_value() or url,
-        backend=settings.redis.result_url.get_secret_value() or url,
+        broker=broker or address.celery_url,
+        backend=backend or address.celery_url,
         include=list(include),
     )
-    app.conf.update(_conf(settings))
+    app.conf.update(_conf(settings) | _broker(settings, address, own=not broker) | _backend(settings, address))
     return app
 
 
@@ -54,25 +57,58 @@ def _conf(settings: Settings) -> dict[str, Any]:
         "worker_send_task_events": settings.pools.task_events,
         "worker_hijack_root_logger": False,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
-        "broker_connection_retry_on_startup": True,
-        "broker_transport_options": {
-            "visibility_timeout": _VISIBILITY_S,
-            "priority_steps": list(PRIORITY_STEPS),
-            "queue_order_strategy": "priority",
-            "socket_timeout": 30,
-            "socket_connect_timeout": settings.redis.timeout_s,
-        },
-        "redis_socket_timeout": 30.0,
-        "redis_socket_connect_timeout": settings.redis.timeout_s,
-        "redis_retry_on_timeout": True,
         "beat_schedule": _schedule(settings),
         "beat_scheduler": "celery.beat:Scheduler",  # in memory: the schedule is code, there is nothing to keep
     }
 
 
+def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any]:
+    """How a connection to the broker is lost, noticed and found again: without end, whatever Redis answered.
+
+    Kombu drops a BRPOP that is overdue by `health_check_interval`, and pub/sub after two of them: a half-open
+    connection is noticed by nothing else. `own` False: `redis.broker_url` names another broker, with options of its own.
+    """
+    return {
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        # Else OOM, READONLY or MISCONF as the answer to one command ends the worker.
+        "broker_channel_error_retry": True,
+        # Else a worker that was busy when the connection was lost takes less from then on.
+        "worker_enable_prefetch_count_reduction": False,
+        "broker_use_ssl": address.celery_tls if own else None,
+        "broker_transport_options": {
+            "visibility_timeout": _VISIBILITY_S,
+            "priority_steps": list(PRIORITY_STEPS),
+            "queue_order_strategy": "priority",
+            "socket_timeout": settings.redis.timeout_s,
+            "socket_connect_timeout": settings.redis.timeout_s,
+            "socket_keepalive": True,
+            "socket_keepalive_options": dict(KEEPALIVE),
+            "health_check_interval": _HEALTH_S,
+            # Once more on a new connection: a message that was taken and not yet noted as taken would be lost.
+            "retry_on_timeout": True,
+            **(address.celery_options if own else {}),
+        },
+    }
+
+
+def _backend(settings: Settings, address: Address) -> dict[str, Any]:
+    """The same for the result backend, which holds the chords' counters."""
+    own = not settings.redis.result_url.get_secret_value()
+    return {
+        "redis_backend_use_ssl": address.celery_tls if own else None,
+        "redis_socket_timeout": settings.redis.timeout_s,
+        "redis_socket_connect_timeout": settings.redis.timeout_s,
+        "redis_socket_keepalive": True,
+        "redis_retry_on_timeout": True,
+        "redis_backend_health_check_interval": _HEALTH_S,
+        "result_backend_transport_options": address.celery_options if own else {},
+    }
+
+
 def _schedule(settings: Settings) -> dict[str, Any]:
-    """The sweep, and the look after shadow runs where there are any; a beat that nobody took in time is dropped."""
-    seconds = {TaskName.OPS_SWEEP: 5.0} | ({TaskName.OPS_SHADOW: 1.0} if settings.shadow.on else {})
+    """The reaper, and the look after shadow runs where there are any; a beat that nobody took in time is dropped."""
+    seconds = {TaskName.OPS_REAP: 2.0} | ({TaskName.OPS_SHADOW: 1.0} if settings.shadow.on else {})
     return {
         task.value.removeprefix("ops."): {"task": task.value, "schedule": every, "options": {"expires": every}}
         for task, every in seconds.items()

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field, ValidationError
 
-from shared.errors import MessageVersionError
+from shared.errors import MessageVersionError, shown
 from shared.models import Lane
 from shared.models.base import Model
 
@@ -41,7 +41,7 @@ class TaskName(StrEnum):
     MERGE_SUMMARISE = "merge.summarise"
     INDEX_DOCUMENTS = "index.documents"
     INDEX_FINISH = "index.finish"
-    OPS_SWEEP = "ops.sweep"
+    OPS_REAP = "ops.reap"
     OPS_SHADOW = "ops.shadow"
 
     @property
@@ -50,9 +50,10 @@ class TaskName(StrEnum):
         return Queue(self.value.split(".", 1)[0])
 
 
-#: Redis serves 0 first; see kombu's `priority_steps`.
-PRIORITY_STEPS = (0, 5)
+#: Redis serves 0 first; see kombu's `priority_steps`. Each lane has four: see `rank`.
+PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
 _PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}
+_LOWEST = 3
 #: What starts each pool of `ramify up` (A3, A8): Celery app -> queues. Embedded, `search` and `index` share the process
 #: that owns the store.
 POOL_QUEUES: dict[str, tuple[Queue, ...]] = {
@@ -74,6 +75,11 @@ POOL_APPS = {
 def priority(lane: Lane) -> int:
     """Broker priority of a lane on Redis: 0 is served first."""
     return _PRIORITY[lane]
+
+
+def rank(lane: Lane, others: int) -> int:
+    """Priority of a job's messages whose tenant has `others` jobs under way: who has few is served first."""
+    return _PRIORITY[lane] + min(_LOWEST, others.bit_length())
 
 
 class Message(Model):
@@ -111,7 +117,7 @@ def read_message(raw: dict[str, object]) -> Message:
     """
     if raw.get("v") != MESSAGE_VERSION:
         raise MessageVersionError(
-            f"message version {raw.get('v')!r} is not spoken here (this is {MESSAGE_VERSION}): "
+            f"message version {shown(raw.get('v'))} is not spoken here (this is {MESSAGE_VERSION}): "
             "run the same release on every worker"
         )
     try:

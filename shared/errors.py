@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_SHOWN = 80
+_SHOWN, _LONGEST_NAME = 80, 300
 
 
 class RamifyError(Exception):
@@ -27,7 +27,7 @@ class InputError(RamifyError):
 
     def __init__(self, field: str, value: object, fix: str) -> None:
         self.field, self.value, self.fix = field, value, fix
-        super().__init__(f"{field}: {shown(value)} cannot be used: {fix}")
+        super().__init__(f"{_name(field)}: {shown(value)} cannot be used: {fix}")
 
 
 class SettingsError(InputError):
@@ -40,6 +40,14 @@ class NotFoundError(InputError):
 
 class NotRunningError(RamifyError):
     """Redis, a worker pool or another part of the stack does not answer."""
+
+
+class LaneFullError(RamifyError):
+    """As many jobs wait as may. `refused` are the ids of the jobs that were not taken."""
+
+    def __init__(self, message: str, refused: list[str]) -> None:
+        self.refused = refused
+        super().__init__(message)
 
 
 class TransientError(RamifyError):
@@ -80,6 +88,12 @@ class DeadlineError(RamifyError):
 
 class MessageVersionError(PermanentError):
     """A queue message of a version that this worker does not speak."""
+
+
+def _name(field: str) -> str:
+    """A field's name as one printable line: callers write some of them, and paths stand before others."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in field[:_LONGEST_NAME])
+    return text if len(field) <= _LONGEST_NAME else f"{text}…"
 
 
 def shown(value: object) -> str:

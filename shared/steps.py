@@ -1,7 +1,7 @@
-"""Wraps every task of a job in one place: reads the message and the job, skips ended jobs, times, and shows failures.
+"""Wraps every task of a job in one place: reads message and job, skips ended jobs, leaves marks, shows failures.
 
 A step never raises into Celery for a fault of its own: a raising chord member would keep the body from running (A5).
-Only a lost Redis gets out; the sweep then re-drives what is missing.
+Only a lost Redis gets out; the reaper then re-drives what is missing.
 """
 
 from __future__ import annotations
@@ -9,24 +9,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from celery import Celery, Task
+from celery import Celery
 from redis.exceptions import RedisError
 
 from shared.budget import metered
 from shared.contract import Message, TaskName, read_message
+from shared.dispatch import Dispatcher
 from shared.errors import MessageVersionError, RamifyError, shown
 from shared.job_store import Job, JobStore, State, connect
 from shared.job_store.ledger import Ledger
 from shared.settings import Settings
+from shared.signatures import AnyTask
+from shared.watch import Watch, settled
 
 log = logging.getLogger("ramify.steps")
-
-if TYPE_CHECKING:
-    AnyTask = Task[..., Any]
-else:
-    AnyTask = Task
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,9 @@ class Steps:
         self.app = app
         self.settings: Settings = app.conf.ramify
         self.jobs = JobStore(connect(self.settings), self.settings)
+        self.jobs.endings.freed = Dispatcher(app, self.jobs).try_run
         self._ledger = Ledger(self.jobs.client, self.settings)
+        self._watch = Watch(self.jobs)
 
     def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], AnyTask]:
         """Decorator: register `body` under `name`; `on_error` turns its failure into data."""
@@ -86,11 +86,15 @@ class Steps:
             message = read_message(raw)
         except MessageVersionError as error:
             return self._refused(raw, error)
-        job = self.jobs.job(message.job_id)
-        if job is None or job.terminal:
-            return {"skipped": "the job has ended"}
-        with metered(self._ledger.meter(job)):
-            self._tried(Step(task, self.jobs, job, message), body, on_error)
+        with self._watch.over(message, task.name) as begun:
+            if begun.job is None or begun.job.terminal:
+                return {"skipped": "the job has ended"}
+            step = Step(task, self.jobs, begun.job, message)
+            if (reason := self._watch.poison(begun, message, task.name)) is not None:
+                on_error(step, reason)
+            elif not settled(task.name, begun.node_state):
+                with metered(self._ledger.meter(begun.job)):
+                    self._tried(step, body, on_error)
         return {"node": message.node_id or ""}
 
     def _tried(self, step: Step, body: Body, on_error: OnError) -> None:
@@ -131,6 +135,6 @@ def reason_of(error: Exception) -> str:
 
 
 def remote(app: Celery, name: TaskName, **options: Any) -> Callable[[Callable[..., Any]], AnyTask]:
-    """Decorator for tasks outside jobs (find, ingest, sweep): registered under their contract name."""
+    """Decorator for tasks outside jobs (find, ingest, reaper): registered under their contract name."""
     decorate: Callable[[Callable[..., Any]], AnyTask] = app.task(name=name.value, **options)
     return decorate

@@ -151,7 +151,7 @@ def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
     with session_of(ctx).client() as client:
         _, batch = _lookup(client, id_)
         if batch:
-            count = sum(client.cancel(job_id) for job_id in client.batch_jobs(id_))
+            count = client.cancel_batch(id_)
             done = {"batch_id": id_, "cancelled": count, "total": batch.total}
             said = f"{count} of {batch.total} jobs cancelled"
         else:

@@ -13,7 +13,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from orchestrator.shadow.trial import comparison, tried, unfit
-from shared.contract import Message, TaskName
+from shared.contract import Message, TaskName, priority
 from shared.job_store import Job, JobReader, JobStore, State
 from shared.job_store.ab import AbStore
 from shared.job_store.keys import shadow_id
@@ -23,7 +23,7 @@ from shared.settings import Settings
 from shared.signatures import step
 
 log = logging.getLogger("ramify.shadow")
-#: Seconds past its deadline after which a run that has not ended is given up; the sweep ends it before.
+#: Seconds past its deadline after which a run that has not ended is given up; the reaper ends it before.
 _GRACE_S = 90.0
 #: Jobs on offer that one look may pass over.
 _LOOKS = 50
@@ -79,7 +79,7 @@ class Shadows:
         self._ab.begin(run_id, OpenRun(job_id=job.id, began=time.time()))
         self._jobs.create([(run_id, request)])
         try:
-            step(self._app, TaskName.PLAN_JOB, Message(job_id=run_id), request.lane).apply_async()
+            step(self._app, TaskName.PLAN_JOB, Message(job_id=run_id), priority(request.lane)).apply_async()
         except OperationalError as error:
             log.warning("a shadow run could not be sent: %s", type(error).__name__)
             give_up(self._jobs, run_id, "failed: not sent")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from redis import Redis
 
 from shared.errors import NotFoundError
 from shared.job_store.codec import text
-from shared.job_store.keys import BatchKeys, JobKeys
+from shared.job_store.keys import BatchKeys, JobKeys, made_at
 from shared.job_store.ledger import budget_fields, spending
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import TERMINAL, State
@@ -18,6 +19,8 @@ from shared.models.budget import Budget
 from shared.settings import Settings
 
 _PAGE = 500
+#: Seconds that a job may be entered before it is created.
+_ENTERED_S = 120.0
 
 
 class Batches:
@@ -55,11 +58,19 @@ class Batches:
             pipe.expire(keys.members, self._ttl)
             pipe.execute()
 
-    def count(self, batch_id: str, job_id: str, state: State, *, partial: bool) -> bool:
-        """Count a job's end, once."""
+    def count(self, batch_id: str, job_id: str, state: State, *, partial: bool, client: Any = None) -> bool:
+        """Count a job's end, once. `client`: a pipeline to put it into."""
         keys = BatchKeys(batch_id)
         args = [self._ttl, job_id, state.value, int(partial)]
-        return bool(self._run("count_in_batch", [keys.batch, keys.members], args))
+        return bool(self._run("count_in_batch", [keys.batch, keys.members], args, client=client))
+
+    def forget(self, batch_id: str, job_ids: Sequence[str]) -> int:
+        """Take jobs out that were entered but never came to be. Returns how many."""
+        keys = BatchKeys(batch_id)
+        with self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                self._run("forget_in_batch", [keys.batch, keys.members], [job_id], client=pipe)
+            return sum(pipe.execute()) if job_ids else 0
 
     def members(self, batch_id: str) -> Iterator[tuple[str, str]]:
         """All (job id, final state or empty) of a batch, unordered.
@@ -93,7 +104,10 @@ class Batches:
         )
 
     def reconcile(self, batch_id: str) -> int:
-        """Count jobs that ended without being counted (a worker died in between). Returns how many."""
+        """Count jobs that ended without being counted (a worker died in between). Returns how many.
+
+        What was entered a while ago but is no job was never submitted: its client died on the way.
+        """
         waiting = [job_id for job_id, state in self.members(batch_id) if not state]
         found = 0
         for start in range(0, len(waiting), _PAGE):
@@ -105,4 +119,9 @@ class Batches:
             for job_id, (state, partial) in zip(page, rows, strict=True):
                 if state and State(text(state)) in TERMINAL:
                     found += self.count(batch_id, job_id, State(text(state)), partial=partial == b"1")
+            old = time.time() - _ENTERED_S
+            self.forget(
+                batch_id,
+                [job_id for job_id, row in zip(page, rows, strict=True) if not row[0] and made_at(job_id) < old],
+            )
         return found

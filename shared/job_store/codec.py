@@ -29,7 +29,10 @@ def unpack(blob: object, kind: type[M]) -> M:
     if not isinstance(blob, bytes):
         raise TypeError(f"the stored {kind.__name__} is no blob")
     reader = zlib.decompressobj()
-    data = reader.decompress(blob, _MAX_BYTES)
+    try:
+        data = reader.decompress(blob, _MAX_BYTES)
+    except zlib.error as error:  # which is no ValueError
+        raise ValueError(f"the stored {kind.__name__} is damaged: {error}") from None
     if not reader.eof:
         raise ValueError(f"the stored {kind.__name__} is cut off or larger than {_MAX_BYTES} bytes")
     return kind.model_validate_json(data)

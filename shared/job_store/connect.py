@@ -4,63 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
+from typing import Any
 
 import redis
+from redis import sentinel
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from shared.errors import NotRunningError, SettingsError
+from shared.errors import NotRunningError, RamifyError, SettingsError
+from shared.job_store.faults import fault, unknown
+from shared.redis_address import KEEPALIVE, Address, where
 from shared.settings import Settings
 
+__all__ = ["connect", "reachable", "where"]
 
-def connect(settings: Settings) -> redis.Redis:
-    """A client with timeouts on everything and two retries on lost connections. Connects at first use.
+_HEALTH_S = 10
+_LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 
-    Raises: NotRunningError when no URL is known, SettingsError when it is no Redis URL.
+
+def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = None) -> redis.Redis:
+    """A client with timeouts on everything; a lost connection is tried again `retries` times. Connects at first use.
+
+    With `redis.sentinels` it asks them for the master, again after each lost connection. `timeout_s` holds for one
+    command; None is `redis.timeout_s`. Raises: NotRunningError when no URL is known, SettingsError when it is no URL.
     """
-    url = settings.redis.url.get_secret_value()
-    if not url:
+    if not settings.redis.url.get_secret_value():
         raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
+    address = Address(settings.redis)
+    seconds = settings.redis.timeout_s if timeout_s is None else timeout_s
+    options: dict[str, Any] = {
+        "socket_timeout": seconds,
+        "socket_connect_timeout": seconds,
+        "socket_keepalive": True,
+        "socket_keepalive_options": dict(KEEPALIVE),
+        "health_check_interval": _HEALTH_S,
+        "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, _LOST),
+    }
     try:
-        return redis.Redis.from_url(
-            url,
-            socket_timeout=settings.redis.timeout_s,
-            socket_connect_timeout=settings.redis.timeout_s,
-            health_check_interval=25,
-            retry=Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), 2),
-        )
-    except ValueError as error:
-        raise SettingsError("redis.url", where(url), f"{error}") from None
+        return _by_sentinel(address, options) if address.master else redis.Redis.from_url(address.redis_url, **options)
+    except (ValueError, TypeError) as error:  # TypeError: an option of the URL that no client has
+        raise SettingsError("redis.url", address.place, f"{error}") from None
 
 
-def where(url: str) -> str:
-    """Host and port of a URL, without its password."""
-    parts = urlsplit(url)
-    return f"{parts.hostname or ''}:{parts.port or 6379}" if parts.hostname else parts.path
+class _Managed(redis.Redis):
+    """A client that Sentinels tell the way; closing it closes the connections to them too."""
+
+    guide: Any = None
+
+    def close(self) -> None:
+        super().close()
+        if self.guide:
+            self.guide.close()
+
+
+def _by_sentinel(address: Address, options: dict[str, Any]) -> redis.Redis:
+    ways: Any = sentinel
+    guide = ways.Sentinel(address.sentinels, sentinel_kwargs=address.sentinel_options)
+    own = {name: value for name, value in address.options.items() if name not in {"host", "port"}}
+    tls = {"ssl": True} if address.tls else {}
+    client: _Managed = guide.master_for(address.master, redis_class=_Managed, **options, **own, **tls)
+    client.guide = guide
+    return client
 
 
 @contextmanager
 def reachable(settings: Settings) -> Iterator[None]:
-    """Turns lost connections inside the block into one sentence.
+    """Turns what Redis does wrong inside the block into one sentence.
 
-    Raises: NotRunningError naming the address and the fix.
+    Raises: NotRunningError naming the address and the fix; RamifyError for an error of Redis that nobody foresaw.
     """
-    place = where(settings.redis.url.get_secret_value())
     try:
         yield
-    except redis.exceptions.AuthenticationError:
-        raise NotRunningError(f"Redis at {place} refuses the password: check redis.url") from None
-    except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError) as error:
-        raise NotRunningError(
-            f"Redis at {place} does not answer ({type(error).__name__}): start it with `ramify up -d`, "
-            "or check redis.url; `ramify doctor` says more"
-        ) from None
-    except redis.exceptions.InvalidResponse:
-        raise NotRunningError(f"what answers at {place} is no Redis: check redis.url") from None
-    except redis.exceptions.ReadOnlyError:
-        raise NotRunningError(f"Redis at {place} is a read-only replica: set redis.url to its master") from None
-    except redis.exceptions.OutOfMemoryError:
-        raise NotRunningError(
-            f"Redis at {place} is out of memory: raise its maxmemory or let old jobs expire"
-        ) from None
+    except Exception as error:
+        said = fault(error)
+        if said:
+            raise NotRunningError(f"Redis at {_place(settings)} {said}") from None
+        if isinstance(error, RedisError):
+            raise RamifyError(f"Redis at {_place(settings)} {unknown(error)}") from error
+        raise
+
+
+def _place(settings: Settings) -> str:
+    return Address(settings.redis).place

@@ -13,6 +13,7 @@ from shared.job_store.codec import text
 from shared.job_store.keys import IngestKeys
 from shared.models import Cost, DocumentOutcome, RawDocument
 from shared.models.base import Model
+from shared.models.request import Name
 
 #: An ingest that is this old and not done was given up.
 _TTL_S = 86_400
@@ -38,18 +39,20 @@ class Offers(Model):
 
 
 class DocumentBatch(Model):
-    """Documents of one source that travel together, or the question which of them need to."""
+    """Documents of one source of a tenant that travel together, or the question which of them need to."""
 
+    tenant: Name
     documents: tuple[RawDocument, ...] = ()
     offered: Offers | None = None
 
 
 class FinishOrder(Model):
-    """How an ingest ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing.
+    """How an ingest of a tenant ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing.
 
     `written`: it added or changed something.
     """
 
+    tenant: Name
     namespace: str = "default"
     keep: dict[str, tuple[str, ...]] | None = None
     unreadable: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import time
 from threading import Lock
 
 PREFIX = "ramify"
-#: Sorted sets over all jobs: id -> creation time, and id -> when the sweep should look next.
+#: Sorted sets over all jobs: id -> creation time, and id -> when the reaper should look next.
 RECENT = f"{PREFIX}:jobs"
 ACTIVE = f"{PREFIX}:active"
 _SHADOW = "-s"
@@ -27,6 +27,14 @@ def new_id() -> str:
     with _ticks:
         _newest = max(_newest + 1, time.time_ns() // 1000)
         return f"{_newest:013x}{secrets.token_hex(4)}"
+
+
+def made_at(job_id: str) -> float:
+    """When an id of `new_id` was made (Unix seconds); now for any other id."""
+    try:
+        return int(job_id[:13], 16) / 1e6
+    except ValueError:
+        return time.time()
 
 
 def shadow_id() -> str:
@@ -47,12 +55,30 @@ class JobKeys:
         self.job = f"{tag}:job"  # hash: state, counts, times, costs, the request
         self.nodes = f"{tag}:nodes"  # hash: node id -> node as JSON
         self.leaves = f"{tag}:leaves"  # hash: node id -> waiting | pending | searched | done | failed | open | grown
+        self.work = f"{tag}:work"  # hash: when work was sent, who is at it, whom it has killed (see `work`)
         self.candidates = f"{tag}:candidates"  # hash: node id -> blob, between search and rerank
         self.results = f"{tag}:results"  # hash: node id -> blob, the recorded leaf
         self.pool = f"{tag}:pool"  # blob: the merged pool
         self.answer = f"{tag}:answer"  # blob: the answer
         self.warnings = f"{tag}:warnings"  # list of sentences
         self.events = f"{tag}:events"  # capped stream
+
+
+class LineKeys:
+    """The keys of the lines in which jobs wait. They share a hash tag: one script touches several."""
+
+    tag = f"{PREFIX}:{{line}}"
+    under_way = f"{tag}:under_way"  # hash: job id -> lane and tenant of the jobs that were admitted
+    front = f"{tag}:front"  # hash: queue and priority -> when the message that was taken last had been sent
+
+    def __init__(self, lane: str) -> None:
+        tag = f"{self.tag}:{lane}"
+        self.ring = f"{tag}:ring"  # list of tenants with jobs that wait, the next one first
+        self.counts = f"{tag}:counts"  # hash: waiting, held (admitted)
+        self.held = f"{tag}:held"  # hash: tenant -> jobs admitted
+        self.deficit = f"{tag}:deficit"  # hash: tenant -> leaves that it may still have, or owes
+        self.ends = f"{tag}:ends"  # list of the times of the last ends, the newest first
+        self.of = f"{tag}:of:"  # + tenant: sorted set of the jobs that wait, by the time of their submission
 
 
 class BatchKeys:

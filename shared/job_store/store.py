@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from redis import Redis
 
+from shared.clock import Clock, ServerClock
 from shared.job_store import codec
 from shared.job_store.batches import Batches
 from shared.job_store.codec import text
-from shared.job_store.job import FIELDS, Job, read_job
+from shared.job_store.ending import Endings
+from shared.job_store.job import Job
 from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency, is_shadow
-from shared.job_store.ledger import budget_fields, within
+from shared.job_store.line import Entry, Lines, Newcomer
+from shared.job_store.newcomers import deadline_of, new_fields
 from shared.job_store.nodes import as_json, triples
+from shared.job_store.reads import JobReads
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import State
-from shared.models import Answer, Cost, JobRequest, LeafResult, MergedPool, Node, SearchResult
+from shared.job_store.work import CLAIMS, Work
+from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, MergedPool, Node, SearchResult
 from shared.models.route import Route
 from shared.settings import Settings
 
 MAX_WARNINGS = 100
 
 
-class JobStore:
+class JobStore(JobReads):
     """The truth about jobs. All methods may raise redis.exceptions.RedisError."""
 
-    def __init__(self, client: Redis, settings: Settings) -> None:
-        self.client = client
+    def __init__(self, client: Redis, settings: Settings, clock: Clock | None = None) -> None:
+        super().__init__(client, clock or ServerClock(client))
         self.settings = settings
         self.batches = Batches(client, settings)
+        self.lines = Lines(client, settings, self.clock)
+        self.work = Work(client, settings, self.clock)
+        self.endings = Endings(client, settings, self.clock, self.batches, self.lines)
         self._run = Scripts(client)
 
     # -- intake ------------------------------------------------------------------------------------------------
@@ -45,13 +52,32 @@ class JobStore:
         known = text(first) if first is not None else job_id
         return known, bool(self.client.exists(JobKeys(known).job))
 
+    def enqueue(
+        self, jobs: Sequence[tuple[str, JobRequest]], batch_id: str | None = None, retry_of: str | None = None
+    ) -> list[Entry]:
+        """Create queued jobs in the lines of their tenants, as far as there is room. What became of each (A9)."""
+        now, entries = self.clock.now(), dict[str, Entry]()
+        for lane in Lane:
+            mine = [(job_id, request) for job_id, request in jobs if request.lane is lane]
+            comers = [self._newcomer(job_id, request, now, batch_id, retry_of) for job_id, request in mine]
+            if comers:
+                entries.update(zip((comer.job_id for comer in comers), self.lines.enter(lane, comers), strict=True))
+        return [entries[job_id] for job_id, _ in jobs]
+
+    def _newcomer(
+        self, job_id: str, request: JobRequest, now: float, batch_id: str | None, retry_of: str | None
+    ) -> Newcomer:
+        deadline = now + deadline_of(request, self.settings)
+        more = {"batch_id": batch_id, "retry_of": retry_of}
+        return Newcomer(job_id, request.tenant, deadline, new_fields(job_id, request, self.settings, deadline, more))
+
     def create(self, jobs: Sequence[tuple[str, JobRequest]], batch_id: str | None = None) -> None:
-        """Create queued jobs in one round trip. The sweep knows of a job before it exists, so none is forgotten."""
-        now, ttl = time.time(), self.settings.jobs.ttl_s
+        """Create queued jobs that wait in no line: whoever calls this sends them. The reaper knows of each first."""
+        now, ttl = self.clock.now(), self.settings.jobs.ttl_s
         with self.client.pipeline(transaction=False) as pipe:
             for job_id, request in jobs:
-                keys = JobKeys(job_id)
-                fields = self._fields(job_id, request, now, batch_id)
+                keys, deadline = JobKeys(job_id), now + deadline_of(request, self.settings)
+                fields = new_fields(job_id, request, self.settings, deadline, {"batch_id": batch_id})
                 pipe.zadd(ACTIVE, {job_id: now + self.settings.jobs.redrive_after_s})
                 self._run("create", [keys.job, keys.events], [*self._head(now), *fields], client=pipe)
                 if not is_shadow(job_id):
@@ -61,72 +87,23 @@ class JobStore:
             pipe.expire(RECENT, ttl)
             pipe.execute()
 
-    def _fields(self, job_id: str, request: JobRequest, now: float, batch_id: str | None) -> list[str]:
-        request = within(request, self.settings)
-        jobs = self.settings.jobs
-        deadline = request.deadline_s or (jobs.deadline_s if request.lane == "interactive" else jobs.batch_deadline_s)
-        deadline = min(deadline, request.max_seconds or deadline)
-        fields = {
-            "id": job_id,
-            "question": request.question,
-            "lane": request.lane.value,
-            "tenant": request.tenant,
-            "deadline_at": f"{now + deadline:.3f}",
-            "request": request.model_dump_json(exclude_defaults=True),
-            "leaves_total": "0",
-            "leaves_done": "0",
-            "leaves_failed": "0",
-            **budget_fields(request),
-        }
-        if batch_id:
-            fields["batch_id"] = batch_id
-        return [item for pair in fields.items() for item in pair]
+    def admitted(self, jobs: Sequence[tuple[str, int]]) -> list[str]:
+        """Note that these (job id, priority) are under way. Returns those that are to be sent; the ended ones leave."""
+        with self.client.pipeline(transaction=False) as pipe:
+            for job_id, priority in jobs:
+                self._run("admitted", [JobKeys(job_id).job], [self._head()[0], priority], client=pipe)
+            verdicts = pipe.execute()
+        gone = [job_id for (job_id, _), verdict in zip(jobs, verdicts, strict=True) if verdict == -1]
+        self.release(gone)
+        return [job_id for (job_id, _), verdict in zip(jobs, verdicts, strict=True) if verdict == 1]
 
-    # -- reading what a step needs ---------------------------------------------------------------------------------
-
-    def job(self, job_id: str) -> Job | None:
-        """The header of a job, or None when it is unknown."""
-        values = self.client.hmget(JobKeys(job_id).job, list(FIELDS))
-        fields = zip(FIELDS, values, strict=True)
-        return read_job(job_id, {name: text(value) if value is not None else None for name, value in fields})
-
-    def node(self, job_id: str, node_id: str) -> Node | None:
-        """One node of the tree."""
-        raw = self.client.hget(JobKeys(job_id).nodes, node_id)
-        return Node.model_validate_json(raw) if raw else None
-
-    def nodes(self, job_id: str) -> dict[str, Node]:
-        """The tree as far as it is known, in order of ids."""
-        found = [Node.model_validate_json(raw) for raw in self.client.hvals(JobKeys(job_id).nodes)]
-        return {node.id: node for node in sorted(found, key=lambda node: [int(part) for part in node.id.split(".")])}
-
-    def leaf_states(self, job_id: str) -> dict[str, str]:
-        """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""
-        return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}
-
-    def routed(self, job_id: str) -> Route | None:
-        """How the job's question is read, once it is."""
-        raw = self.client.hget(JobKeys(job_id).job, "route")
-        return Route.model_validate_json(raw) if raw else None
-
-    def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
-        """What the search step left for the rerank step."""
-        raw = self.client.hget(JobKeys(job_id).candidates, node_id)
-        return codec.unpack(raw, SearchResult) if raw else None
-
-    def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
-        """The recorded leaves: all, or those of `node_ids`."""
-        key = JobKeys(job_id).results
-        if node_ids is None:
-            found: list[tuple[str, object]] = [(text(key), blob) for key, blob in self.client.hgetall(key).items()]
-        else:
-            found = list(zip(node_ids, self.client.hmget(key, list(node_ids)) if node_ids else [], strict=True))
-        return {node_id: codec.unpack(blob, LeafResult) for node_id, blob in found if blob is not None}
-
-    def pool(self, job_id: str) -> MergedPool | None:
-        """The merged pool, once there is one."""
-        raw = self.client.get(JobKeys(job_id).pool)
-        return codec.unpack(raw, MergedPool) if isinstance(raw, bytes) else None
+    def release(self, job_ids: Sequence[str]) -> None:
+        """Give back the places of jobs that have ended, or are gone altogether."""
+        under_way = self.lines.under_way() if job_ids else {}
+        self.endings.settle(job_ids)
+        for job_id in job_ids:
+            if place := under_way.get(job_id):
+                self.lines.leave(job_id, *place, leaves=0)
 
     # -- transitions, one script each --------------------------------------------------------------------------
 
@@ -146,25 +123,25 @@ class JobStore:
         """From planning to searching, with the first nodes. False when the job has ended meanwhile."""
         keys = JobKeys(job_id)
         args = [*self._head(), *triples(nodes)]
-        return bool(self._run("start_searching", [keys.job, keys.nodes, keys.leaves, keys.events], args))
+        return bool(self._run("start_searching", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
 
     def grow(self, job_id: str, branch_id: str, nodes: Sequence[Node]) -> bool:
         """A branch claims its children. False when it has grown before: then nothing may be added to the chord."""
         keys = JobKeys(job_id)
         args = [*self._head(), branch_id, *triples(nodes)]
-        return bool(self._run("grow", [keys.job, keys.nodes, keys.leaves, keys.events], args))
+        return bool(self._run("grow", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
 
     def bind(self, job_id: str, node: Node) -> bool:
         """A waiting leaf gets its bound query (G13). True for the one call that may send it to be searched."""
         keys = JobKeys(job_id)
         args = [*self._head(), node.id, as_json(node), *node.depends_on]
-        return bool(self._run("bind", [keys.job, keys.nodes, keys.leaves, keys.events], args))
+        return bool(self._run("bind", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
 
     def put_candidates(self, job_id: str, node_id: str, found: SearchResult) -> bool:
         """Hand candidates to the rerank step."""
         keys = JobKeys(job_id)
         args = [*self._head(), node_id, codec.pack(found)]
-        return bool(self._run("put_candidates", [keys.job, keys.leaves, keys.candidates, keys.events], args))
+        return bool(self._run("put_candidates", [keys.job, keys.leaves, keys.candidates, keys.events, keys.work], args))
 
     def record_leaf(self, job_id: str, result: LeafResult) -> int:
         """Record a leaf once. Returns the nodes still open; negative when it did not count."""
@@ -202,22 +179,27 @@ class JobStore:
         args = [*self._head(), codec.pack(answer), int(answer.partial)]
         ended = bool(self._run("finish", [keys.job, keys.answer, keys.candidates, keys.events], args))
         if ended:
-            self._ended(job, State.DONE, partial=answer.partial)
+            self.endings.settle([job.id])
+            self.endings.freed()
         return ended
 
     def stop(self, job: Job, state: State, reason: str) -> bool:
         """Any open state -> failed, cancelled or expired. True for the one call that ended the job."""
-        keys = JobKeys(job.id)
-        args = [*self._head(), state.value, reason]
-        ended = bool(self._run("stop", [keys.job, keys.candidates, keys.events], args))
-        if ended:
-            self._ended(job, state, partial=False)
-        return ended
+        return bool(self.endings.stop([job.id], state, reason))
 
-    def _ended(self, job: Job, state: State, *, partial: bool) -> None:
-        if job.batch_id:
-            self.batches.count(job.batch_id, job.id, state, partial=partial)
-        self.client.zrem(ACTIVE, job.id)
+    def redrive(
+        self, job_id: str, state: State, token: int, why: str, items: Sequence[tuple[str, str, str]]
+    ) -> frozenset[str]:
+        """Leave to send items (name, state of the node seen, time of sending seen) again: those that are as they were.
+
+        `token` is the reaper's fencing token: an older reaper than the last one gets no leave.
+        """
+        keys = JobKeys(job_id)
+        args: list[object] = [*self._head(), token, state.value, why]
+        for name, seen, sent in items:
+            args += [name, seen, sent, CLAIMS.get(name, "")]
+        granted = self._run("redrive", [keys.job, keys.leaves, keys.work, keys.events], args)
+        return frozenset(text(name) for name in granted)
 
     # -- notes along the way -----------------------------------------------------------------------------------
 
@@ -233,18 +215,19 @@ class JobStore:
         self._run("annotate", [keys.job, keys.warnings, keys.events], args)
 
     def next_check(self, job_ids: Mapping[str, float]) -> None:
-        """When the sweep should look at these jobs again (Unix seconds)."""
+        """When the reaper should look at these jobs again (Unix seconds)."""
         if job_ids:
             self.client.zadd(ACTIVE, dict(job_ids), xx=True)
 
     def due(self, limit: int = 500) -> list[str]:
-        """Jobs that the sweep should look at now."""
-        return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", time.time(), start=0, num=limit)]
+        """Jobs that the reaper should look at now."""
+        now = self.clock.now()
+        return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", now, start=0, num=limit)]
 
     def forget(self, job_id: str) -> None:
-        """Take an ended or vanished job off the sweep's list."""
+        """Take an ended or vanished job off the reaper's list."""
         self.client.zrem(ACTIVE, job_id)
 
     def _head(self, now: float | None = None) -> list[float | int | str]:
         jobs = self.settings.jobs
-        return [f"{now or time.time():.3f}", jobs.ttl_s, jobs.max_events]
+        return [f"{now or self.clock.now():.6f}", jobs.ttl_s, jobs.max_events]

@@ -10,19 +10,23 @@ from typing import Any
 from pydantic import Field, HttpUrl, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import SettingsError as UnreadableSourceError
 
 from shared.errors import SettingsError
 from shared.settings import sections as s
 from shared.settings.aggregators import Aggregators
 from shared.settings.enumeration import Enumeration
-from shared.settings.faults import HIDDEN, first_fault
+from shared.settings.faults import HIDDEN, environment_fault, first_fault
+from shared.settings.lanes import Lanes
 from shared.settings.prices import BudgetDefaults, Prices
+from shared.settings.providers import Providers
 from shared.settings.routing import Routing, Row, Types
 from shared.settings.shadow import ADAPTIVE, Shadow
 from shared.settings.strategies import Strategy, built_in, checked, hint, named, of_plugins, with_post
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
+_MAX_FILE_BYTES = 1_000_000
 
 
 class Settings(BaseSettings):
@@ -56,6 +60,8 @@ class Settings(BaseSettings):
     hierarchy: s.Hierarchy = s.Hierarchy()
     redis: s.Redis = s.Redis()
     jobs: s.Jobs = s.Jobs()
+    lanes: Lanes = Lanes()
+    providers: Providers = Providers()
     pools: s.Pools = s.Pools()
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
@@ -138,10 +144,22 @@ def config_file() -> Path | None:
             raise SettingsError(CONFIG_ENV, named, "there is no such file")
         return None
     try:
-        tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tomllib.loads(_content(path).decode())
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise SettingsError(str(path), str(error), "write valid TOML in UTF-8") from None
     return path
+
+
+def _content(path: Path) -> bytes:
+    """Raises: SettingsError when it cannot be read, or is larger than any settings."""
+    try:
+        with path.open("rb") as handle:
+            content = handle.read(_MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise SettingsError(str(path), error.strerror, "it cannot be read: check its permissions") from None
+    if len(content) > _MAX_FILE_BYTES:
+        raise SettingsError(str(path), f"more than {_MAX_FILE_BYTES} bytes", "that is no settings file")
+    return content
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -154,6 +172,8 @@ def load_settings(**overrides: Any) -> Settings:
         return Settings(**overrides)
     except ValidationError as error:
         raise first_fault(error) from None
+    except UnreadableSourceError as error:  # raised before any validation
+        raise environment_fault(error) from None
 
 
 def _refuse_unknown_environment() -> None:

@@ -13,8 +13,9 @@ from orchestrator.enumeration.shards import nodes, shards
 from shared.job_store.tables import Tables
 from shared.models import Filters
 from shared.settings import Settings, load_settings
-from shared.store import ChunkStore, open_store
+from shared.store import ChunkStore
 from tests.fakes.listing import Listing, indexed, noise, point, put
+from tests.fakes.stores import open_store
 from workers.enumerate.gather import gather
 
 NOTES = Path(__file__).parents[2] / "examples" / "notes"

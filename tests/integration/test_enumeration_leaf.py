@@ -17,8 +17,9 @@ from shared.models import Facet, LeafStatus, Node
 from shared.models.enumeration import Scan
 from shared.models.shard import Shard
 from shared.settings import Settings, load_settings
-from shared.store import ChunkStore, open_store
+from shared.store import ChunkStore
 from tests.fakes.listing import noise, point, put
+from tests.fakes.stores import open_store
 from workers.enumerate.leaf import read_shard, structure_shard
 
 NODE = Node(id="0.1", parent_id="0", level=1, facet=Facet.CORE, query="part 1 of 1", shard=Shard(number=1, of=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import Celery
 
 from orchestrator.canvas import job_chord
-from shared.contract import PRIORITY_STEPS, Message
+from shared.contract import PRIORITY_STEPS, Message, rank
 from shared.models import Facet, Lane, Node, NodeKind
 from shared.signatures import member
 
@@ -17,7 +17,7 @@ def node(node_id: str, kind: NodeKind = NodeKind.LEAF) -> Node:
 
 
 def test_a_leaf_is_searched_and_reranked_on_its_own_queues() -> None:
-    chain = member(APP, "0123456789abcdef", Lane.INTERACTIVE, node("0.1"))
+    chain = member(APP, "0123456789abcdef", 0, node("0.1"))
     assert [(task.task, task.options["queue"]) for task in chain.tasks] == [
         ("search.leaf", "search"),
         ("rerank.leaf", "rerank"),
@@ -25,22 +25,24 @@ def test_a_leaf_is_searched_and_reranked_on_its_own_queues() -> None:
 
 
 def test_one_flat_chord_whose_body_merges_reranks_and_writes() -> None:
-    chord = job_chord(APP, "0123456789abcdef", Lane.BATCH, [node("0.0"), node("0.1", NodeKind.BRANCH)])
+    chord = job_chord(APP, "0123456789abcdef", 5, [node("0.0"), node("0.1", NodeKind.BRANCH)])
     header = [getattr(task, "tasks", [task])[-1].task for task in chord.tasks]
     assert header == ["rerank.leaf", "plan.refine"]
     assert [task.task for task in chord.body.tasks] == ["merge.tree", "rerank.root", "merge.summarise"]
 
 
 def test_messages_carry_a_version_and_ids_only() -> None:
-    chord = job_chord(APP, "0123456789abcdef", Lane.BATCH, [node("0.0")])
+    chord = job_chord(APP, "0123456789abcdef", 5, [node("0.0")])
     assert chord.tasks[0].tasks[0].args == ({"v": 1, "job_id": "0123456789abcdef", "node_id": "0.0"},)
     assert "the text of a question" not in repr(dict(chord))
 
 
 def test_interactive_work_has_the_priority_that_redis_serves_first() -> None:
-    fast, slow = (member(APP, "0123456789abcdef", lane, node("0.0")).tasks for lane in (Lane.INTERACTIVE, Lane.BATCH))
-    assert {task.options["priority"] for task in fast} == {0} == {min(PRIORITY_STEPS)}
-    assert {task.options["priority"] for task in slow} == {5}
+    fast, slow = ([rank(lane, others) for others in (0, 1, 3, 4, 1000)] for lane in (Lane.INTERACTIVE, Lane.BATCH))
+    assert fast == [0, 1, 2, 3, 3]
+    assert slow == [5, 6, 7, 8, 8]
+    assert set(fast + slow) == set(PRIORITY_STEPS)
+    assert {task.options["priority"] for task in member(APP, "0123456789abcdef", slow[2], node("0.0")).tasks} == {7}
 
 
 def test_force_travels_only_where_it_is_set() -> None:
@@ -50,5 +52,5 @@ def test_force_travels_only_where_it_is_set() -> None:
 
 def test_given_a_leaf_that_waits_when_the_chord_is_built_then_it_is_no_member_yet() -> None:
     waiting = node("0.2").model_copy(update={"depends_on": ("0.1",)})
-    chord = job_chord(APP, "0123456789abcdef", Lane.BATCH, [node("0.0"), node("0.1"), waiting])
+    chord = job_chord(APP, "0123456789abcdef", 5, [node("0.0"), node("0.1"), waiting])
     assert [chain.tasks[0].args[0]["node_id"] for chain in chord.tasks] == ["0.0", "0.1"]

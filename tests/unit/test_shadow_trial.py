@@ -19,7 +19,7 @@ NOW = time.time()
 
 def job(**fields) -> Job:
     request = JobRequest(question="What keeps order?", **fields)
-    return Job(id=new_id(), state=State.DONE, request=request, created_at=NOW, updated_at=NOW, deadline_at=NOW + 60)
+    return Job(id=new_id(), state=State.DONE, request=request, created_at=NOW, updated_at=NOW, deadline_at=NOW + 60, left_s=60)
 
 
 def route(planner=PlannerName.ORIGINAL, **fields) -> Route:

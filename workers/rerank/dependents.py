@@ -23,7 +23,7 @@ def bind_dependents(step: Step, ended: Node, llm: LLM | None, tools: Tools) -> N
     """Bind and send every leaf of `ended.needed_by` that waits for nothing else any more.
 
     Harmless to repeat, and for two leaves that end at once: a leaf is claimed in the job store before it is added to
-    the chord, as the children of a branch are. What is lost on the way, the sweep sends again. Reading answers takes
+    the chord, as the children of a branch are. What is lost on the way, the reaper sends again. Reading answers takes
     `tools.timeout_s` at most for all of them together.
     """
     deadline = time.monotonic() + tools.timeout_s
@@ -37,7 +37,7 @@ def bind_dependents(step: Step, ended: Node, llm: LLM | None, tools: Tools) -> N
         step.jobs.annotate(step.job.id, bound.cost)
         if step.jobs.bind(step.job.id, bound.node):
             step.jobs.annotate(step.job.id, warnings=bound.warnings)
-            add(step.task, member(step.task.app, step.job.id, step.job.lane, bound.node))
+            add(step.task, member(step.task.app, step.job.id, step.job.rank, bound.node))
 
 
 def _bound(step: Step, node: Node, llm: LLM | None, tools: Tools) -> Bound:

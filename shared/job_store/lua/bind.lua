@@ -1,5 +1,5 @@
 -- A waiting leaf gets its bound query and may be searched, once: whoever wins this claim sends it (G13).
--- KEYS 1 job hash   2 nodes hash   3 leaves hash   4 events stream
+-- KEYS 1 job hash   2 nodes hash   3 leaves hash   4 events stream   5 work hash
 -- ARGV 1 now   2 ttl (s)   3 max events   4 node id   5 node as JSON   6... ids of the leaves that it depends on
 -- Returns 1 when bound, 0 when it was bound before, a leaf that it depends on is open, or the job is not searching
 -- (any more).
@@ -11,7 +11,8 @@ for i = 6, #ARGV do
 end
 redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
 redis.call('HSET', KEYS[3], ARGV[4], 'pending')
+redis.call('HSET', KEYS[5], 'sent:' .. ARGV[4], ARGV[1])
 redis.call('HSET', KEYS[1], 'updated_at', ARGV[1])
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'type', 'bound', 'node', ARGV[5])
-for i = 1, 4 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
+for i = 1, 5 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
 return 1

@@ -1,0 +1,30 @@
+"""One reaper leads, with a fencing token: what a former leader still does is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from redis import Redis
+
+from shared.job_store.keys import PREFIX
+from shared.job_store.scripts import Scripts
+from shared.vitals import worker_id
+
+_TAG = f"{PREFIX}:{{reaper}}"
+LOCK = f"{_TAG}:lock"
+TOKEN = f"{_TAG}:token"
+#: A look takes milliseconds; a leader that died blocks the next one for so long.
+_LOCK_MS = 10_000
+
+
+@contextmanager
+def leading(client: Redis) -> Iterator[int]:
+    """The fencing token of this leadership; 0 while another one leads. Raises: redis.exceptions.RedisError."""
+    run = Scripts(client)
+    token = int(run("lead", [LOCK, TOKEN], [worker_id(), _LOCK_MS]))
+    try:
+        yield token
+    finally:
+        if token:
+            run("unlead", [LOCK], [token])

@@ -1,0 +1,139 @@
+"""The reaper (A4, ARCHITECTURE decision 4): one look at the jobs under way, and what follows from it.
+
+Runs on the ops pool, sent by beat every few seconds. A chord's counter may be lost; the store's count is the truth.
+What it sends again is harmless when the first copy still comes: leaves are recorded once, bodies run by a claim.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from celery import Celery, Signature
+
+from orchestrator.canvas import body
+from orchestrator.reaper import rules
+from orchestrator.reaper.leader import leading
+from orchestrator.reaper.look import read_views, read_world
+from orchestrator.reaper.suspects import Suspects
+from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, World
+from shared.contract import Message, TaskName
+from shared.dispatch import Dispatcher
+from shared.job_store import TERMINAL, JobStore, State
+from shared.job_store.codec import text
+from shared.job_store.keys import ACTIVE, PREFIX
+from shared.models import NodeKind
+from shared.signatures import member, step
+
+log = logging.getLogger("ramify.reaper")
+_CURSOR = f"{PREFIX}:{{reaper}}:cursor"
+#: Jobs that a look takes from those that are due, and from all in turn, so that no list is trusted blindly.
+_DUE, _IN_TURN = 500, 200
+_PAGE = 100
+
+
+class Reaper:
+    """Looks after the jobs of one store. Two of them at once do the work of one."""
+
+    def __init__(self, app: Celery, jobs: JobStore) -> None:
+        self._app, self._jobs = app, jobs
+        self._dispatcher = Dispatcher(app, jobs)
+        self._suspects = Suspects(jobs.client)
+
+    def run(self) -> int:
+        """One look; returns at how many jobs, 0 when another reaper leads. Raises: RedisError, OperationalError."""
+        with leading(self._jobs.client) as token:
+            if not token:
+                return 0
+            under_way = self._jobs.lines.under_way()
+            wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
+            for start in range(0, len(wanted), _PAGE):
+                self._look(wanted[start : start + _PAGE], token)
+            self._dispatcher.run()
+            return len(wanted)
+
+    def _in_turn(self) -> list[str]:
+        """The next few of all open jobs: whatever happened to the lists, each is looked at now and then."""
+        cursor = int(text(self._jobs.client.get(_CURSOR) or b"0"))
+        cursor, found = self._jobs.client.zscan(ACTIVE, cursor, count=_IN_TURN)
+        self._jobs.client.set(_CURSOR, cursor, ex=self._jobs.settings.jobs.ttl_s)
+        return [text(job_id) for job_id, _ in found]
+
+    def _look(self, job_ids: Sequence[str], token: int) -> None:
+        views, gone = read_views(self._jobs, job_ids)
+        self._jobs.release(gone)
+        world = read_world(self._app, self._jobs, views)
+        self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Settle)])
+        for view in views:
+            view = self._without_dead(view, world)  # noqa: PLW2901 - the same job, looked at closer
+            self._do(view, rules.decide(view, world), token)
+        self._look_again([view for view in views if view.state not in TERMINAL], world.now)
+
+    def _without_dead(self, view: View, world: World) -> View:
+        """Count the deaths of the job's workers: their work is nobody's now."""
+        dead = list(rules.dead_marks(view, world))
+        if not dead:
+            return view
+        for name, mark in dead:
+            deaths = self._jobs.work.died(view.job_id, name, view.items[name].busy_raw)
+            log.warning("job %s: %s died at %s (death %d of it)", view.job_id, mark.worker, name, deaths)
+        return replace(view, items=self._jobs.work.of(view.job_id))
+
+    def _look_again(self, views: Iterable[View], now: float) -> None:
+        patience = self._jobs.settings.jobs.redrive_after_s
+        self._jobs.next_check(
+            {
+                view.job_id: view.deadline_at + rules.GRACE_S
+                if view.in_line
+                else min(now + patience, max(now, view.deadline_at) + rules.GRACE_S + 0.1)
+                for view in views
+            }
+        )
+
+    # -- what follows ------------------------------------------------------------------------------------------
+
+    def _do(self, view: View, decision: Decision, token: int) -> None:
+        match decision:
+            case Expire(reason):
+                self._jobs.endings.stop([view.job_id], State.EXPIRED, reason)
+            case Rejoin(runs):
+                self._rejoin(view, runs=runs)
+            case Force(missing):
+                self._send(view, [missing], token, force=True)
+            case Redrive(missing):
+                self._send(view, self._suspects.one_at_a_time(view.job_id, missing), token)
+            case _:
+                pass
+
+    def _rejoin(self, view: View, *, runs: bool) -> None:
+        job = self._jobs.job(view.job_id)
+        if job is not None:
+            self._jobs.lines.rejoin(job.id, job.lane, job.request.tenant, job.created_at, runs=runs)
+            log.warning("job %s stood in no list; put back", job.id)
+
+    def _send(self, view: View, missing: Iterable[Missing], token: int, *, force: bool = False) -> None:
+        """Ask for leave by the reason, then send: a look that something has overtaken gets none."""
+        by_why = defaultdict[str, list[Missing]](list)
+        for one in missing:
+            by_why[one.why].append(one)
+        for why, ones in by_why.items():
+            items = [(one.item, one.seen, one.sent_raw) for one in ones]
+            granted = self._jobs.redrive(view.job_id, view.state, token, why, items)
+            for one in ones:
+                if one.item in granted:
+                    self._signature(view, one, force=force).apply_async()
+            if granted:
+                log.warning("job %s: %s sent again: %s", view.job_id, ", ".join(sorted(granted)), why)
+
+    def _signature(self, view: View, one: Missing, *, force: bool) -> Signature:
+        message = Message(job_id=view.job_id)
+        if one.task is TaskName.MERGE_TREE:
+            return body(self._app, view.job_id, view.rank, force=force)
+        if one.seen in {"done", "failed", ""}:
+            node_id = one.item if one.seen else None
+            return step(self._app, one.task, message.model_copy(update={"node_id": node_id}), view.rank)
+        node = self._jobs.nodes(view.job_id)[one.item]
+        kind = NodeKind.BRANCH if one.task is TaskName.PLAN_REFINE else NodeKind.LEAF
+        return member(self._app, view.job_id, view.rank, node.model_copy(update={"kind": kind}))

@@ -1,0 +1,143 @@
+"""When is work lost? The rules as a small pure state machine: a View and the World in, a Decision out.
+
+Work is on its way (sent, not begun), at a worker (begun, not ended), or done. It is lost when its worker is dead, or
+when it was sent and is in no queue any more: the queue is empty, or later messages of it have been taken already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.reaper.view import DONE, Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
+from shared.contract import TaskName
+from shared.job_store import TERMINAL, State
+from shared.job_store.work import Mark
+
+#: Seconds past the deadline before a partial answer is forced, and before the job is given up.
+GRACE_S = 5.0
+GIVE_UP_S = 60.0
+#: Seconds that a message may be on its way between two processes without standing in a queue.
+ON_ITS_WAY_S = 4.0
+#: A message that was sent so long before one that has been taken was lost: producers may be this much out of step.
+SLACK_S = 4.0
+#: Seconds after which a message is sent again whatever the queue looks like. Queues are short, so none waits so long.
+TOO_LONG_S = 600.0
+#: Time stamps further in the future than this come from a clock that was wrong.
+SKEW_S = 5.0
+#: Deaths after which work is tried alone: its neighbours may only have died with it.
+SUSPECT = 2
+
+_STEPS = {
+    State.QUEUED: TaskName.PLAN_JOB,
+    State.PLANNING: TaskName.PLAN_JOB,
+    State.SUMMARISING: TaskName.MERGE_SUMMARISE,
+}
+_OF_NODE = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
+
+
+def decide(view: View, world: World) -> Decision:
+    """What is to be done about a job now."""
+    if view.state in TERMINAL:
+        return Settle()
+    late = world.now - view.deadline_at
+    if late > GRACE_S and (view.state in {State.QUEUED, State.PLANNING} or late > GIVE_UP_S):
+        return Expire(f"the deadline passed while the job was {view.state.value}")
+    if view.in_line:
+        return Wait()
+    if not view.counted:
+        return Rejoin(runs=view.state is not State.QUEUED)
+    if late > GRACE_S and view.state is State.SEARCHING:
+        return _forced(view, world)
+    missing = tuple(_missing(view, world))
+    return Redrive(missing) if missing else Wait()
+
+
+def dead_marks(view: View, world: World) -> Iterator[tuple[str, Mark]]:
+    """The items whose worker is dead, with its mark."""
+    if view.state not in TERMINAL:
+        for name, item in view.items.items():
+            if item.busy is not None and item.busy.worker not in world.living:
+                yield name, item.busy
+
+
+def _forced(view: View, world: World) -> Decision:
+    body = _body(view, "the deadline has passed")
+    sent = view.item(body.item).sent_at
+    return Wait() if sent is not None and 0 <= world.now - sent < GRACE_S else Force(body)
+
+
+def _missing(view: View, world: World) -> Iterator[Missing]:
+    if view.state is State.SEARCHING:
+        yield from _missing_nodes(view, world)
+        return
+    if (step := _STEPS.get(view.state)) is None:  # merging: the tree is merged, then the pool reranked
+        step = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
+    if why := _lost(view, world, step.value, step):
+        body = step in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}
+        yield _body(view, why, suspect_by=step.value) if body else _step(view, step, why)
+
+
+def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
+    open_ = False
+    for node, state in view.leaves.items():
+        open_ = open_ or state in _OF_NODE or state == "waiting"
+        if state in _OF_NODE and (why := _lost(view, world, node, _OF_NODE[state])):
+            yield Missing(node, _OF_NODE[state], state, view.item(node).sent_raw, why, _suspect(view, world, node))
+    yield from _unbound(view, world)
+    if not open_ and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
+        yield _body(view, why)
+
+
+def _unbound(view: View, world: World) -> Iterator[Missing]:
+    """Leaves whose dependencies are settled but that nobody bound: one of these is told again that it has ended."""
+    told = set[str]()
+    for node, state in view.leaves.items():
+        others = view.needs.get(node, ())
+        if state != "waiting" or not others or any(view.leaves.get(other) not in DONE for other in others):
+            continue
+        at_it = any(view.item(other).busy for other in others)
+        ended = others[-1]
+        if not at_it and ended not in told and (why := _lost(view, world, ended, TaskName.RERANK_LEAF)):
+            told.add(ended)
+            seen = view.leaves[ended]
+            yield Missing(ended, TaskName.RERANK_LEAF, seen, view.item(ended).sent_raw, f"{node} is not bound: {why}")
+
+
+def _lost(view: View, world: World, name: str, task: TaskName) -> str:
+    """Why an item that is not done is lost; empty when it is on its way, or at a worker that lives."""
+    item = view.item(name)
+    if item.busy is not None:
+        return "" if item.busy.worker in world.living else "its worker died"
+    if item.proof and (item.sent_at or 0.0) <= item.proof[-1].begun_at:
+        return "its worker died"
+    sent = max(item.sent_at or 0.0, 0.0 if name in view.leaves else view.updated_at)
+    age = world.now - sent
+    if age < -SKEW_S:
+        return "its time of sending lies in the future"
+    if age < ON_ITS_WAY_S:
+        return ""
+    return _passed(view, world, task, sent, age)
+
+
+def _passed(view: View, world: World, task: TaskName, sent: float, age: float) -> str:
+    if not world.waiting.get(task.queue, 0):
+        return "its message is in no queue"
+    if world.front.get(f"{task.queue.value}:{view.rank}", 0.0) > sent + SLACK_S:
+        return "later messages have been taken"
+    return "it has waited too long" if age > TOO_LONG_S else ""
+
+
+def _step(view: View, step: TaskName, why: str) -> Missing:
+    name = step.value
+    return Missing(name, step, "", view.item(name).sent_raw, why, view.item(name).deaths >= SUSPECT)
+
+
+def _body(view: View, why: str, suspect_by: str = "") -> Missing:
+    """The body is sent as a whole, under the name of its first task."""
+    name = TaskName.MERGE_TREE.value
+    suspect = view.item(suspect_by or name).deaths >= SUSPECT
+    return Missing(name, TaskName.MERGE_TREE, "", view.item(name).sent_raw, why, suspect)
+
+
+def _suspect(view: View, world: World, name: str) -> bool:
+    return SUSPECT <= view.item(name).deaths < world.max_deaths

@@ -1,0 +1,79 @@
+"""Puts jobs into their lines and says in one sentence when that fails: an id or an error, never both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import redis
+from celery import Celery
+
+from shared.dispatch import Dispatcher
+from shared.errors import LaneFullError
+from shared.job_store import JobStore, State
+from shared.job_store.line import Entry
+from shared.models import JobRequest, Lane
+
+Jobs = Sequence[tuple[str, JobRequest]]
+#: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
+PATIENCE_S = 8.0
+_PAUSE_S = 0.25
+_LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
+
+
+class Submitter:
+    """One client's way into the lines."""
+
+    def __init__(self, app: Celery, jobs: JobStore) -> None:
+        self._jobs = jobs
+        self._dispatcher = Dispatcher(app, jobs)
+        jobs.endings.freed = self._dispatcher.try_run
+        self._doubtful: list[str] = []
+
+    def submit(self, jobs: Jobs, batch_id: str | None = None, retry_of: str | None = None) -> None:
+        """Enqueue all of them, or as many as there is room for.
+
+        Raises: LaneFullError when there is no room (`refused` are the ids that were not taken, the rest is), RedisError
+        when it cannot be known: a job of which the caller was told so is cancelled at the next contact.
+        """
+        self._withdraw()
+        entries = self._entered(jobs, batch_id, retry_of)
+        refused = [job_id for (job_id, _), entry in zip(jobs, entries, strict=True) if entry < Entry.KNOWN]
+        if batch_id and refused:
+            self._jobs.batches.forget(batch_id, refused)
+        self._dispatcher.try_run()
+        if refused:
+            worst = next(entry for entry in entries if entry < Entry.KNOWN)
+            raise self._full(worst, dict(jobs)[refused[0]], refused)
+
+    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: str | None) -> list[Entry]:
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return self._jobs.enqueue(jobs, batch_id, retry_of)
+            except _LOST:
+                if time.monotonic() >= end:
+                    self._doubtful += [job_id for job_id, _ in jobs]
+                    raise
+                time.sleep(_PAUSE_S)
+
+    def _withdraw(self) -> None:
+        """Jobs of which the caller was told that they were not taken must not run after all."""
+        if self._doubtful:
+            self._jobs.endings.stop(self._doubtful, State.CANCELLED, "the caller was told that it was not taken")
+            self._doubtful = []
+
+    def _full(self, entry: Entry, request: JobRequest, refused: list[str]) -> LaneFullError:
+        lane, (most, share) = request.lane, self._jobs.lines.most(request.lane)
+        setting = f"lanes.max_waiting_{'interactive' if lane is Lane.INTERACTIVE else 'batch'}"
+        if entry is Entry.TENANT_FULL:
+            why = f"tenant {request.tenant} has {share:,} jobs waiting in the {lane.value} lane, its share of {setting}"
+        else:
+            why = f"{most:,} jobs wait in the {lane.value} lane, all that {setting} allows"
+        return LaneFullError(f"{why}: try again when some have ended, or raise the setting", refused)
+
+    def close(self) -> None:
+        """A last word about what is in doubt, if Redis takes it."""
+        with suppress(redis.exceptions.RedisError):
+            self._withdraw()

@@ -1,0 +1,160 @@
+"""Who is at which piece of a job's work, since when, and whom it has killed: the marks that the reaper goes by (A4).
+
+An item is a node's id, or the name of a step of the whole job. Its fields in the hash `work`:
+`sent:<item>` when its message was sent (Unix seconds); `busy:<item>` who is at it: "<begun at> <worker> <task>";
+`dead:<item>` how many workers have died of it; `proof:<item>` their marks, one a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis import Redis
+
+from shared.clock import Clock
+from shared.contract import TaskName
+from shared.job_store.codec import text
+from shared.job_store.job import FIELDS, Job, read_job
+from shared.job_store.keys import JobKeys, LineKeys
+from shared.job_store.scripts import Scripts
+from shared.settings import Settings
+from shared.vitals import worker_id
+
+#: Steps of the whole job that one task claims: the claim's name in the job's hash.
+CLAIMS = {
+    TaskName.PLAN_JOB.value: "planning",
+    TaskName.MERGE_TREE.value: "merging",
+    TaskName.MERGE_SUMMARISE.value: "summarising",
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Who began a piece of work: Unix seconds, the worker's id, the task's name."""
+
+    begun_at: float
+    worker: str
+    task: str
+
+    def __str__(self) -> str:
+        return f"{self.begun_at:.6f} {self.worker} {self.task}"
+
+
+def read_mark(value: str) -> Mark | None:
+    """A mark as it is stored; None for what is none (it may have been written by hand)."""
+    parts = value.split(" ")
+    try:
+        return Mark(float(parts[0]), parts[1], parts[2])
+    except (ValueError, IndexError):
+        return None
+
+
+@dataclass(frozen=True)
+class Item:
+    """One piece of work as its marks tell."""
+
+    sent_at: float | None = None
+    busy: Mark | None = None
+    deaths: int = 0
+    proof: tuple[Mark, ...] = ()
+    sent_raw: str = ""
+    busy_raw: str = ""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A piece of work that was begun. `before`: who had begun it and not ended; `node_state`: of its node, if any."""
+
+    job: Job | None
+    mark: Mark
+    before: str = ""
+    deaths: int = 0
+    sent_at: float | None = None
+    node_state: str = ""
+
+
+class Work:
+    """The marks of all jobs. May raise redis.exceptions.RedisError."""
+
+    def __init__(self, client: Redis, settings: Settings, clock: Clock) -> None:
+        self._client, self._settings, self._clock = client, settings, clock
+        self._run = Scripts(client)
+
+    def begin(self, job_id: str, item: str, task: str) -> Begun:
+        """This process begins an item: read its job and leave a mark, in one step."""
+        keys, now = JobKeys(job_id), self._clock.now()
+        mark = Mark(now, worker_id(), task)
+        args = [self._settings.jobs.ttl_s, item, str(mark), *FIELDS]
+        out = self._run("begin", [keys.job, keys.leaves, keys.work], args)
+        if not out:
+            return Begun(None, mark)
+        before, deaths, sent, node_state = (text(value) for value in out[:4])
+        values = (text(value) if value is not None else None for value in out[4:])
+        job = read_job(job_id, dict(zip(FIELDS, values, strict=True)), now)
+        return Begun(job, mark, before, int(deaths), _number(sent), node_state)
+
+    def end(self, job_id: str, item: str, mark: Mark) -> None:
+        """This process has ended the item."""
+        self._run("end_step", [JobKeys(job_id).work], [item, str(mark)])
+
+    def died(self, job_id: str, item: str, mark: str, *, overtaken: bool = False) -> int:
+        """Count the death of the worker with that mark. Returns all deaths of the item; -1 when it was counted before.
+
+        `overtaken`: another worker has begun the item since, so that the mark stands there no more.
+        """
+        keys, found = JobKeys(job_id), read_mark(mark)
+        claim = CLAIMS.get(found.task, "") if found else ""
+        args = [self._settings.jobs.ttl_s, item, mark, claim, int(overtaken)]
+        return int(self._run("died", [keys.job, keys.work], args))
+
+    def of(self, job_id: str) -> dict[str, Item]:
+        """All items of a job that have marks."""
+        return read_items(self._client.hgetall(JobKeys(job_id).work))
+
+    def taken(self, queue: str, priority: int, sent_at: float) -> None:
+        """A message that was sent then has been taken from a queue: none that was sent before is there any more."""
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.hset(LineKeys.front, f"{queue}:{priority}", f"{sent_at:.3f}")
+            pipe.expire(LineKeys.front, self._settings.jobs.ttl_s)
+            pipe.execute()
+
+    def front(self) -> dict[str, float]:
+        """`<queue>:<priority>` -> when the message that was taken there last had been sent."""
+        found = {}
+        for name, value in self._client.hgetall(LineKeys.front).items():
+            try:
+                found[text(name)] = float(value)
+            except ValueError:
+                continue
+        return found
+
+
+def read_items(raw: Mapping[Any, Any]) -> dict[str, Item]:
+    """The hash `work` by items. Fields that are no marks of ours are passed over."""
+    by_item: dict[str, dict[str, str]] = {}
+    for name, value in raw.items():
+        kind, _, item = text(name).partition(":")
+        by_item.setdefault(item, {})[kind] = text(value)
+    return {item: _item(marks) for item, marks in by_item.items()}
+
+
+def _item(marks: Mapping[str, str]) -> Item:
+    sent, dead = marks.get("sent", ""), marks.get("dead", "0")
+    proof: Sequence[Mark | None] = [read_mark(line) for line in marks.get("proof", "").splitlines()]
+    return Item(
+        sent_at=_number(sent),
+        busy=read_mark(marks.get("busy", "")),
+        deaths=int(dead) if dead.isdecimal() else 0,
+        proof=tuple(mark for mark in proof if mark is not None),
+        sent_raw=sent,
+        busy_raw=marks.get("busy", ""),
+    )
+
+
+def _number(value: str) -> float | None:
+    try:
+        return float(value) if value else None
+    except ValueError:
+        return None
