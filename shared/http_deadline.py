@@ -25,13 +25,18 @@ _deadline: ContextVar[float] = ContextVar("http_deadline", default=math.inf)
 def until(deadline: float) -> Iterator[None]:
     """Every read, write and connect in this block (and thread) ends at `deadline`, on the clock `time.monotonic`.
 
-    Raises: httpx.TimeoutException from the call that is cut short.
+    A block in a block ends with the first of the two. Raises: httpx.TimeoutException from the call that is cut short.
     """
-    token = _deadline.set(deadline)
+    token = _deadline.set(earliest(deadline))
     try:
         yield
     finally:
         _deadline.reset(token)
+
+
+def earliest(deadline: float) -> float:
+    """`deadline`, or that of the block `until` around the caller where it comes first."""
+    return min(deadline, _deadline.get())
 
 
 class DeadlineTransport(httpx.HTTPTransport):

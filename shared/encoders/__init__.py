@@ -21,7 +21,9 @@ def dense_encoder(settings: Settings) -> DenseEncoder | None:
             return FastEmbedEncoder(settings.embedding)
         case "endpoint":
             from shared.encoders.endpoint import EndpointEncoder  # noqa: PLC0415
+            from shared.gates import Gate  # noqa: PLC0415
 
-            return EndpointEncoder(settings.embedding)
+            gate = Gate("embedding", str(settings.embedding.base_url), settings.providers)
+            return EndpointEncoder(settings.embedding, gate=gate)
         case _:
             return None

@@ -9,22 +9,32 @@ from shared.budget import paid, token_range
 from shared.encoders.base import Embedded
 from shared.encoders.vectors import unit
 from shared.errors import RamifyError, ReplyError
+from shared.gates import Gate
 from shared.http_client import JsonClient, JsonReply
 from shared.settings.sections import Embedding
 
 ATTEMPTS = 3
+#: A larger count is nonsense, and no counter of the job store could hold it.
+_MAX_TOKENS_REPORTED = 1_000_000_000
 
 
 class EndpointEncoder:
     """POST {base_url}/embeddings in batches. Thread-safe."""
 
-    def __init__(self, settings: Embedding, attempts: int = ATTEMPTS) -> None:
-        """`attempts`: tries of one call on transient errors."""
+    def __init__(self, settings: Embedding, attempts: int = ATTEMPTS, gate: Gate | None = None) -> None:
+        """`attempts`: tries of one call on transient errors, each of them through `gate`."""
         self.name = f"endpoint:{settings.model}"
         self._settings = settings
         self._dim = settings.dim
         self._asking = threading.Lock()
-        self._client = JsonClient(str(settings.base_url), settings.api_key, "embedding server", attempts)
+        self._client = JsonClient(
+            str(settings.base_url),
+            settings.api_key,
+            "embedding server",
+            attempts,
+            attempt_s=settings.timeout_s,
+            gate=gate,
+        )
 
     @property
     def dim(self) -> int:
@@ -42,17 +52,20 @@ class EndpointEncoder:
         return self._embed([self._settings.query_prefix + text for text in texts])
 
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
-        """Vectors of passages, `passage_prefix` put before each. Raises as `embed_queries`."""
-        return self._embed([self._settings.passage_prefix + text for text in texts])
+        """Vectors of passages, `passage_prefix` put before each. Raises as `embed_queries`.
 
-    def _embed(self, texts: list[str]) -> Embedded:
+        They are patient: nobody waits for an answer, and a document that fails has to be ingested again.
+        """
+        return self._embed([self._settings.passage_prefix + text for text in texts], patient=True)
+
+    def _embed(self, texts: list[str], *, patient: bool = False) -> Embedded:
         vectors: list[tuple[float, ...]] = []
         calls = tokens = 0
         size = self._settings.batch_size
         for start in range(0, len(texts), size):
             batch = texts[start : start + size]
             try:
-                reply = self._post(batch)
+                reply = self._post(batch, patient=patient)
                 calls, tokens = calls + reply.calls, tokens + _tokens(reply.body)
                 vectors += self._read(reply.body, len(batch))
             except RamifyError as error:  # what the batches before it cost is spent all the same (B10)
@@ -60,11 +73,12 @@ class EndpointEncoder:
                 raise
         return Embedded(vectors=tuple(vectors), calls=calls, tokens=tokens)
 
-    def _post(self, batch: list[str]) -> JsonReply:
+    def _post(self, batch: list[str], *, patient: bool) -> JsonReply:
         body = {"model": self._settings.model, "input": batch, "encoding_format": "float"}
         likely = sum(token_range(text)[1] for text in batch)
         with paid("embedding", self._settings.model, likely) as call:
-            reply = self._client.post("/embeddings", body, self._settings.timeout_s, call.next_try)
+            timeout_s = self._settings.timeout_s
+            reply = self._client.post("/embeddings", body, timeout_s, call.next_try, patient=patient)
             call.settle(_tokens(reply.body) or likely, 0)
             return reply
 
@@ -89,4 +103,4 @@ class EndpointEncoder:
 def _tokens(body: dict[str, object]) -> int:
     usage = body.get("usage")
     found = usage.get("total_tokens", 0) if isinstance(usage, dict) else 0
-    return found if isinstance(found, int) and found > 0 else 0
+    return found if isinstance(found, int) and 0 < found <= _MAX_TOKENS_REPORTED else 0

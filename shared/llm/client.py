@@ -10,6 +10,7 @@ from pydantic import Field
 
 from shared.budget import Call, paid, token_range
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError
+from shared.gates import Gate
 from shared.http_client import JsonClient, JsonReply, calls_made, refused_option
 from shared.models.base import Model
 from shared.settings import Settings
@@ -65,13 +66,14 @@ class ChatClient:
             settings.llm_attempts,
             attempt_s=settings.llm_timeout_s,
             max_reply_bytes=_MAX_REPLY_BYTES,
+            gate=Gate("llm", str(settings.llm_base_url), settings.providers),
         )
 
     def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
         """Send `prompt` as one user message. `max_tokens` None: as settings.llm_max_tokens says.
 
         Raises (each tells its cost, see `spent`):
-            TransientError: not answered in time or after all tries; may succeed later.
+            TransientError: not answered in time or after all tries, or not asked (GateError); may succeed later.
             PermanentError: refused; names the server, the status and what to check. BudgetError: by a budget (G7).
             ReplyError: no JSON, no choices or an empty text.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.errors import RamifyError, SettingsError
+from shared.gates import Gate
 from shared.rerankers.base import Reranked, Reranker
 from shared.rerankers.calibrated import Calibrated
 from shared.rerankers.calibration import NOTHING_RELEVANT, from_lexical, nothing_relevant
@@ -20,7 +21,9 @@ from shared.settings import Settings
 __all__ = ["NOTHING_RELEVANT", "Guarded", "Reranked", "Reranker", "nothing_relevant", "reranker"]
 
 _SCORERS: dict[str, Callable[[Settings], EndpointScorer | CrossEncoderScorer | ChatScorer]] = {
-    "endpoint": lambda settings: EndpointScorer(settings.rerank),
+    "endpoint": lambda settings: EndpointScorer(
+        settings.rerank, Gate("rerank", str(settings.rerank.base_url), settings.providers)
+    ),
     "fastembed": lambda settings: CrossEncoderScorer(settings.rerank),
     "chat": ChatScorer,
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from shared.budget import paid
 from shared.errors import RamifyError, ReplyError, TransientError, shown
+from shared.gates import Gate
 from shared.http_client import JsonClient, calls_made
 from shared.rerankers.calibration import Scaled, ServerScale
 from shared.rerankers.gather import Gather
@@ -23,13 +24,18 @@ class EndpointScorer:
     with different queries go side by side over reused connections.
     """
 
-    def __init__(self, settings: Rerank) -> None:
+    def __init__(self, settings: Rerank, gate: Gate | None = None) -> None:
         self._model = settings.model
         self._per_call = settings.max_documents
         self._scale = ServerScale()
         self._gather = Gather(self._run, settings.batch_ms / 1000, key=lambda request: request.query)
         self._client = JsonClient(
-            str(settings.base_url), settings.api_key, "rerank server", settings.attempts, attempt_s=settings.timeout_s
+            str(settings.base_url),
+            settings.api_key,
+            "rerank server",
+            settings.attempts,
+            attempt_s=settings.timeout_s,
+            gate=gate,
         )
 
     @property

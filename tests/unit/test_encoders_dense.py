@@ -27,7 +27,9 @@ class Scripted:
     def __init__(self, reply: Callable[[list[str]], Any]) -> None:
         self.reply, self.sent = reply, []
 
-    def post(self, path: str, body: dict[str, Any], timeout_s: float, before: Callable[[], None]) -> JsonReply:
+    def post(
+        self, path: str, body: dict[str, Any], timeout_s: float, before: Callable[[], None], *, patient: bool
+    ) -> JsonReply:
         before()
         self.sent.append((path, body, timeout_s))
         return JsonReply(body=self.reply(body["input"]), calls=2)
