@@ -12,7 +12,7 @@ from orchestrator.plan_file import as_plan, request_fields
 from shared.errors import InputError
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
-from shared.settings.faults import request_fault
+from shared.settings.faults import json_fault, request_fault
 
 MAX_LINE_BYTES = 64_000
 _READ = 1 << 16
@@ -94,9 +94,8 @@ def _parse(raw: bytes) -> str | Mapping[str, Any]:
         return text
     try:
         value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "is nested too deeply"
-        raise InputError("line", text, f"write valid JSON ({reason})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError("line", text, f"write valid JSON ({json_fault(error)})") from None
     if isinstance(value, str | dict):
         return value
     raise InputError("line", text, 'write an object with a "question", or a plain question')

@@ -16,7 +16,7 @@ from shared.errors import InputError
 from shared.models import Filters
 from shared.models.plan_file import FileEntry, PlanFile
 from shared.models.plan_rules import PlanFaultError
-from shared.settings.faults import sentence
+from shared.settings.faults import json_fault, sentence
 
 MAX_BYTES = 512_000
 _FORM = "write TOML (question = ..., [[subqueries]] query = ...) or the same as JSON; `ramify plan --out` shows how"
@@ -97,14 +97,14 @@ def _parsed(raw: bytes, name: str) -> object:
     if text.lstrip()[0] in "{[" and not text.lstrip().startswith("[["):
         try:
             return json.loads(text)
-        except RecursionError:
-            raise InputError("--plan", name, "it is nested too deeply") from None
         except json.JSONDecodeError as error:
             if not text.lstrip().startswith("["):  # a TOML table begins so too
                 raise InputError("--plan", name, f"line {error.lineno} is no JSON ({error.msg}): {_FORM}") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError("--plan", name, f"it is no JSON ({json_fault(error)})") from None
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         yaml = "; YAML is not read" if name.endswith((".yaml", ".yml")) or ":\n" in text or text[:3] == "---" else ""
         raise InputError("--plan", name, f"it is neither TOML nor JSON ({error}){yaml}: {_FORM}") from None
 

@@ -39,5 +39,5 @@ def _value(name: str, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise InputError("--set", name, "its value starts like JSON but is none: check its quotes") from None

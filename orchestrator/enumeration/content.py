@@ -15,6 +15,8 @@ from shared.text import terms
 _WORD = r"[^\W_\u3400-\u9fff\uf900-\ufaff](?:[\w.+#'\-/&]*[\w+#])?"
 _SIGNS = re.compile(r"[^\w]|_")
 _MIN_HAN = 2
+#: Words for documents that may stand in a row, 会议记录文件, before the reading of each looks no further.
+_MOST_NOUNS = 8
 _NON = re.compile(r"non[- ]|非 ?")
 _ORDER = ("frame_zh", "tail", "mention", "about", "about_after", "negation", "frame", "either", "both", "noun")
 
@@ -101,12 +103,12 @@ class Content:
 
     def _at_end(self, place: int) -> bool:
         """True when no Chinese word goes on at `place`."""
-        token = _tokens().match(self._sentence.text, place)
-        return (
-            token is None
-            or token.lastgroup not in {"han", "noun"}
-            or (token.lastgroup == "noun" and self._at_end(token.end()))
-        )
+        for _ in range(_MOST_NOUNS):
+            token = _tokens().match(self._sentence.text, place)
+            if token is None or token.lastgroup != "noun":
+                return token is None or token.lastgroup != "han"
+            place = token.end()
+        return True
 
     def _value(self, place: int) -> int | None:
         """A kind, or a tag, that stands bare at `place`: "decisions", "redis notes". Returns where it ends."""

@@ -19,6 +19,8 @@ _IN = re.compile(r"\b(?:in|under|inside|within|below|outside(?: of)?) (?:the |ou
 _HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
 _COLUMN = re.compile(r"\s*(?:,\s*(?:and |以及)?|、|\band\b|和|及|以及)\s*")
 _MAX_COLUMN_CHARS = 40
+#: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
+_MOST_HINTS = 3
 #: Columns that every row has.
 _BUILT_IN = frozenset(
     {"date", "tag", "kind", "path", "title", "source", "name", "日期", "标签", "类型", "路径", "标题", "来源", "出处"}
@@ -134,7 +136,7 @@ def _add_tags(  # noqa: PLR0913 - what was said of the tags, and where it goes
     for name in spelt:
         known = names.of(name)
         if not known and not truncated:
-            near = names.near(name)
+            near = names.near(name) if len(named_.warnings) < _MOST_HINTS else ""
             hint = f"; there is {near}" if near else ""
             named_.warnings.append(f"No document has the tag {name!r}{hint}.")
         groups.append(unique(known or (name,)))

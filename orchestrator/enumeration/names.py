@@ -15,6 +15,8 @@ _MOST_WORDS = 6
 _LEAST_CHARS = 2
 _WORD = re.compile(r"[^\s,;:!?，。；：！？、()\x1f]+")
 _SPACE = re.compile(r"[\s\"']*(?:the )?")
+#: A name is spelt in at most so many times its own characters, and so many more: "redis - streams".
+_ROOMY, _MORE = 2, 16
 
 
 class Found(NamedTuple):
@@ -35,6 +37,7 @@ class Names:
                 spelt = key(name)
                 if len(spelt) >= _LEAST_CHARS:
                     self._values[spelt] = (*self._values.get(spelt, ()), value)
+        self._reach = _ROOMY * max(map(len, self._values), default=0) + _MORE
         self._han = sorted((name for name in self._values if is_han(name)), key=len, reverse=True)
 
     def at(self, text: str, start: int) -> Found | None:
@@ -44,11 +47,11 @@ class Names:
 
     def _words_at(self, text: str, start: int) -> Found | None:
         ends: list[int] = []
-        place = start
-        while len(ends) < _MOST_WORDS and (word := _WORD.match(text, place)):
+        place, last = start, min(len(text), start + self._reach)  # else every place of a long word reads it to its end
+        while len(ends) < _MOST_WORDS and (word := _WORD.match(text, place, last)):
             ends.append(word.end())
             place = word.end()
-            while place < len(text) and text[place] == " ":
+            while place < last and text[place] == " ":
                 place += 1
         for end in reversed(ends):
             for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, _latin_end(text, start, end))):

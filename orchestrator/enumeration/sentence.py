@@ -27,7 +27,8 @@ class Sentence:
     def __init__(self, question: str) -> None:
         self.quoted: list[str] = []
         bare = "".join(c if c.isprintable() and not "\ue000" <= c <= "\uf8ff" else " " for c in question[:MAX_CHARS])
-        self.text = " ".join(plain(_QUOTED.sub(self._hold, bare)).split())
+        # Bounded again: folded, one character may be eighteen.
+        self.text = " ".join(plain(_QUOTED.sub(self._hold, bare))[:MAX_CHARS].split())
 
     def _hold(self, found: re.Match[str]) -> str:
         text = next(part for part in found.groups() if part is not None).strip()

@@ -56,7 +56,7 @@ def _message(given: Any) -> Any:
 def _parsed(raw: str, name: str) -> Mapping[str, Any]:
     try:
         whole = json.loads(raw) if raw.strip() else {}
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {
             "messages": [_line(line, number, name) for number, line in enumerate(raw.split("\n"), 1) if line.strip()]
         }
@@ -70,5 +70,5 @@ def _parsed(raw: str, name: str) -> Mapping[str, Any]:
 def _line(line: str, number: int, name: str) -> Any:
     try:
         return json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise InputError("--session", f"{name}, line {number}", f"it is no JSON: {_FORM}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared.errors import ReplyError
+from shared.errors import ReplyError, shown
 from shared.llm.prompts import escaped, filled
 from shared.llm.xml_element import read_element
 
@@ -42,5 +42,5 @@ def parse_rows(text: str, documents: int, columns: int) -> dict[tuple[int, int],
 
 def _number(given: str | None, most: int, what: str) -> int:
     if given is None or not given.isdecimal() or len(given) > 4 or not 1 <= int(given) <= most:
-        raise ReplyError(f"a <{what}> has the number {given!r}, but there are 1 to {most}")
+        raise ReplyError(f"a <{what}> has the number {shown(given)}, but there are 1 to {most}")
     return int(given)

@@ -97,6 +97,8 @@ class Hit(Chunk):
         if not isinstance(value, str):
             return value
         raw = base64.b64decode(value, validate=True)
+        if len(raw) % 2:  # which struct would refuse with an error that is no ValueError
+            raise ValueError("is no list of half floats")
         return struct.unpack(f"<{len(raw) // 2}e", raw)
 
 

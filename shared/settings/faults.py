@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +15,7 @@ from shared.settings.plugged import BUILT_IN as _STAGES
 from shared.settings.plugged import TAGS, stage_models
 from shared.settings.spelling import nearest
 
+_FIELD = re.compile(r'field "(\w+)"')
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
 HIDDEN = "the value given"
 _TABLE, _LIST = "write a table of names and values", "write a list, in brackets"
@@ -46,6 +49,13 @@ def first_fault(error: ValidationError) -> SettingsError:
     return SettingsError(name, HIDDEN if hidden else fault["input"], sentence(fault))
 
 
+def environment_fault(error: Exception) -> SettingsError:
+    """A variable whose setting is a table or a list, and whose value is no JSON. Only its field is known."""
+    found = _FIELD.search(str(error))
+    name = f"RAMIFY_{found[1].upper()}" if found else "a RAMIFY_ variable"
+    return SettingsError(name, HIDDEN, f"a table or a list is written as JSON, or one setting at a time: {name}__NAME")
+
+
 def request_fault(error: ValidationError, where: str = "") -> InputError:
     """The first fault of a request, naming the field; `where` is put before it (a line number, say)."""
     fault = error.errors()[0]
@@ -76,6 +86,13 @@ def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:
         return SettingsError(name, HIDDEN, "write a list of stages: [[strategies.NAME]] with stage = ...")
     given = HIDDEN if isinstance(fault["input"], dict | BaseModel) else fault["input"]
     return SettingsError(name, given, sentence(fault))
+
+
+def json_fault(error: ValueError | RecursionError) -> str:
+    """Why a text was refused as JSON. Python reads no whole number of more than 4,300 digits, and says so at length."""
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "is nested too deeply" if isinstance(error, RecursionError) else "a number in it has too many digits"
 
 
 def sentence(fault: Any) -> str:

@@ -147,4 +147,4 @@ def _texts(rows: Sequence[int], lines: Sequence[str], limit: int) -> list[str]:
     if width(text) <= limit or len(rows) > 1:
         return [text] if text else []
     step = limit if text.isascii() else limit // 2
-    return [text[start : start + step] for start in range(0, len(text), step)]
+    return [part for start in range(0, len(text), step) if (part := text[start : start + step]).strip()]
