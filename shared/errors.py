@@ -78,6 +78,10 @@ class StoreError(PermanentError):
     """The vector store cannot be opened, read or written."""
 
 
+class StoreInUseError(StoreError):
+    """Another process has the embedded store open."""
+
+
 class StoreMismatchError(StoreError):
     """The collection was built with another encoder than the one configured now."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import qdrant_edge as edge
 
-from shared.errors import RamifyError, StoreError
+from shared.errors import RamifyError, StoreError, StoreInUseError
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith
 from shared.store.meta import StoreMeta, unusable, write_meta
 from shared.store.schema import INDEXED, IndexedField
@@ -60,7 +60,7 @@ def make_shard(folder: Path, meta: StoreMeta) -> None:
 def load_shard(folder: Path) -> edge.EdgeShard:
     """Open the shard of the store in `folder`; its write-ahead log is the lock.
 
-    Raises: StoreError when it is in use or damaged.
+    Raises: StoreInUseError when another process has it open, StoreError when it is damaged.
     """
     path = folder / FOLDER
     if not (path / "segments").is_dir():
@@ -73,7 +73,7 @@ def load_shard(folder: Path) -> edge.EdgeShard:
             return shard
     except StoreError as error:
         if "WouldBlock" in str(error):
-            raise StoreError(
+            raise StoreInUseError(
                 f"the store in {folder} is in use by another process; only the search worker may open it: "
                 "stop the other one (`ramify down`) or ask it instead"
             ) from None
