@@ -7,7 +7,14 @@ import os
 from typing import Any
 
 from celery import Celery, current_app
-from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown, worker_shutdown
+from celery.signals import (
+    setup_logging,
+    task_received,
+    worker_init,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_shutdown,
+)
 
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
@@ -15,6 +22,7 @@ from shared.job_store.connect import connect
 from shared.redis_address import KEEPALIVE, Address
 from shared.settings import Settings
 from shared.vitals import Vitals, named
+from shared.watchdog import Watchdog
 
 #: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
 _VISIBILITY_S = 900
@@ -66,7 +74,7 @@ def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any
     """How a connection to the broker is lost, noticed and found again: without end, whatever Redis answered.
 
     Kombu drops a BRPOP that is overdue by `health_check_interval`, and pub/sub after two of them: a half-open
-    connection is noticed by nothing else. `own` False: `redis.broker_url` names another broker, with options of its own.
+    connection is noticed by nothing else. `own` False: `redis.broker_url` names another broker.
     """
     return {
         "broker_connection_retry_on_startup": True,
@@ -119,14 +127,15 @@ class _Vitals:
     """This process's signs of life, if it is a worker: clients, beat and Flower give none."""
 
     running: Vitals | None = None
-    pid = 0
+    pid = received = 0
 
 
 @worker_init.connect
 def give_signs(sender: Any, **_: object) -> None:
     """Name the worker by its node name and begin; before it takes a task, or that would look like a dead worker's."""
     named(str(sender.hostname).partition("@")[0])
-    _begin(sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
+    settings, queues = sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from)))
+    _begin(settings, queues, None if settings.redis.broker_url.get_secret_value() else _watchdog(settings, sender))
 
 
 @worker_process_init.connect
@@ -134,15 +143,35 @@ def give_signs_of_child(**_: object) -> None:
     """A forked worker process runs tasks itself: what it inherited was its parent's."""
     settings = current_app.conf.get("ramify")
     if settings is not None:
-        _begin(settings, _Vitals.running.queues if _Vitals.running else ())
+        _begin(settings, _Vitals.running.queues if _Vitals.running else (), None)
 
 
-def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
+def _watchdog(settings: Settings, worker: Any) -> Watchdog:
+    """Over the worker's own counts; what waits is asked of the broker, so that must be our Redis."""
+    from celery.worker.state import active_requests  # noqa: PLC0415 - of no use to a client
+
+    return Watchdog(
+        connect(settings),
+        tuple(map(str, worker.app.amqp.queues.consume_from)),
+        received=lambda: _Vitals.received,
+        busy=lambda: len(active_requests),
+        threads=int(worker.concurrency),
+        limit_s=settings.redis.deaf_after_s,
+    )
+
+
+@task_received.connect
+def count_received(**_: object) -> None:
+    """For the watchdog, which tells a worker that has nothing to do from one that takes nothing."""
+    _Vitals.received += 1
+
+
+def _begin(settings: Settings, queues: tuple[str, ...], watchdog: Watchdog | None) -> None:
     if _Vitals.pid == os.getpid():  # a pool of one process tells both signals
         return
     _Vitals.pid = os.getpid()
     _Vitals.running = Vitals(connect(settings), settings)
-    _Vitals.running.queues = queues
+    _Vitals.running.queues, _Vitals.running.watchdog = queues, watchdog
     _Vitals.running.start()
 
 

@@ -21,6 +21,7 @@ from redis.exceptions import RedisError
 from shared.models.base import Model
 from shared.process import identity, pid_namespace
 from shared.settings import Settings
+from shared.watchdog import Watchdog
 
 #: Sorted set: worker id -> its last sign, in seconds of Redis' clock.
 WORKERS = "ramify:workers"
@@ -75,13 +76,17 @@ def _plain(text: str) -> str:
 
 
 class Sign(Model):
-    """A worker's sign of life. `started` is Unix seconds, `age_s` seconds since the sign."""
+    """A worker's sign of life. `started` is Unix seconds, `age_s` seconds since the sign.
+
+    `deaf_s`: seconds for which messages have waited and it took none, though it had a thread free.
+    """
 
     worker: str
     pool: str
     started: float
     queues: tuple[str, ...] = ()
     age_s: float = 0.0
+    deaf_s: float = 0.0
 
 
 def key(worker: str) -> str:
@@ -98,6 +103,7 @@ class Vitals:
         self._thread: threading.Thread | None = None
         self._started = time.time()
         self.queues: tuple[str, ...] = ()
+        self.watchdog: Watchdog | None = None
 
     def start(self) -> None:
         """Begin; a second call changes nothing."""
@@ -113,6 +119,9 @@ class Vitals:
             return
         self._over.set()
         thread.join(timeout=self._settings.redis.timeout_s)
+        self._leave()
+
+    def _leave(self) -> None:
         try:
             with self._client.pipeline(transaction=False) as pipe:
                 pipe.delete(key(worker_id()))
@@ -127,6 +136,8 @@ class Vitals:
         while not self._over.is_set():
             try:
                 self._sign()
+                if self.watchdog:
+                    self.watchdog.look(self._leave)
                 silent = False
             except Exception as error:  # noqa: BLE001 - see above; said once, and seen by all in the missing sign
                 if not silent:
@@ -136,7 +147,11 @@ class Vitals:
 
     def _sign(self) -> None:
         me = worker_id()
-        sign = {"started": round(self._started, 3), "pool": _Name.pool, "queues": self.queues}
+        # Refused by nobody: a Redis that is full takes no new value, but lets an old one live.
+        self._client.expire(key(me), TTL_S)
+        sign: dict[str, object] = {"started": round(self._started, 3), "pool": _Name.pool, "queues": self.queues}
+        if self.watchdog and self.watchdog.deaf_s:
+            sign["deaf_s"] = round(self.watchdog.deaf_s, 1)
         now = _now(self._client)
         with self._client.pipeline(transaction=False) as pipe:
             pipe.set(key(me), json.dumps(sign), ex=TTL_S)
@@ -146,10 +161,11 @@ class Vitals:
             pipe.execute()
 
 
-def living(client: Redis, ids: Iterable[str]) -> frozenset[str]:
+def living(client: Redis, ids: Iterable[str], *, signs: bool = True) -> frozenset[str]:
     """Which of these workers live: those of this host and pid namespace by a look at the process, others by their sign.
 
-    Asks Redis once, and not at all when all are of this host. Raises: RedisError.
+    `signs` False: a worker of another host lives, whatever its sign says. Asks Redis once, and not at all when all are
+    of this host. Raises: RedisError.
     """
     found, away = set[str](), list[str]()
     for worker in dict.fromkeys(ids):
@@ -160,6 +176,8 @@ def living(client: Redis, ids: Iterable[str]) -> frozenset[str]:
                 found.add(worker)
         else:
             away.append(worker)
+    if not signs:
+        return frozenset(found.union(away))
     if away:
         with client.pipeline(transaction=False) as pipe:
             for worker in away:

@@ -20,6 +20,7 @@ from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.lanes import Lanes
 from shared.settings.prices import BudgetDefaults, Prices
 from shared.settings.providers import Providers
+from shared.settings.redis import Redis
 from shared.settings.routing import Routing, Row, Types
 from shared.settings.shadow import ADAPTIVE, Shadow
 from shared.settings.strategies import Strategy, built_in, checked, hint, named, of_plugins, with_post
@@ -58,7 +59,7 @@ class Settings(BaseSettings):
     store: s.Store = s.Store()
     chunking: s.Chunking = s.Chunking()
     hierarchy: s.Hierarchy = s.Hierarchy()
-    redis: s.Redis = s.Redis()
+    redis: Redis = Redis()
     jobs: s.Jobs = s.Jobs()
     lanes: Lanes = Lanes()
     providers: Providers = Providers()

@@ -151,16 +151,6 @@ class Chunking(Section):
         return self
 
 
-class Redis(Section):
-    """Broker, result backend and job store. Empty `url`: the one that `ramify up` starts."""
-
-    url: SecretStr = Field(default=SecretStr(""), description="redis://[user:password@]host:port/db of the job store")
-    broker_url: SecretStr = Field(default=SecretStr(""), description="Celery broker, if it is another")
-    result_url: SecretStr = Field(default=SecretStr(""), description="Celery result backend, if it is another")
-    port: int = Field(default=0, ge=0, le=65_535, description="embedded: port; 0 = 6390, or a free one")
-    timeout_s: float = Field(default=5.0, gt=0, description="seconds to connect and for one command")
-
-
 class Jobs(Section):
     """Lifetimes and bounds of jobs."""
 
@@ -178,7 +168,7 @@ class Pools(Section):
     search: int = Field(default=4, ge=1, le=256, description="search and index: owns the embedded store")
     rerank: int = Field(default=4, ge=1, le=256, description="rerank: runs or calls the reranker")
     merge: int = Field(default=4, ge=1, le=256, description="merge and summary")
-    ops: int = Field(default=1, ge=1, le=16, description="sweeps and health checks")
+    ops: int = Field(default=1, ge=1, le=16, description="reaper and shadow runs")
     task_events: bool = Field(default=True, description="send the task events that Flower shows")
 
 
