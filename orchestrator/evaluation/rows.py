@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from shared.errors import InputError
+from shared.settings.faults import json_fault
 
 _GZIP = b"\x1f\x8b"
 
@@ -50,10 +51,8 @@ def as_object(where: str, line: bytes) -> dict[str, Any]:
     text = text_of(where, line)
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(where, text, f"write valid JSON ({error.msg})") from None
-    except RecursionError:
-        raise InputError(where, text, "it is nested too deeply") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(where, text, f"write valid JSON ({json_fault(error)})") from None
     if not isinstance(value, dict):
         raise InputError(where, text, 'write an object, for example {"id": "1", "text": "..."}')
     return value
