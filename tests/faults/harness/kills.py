@@ -1,0 +1,112 @@
+"""Kills processes by a seed's dice, and notes what each had in its hands: that is what has to come back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from redis.exceptions import RedisError
+
+from shared.contract import POOL_QUEUES
+from tests.faults.harness.rig import POOLS, Rig
+
+#: States in which a leaf's work is still to be done, by task.
+LEAF_TASKS = {"search.leaf": ("pending",), "rerank.leaf": ("pending", "searched")}
+
+
+class Piece(NamedTuple):
+    """A message that a worker held when it died: one leaf's search or rerank, or a job's step (`node` is None)."""
+
+    task: str
+    job_id: str
+    node: str | None
+
+
+@dataclass
+class Kill:
+    """One kill: when (Unix seconds), what, and the work that died with it."""
+
+    at: float
+    name: str
+    pid: int
+    held: list[Piece] = field(default_factory=list)
+
+
+class Kills:
+    """Kills one process a second while it is told to."""
+
+    def __init__(self, rig: Rig, dice: random.Random) -> None:
+        self._rig, self._dice = rig, dice
+        self._known: set[str] = set()  # tags of messages that died in earlier hands
+        self.done: list[Kill] = []
+
+    def per_pool(self) -> Counter[str]:
+        """How often each was killed."""
+        return Counter(kill.name for kill in self.done)
+
+    def storm(self, seconds: float, stop: threading.Event, every: float = 1.0, pools: Sequence[str] = POOLS) -> None:
+        """A random worker every `every` seconds, for `seconds`: one that takes work, if there is one just then.
+
+        Every second time one that has work in its hands, if there is one: idle workers lose nothing.
+        """
+        end, due = time.monotonic() + seconds, time.monotonic()
+        while time.monotonic() < end and not stop.wait(max(0.0, due - time.monotonic())):
+            due += every
+            busy = self._dice.random() < 0.5
+            names = sorted(self._dice.sample(pools, len(pools)), key=self._rig.serving, reverse=True)
+            if busy:
+                names.sort(key=lambda name: not self._in_hand(name))
+            any(self.kill(name) for name in names)
+
+    def kill(self, name: str) -> bool:
+        """Kill one process now. False when it does not live."""
+        at = time.time()
+        pid = self._rig.signal(name, signal.SIGKILL)
+        if pid is None:
+            return False
+        kill = Kill(at, name, pid)
+        self.done.append(kill)
+        if name in POOL_QUEUES:
+            with suppress(RedisError):  # it may be away as well: then nobody can say what was held
+                kill.held = self._held_by(name)
+        return True
+
+    def _held_by(self, pool: str) -> list[Piece]:
+        """What a pool without a process has not acknowledged, and is still to be done."""
+        found = self._in_hand(pool)
+        self._known |= set(found)
+        return [piece for piece in found.values() if self._is_open(piece)]
+
+    def _in_hand(self, pool: str) -> dict[str, Piece]:
+        """Messages that a pool has taken and not acknowledged, by tag, without those that died in earlier hands."""
+        queues = {queue.value for queue in POOL_QUEUES[pool]}
+        found: dict[str, Piece] = {}
+        for tag, raw in self._rig.redis.hgetall("unacked").items():
+            piece = read_message(raw)
+            if piece is not None and piece.task.partition(".")[0] in queues and tag.decode() not in self._known:
+                found[tag.decode()] = piece
+        return found
+
+    def _is_open(self, piece: Piece) -> bool:
+        if piece.node is None or piece.task not in LEAF_TASKS:
+            return True
+        state = self._rig.redis.hget(f"ramify:{{{piece.job_id}}}:leaves", piece.node)
+        return state is not None and state.decode() in LEAF_TASKS[piece.task]
+
+
+def read_message(raw: bytes) -> Piece | None:
+    """The work that one of kombu's unacknowledged messages asks for; None for what is about no job."""
+    message, *_ = json.loads(raw)
+    task = message["headers"]["task"]
+    arguments, *_ = json.loads(base64.b64decode(message["body"]))
+    wire = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
+    return Piece(task, wire["job_id"], wire.get("node_id")) if "job_id" in wire else None
