@@ -67,9 +67,19 @@ class Reaper:
         world = read_world(self._app, self._jobs, views)
         self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Settle)])
         for view in views:
-            view = self._without_dead(view, world)  # noqa: PLW2901 - the same job, looked at closer
-            self._do(view, rules.decide(view, world), token)
+            closer = self._without_dead(self._counted(view, world), world)
+            self._do(closer, rules.decide(closer, world), token)
         self._look_again([view for view in views if view.state not in TERMINAL], world.now)
+
+    def _counted(self, view: View, world: World) -> View:
+        """Whatever happened to the lists: a job that waits is in its line, one that runs is among those under way."""
+        decision = rules.decide(view, world)
+        job = self._jobs.job(view.job_id) if isinstance(decision, Rejoin) else None
+        if job is None or not isinstance(decision, Rejoin):
+            return view
+        self._jobs.lines.rejoin(job.id, job.lane, job.request.tenant, job.created_at, runs=decision.runs)
+        log.warning("job %s stood in no list; put back", job.id)
+        return replace(view, counted=True, in_line=not decision.runs)
 
     def _without_dead(self, view: View, world: World) -> View:
         """Count the deaths of the job's workers: their work is nobody's now."""
@@ -98,20 +108,12 @@ class Reaper:
         match decision:
             case Expire(reason):
                 self._jobs.endings.stop([view.job_id], State.EXPIRED, reason)
-            case Rejoin(runs):
-                self._rejoin(view, runs=runs)
             case Force(missing):
                 self._send(view, [missing], token, force=True)
             case Redrive(missing):
                 self._send(view, self._suspects.one_at_a_time(view.job_id, missing), token)
             case _:
                 pass
-
-    def _rejoin(self, view: View, *, runs: bool) -> None:
-        job = self._jobs.job(view.job_id)
-        if job is not None:
-            self._jobs.lines.rejoin(job.id, job.lane, job.request.tenant, job.created_at, runs=runs)
-            log.warning("job %s stood in no list; put back", job.id)
 
     def _send(self, view: View, missing: Iterable[Missing], token: int, *, force: bool = False) -> None:
         """Ask for leave by the reason, then send: a look that something has overtaken gets none."""
