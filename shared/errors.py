@@ -96,8 +96,8 @@ class MessageVersionError(PermanentError):
 
 def _name(field: str) -> str:
     """A field's name as one printable line: callers write some of them, and paths stand before others."""
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in field[:_LONGEST_NAME])
-    return text if len(field) <= _LONGEST_NAME else f"{text}…"
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in field[: _LONGEST_NAME + 1])
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
 
 
 def shown(value: object) -> str:

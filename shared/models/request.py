@@ -23,6 +23,8 @@ MAX_QUESTION_CHARS = 4000
 MAX_ENTRIES = 63
 #: Names that stand in keys and filters: no separators, no braces, no white space.
 Name = Annotated[str, Field(pattern=r"^[\w.\-]{1,64}$")]
+#: A value to filter by. Without a bound pydantic lets half a surrogate pair through, which no JSON can hold.
+_Value = Annotated[str, Field(max_length=4096)]
 _SYMBOL = re.compile(r"[\w$]+(?:\.[\w$]+)*")
 
 
@@ -61,9 +63,9 @@ class Filters(Model):
 
     after: date | None = None
     before: date | None = None
-    tags: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    paths: tuple[str, ...] = Field(default=(), description="prefixes of a document's path")
+    tags: tuple[_Value, ...] = ()
+    kinds: tuple[_Value, ...] = ()
+    paths: tuple[_Value, ...] = Field(default=(), description="prefixes of a document's path")
     namespace: Name = "default"
 
     @model_validator(mode="after")

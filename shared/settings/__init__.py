@@ -140,7 +140,7 @@ def config_file() -> Path | None:
     """
     named = os.environ.get(CONFIG_ENV)
     path = Path(named) if named else Path(DEFAULT_FILE)
-    if not path.is_file():
+    if not _is_file(path):
         if named:
             raise SettingsError(CONFIG_ENV, named, "there is no such file")
         return None
@@ -149,6 +149,14 @@ def config_file() -> Path | None:
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise SettingsError(str(path), str(error), "write valid TOML in UTF-8") from None
     return path
+
+
+def _is_file(path: Path) -> bool:
+    """False also for what cannot be looked at, as a name of 5,000 characters."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _content(path: Path) -> bytes:

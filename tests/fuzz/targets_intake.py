@@ -1,0 +1,103 @@
+"""What a caller hands in: batches, requests, plan files, conversations. Only InputError may come out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
+from orchestrator.intent.session_file import read_session
+from orchestrator.plan_file import read_plan, request_fields, written
+from shared.errors import InputError
+from shared.models import JobRequest
+from tests.fuzz import samples
+from tests.fuzz.guard import MOST_SENTENCE
+from tests.fuzz.mutate import Mutator, as_json
+from tests.fuzz.target import Run, Target, always
+
+
+def _batch(content: bytes) -> None:
+    """Every line is a request or a rejection, and none is lost."""
+    lines = list(bounded_lines(BytesIO(content)))
+    taken = list(read_questions(lines))
+    assert len(taken) == sum(bool(line.strip()) for line in lines)
+    for _, item in taken:
+        if isinstance(item, Rejected):
+            assert "\n" not in item.reason
+            assert len(item.reason) <= MOST_SENTENCE
+            item.model_dump_json()
+        else:
+            _kept(item)
+
+
+def _kept(request: JobRequest) -> None:
+    """A request that was taken can be stored, and read again as it was."""
+    assert JobRequest.model_validate_json(request.model_dump_json()) == request
+
+
+def _plan(path: Path) -> None:
+    plan = read_plan(path)
+    plan.entries()
+    for as_toml in (True, False):
+        written(plan, as_toml=as_toml)
+    if plan.question:
+        _kept(as_request({"question": plan.question, **request_fields(plan)}))
+
+
+def _session(path: Path) -> None:
+    session = read_session(path)
+    session.model_dump_json()
+
+
+def _file(name: str, run: Callable[[Path], None]) -> Callable[[], object]:
+    """The input is written to a file of this name."""
+
+    @contextmanager
+    def opened() -> Iterator[Run]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+
+            def of_file(content: bytes) -> None:
+                path.write_bytes(content)
+                run(path)
+
+            yield of_file
+
+    return opened
+
+
+def _lines(mutator: Mutator) -> bytes:
+    lines = [as_json(request, ascii_only=False) for request in samples.REQUESTS] + list(samples.questions()[:6])
+    if mutator.rng.random() < 0.6:
+        lines[mutator.rng.randrange(len(lines))] = mutator.json(samples.REQUESTS)
+        return "\n".join(lines).encode("utf-8", "surrogatepass")
+    return mutator.raw(["\n".join(lines)])
+
+
+TARGETS = (
+    Target(name="batch", make=_lines, opened=always(_batch), tokens=samples.JSON_TOKENS),
+    Target(
+        name="request",
+        make=lambda mutator: mutator.value(samples.REQUESTS),
+        opened=always(lambda value: _kept(as_request(value))),
+        allowed=(InputError,),
+        tokens=(*JobRequest.model_fields, "plan", "notes/", "2026-01-01", "a.b"),
+    ),
+    Target(
+        name="plan_file",
+        make=lambda mutator: mutator.raw(samples.PLANS),
+        opened=_file("plan.toml", _plan),
+        allowed=(InputError,),
+        tokens=samples.TOML_TOKENS,
+    ),
+    Target(
+        name="session_file",
+        make=lambda mutator: mutator.raw(samples.SESSIONS),
+        opened=_file("session.json", _session),
+        allowed=(InputError,),
+        tokens=samples.JSON_TOKENS,
+    ),
+)

@@ -1,0 +1,79 @@
+"""What comes back from Redis: messages, blobs, cache entries. Other releases and damage are to be refused by name."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from shared.cache import entry
+from shared.cache.keys import key_of
+from shared.contract import Message, read_message
+from shared.errors import MessageVersionError
+from shared.job_store import codec
+from shared.models import Hit, JobRequest, LeafResult, LeafStatus
+from tests.fuzz import samples
+from tests.fuzz.mutate import Mutator
+from tests.fuzz.target import Target, always
+
+_MESSAGES = (
+    Message(job_id="0123456789abc-s", node_id="0.1", force=True).wire(),
+    Message(job_id="00061a2b3c4d5e6f").wire(),
+)
+_HIT = Hit(chunk_id="c", doc_id="d", path="notes/a.md", title="A", heading="B", text="缓存 text", score=0.5)
+_LEAF = LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(_HIT, _HIT), timings_ms={"search": 1.5})
+_KEY = key_of("leaf", {"tenant": "a", "query": "b"}, LeafResult)
+_OTHER = key_of("leaf", {"tenant": "c", "query": "b"}, LeafResult)
+
+
+def _damaged(mutator: Mutator, blob: bytes) -> bytes:
+    """Some bytes of a blob changed, or another text under the same compression."""
+    rng = mutator.rng
+    if rng.random() < 0.5:
+        text = zlib.decompress(blob).decode()
+        changed = mutator.text([text]) if rng.random() < 0.5 else mutator.json([json.loads(text.rpartition("\n")[2])])
+        return zlib.compress(changed.encode("utf-8", "surrogatepass"), 1)
+    content = bytearray(blob)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        place = rng.randint(0, len(content))
+        content[place : place + rng.choice((0, 1, 1, 9))] = rng.randbytes(rng.choice((0, 1, 1, 4)))
+    return bytes(content[: rng.choice((len(content), len(content), rng.randint(0, len(content))))])
+
+
+def _message(given: Any) -> None:
+    if isinstance(given, dict):  # Celery's own arguments: anything else is no message of a task
+        assert read_message(given).wire()
+
+
+def _blob(blob: bytes) -> None:
+    codec.unpack(blob, LeafResult)
+
+
+def _entry(blob: bytes) -> None:
+    """Whatever verifies is what was put in."""
+    assert entry.unpack(blob, _KEY, LeafResult) == _LEAF
+
+
+TARGETS = (
+    Target(
+        name="message",
+        make=lambda mutator: mutator.value(_MESSAGES),
+        opened=always(_message),
+        allowed=(MessageVersionError,),
+        tokens=("v", "job_id", "node_id", "force", "1", "0.1"),
+    ),
+    Target(
+        name="stored_blob",
+        make=lambda mutator: _damaged(mutator, codec.pack(mutator.rng.choice((_LEAF, JobRequest(question="q"))))),
+        opened=always(_blob),
+        allowed=(ValueError,),
+        tokens=samples.JSON_TOKENS,
+    ),
+    Target(
+        name="cache_entry",
+        make=lambda mutator: _damaged(mutator, entry.pack(_LEAF, mutator.rng.choice((_KEY, _OTHER)), LeafResult)),
+        opened=always(_entry),
+        allowed=(entry.EntryError,),
+        tokens=samples.JSON_TOKENS,
+    ),
+)
