@@ -1,6 +1,7 @@
 """The Celery app of the plan and ops pools and of beat: `celery -A orchestrator.app worker -Q plan`."""
 
 from shared.celery_app import make_app
+from shared.gates import share
 from shared.settings import load_settings
 
 app = make_app(
@@ -12,3 +13,4 @@ app = make_app(
         "orchestrator.intent.tasks",
     ),
 )
+share(app.conf.ramify)

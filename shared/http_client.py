@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -14,14 +13,13 @@ import stamina
 from pydantic import Field, SecretStr
 
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError, TransientError, shown
-from shared.gates import Gate, GateError, Ungated, UnreachableError, UnsureError, host_of
+from shared.gates import Gate, Ungated, UnreachableError, UnsureError, host_of
 from shared.http_deadline import DeadlineTransport, earliest, proxy_for, until
-from shared.http_faults import read_within, reason, refusal
+from shared.http_faults import backoff_s, read_within, reason, refusal
 from shared.models.base import Model
 
 MAX_REPLY_BYTES = 64_000_000  # 1024 vectors of 3072 numbers as JSON text
 _LONGEST_S = 86_400.0
-_WAIT_FIRST_S, _WAIT_MAX_S = 0.2, 5.0
 
 
 class JsonReply(Model):
@@ -103,7 +101,7 @@ class JsonClient:
 
         def backoff(error: Exception) -> bool | float:
             faults.append(error)
-            return _backoff(error, calls, deadline)
+            return backoff_s(error, calls, deadline)
 
         try:
             for attempt in stamina.retry_context(on=backoff, attempts=self._attempts, timeout=None):
@@ -173,15 +171,6 @@ class JsonClient:
 def refused_option(error: PermanentError) -> str:
     """The option of the request that the server named as the one it does not take, or ""."""
     return str(getattr(error, "param", ""))
-
-
-def _backoff(error: Exception, calls: int, deadline: float) -> bool | float:
-    """Seconds to wait before the next try, never less than the server asked for; False when that is out of reach."""
-    if not isinstance(error, TransientError) or isinstance(error, GateError):
-        return False
-    own = min(_WAIT_MAX_S, _WAIT_FIRST_S * 2 ** (calls - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-    wait = max(own, error.retry_after or 0.0)
-    return wait if time.monotonic() + wait < deadline else False
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import httpx
 
 from shared.errors import PermanentError, RamifyError, TransientError, shown
-from shared.gates import BusyError, UnreachableError
+from shared.gates import BusyError, GateError, UnreachableError
 
 _MAX_FAULT_BYTES = 64_000
+_WAIT_FIRST_S, _WAIT_MAX_S = 0.2, 5.0
 _TRANSIENT = {408, 409, 425}
 _BUSY = 429
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached"}
@@ -25,6 +28,8 @@ _HINTS = {
     422: "check the model name and that this server speaks the OpenAI protocol",
     429: "the account has no credit left: check its plan and billing",
 }
+#: Unpacked in pieces of some MB. What is packed twice (334 bytes: 1 GB) or by brotli comes out at once, past any bound.
+_UNPACKED = {"", "identity", "gzip", "x-gzip", "deflate"}
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,47}")
 
 
@@ -46,6 +51,18 @@ def refusal(server: str, response: httpx.Response) -> RamifyError:
     return fault
 
 
+def backoff_s(error: Exception, tries: int, deadline: float) -> bool | float:
+    """Seconds to wait before the next try, never less than the server asked for; False when that is out of reach.
+
+    `tries` were made so far, the next one has to begin before `deadline` (on `time.monotonic`).
+    """
+    if not isinstance(error, TransientError) or isinstance(error, GateError):
+        return False
+    own = min(_WAIT_MAX_S, _WAIT_FIRST_S * 2 ** (tries - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+    wait = max(own, error.retry_after or 0.0)
+    return wait if time.monotonic() + wait < deadline else False
+
+
 def retry_after(value: str) -> float | None:
     """Seconds from `Retry-After`, which holds seconds or an HTTP date (RFC 9110); None when it holds neither."""
     value = value.strip()
@@ -62,6 +79,8 @@ def retry_after(value: str) -> float | None:
 def read_within(response: httpx.Response, most: int) -> bytes | None:
     """The decoded body, or None when it is longer than `most` bytes."""
     raw = bytearray()
+    if response.headers.get("Content-Encoding", "").strip().lower() not in _UNPACKED:
+        raise httpx.DecodingError("packed twice, or as was not asked for")
     for piece in response.iter_bytes():
         raw += piece
         if len(raw) > most:

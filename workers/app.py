@@ -1,6 +1,7 @@
 """The Celery app of the search, index, rerank and merge pools: `celery -A workers.app worker -Q search,index`."""
 
 from shared.celery_app import make_app
+from shared.gates import share
 from shared.settings import load_settings
 
 app = make_app(
@@ -13,3 +14,4 @@ app = make_app(
         "workers.merge.tasks",
     ),
 )
+share(app.conf.ramify)

@@ -89,6 +89,5 @@ def share(settings: Settings) -> None:
     global _board  # noqa: PLW0603 - a process has one
     from shared.job_store.connect import connect  # noqa: PLC0415 - the command line starts without it
 
-    timeout_s = min(_REDIS_S, settings.redis.timeout_s)
-    quick = settings.model_copy(update={"redis": settings.redis.model_copy(update={"timeout_s": timeout_s})})
-    _board = FallbackBoard(SharedBoard(connect(quick)), _LOCAL)
+    client = connect(settings, retries=1, timeout_s=min(_REDIS_S, settings.redis.timeout_s))
+    _board = FallbackBoard(SharedBoard(client), _LOCAL)

@@ -1,0 +1,114 @@
+"""Every request of the Qdrant client: through the gate, tried again while that may help, told apart when it fails.
+
+It knows HTTP and what an answer of Qdrant ends with, nothing else; what errors mean to a reader is server_errors.py's.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+import httpx
+import stamina
+
+from shared.errors import RamifyError, TransientError
+from shared.gates import BusyError, Gate, UnreachableError, UnsureError
+from shared.http_deadline import DeadlineTransport, earliest, proxy_for, until
+from shared.http_faults import backoff_s, reason, retry_after
+from shared.settings.providers import Providers
+from shared.settings.sections import Store
+
+#: A second try of this would find the collection that the first has made.
+_CREATES = re.compile(r"/collections/[^/]+$")
+#: Endings of what only reads, beside every GET; the last one is how points are fetched by their ids.
+_READS = re.compile(r"/(query|query/batch|scroll|count|facet|points)$")
+_LATER = {408, 425}
+
+
+class ServerTransport(httpx.BaseTransport):
+    """Sends each request up to `attempts` times, each within `attempt_s` seconds, on any failure that may pass.
+
+    All of it takes no longer than the block `until` around the caller allows, and at most `attempts * attempt_s`.
+    Raises: RamifyError; the Qdrant client hands it on inside its own ResponseHandlingException.
+    """
+
+    def __init__(self, inner: DeadlineTransport, gate: Gate, attempts: int, attempt_s: float) -> None:
+        self._inner, self._gate = inner, gate
+        self._attempts, self._attempt_s = attempts, attempt_s
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The whole response, read to its end."""
+        deadline = earliest(time.monotonic() + self._attempts * self._attempt_s)
+        method, path = request.method, request.url.path
+        once = method == "PUT" and _CREATES.search(path)
+        reads = method == "GET" or (method == "POST" and _READS.search(path))
+        tries = 0
+
+        def backoff(error: Exception) -> bool | float:
+            return backoff_s(error, tries, deadline)
+
+        for attempt in stamina.retry_context(on=backoff, attempts=1 if once else self._attempts, timeout=None):
+            # Nobody waits for a write, and a document that fails has to be ingested again.
+            with attempt, self._gate.passed(deadline, self._attempt_s, patient=not reads):
+                tries += 1
+                return self._once(request, deadline)
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._inner.close()
+
+    def _once(self, request: httpx.Request, deadline: float) -> httpx.Response:
+        seconds = min(self._attempt_s, deadline - time.monotonic())
+        if seconds <= 0:
+            raise UnsureError("Qdrant was not asked: no time is left")
+        try:
+            with until(time.monotonic() + seconds):
+                response = self._inner.handle_request(request)
+                response.read()
+        except httpx.TimeoutException as error:
+            message = f"Qdrant does not answer: nothing came within {seconds:.3g} s"
+            if isinstance(error, httpx.PoolTimeout):
+                raise UnsureError(message) from None
+            connecting = isinstance(error, httpx.ConnectTimeout)
+            raise self._gate.too_slow(message, seconds, self._attempt_s, connecting=connecting) from None
+        except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL):
+            raise  # no try will be better
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            told = reason(error) if isinstance(error, httpx.TransportError) else "its answer cannot be decompressed"
+            raise UnreachableError(f"Qdrant does not answer: {told}") from None
+        if fault := _fault(response):
+            raise fault
+        return response
+
+
+def transport(store: Store, providers: Providers) -> ServerTransport:
+    """The transport of the client of `store.url`."""
+    url = httpx.URL(str(store.url))
+    # As the Qdrant client has it: connections to this machine are not kept.
+    local = url.host in {"localhost", "127.0.0.1"}
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0) if local else httpx.Limits()
+    inner = DeadlineTransport(proxy=proxy_for(url), limits=limits)
+    gate = Gate("qdrant", str(url), providers)
+    return ServerTransport(inner, gate, providers.qdrant_attempts, store.timeout_s)
+
+
+def _fault(response: httpx.Response) -> RamifyError | None:
+    """What of an answer may pass: busy, failing, or half an answer."""
+    status = response.status_code
+    wait = retry_after(response.headers.get("Retry-After", ""))
+    if status == 429:
+        return BusyError("Qdrant is overloaded (429)", wait)
+    if status >= 500:
+        return UnreachableError(f"Qdrant failed with {status}", wait)
+    if status in _LATER:
+        return TransientError(f"Qdrant failed with {status}", wait)
+    if response.is_success and is_cut_off(response.content):
+        return UnreachableError("Qdrant sent half an answer")
+    return None
+
+
+def is_cut_off(content: bytes) -> bool:
+    """True for nothing at all and for a JSON object without its end; a web page or a whole object is neither."""
+    text = content.strip()
+    return not text or (text.startswith(b"{") and not text.endswith(b"}"))
