@@ -28,7 +28,6 @@ from shared.models.find import FindResult, SessionResult
 from shared.models.session import Session
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
-from shared.tenants import DEFAULT_TENANT
 
 _PAGE = 200
 _POLL_S = 0.2
@@ -231,7 +230,7 @@ class Ramify:
         """
         return searching.search(self, self._app, question, session, options)
 
-    def session(self, session_id: str, tenant: str = DEFAULT_TENANT) -> KeptSession:
+    def session(self, session_id: str, tenant: str = "default") -> KeptSession:
         """A conversation that is kept in Redis: `append`, `summarise`, `load`, `drop`. Raises: InputError."""
         return KeptSession(self._redis, self.settings, session_id, tenant)
 
@@ -241,12 +240,9 @@ class Ramify:
         *,
         prune: bool = False,
         namespace: str = "default",
-        tenant: str = DEFAULT_TENANT,
+        tenant: str = "default",
     ) -> Iterator[Progress]:
-        """Put files and folders into a tenant's corpus; yields progress.
-
-        Raises: InputError, NotRunningError, RamifyError.
-        """
+        """Put files into a tenant's corpus; yields progress. Raises: InputError, NotRunningError, RamifyError."""
         chosen = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         with reachable(self.settings):
             yield from Ingest(self._app, self._redis, self.settings, namespace, tenant).run(chosen, prune=prune)

@@ -107,7 +107,7 @@ def _decoded(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def read(found: Found, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
+def read(found: Found, tenant: str, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
     """A file's documents as bytes: one, or the pieces of a JSON Lines file; or why something cannot be read."""
     try:
         for piece in pieces(found, max_bytes):
@@ -121,6 +121,7 @@ def read(found: Found, namespace: str, max_bytes: int) -> Iterator[RawDocument |
                 suffix=found.file.suffix.lower(),
                 content=piece.content,
                 namespace=namespace,
+                tenant=tenant,
                 line_offset=piece.line_offset,
             )
     except OSError as error:

@@ -21,6 +21,7 @@ from shared.job_store.inbox import DocumentBatch, FinishOrder, Report
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.settings import Settings
+from shared.tenants import DEFAULT_TENANT, checked_name, tenant_name
 
 BATCH_DOCUMENTS = 32
 BATCH_BYTES = 2_000_000
@@ -46,10 +47,21 @@ class Progress(Model):
 
 
 class Ingest:
-    """One run over some paths."""
+    """One run over some paths, for one tenant.
 
-    def __init__(self, app: Celery, client: Redis, settings: Settings, namespace: str = "default") -> None:
-        self._settings, self._namespace = settings, namespace
+    Raises: InputError when the namespace or the tenant is no name.
+    """
+
+    def __init__(
+        self,
+        app: Celery,
+        client: Redis,
+        settings: Settings,
+        namespace: str = "default",
+        tenant: str = DEFAULT_TENANT,
+    ) -> None:
+        self._settings = settings
+        self._namespace, self._tenant = checked_name("namespace", namespace), tenant_name(tenant)
         self._post = Post(app, client)
         self.cost = Cost()
         self._sources: dict[int, str] = {}
@@ -96,7 +108,7 @@ class Ingest:
         """Each group of files with the number of its question; the next one's is sent before."""
         before: tuple[Group, int] | None = None
         for group in groups(files, self._namespace, self._settings.chunking.max_document_bytes):
-            batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(offered=group.offers))
+            batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=self._tenant, offered=group.offers))
             self._sources[batch] = group.offers.source
             self._wanted[batch] = None
             if before:
@@ -115,7 +127,7 @@ class Ingest:
     def _send_files(self, files: Sequence[Found]) -> Iterator[Progress]:
         waiting: list[RawDocument] = []
         for found in files:
-            for item in read(found, self._namespace, self._settings.chunking.max_document_bytes):
+            for item in read(found, self._tenant, self._namespace, self._settings.chunking.max_document_bytes):
                 if isinstance(item, DocumentOutcome):
                     self._note(item, "")
                     continue
@@ -132,13 +144,20 @@ class Ingest:
         """Send one batch of one source, when there is room."""
         while self._post.open >= IN_FLIGHT:
             self._gather()
-        batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(documents=tuple(documents)))
+        content = DocumentBatch(tenant=self._tenant, documents=tuple(documents))
+        batch = self._post.send(TaskName.INDEX_DOCUMENTS, content)
         self._sources[batch] = documents[0].source
 
     def _finish(self, *, prune: bool) -> None:
         keep = {source: tuple(ids) for source, ids in self._seen.items()} if prune else None
         unreadable = tuple(self._unreadable)
-        order = FinishOrder(namespace=self._namespace, keep=keep, unreadable=unreadable, written=self._written)
+        order = FinishOrder(
+            tenant=self._tenant,
+            namespace=self._namespace,
+            keep=keep,
+            unreadable=unreadable,
+            written=self._written,
+        )
         self._post.send(TaskName.INDEX_FINISH, order)
         while self._post.open:
             self._gather()

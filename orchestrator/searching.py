@@ -77,6 +77,8 @@ def search(
     if not isinstance(related, int) or not 0 <= related <= MAX_RELATED:
         raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
     request = as_request(question, {"top_n": _TOP, **fields})
+    if isinstance(session, KeptSession) and session.tenant != request.tenant:
+        raise InputError("session", session.id, f"it is the tenant {session.tenant}'s, the question {request.tenant}'s")
     said = session.load() if isinstance(session, KeptSession) else as_session(session or {})
     llm = within(request, client.settings).max_calls != 0  # no LLM at all (G7)
     begun = time.perf_counter()
@@ -145,7 +147,8 @@ def _contexts(
     """What stands around the merged hits, and a warning where that could not be found."""
     if not related or not answer.results:
         return {}, ()
-    wanted = RelatedRequest(filters=request.filters, anchors=anchors(answer.results, MAX_ANCHORS), related=related)
+    near = anchors(answer.results, MAX_ANCHORS)
+    wanted = RelatedRequest(tenant=request.tenant, filters=request.filters, anchors=near, related=related)
     try:
         reply = RelatedReply.model_validate_json(
             ask(app, client.settings, TaskName.SEARCH_RELATED, wanted, FIND_TIMEOUT_S)

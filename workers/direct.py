@@ -36,6 +36,7 @@ from shared.models import (
 from shared.rerankers import reranker
 from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
+from shared.tenants import DEFAULT_TENANT
 from workers.binding.bind import Parent, bind
 from workers.corpus import Corpus
 from workers.index.pipeline import Indexer
@@ -49,7 +50,6 @@ _TIMEOUT_S = 60.0
 _DONE = "built.json"
 #: Several chunks of a document are one document: so many more are merged than are wanted.
 _CHUNKS_PER_DOCUMENT = 3
-_TENANT = "default"
 _PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
@@ -75,12 +75,12 @@ class Direct:
             documents = self._index()
             mark.write_text(json.dumps({"documents": documents}), encoding="utf-8")
         documents = json.loads(mark.read_text(encoding="utf-8"))["documents"]
-        info = self._corpus.store().info()
+        info = self._corpus.store(DEFAULT_TENANT).info()
         seconds = round(time.perf_counter() - begun, 2)
         return {"documents": documents, "chunks": info.points if info else 0, "built": built, "seconds": seconds}
 
     def _index(self) -> int:
-        indexer = Indexer(self._corpus.store(), Bm25Encoder, self._corpus.dense(), self._settings)
+        indexer = Indexer(self._corpus.store(DEFAULT_TENANT), Bm25Encoder, self._corpus.dense(), self._settings)
         total, done, added = self._source.stat().st_size, 0, 0
         for offset, piece in _pieces(self._source):
             raw = RawDocument(
@@ -136,8 +136,8 @@ class _Asking:
         node = self._bound(node) if node.depends_on else node
         limits = self._tools.settings.multi_query
         ask = Ask(
-            text=node.query, strategy=self._strategy, filters=Filters(), wanted=limits.candidates_per_query,
-            variants=node.variants,
+            text=node.query, strategy=self._strategy, filters=Filters(), tenant=DEFAULT_TENANT,
+            wanted=limits.candidates_per_query, variants=node.variants,
         )  # fmt: skip
         first = search_half(ask, self._corpus, None, _TIMEOUT_S)
         found = rerank_half(ask, first, self._tools)
@@ -153,7 +153,7 @@ class _Asking:
 
     def _bound(self, node: Node) -> Node:
         parents = [Parent(self.nodes[other], self.leaves[other]) for other in node.depends_on]
-        bound = bind(node, parents, _TENANT, self._llm, self._tools)
+        bound = bind(node, parents, DEFAULT_TENANT, self._llm, self._tools)
         self.cost += bound.cost
         self.warnings += bound.warnings
         return bound.node

@@ -14,13 +14,14 @@ import typer
 from orchestrator.cli import options, outcome, output
 from orchestrator.cli.search import Plan, Related, TargetUri
 from orchestrator.cli.session import session_of
+from shared.tenants import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from orchestrator.ingest import Progress
     from shared.models import DocumentOutcome
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="Files and folders: Markdown, plain text, JSON Lines.")
@@ -30,11 +31,13 @@ def ingest(
         bool, typer.Option("--prune", help="Remove documents whose files are gone from these paths.")
     ] = False,
     namespace: options.Namespace = None,
+    tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
     """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
     with session_of(ctx).client() as client:
-        steps = client.ingest(paths, prune=prune, namespace=namespace or "default")
+        whose = {"namespace": namespace or "default", "tenant": tenant or DEFAULT_TENANT}
+        steps = client.ingest(paths, prune=prune, **whose)
         counts, passed_over, last = _take(steps, as_json=json)
     for sentence in passed_over:
         output.warn(f"passed over: {sentence}")
@@ -130,6 +133,7 @@ def find(  # noqa: PLR0913 - the signature is the command line
     path: options.PathPrefix = None,
     target_uri: TargetUri = None,
     namespace: options.Namespace = None,
+    tenant: options.Tenant = None,
     plan: Plan = False,
     related: Related = None,
     json: options.Json = False,
@@ -138,7 +142,7 @@ def find(  # noqa: PLR0913 - the signature is the command line
     from orchestrator.cli.reading import text_argument
 
     beside = options.given(
-        plan=plan or None, related=related, target_uri=target_uri, near_symbol=near_symbol, depth=depth
+        plan=plan or None, related=related, target_uri=target_uri, near_symbol=near_symbol, depth=depth, tenant=tenant
     )
     chosen = (
         beside

@@ -66,7 +66,7 @@ Decompose = Annotated[
 Deadline = Annotated[
     float | None, typer.Option(help="Seconds from now to the answer. (default: jobs.deadline_s)", show_default=False)
 ]
-Tenant = Annotated[str | None, typer.Option(help="Whose question it is. (default: default)", show_default=False)]
+Tenant = Annotated[str | None, typer.Option(help="Whose question or documents. (default: default)", show_default=False)]
 _BUDGET = "Budget (hard; what does not fit is left out, and the answer says so)"
 MaxCalls = Annotated[
     int | None,

@@ -43,6 +43,7 @@ def plan(  # noqa: PLR0913 - the signature is the command line
     namespace: options.Namespace = None,
     summary: options.Summary = None,
     decompose: options.Decompose = None,
+    tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
     """Show how a question would branch, and the calls, tokens and money of running it. Runs nothing else."""
@@ -56,7 +57,7 @@ def plan(  # noqa: PLR0913 - the signature is the command line
     if out is not None:
         writable("--out", out)
     chosen = options.given(
-        mode=mode, strategy=strategy, top_n=top, summary=summary, decompose=decompose
+        mode=mode, strategy=strategy, top_n=top, summary=summary, decompose=decompose, tenant=tenant
     ) | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)  # fmt: skip
     request = as_request(options.asked(question, file, settings), chosen)
     if request.strategy is not None:

@@ -30,12 +30,13 @@ def planned(step: Step, app: Celery, settings: Settings) -> Grown:
     job = step.job
     end = min(_ASK_S, _SHARE * job.remaining(job.leaf_reserve))
     try:
-        values = _asked(app, settings, ValuesRequest(filters=job.request.filters), end)
+        asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
+        values = _asked(app, settings, asked, end)
         reading = read_question(job.request.question, job.request.filters, values, date.today())  # noqa: DTZ011 - the reader's "last month"
         if reading.scan is None:
             return Grown(warnings=(*reading.warnings, _INSTEAD))
         scan = _without_excluded(reading.scan, settings.search.excludes)
-        counted = _asked(app, settings, ValuesRequest(filters=job.request.filters, scan=scan), end)
+        counted = _asked(app, settings, asked.model_copy(update={"scan": scan}), end)
     except RamifyError as error:
         return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))
     scan = scan.model_copy(update={"documents": counted.documents, "index_version": counted.index_version})

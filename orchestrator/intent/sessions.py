@@ -30,7 +30,7 @@ class KeptSession:
             except ValidationError:
                 fix = "use 1 to 64 letters, digits, dots, dashes and underscores"
                 raise InputError(field, value, fix) from None
-        self.id = session_id
+        self.id, self.tenant = session_id, tenant
         self._client, self._settings, self._keys = client, settings, SessionKeys(tenant, session_id)
 
     def append(self, role: str, content: str) -> None:

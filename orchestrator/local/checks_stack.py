@@ -167,11 +167,17 @@ def _store(settings: Settings, searched: bool) -> Check:
 
 
 def store_said(answer: dict[str, Any]) -> Check:
-    """Read `search.info`: {"ok": true, "collection": CollectionInfo or null} or {"ok": false, "error"}."""
+    """Read `search.info`: {"ok": true, "collection": CollectionState or null, "without_tenant"} or {"ok", "error"}."""
     if not answer.get("ok"):
         return Check(name="store", ok=False, detail=str(answer.get("error", "its answer cannot be read")))
     if not (collection := answer.get("collection")):
         return Check(name="store", ok=None, detail="empty: nothing is ingested", fix="ramify ingest PATH...")
     built = collection["built_with"]
     detail = f"{collection['points']} chunks, {built['sparse']}, dense {built['dense'] or 'none'}"
+    if (tenants := len(collection.get("tenants", {}))) > 1:
+        detail = f"{detail}, {tenants} tenants"
+    if unseen := answer.get("without_tenant"):
+        said = f"{detail}; nobody sees {unseen} of them, which an older release wrote without a tenant"
+        fix = "restart the search and index pools: they give them to the tenant default"
+        return Check(name="store", ok=False, detail=said, fix=fix)
     return Check(name="store", ok=True, detail=detail)

@@ -11,12 +11,16 @@ from redis import Redis
 from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.keys import IngestKeys
+from shared.job_store.work import read_items
 from shared.models import Cost, DocumentOutcome, RawDocument
 from shared.models.base import Model
 from shared.models.request import Name
+from shared.vitals import living
 
 #: An ingest that is this old and not done was given up.
 _TTL_S = 86_400
+#: What the mark of a batch is called in the hash `work`, with its number.
+BATCH = "batch"
 
 
 class Offer(Model):
@@ -47,7 +51,7 @@ class DocumentBatch(Model):
 
 
 class FinishOrder(Model):
-    """How an ingest of a tenant ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing.
+    """How a tenant's ingest ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing.
 
     `written`: it added or changed something.
     """
@@ -79,6 +83,7 @@ class Inbox:
     """One ingest's mailbox. Every key carries a TTL of a day."""
 
     def __init__(self, client: Redis, ingest_id: str) -> None:
+        self.client, self.ingest_id = client, ingest_id
         self._client = client
         self._keys = IngestKeys(ingest_id)
 
@@ -103,6 +108,14 @@ class Inbox:
         """The batches that are not reported yet."""
         return {int(text(batch)) for batch in self._client.hkeys(self._keys.inbox)}
 
+    def abandoned(self) -> set[int]:
+        """The batches whose worker is dead."""
+        items = read_items(self._client.hgetall(self._keys.work))
+        busy = {item: marks.busy.worker for item, marks in items.items() if marks.busy}
+        alive = living(self._client, busy.values())
+        names = (item.removeprefix(f"{BATCH}:") for item, worker in busy.items() if worker not in alive)
+        return {int(name) for name in names if name.isdecimal()}
+
     def report(self, report: Report) -> None:
         """Say what became of a batch and clear it away."""
         with self._client.pipeline(transaction=True) as pipe:
@@ -121,4 +134,4 @@ class Inbox:
 
     def clear(self) -> None:
         """Forget the ingest."""
-        self._client.delete(self._keys.inbox, self._keys.outcomes)
+        self._client.delete(self._keys.inbox, self._keys.outcomes, self._keys.work)

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from shared.models.base import Model
-from shared.models.request import Filters
+from shared.models.request import Filters, Name
 
 #: Longest sentence and longest value of a field in a row, in characters.
 MAX_SENTENCE, MAX_VALUE = 240, 200
@@ -122,8 +122,9 @@ class Table(Model):
 
 
 class ValuesRequest(Model):
-    """Which values the documents under a filter have; with `scan`, only how many documents that one will read."""
+    """Which values a tenant's documents under a filter have; with `scan`, only how many of them that one will read."""
 
+    tenant: Name
     filters: Filters = Filters()
     scan: Scan | None = None
 

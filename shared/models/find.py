@@ -18,7 +18,7 @@ MAX_ANCHORS = 50
 class FindRequest(Model):
     """One query; `top_n` is the number of results, `related` how many related contexts each is given.
 
-    `near_symbol` and `depth` as in JobRequest.
+    `near_symbol`, `depth` and `tenant` as in JobRequest.
     """
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
@@ -30,6 +30,7 @@ class FindRequest(Model):
     filters: Filters = Filters()
     top_n: int = Field(default=10, ge=1, le=200)
     related: int = Field(default=0, ge=0, le=MAX_RELATED)
+    tenant: Name = "default"
 
 
 class Related(Model):
@@ -71,8 +72,9 @@ class Anchor(Model):
 
 
 class RelatedRequest(Model):
-    """Hits of a job whose contexts are wanted, under the job's own filters."""
+    """Hits of a job whose contexts are wanted, for the job's tenant and under its filters."""
 
+    tenant: Name
     filters: Filters = Filters()
     anchors: tuple[Anchor, ...] = Field(default=(), max_length=MAX_ANCHORS)
     related: int = Field(default=MAX_RELATED, ge=0, le=MAX_RELATED)

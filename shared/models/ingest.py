@@ -19,8 +19,8 @@ class RawDocument(Model):
     """A file as read by the caller, not yet parsed.
 
     `identity` makes ids stable (the absolute path); `path` is what a person reads; `source` is the root it was
-    ingested from, the scope of a prune; `namespace` keeps corpora apart. `line_offset` counts the lines before this
-    piece of a JSON Lines file.
+    ingested from, the scope of a prune; `namespace` keeps corpora of a `tenant` apart. `line_offset` counts the lines
+    before this piece of a JSON Lines file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
@@ -31,6 +31,7 @@ class RawDocument(Model):
     suffix: str
     content: bytes
     namespace: str = "default"
+    tenant: str = "default"
     line_offset: int = Field(default=0, ge=0)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from shared.encoders.base import DenseEncoder
 from shared.errors import StoreMismatchError
 from shared.settings import Settings
-from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, ChunkStore, CollectionInfo
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, ChunkStore, Collection, CollectionInfo
 from shared.store.filters import to_filter, to_sparse
+from shared.store.scoped import ScopedStore
+from shared.store.tenants import TenantStores
 
 __all__ = [
     "DENSE",
@@ -16,18 +18,24 @@ __all__ = [
     "ChunkPoint",
     "ChunkStore",
     "CollectionInfo",
+    "ScopedStore",
+    "TenantStores",
     "check_built_with",
-    "open_store",
+    "open_stores",
     "to_filter",
     "to_sparse",
 ]
 
 
-def open_store(settings: Settings) -> ChunkStore:
-    """The store of `[store]`: embedded in `data_dir/store/<collection>`, or a Qdrant server (not yet asked).
+def open_stores(settings: Settings) -> TenantStores:
+    """The tenants' stores of `[store]`: embedded in `data_dir/store/<collection>`, or on a server (not yet asked).
 
     Raises: StoreError when the embedded store is in use or damaged.
     """
+    return TenantStores(_open_collection(settings))
+
+
+def _open_collection(settings: Settings) -> Collection:
     store = settings.store
     if store.kind == "embedded":
         from shared.store.embedded import EmbeddedStore  # noqa: PLC0415 - no engine in a process that uses a server
@@ -36,6 +44,7 @@ def open_store(settings: Settings) -> ChunkStore:
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
     from shared.store.server import ServerStore  # noqa: PLC0415
+    from shared.store.server_transport import transport  # noqa: PLC0415
 
     client = QdrantClient(
         url=str(store.url),
@@ -43,17 +52,17 @@ def open_store(settings: Settings) -> ChunkStore:
         port=store.url.port if store.url is not None else None,
         api_key=store.api_key.get_secret_value() or None,
         timeout=max(1, round(store.timeout_s)),
+        transport=transport(store, settings.providers),
         check_compatibility=False,  # asks the server in the constructor, and warns when it is not up yet
     )
     return ServerStore(client, store.collection)
 
 
-def check_built_with(info: CollectionInfo, sparse_name: str, dense: DenseEncoder | None) -> None:
+def check_built_with(built: BuiltWith, sparse_name: str, dense: DenseEncoder | None) -> None:
     """Refuse a collection that was built with other encoders than those configured now.
 
     Raises: StoreMismatchError, one sentence that names both and the way out.
     """
-    built = info.built_with
     found = (built.sparse, built.dense, built.dim)
     wanted = (sparse_name, dense.name if dense else None, dense.dim if dense else 0)
     if found != wanted:

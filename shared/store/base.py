@@ -60,9 +60,10 @@ class ChunkPoint(Model):
 
 
 class CollectionInfo(Model):
-    """What a collection holds. `index_version` grows with every write, so a cache key can name the state it saw.
+    """What a tenant has in a collection. `index_version` grows with every write, so a cache key can name what it saw.
 
-    `finished` names the state that the last ingest left when it came to its end (`mark_finished`).
+    `built_with.avg_len` is the tenant's own from the end of its first ingest on. `finished` names the state that its
+    last ingest left when it came to its end (`mark_finished`).
     """
 
     built_with: BuiltWith
@@ -71,19 +72,84 @@ class CollectionInfo(Model):
     finished: str = ""
 
 
+class TenantNote(Model):
+    """What a collection remembers of a tenant besides its chunks. `avg_len` in tokens; None: the collection's."""
+
+    finished: str = ""
+    avg_len: float | None = Field(default=None, gt=0)
+
+
+class CollectionState(Model):
+    """A whole collection, all tenants together: for the operator, and for what is made for one tenant of it."""
+
+    built_with: BuiltWith
+    points: int = Field(ge=0)
+    index_version: int = Field(ge=0)
+    tenants: dict[str, TenantNote] = Field(default_factory=dict)
+
+    def note(self, tenant: str) -> TenantNote:
+        """What is remembered of a tenant."""
+        return self.tenants.get(tenant, TenantNote())
+
+
+class Collection(Protocol):
+    """All chunks of all tenants: what an engine does. Only `shared.store` may hold one; others get a ChunkStore.
+
+    Methods are as in ChunkStore where it has them, and raise the same.
+    """
+
+    def info(self) -> CollectionState | None: ...
+    def create(self, built_with: BuiltWith) -> None: ...
+    def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
+        """Add or replace chunks by `chunk_id`, as chunks of `tenant`."""
+        ...
+
+    def delete(self, flt: models.Filter) -> None:
+        """Remove all matching chunks; nothing to do while there is no collection."""
+        ...
+
+    def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]: ...
+    def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]: ...
+    def read(
+        self, flt: models.Filter | None, fields: Sequence[str], start: str = "", stop: str = ""
+    ) -> Iterator[tuple[str, dict[str, Any]]]: ...
+    def count(self, flt: models.Filter | None) -> int: ...
+    def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None: ...
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]: ...
+    def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]: ...
+    def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
+        """Replace sparse vectors by chunk id; ids that are gone are passed over."""
+        ...
+
+    def remember(self, tenant: str, note: TenantNote) -> None:
+        """Replace what is remembered of a tenant. No write: the index version stays."""
+        ...
+
+    def flush(self) -> None: ...
+    def optimize(self) -> None: ...
+    def close(self) -> None:
+        """Let go of the collection. Safe to call twice."""
+        ...
+
+
 class ChunkStore(Protocol):
-    """Chunks and their vectors in one collection.
+    """The chunks of one tenant and their vectors. What other tenants have in the same collection is not there.
 
     Reads may come from many threads; writes are put in line. Every method raises StoreError when the store cannot
     do it for good, and TransientError when it may work later.
     """
+
+    @property
+    def tenant(self) -> str:
+        """Whose chunks these are."""
+        ...
 
     def info(self) -> CollectionInfo | None:
         """What is stored; None when there is no collection yet."""
         ...
 
     def create(self, built_with: BuiltWith) -> None:
-        """Make the empty collection with its vectors and payload indexes.
+        """Make the empty collection with its vectors and payload indexes, for all tenants.
 
         Raises: StoreError when there is one already.
         """
@@ -156,7 +222,7 @@ class ChunkStore(Protocol):
         ...
 
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
-        """Replace sparse vectors by chunk id and record the `avg_len` they were made with."""
+        """Replace sparse vectors by chunk id and record the `avg_len` (tokens) they were made with as the tenant's."""
         ...
 
     def set_backlinks(self, counts: Mapping[str, int]) -> None:
@@ -164,7 +230,7 @@ class ChunkStore(Protocol):
         ...
 
     def mark_finished(self, state: str) -> None:
-        """Record that an ingest came to its end and left this state. No write: the index version stays."""
+        """Record that an ingest of the tenant came to its end with this state. No write: the index version stays."""
         ...
 
     def flush(self) -> None:
@@ -173,8 +239,4 @@ class ChunkStore(Protocol):
 
     def optimize(self) -> None:
         """Tidy segments and build indexes; may take seconds."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the store. Safe to call twice."""
         ...

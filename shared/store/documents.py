@@ -1,15 +1,15 @@
-"""What both stores do by document: the same filters, over each engine's own reading and deleting."""
+"""What is done by document: the same filters, over whatever reads, deletes and sets payloads. Knows no engine."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from qdrant_client import models
 
 from shared.store import filters
-from shared.store.schema import DOCUMENT_FIELDS, PAGE, hashes_of
+from shared.store.schema import BACKLINK_FIELDS, DOCUMENT_FIELDS, PAGE, hashes_of, recounted, sliced
 
 
 class Record(Protocol):
@@ -26,8 +26,8 @@ class Record(Protocol):
         ...
 
 
-class DocumentStore(ABC):
-    """The part of a ChunkStore that knows documents. Engines say how payloads are read and points deleted."""
+class Paged(ABC):
+    """Reads an engine's points page by page."""
 
     @abstractmethod
     def _pages(
@@ -38,10 +38,6 @@ class DocumentStore(ABC):
     def _exists(self) -> bool:
         """False where `_pages` would fail for want of a collection."""
         return True
-
-    @abstractmethod
-    def _delete(self, flt: models.Filter) -> None:
-        """Remove all matching chunks; nothing to do while there is no collection."""
 
     def read(
         self, flt: models.Filter | None, fields: Sequence[str], start: str = "", stop: str = ""
@@ -54,6 +50,24 @@ class DocumentStore(ABC):
                 if stop and str(record.id) >= stop:
                     return
                 yield str(record.id), record.payload or {}
+
+
+class ByDocument(ABC):
+    """The part of a ChunkStore that knows documents."""
+
+    @abstractmethod
+    def read(
+        self, flt: models.Filter | None, fields: Sequence[str], start: str = "", stop: str = ""
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """See ChunkStore."""
+
+    @abstractmethod
+    def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """See ChunkStore."""
+
+    @abstractmethod
+    def _delete(self, flt: models.Filter) -> None:
+        """Remove all matching chunks; nothing to do while there is no collection."""
 
     def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
         """See ChunkStore."""
@@ -78,6 +92,13 @@ class DocumentStore(ABC):
     def documents(self, source: str) -> dict[str, str]:
         """See ChunkStore."""
         return {payload["doc_id"]: payload["path"] for payload in self._documents(filters.of_source(source))}
+
+    def set_backlinks(self, counts: Mapping[str, int]) -> None:
+        """See ChunkStore."""
+        for doc_ids in sliced(list(counts), PAGE):
+            stored = self.read(filters.of_documents(doc_ids), BACKLINK_FIELDS)
+            if changes := recounted(stored, counts):
+                self.set_payloads(changes)
 
     def _documents(self, flt: models.Filter) -> Iterator[dict[str, Any]]:
         return (payload for _, payload in self.read(flt, DOCUMENT_FIELDS))

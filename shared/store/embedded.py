@@ -15,13 +15,11 @@ from shared.encoders.base import SparseVector
 from shared.errors import StoreError
 from shared.models import Hit
 from shared.store import filters
-from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
-from shared.store.documents import DocumentStore
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionState, TenantNote
+from shared.store.documents import Paged
 from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, write_meta
 from shared.store.schema import (
-    BACKLINK_FIELDS,
-    PAGE,
     WRITE_BATCH,
     checked,
     dense_of,
@@ -29,14 +27,13 @@ from shared.store.schema import (
     hit_of,
     payload_of,
     ranked,
-    recounted,
     sliced,
 )
 from shared.store.shard import edge_errors, load_shard, make_shard
 
 
-class EmbeddedStore(DocumentStore):
-    """One collection in `folder`: `meta.json` and `shard/`.
+class EmbeddedStore(Paged):
+    """A Collection in `folder`: `meta.json` and `shard/`.
 
     Reads take no lock of ours, since every Edge call holds the interpreter's; writes go one at a time.
     """
@@ -54,12 +51,12 @@ class EmbeddedStore(DocumentStore):
         self._closed = False
         self._opened()
 
-    def info(self) -> CollectionInfo | None:
+    def info(self) -> CollectionState | None:
         shard = self._opened()
         meta = self._meta
         if shard is None or meta is None:
             return None
-        return CollectionInfo(points=self.count(None), **meta.model_dump(exclude={"format"}))
+        return CollectionState(points=self.count(None), **meta.model_dump(exclude={"format"}))
 
     def count(self, flt: models.Filter | None) -> int:
         shard = self._opened()
@@ -73,9 +70,9 @@ class EmbeddedStore(DocumentStore):
             make_shard(self._folder, StoreMeta(built_with=built_with))
             self._opened()
 
-    def upsert(self, points: Sequence[ChunkPoint]) -> None:
+    def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
         _, meta = self._ready()
-        fresh = [_edge_point(point) for point in checked(points, meta.built_with)]
+        fresh = [_edge_point(point, tenant) for point in checked(points, meta.built_with)]
         self._write(*(edge.UpdateOperation.upsert_points(batch) for batch in sliced(fresh, WRITE_BATCH)))
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
@@ -106,17 +103,14 @@ class EmbeddedStore(DocumentStore):
             found = shard.facet(edge.FacetRequest(key=field, limit=limit, filter=edge_filter(flt)))
         return {str(hit.value): hit.count for hit in found.hits}
 
-    def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
+    def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
         shard, _ = self._ready()
         with self._writing:
             for ids in sliced(list(vectors), WRITE_BATCH):
                 with edge_errors("reading ids"):
                     stored = [str(record.id) for record in shard.retrieve([*ids], False, False)]
                 self._write(*_sparse_updates({chunk_id: vectors[chunk_id] for chunk_id in stored}))
-            _, meta = self._ready()
-            # last: a crash before it leaves the old length, and the drift is found and mended again
-            built_with = meta.built_with.model_copy(update={"avg_len": avg_len})
-            self._record(meta.model_copy(update={"built_with": built_with}).written())
+            self._record(self._ready()[1].written())  # also where no vector changed, but the length did
 
     def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         for batch in sliced(grouped(changes), WRITE_BATCH):
@@ -128,22 +122,10 @@ class EmbeddedStore(DocumentStore):
                 )
             )
 
-    def set_backlinks(self, counts: Mapping[str, int]) -> None:
-        self._ready()
+    def remember(self, tenant: str, note: TenantNote) -> None:
         with self._writing:
-            for doc_ids in sliced(list(counts), PAGE):
-                stored = (payload for _, payload in self.read(filters.of_documents(doc_ids), BACKLINK_FIELDS))
-                updates = [
-                    edge.UpdateOperation.set_payload_by_filter(converted, {"backlinks": count})
-                    for count, changed in recounted(stored, counts).items()
-                    if (converted := edge_filter(filters.of_documents(changed))) is not None
-                ]
-                if updates:
-                    self._write(*updates)
-
-    def mark_finished(self, state: str) -> None:
-        with self._writing:
-            self._record(self._ready()[1].model_copy(update={"finished": state}))
+            meta = self._ready()[1]
+            self._record(meta.model_copy(update={"tenants": {**meta.tenants, tenant: note}}))
 
     def flush(self) -> None:
         with self._writing:
@@ -205,7 +187,7 @@ class EmbeddedStore(DocumentStore):
                     shard.update(operation)
             self._record(self._ready()[1].written())
 
-    def _delete(self, flt: models.Filter) -> None:
+    def delete(self, flt: models.Filter) -> None:
         converted = edge_filter(flt)
         if self._opened() is not None and converted is not None:
             self._write(edge.UpdateOperation.delete_points_by_filter(converted))
@@ -227,7 +209,7 @@ class EmbeddedStore(DocumentStore):
                 return
 
 
-def _edge_point(point: ChunkPoint) -> edge.Point:
+def _edge_point(point: ChunkPoint, tenant: str) -> edge.Point:
     vectors: dict[str, Any] = {}
     if point.sparse:
         vectors[SPARSE] = edge.SparseVector(list(point.sparse.indices), list(point.sparse.values))
@@ -235,7 +217,7 @@ def _edge_point(point: ChunkPoint) -> edge.Point:
         vectors[DENSE] = list(point.dense)
     if point.trigrams:
         vectors[TRIGRAM] = edge.SparseVector(list(point.trigrams.indices), list(point.trigrams.values))
-    return edge.Point(point.chunk.chunk_id, vectors, payload_of(point))
+    return edge.Point(point.chunk.chunk_id, vectors, payload_of(point, tenant))
 
 
 def _sparse_updates(vectors: Mapping[str, SparseVector]) -> list[edge.UpdateOperation]:

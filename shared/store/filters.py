@@ -58,6 +58,16 @@ def stale_chunks(doc_id: str, keep: Sequence[str]) -> models.Filter:
     return models.Filter(must=[_is("doc_id", doc_id)], must_not=kept or None)
 
 
+def without(field: str) -> models.IsEmptyCondition:
+    """Chunks that do not have a payload field."""
+    return models.IsEmptyCondition(is_empty=models.PayloadField(key=field))
+
+
+def all_of(*conditions: models.Condition) -> models.Filter:
+    """Chunks that meet every condition."""
+    return models.Filter(must=list(conditions))
+
+
 def _is(key: str, value: str) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 

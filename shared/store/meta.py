@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from shared.errors import StoreError
 from shared.models.base import Model
-from shared.store.base import BuiltWith
+from shared.store.base import BuiltWith, TenantNote
+from shared.tenants import DEFAULT_TENANT
 
 FILE = "meta.json"
 #: Goes up when the folder layout or the schema changes in a way that old code or old data cannot take.
@@ -17,12 +19,21 @@ FORMAT = 1
 
 
 class StoreMeta(Model):
-    """`index_version` counts writes; `finished` names the state in which an ingest last came to its end."""
+    """`index_version` counts writes; `tenants` is what is remembered of each."""
 
     format: int = FORMAT
     built_with: BuiltWith
     index_version: int = Field(default=0, ge=0)
-    finished: str = ""
+    tenants: dict[str, TenantNote] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_tenant(cls, given: Any) -> Any:
+        """A store of before there were tenants says of itself what is now said of the tenant `default`."""
+        if isinstance(given, dict) and "finished" in given:
+            given = {**given, "tenants": {DEFAULT_TENANT: {"finished": given["finished"]}}}
+            del given["finished"]
+        return given
 
     def written(self) -> StoreMeta:
         """The same after one more write."""

@@ -16,7 +16,7 @@ from shared.store.base import DENSE, BuiltWith, ChunkPoint
 
 
 class IndexedField(NamedTuple):
-    """A payload field with an index. Only the tenant field gets HNSW links of its own: they cost most of a build."""
+    """A payload field with an index. Only those that bound every search get HNSW links: they cost most of a build."""
 
     name: str
     kind: Literal["keyword", "integer"]
@@ -24,8 +24,11 @@ class IndexedField(NamedTuple):
     prefix: bool = False
 
 
+#: The payload field that says whose chunk it is. No model of a chunk has it: `shared.store.scoped` writes and asks it.
+TENANT = "tenant"
 #: `day` is the date as a day number (date.toordinal): one range type that both engines read alike.
 INDEXED = (
+    IndexedField(TENANT, "keyword", tenant=True),
     IndexedField("namespace", "keyword", tenant=True),
     IndexedField("doc_id", "keyword"),
     IndexedField("source", "keyword"),
@@ -55,14 +58,14 @@ Payload = Mapping[str, Any]
 _T = TypeVar("_T")
 
 
-def payload_of(point: ChunkPoint) -> dict[str, Any]:
-    """What is stored beside the vectors: the chunk's fields, the point's, and `day` if it has a date.
+def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
+    """What is stored beside the vectors: the chunk's fields, the point's, its tenant, and `day` if it has a date.
 
     Raises: InputError when the date is not YYYY-MM-DD.
     """
     chunk = point.chunk
     payload = chunk.model_dump(mode="json", exclude={"chunk_id"})
-    payload |= {"document_hash": point.document_hash, "source": point.source}
+    payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
     payload |= {"pending": int(point.pending), "common": list(point.common)}
     payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
     if chunk.date is not None:
@@ -141,13 +144,13 @@ def hashes_of(payloads: Iterable[Payload]) -> dict[str, str]:
     return {doc_id: next(iter(found)) for doc_id, found in hashes.items() if len(found) == 1 and doc_id in begun}
 
 
-def recounted(payloads: Iterable[Payload], counts: Mapping[str, int]) -> dict[int, list[str]]:
-    """The doc_ids to give each count: those with a chunk that has another one. No stored count is 0."""
-    changed = {p["doc_id"]: None for p in payloads if p.get("backlinks", 0) != counts[p["doc_id"]]}
-    groups: dict[int, list[str]] = {}
-    for doc_id in changed:
-        groups.setdefault(counts[doc_id], []).append(doc_id)
-    return groups
+def recounted(stored: Iterable[tuple[str, Payload]], counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Chunk id -> payload to set, of the chunks that have another count of backlinks. No stored count is 0."""
+    return {
+        chunk_id: {"backlinks": counts[payload["doc_id"]]}
+        for chunk_id, payload in stored
+        if payload.get("backlinks", 0) != counts[payload["doc_id"]]
+    }
 
 
 def grouped(changes: Mapping[str, Payload]) -> list[tuple[dict[str, Any], list[str]]]:

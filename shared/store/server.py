@@ -14,13 +14,11 @@ from shared.encoders.base import SparseVector
 from shared.errors import StoreError
 from shared.models import Hit
 from shared.store import filters
-from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
-from shared.store.documents import DocumentStore
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionState, TenantNote
+from shared.store.documents import Paged
 from shared.store.filters import to_sparse
 from shared.store.schema import (
-    BACKLINK_FIELDS,
     INDEXED,
-    PAGE,
     WRITE_BATCH,
     IndexedField,
     checked,
@@ -29,14 +27,17 @@ from shared.store.schema import (
     hit_of,
     payload_of,
     ranked,
-    recounted,
     sliced,
 )
 from shared.store.server_errors import server_errors
+from shared.tenants import DEFAULT_TENANT
+
+#: Keys of the metadata that hold a note of a tenant begin so: each is replaced alone, so two workers lose nothing.
+_NOTE = "tenant:"
 
 
-class ServerStore(DocumentStore):
-    """One collection of a Qdrant server. BuiltWith and the index version stand in the collection's metadata."""
+class ServerStore(Paged):
+    """A Collection of a Qdrant server. BuiltWith, the index version and tenants' notes stand in its metadata."""
 
     def __init__(self, client: QdrantClient, collection: str, indexed: bool = True) -> None:
         """`indexed` False makes no payload indexes: the client's local mode has none."""
@@ -45,7 +46,7 @@ class ServerStore(DocumentStore):
         self._indexed = indexed
         self._complete = not indexed
 
-    def info(self) -> CollectionInfo | None:
+    def info(self) -> CollectionState | None:
         if not self._exists():
             return None
         with server_errors("reading the collection"):
@@ -53,8 +54,8 @@ class ServerStore(DocumentStore):
             points = self._client.count(self._collection, exact=True).count
         try:
             built_with = BuiltWith.model_validate(metadata["built_with"])
-            version, finished = metadata["index_version"], metadata.get("finished", "")
-            return CollectionInfo(built_with=built_with, points=points, index_version=version, finished=finished)
+            version, notes = metadata["index_version"], _notes(metadata)
+            return CollectionState(built_with=built_with, points=points, index_version=version, tenants=notes)
         except (KeyError, ValidationError):
             raise StoreError(
                 f"the Qdrant collection {self._collection} was not made by Ramify or not finished: "
@@ -81,9 +82,9 @@ class ServerStore(DocumentStore):
             # last: a collection without it was not finished
             self._record(built_with=built_with.model_dump())
 
-    def upsert(self, points: Sequence[ChunkPoint]) -> None:
+    def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
         built_with = self._built_with()
-        ready = [_server_point(point) for point in checked(points, built_with)]
+        ready = [_server_point(point, tenant) for point in checked(points, built_with)]
         self._index_missing()
         with server_errors("writing"), self._counted():
             for batch in sliced(ready, WRITE_BATCH):
@@ -115,8 +116,8 @@ class ServerStore(DocumentStore):
             found = self._client.facet(self._collection, field, facet_filter=flt, limit=limit)
         return {str(hit.value): hit.count for hit in found.hits}
 
-    def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
-        built_with = self._built_with().model_copy(update={"avg_len": avg_len})
+    def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
+        self._built_with()
         with server_errors("replacing sparse vectors"), self._counted():
             for ids in sliced(list(vectors), WRITE_BATCH):
                 found = self._client.retrieve(self._collection, ids, with_payload=False)
@@ -127,10 +128,10 @@ class ServerStore(DocumentStore):
                     self._client.update_vectors(self._collection, full, wait=True)
                 if empty:
                     self._client.delete_vectors(self._collection, [SPARSE], empty, wait=True)
-            self._record(built_with=built_with.model_dump())
 
     def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         self._built_with()
+        self._index_missing()
         for batch in sliced(grouped(changes), WRITE_BATCH):
             updates = [
                 models.SetPayloadOperation(
@@ -141,21 +142,9 @@ class ServerStore(DocumentStore):
             with server_errors("writing payloads"), self._counted():
                 self._client.batch_update_points(self._collection, updates, wait=True)
 
-    def set_backlinks(self, counts: Mapping[str, int]) -> None:
-        self._built_with()
-        for doc_ids in sliced(list(counts), PAGE):
-            stored = (payload for _, payload in self.read(filters.of_documents(doc_ids), BACKLINK_FIELDS))
-            groups = recounted(stored, counts)
-            if not groups:
-                continue
-            with server_errors("writing backlinks"), self._counted():
-                for count, changed in groups.items():
-                    selector = models.FilterSelector(filter=filters.of_documents(changed))
-                    self._client.set_payload(self._collection, {"backlinks": count}, selector, wait=True)
-
-    def mark_finished(self, state: str) -> None:
-        with server_errors("recording the end of an ingest"):
-            self._client.update_collection(self._collection, metadata={"finished": state})
+    def remember(self, tenant: str, note: TenantNote) -> None:
+        with server_errors("recording what is known of a tenant"):
+            self._client.update_collection(self._collection, metadata={f"{_NOTE}{tenant}": note.model_dump()})
 
     def flush(self) -> None:
         """Nothing to do: every write waits until the server has it in its log."""
@@ -196,7 +185,7 @@ class ServerStore(DocumentStore):
         # The clock instead of a count: several index workers write, and none of them reads before.
         self._client.update_collection(self._collection, metadata={"index_version": time.time_ns(), **more})
 
-    def _delete(self, flt: models.Filter) -> None:
+    def delete(self, flt: models.Filter) -> None:
         if not self._exists():
             return
         with server_errors("deleting"), self._counted():
@@ -221,11 +210,18 @@ class ServerStore(DocumentStore):
                 return
 
 
+def _notes(metadata: Mapping[str, Any]) -> dict[str, TenantNote]:
+    """What is remembered of each tenant; `finished` of before there were tenants is what `default` left."""
+    old = {DEFAULT_TENANT: {"finished": metadata["finished"]}} if "finished" in metadata else {}
+    new = {name.removeprefix(_NOTE): note for name, note in metadata.items() if name.startswith(_NOTE)}
+    return {tenant: TenantNote.model_validate(note) for tenant, note in {**old, **new}.items()}
+
+
 def _dense_config(dim: int) -> dict[str, models.VectorParams]:
     return {DENSE: models.VectorParams(size=dim, distance=models.Distance.COSINE)} if dim else {}
 
 
-def _server_point(point: ChunkPoint) -> models.PointStruct:
+def _server_point(point: ChunkPoint, tenant: str) -> models.PointStruct:
     vectors: dict[str, Any] = {}
     if point.sparse:
         vectors[SPARSE] = to_sparse(point.sparse)
@@ -233,7 +229,7 @@ def _server_point(point: ChunkPoint) -> models.PointStruct:
         vectors[DENSE] = list(point.dense)
     if point.trigrams:
         vectors[TRIGRAM] = to_sparse(point.trigrams)
-    return models.PointStruct(id=point.chunk.chunk_id, vector=vectors, payload=payload_of(point))
+    return models.PointStruct(id=point.chunk.chunk_id, vector=vectors, payload=payload_of(point, tenant))
 
 
 def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:

@@ -15,9 +15,9 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.settings import Settings, load_settings
-from shared.store import open_store
 from tests.acceptance.conftest import launched
 from tests.fakes.listing import noise, point, put
+from tests.fakes.stores import open_store
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(3600)]
 MEMBERS = int(os.environ.get("RAMIFY_TEST_MEMBERS", "50000"))

@@ -23,7 +23,7 @@ from shared.settings import load_settings
 from shared.settings import stages as s
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
-from shared.store.embedded import EmbeddedStore
+from tests.fakes.stores import embedded
 from workers.search.engine import run, search
 from workers.search.state import Query, State
 from workers.search.tools import Tools
@@ -52,7 +52,7 @@ class Fixed:
 def test_a_hop_beside_a_plain_search(tmp_path: Path, with_vectors: bool) -> None:
     rng, noise = random.Random(7), np.random.default_rng(7)
     encoder, dense = Bm25Encoder(60.0), Fixed()
-    store = EmbeddedStore(tmp_path / "store")
+    store = embedded(tmp_path / "store")
     model = {"dense": dense.name, "dim": DIM} if with_vectors else {}
     store.create(BuiltWith(sparse=encoder.name, avg_len=60.0, **model))
     for start in range(0, CHUNKS, 1000):

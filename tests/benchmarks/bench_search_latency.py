@@ -23,7 +23,7 @@ from shared.models import Chunk, Filters
 from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
-from shared.store.embedded import EmbeddedStore
+from tests.fakes.stores import embedded
 from workers.search.engine import run, search
 from workers.search.stages import arms
 from workers.search.state import Query, State
@@ -50,7 +50,7 @@ class Fixed:
 def test_search_beside_the_bare_store_call(tmp_path: Path) -> None:
     rng, random_state = random.Random(7), np.random.default_rng(7)
     encoder, dense = Bm25Encoder(60.0), Fixed()
-    store = EmbeddedStore(tmp_path / "store")
+    store = embedded(tmp_path / "store")
     store.create(BuiltWith(sparse=encoder.name, avg_len=60.0, dense=dense.name, dim=DIM))
     for start in range(0, CHUNKS, 1000):
         vectors = random_state.standard_normal((1000, DIM)).astype(np.float32)

@@ -14,7 +14,8 @@ from qdrant_client import QdrantClient
 
 from shared.encoders import Bm25Encoder
 from shared.models import Chunk
-from shared.store import BuiltWith, ChunkPoint, ChunkStore
+from shared.store import BuiltWith, ChunkPoint, ChunkStore, ScopedStore
+from shared.store.base import Collection
 from shared.store.embedded import EmbeddedStore
 from shared.store.server import ServerStore
 
@@ -51,9 +52,9 @@ def make_point() -> MakePoint:
 
 @pytest.fixture(params=["embedded", "local", pytest.param("server", marks=pytest.mark.skipif(
     not REAL_SERVER, reason="set RAMIFY_TEST_QDRANT_URL to test a real Qdrant server"))])  # fmt: skip
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ChunkStore]:
-    """One empty store after the other; nothing created yet."""
-    opened: ChunkStore
+def collection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Collection]:
+    """One empty collection after the other; nothing created yet."""
+    opened: Collection
     if request.param == "embedded":
         opened = EmbeddedStore(tmp_path / "store" / "ramify")
         yield opened
@@ -65,6 +66,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ChunkStore
     yield opened
     client.delete_collection(name)
     opened.close()
+
+
+@pytest.fixture
+def store(collection: Collection) -> ChunkStore:
+    """The view of the tenant `default`."""
+    return ScopedStore(collection, "default")
 
 
 @pytest.fixture

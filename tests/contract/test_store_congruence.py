@@ -11,8 +11,8 @@ from qdrant_client import QdrantClient, models
 
 from shared.encoders import Bm25Encoder
 from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint
-from shared.store.embedded import EmbeddedStore
 from shared.store.server import ServerStore
+from tests.fakes.stores import OpenedStore, embedded
 
 ENCODER = Bm25Encoder(20.0)
 MakePoint = Callable[..., ChunkPoint]
@@ -40,7 +40,7 @@ def test_given_the_same_documents_when_both_engines_search_then_they_agree(
     ]
     texts = [" ".join(chance.choices(words, k=chance.randint(5, 30))) for _ in range(200)]
     points = [make_point(text, f"d{n}") for n, text in enumerate(texts)]
-    stores = [EmbeddedStore(tmp_path / "c"), ServerStore(QdrantClient(":memory:"), "c", indexed=False)]
+    stores = [embedded(tmp_path / "c"), OpenedStore(ServerStore(QdrantClient(":memory:"), "c", indexed=False))]
     asked = [bm25(" ".join(chance.choices(words, k=3))) for _ in range(20)]
     vectors = [list(make_point(f"question {n}").dense) for n in range(20)]
     asked += [models.QueryRequest(query=vector, using=DENSE, limit=10) for vector in vectors]
@@ -48,11 +48,11 @@ def test_given_the_same_documents_when_both_engines_search_then_they_agree(
     for store in stores:
         store.create(built_with)
         store.upsert(points)
-    embedded, local = (store.query(asked) for store in stores)
+    ours_all, theirs_all = (store.query(asked) for store in stores)
     for store in stores:
         store.close()
 
-    for ours, theirs in zip(embedded, local, strict=True):
+    for ours, theirs in zip(ours_all, theirs_all, strict=True):
         scores = [hit.score for hit in theirs]
         assert [hit.score for hit in ours] == pytest.approx(scores, rel=1e-4)
         tied = scores[-1] * (1 + 1e-4)  # places that the limit cuts through a tie are free

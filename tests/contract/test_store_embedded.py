@@ -15,9 +15,9 @@ from qdrant_client import models
 from shared.encoders import Bm25Encoder
 from shared.errors import StoreError, StoreMismatchError
 from shared.settings import Settings
-from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, check_built_with, open_store
-from shared.store.embedded import EmbeddedStore
+from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, check_built_with, open_stores
 from shared.store.schema import INDEXED
+from tests.fakes.stores import embedded
 
 ENCODER = Bm25Encoder(20.0)
 MakePoint = Callable[..., ChunkPoint]
@@ -32,7 +32,7 @@ def redis() -> models.QueryRequest:
 @pytest.fixture
 def folder(tmp_path: Path, built_with: BuiltWith, make_point: MakePoint) -> Path:
     """A closed store with two chunks."""
-    store = EmbeddedStore(tmp_path / "库")
+    store = embedded(tmp_path / "库")
     store.create(built_with)
     store.upsert([make_point("Redis 持久化", "a"), make_point("Redis streams", "b")])
     store.flush()
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, built_with: BuiltWith, make_point: MakePoint) -> Path
 
 
 def test_given_a_closed_store_when_opened_again_then_all_is_there(folder: Path, built_with: BuiltWith) -> None:
-    store = EmbeddedStore(folder)
+    store = embedded(folder)
 
     info = store.info()
     assert info is not None
@@ -57,10 +57,10 @@ def test_given_a_closed_store_when_opened_again_then_all_is_there(folder: Path, 
 
 
 def test_given_an_open_store_when_opened_twice_then_one_sentence_says_who_may(folder: Path) -> None:
-    store = EmbeddedStore(folder)
+    store = embedded(folder)
 
     with pytest.raises(StoreError, match="in use by another process; only the search worker may open it"):
-        EmbeddedStore(folder)
+        embedded(folder)
     assert len(store.query([redis()])[0]) == 2
     store.close()
 
@@ -68,7 +68,7 @@ def test_given_an_open_store_when_opened_twice_then_one_sentence_says_who_may(fo
 def test_given_a_store_made_by_another_process_when_asked_then_it_is_found(
     tmp_path: Path, built_with: BuiltWith
 ) -> None:
-    early, maker = EmbeddedStore(tmp_path / "s"), EmbeddedStore(tmp_path / "s")
+    early, maker = embedded(tmp_path / "s"), embedded(tmp_path / "s")
     maker.create(built_with)
     with pytest.raises(StoreError, match="in use"):
         early.info()
@@ -104,7 +104,7 @@ def test_given_a_damaged_folder_when_opened_then_the_sentence_names_folder_and_f
     breaking(folder)
 
     with pytest.raises(StoreError, match="move the folder away and ingest again") as raised:
-        EmbeddedStore(folder)
+        embedded(folder)
     assert str(folder) in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -115,11 +115,11 @@ def test_given_a_folder_that_cannot_be_made_when_created_then_one_sentence(
     (tmp_path / "file").write_text("not a folder")
 
     with pytest.raises(StoreError, match="no store can be made"):
-        EmbeddedStore(tmp_path / "file" / "ramify").create(built_with)
+        embedded(tmp_path / "file" / "ramify").create(built_with)
 
 
 def test_given_an_unsupported_query_when_asked_then_it_says_so(folder: Path) -> None:
-    store = EmbeddedStore(folder)
+    store = embedded(folder)
     arms = models.Prefetch(query=[1.0] * 8, using=DENSE)
     fused = models.QueryRequest(prefetch=[arms], query=models.FusionQuery(fusion=models.Fusion.RRF))
     near = models.GeoRadius(center=models.GeoPoint(lon=0, lat=0), radius=1)
@@ -131,14 +131,14 @@ def test_given_an_unsupported_query_when_asked_then_it_says_so(folder: Path) -> 
 
     for request in (fused, placed, models.QueryRequest(query="an-id", using=DENSE)):
         with pytest.raises(StoreError, match="does not support"):
-            store.query([request])
+            store.collection.query([request])
     with pytest.raises(StoreError, match="nope"):
         store.query([models.QueryRequest(query=[1.0] * 8, using="nope")])
     store.close()
 
 
 def test_given_eight_readers_when_one_writes_then_nothing_is_lost(folder: Path, make_point: MakePoint) -> None:
-    store = EmbeddedStore(folder)
+    store = embedded(folder)
     stop, failures, reads = threading.Event(), [], []
 
     def read() -> None:
@@ -169,19 +169,19 @@ def test_given_eight_readers_when_one_writes_then_nothing_is_lost(folder: Path, 
 
 
 def test_given_a_forked_child_when_it_asks_then_it_is_refused_instead_of_hanging(folder: Path) -> None:
-    store = EmbeddedStore(folder)
-    store._owner = os.getpid() + 1  # as a child would see it; forking for real would hang on failure
+    store = embedded(folder)
+    store.collection._owner = os.getpid() + 1  # as a child would see it; forking for real would hang on failure
 
     with pytest.raises(StoreError, match="before a fork"):
         store.query([redis()])
-    store._owner = os.getpid()
+    store.collection._owner = os.getpid()
     store.close()
 
 
 def test_given_settings_when_opened_then_the_store_lies_under_data_dir(tmp_path: Path, built_with: BuiltWith) -> None:
-    store = open_store(Settings(data_dir=tmp_path, store={"collection": "notes"}))
-    store.create(built_with)
-    store.close()
+    stores = open_stores(Settings(data_dir=tmp_path, store={"collection": "notes"}))
+    stores.of("default").create(built_with)
+    stores.close()
 
     assert (tmp_path / "store" / "notes" / "meta.json").is_file()
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["notes"]
@@ -192,16 +192,16 @@ class _Dense:
 
 
 def test_given_other_encoders_when_checked_then_the_sentence_names_both(folder: Path) -> None:
-    store = EmbeddedStore(folder)
+    store = embedded(folder)
     info = store.info()
     store.close()
     assert info is not None
-    check_built_with(info, ENCODER.name, _Dense())
+    check_built_with(info.built_with, ENCODER.name, _Dense())
     other = type("Other", (_Dense,), {"dim": 9})()
 
     for sparse, dense in [("bm25:other", _Dense()), (ENCODER.name, None), (ENCODER.name, other)]:
         with pytest.raises(StoreMismatchError, match=r"built with bm25:multilingual\+code:v1 and test:8 \(8 numbers\)"):
-            check_built_with(info, sparse, dense)
+            check_built_with(info.built_with, sparse, dense)
 
 
 def test_given_a_store_without_the_later_indexes_when_opened_then_it_gets_them(
@@ -221,7 +221,7 @@ def test_given_a_store_without_the_later_indexes_when_opened_then_it_gets_them(
 
     monkeypatch.setattr("shared.store.shard.edge.EdgeShard.load", watched)
 
-    store = EmbeddedStore(folder)
+    store = embedded(folder)
 
     assert set(opened[0].info().payload_schema) == {field.name for field in INDEXED}
     assert len(store.query([redis()])[0]) == 2

@@ -13,9 +13,10 @@ from qdrant_client import QdrantClient, models
 
 from shared.errors import PermanentError, StoreError, TransientError
 from shared.settings import Settings
-from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, open_store
+from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, open_stores
 from shared.store.schema import INDEXED
 from shared.store.server import ServerStore
+from tests.fakes.stores import OpenedStore
 
 POINT = {"id": "6b1e5a4e-5f0c-4b43-9a5e-0d6f3f7f8d11", "version": 1, "score": 0.5}
 CHUNK = {"doc_id": "d", "path": "p.md", "title": "标题", "text": "正文", "day": 739_747, "document_hash": "h"}
@@ -61,8 +62,8 @@ def qdrant() -> Iterator[Qdrant]:
         thread.join(timeout=10)
 
 
-def opened(url: str) -> ChunkStore:
-    return open_store(Settings(store={"kind": "server", "url": url, "timeout_s": 5}))
+def opened(url: str) -> OpenedStore:
+    return OpenedStore(open_stores(Settings(store={"kind": "server", "url": url, "timeout_s": 5}))._collection)
 
 
 ASK = models.QueryRequest(query=[1.0, 0.0], using=DENSE)
@@ -99,7 +100,7 @@ def test_given_several_requests_when_searched_then_one_call_carries_them_and_hit
 def test_given_a_status_when_searched_then_the_error_says_whether_to_try_again(
     qdrant: Qdrant, status: int, kind: type[Exception], words: str
 ) -> None:
-    qdrant.script.append((status, {"status": {"error": "bad filter"}}, {}))
+    qdrant.script.extend([(status, {"status": {"error": "bad filter"}}, {})] * 3)  # what may pass is tried again
     store = opened(qdrant.url)
 
     with pytest.raises(kind, match=words) as raised:
@@ -110,13 +111,13 @@ def test_given_a_status_when_searched_then_the_error_says_whether_to_try_again(
 
 
 def test_given_too_many_requests_when_searched_then_retry_after_is_kept(qdrant: Qdrant) -> None:
-    qdrant.script.append((429, {"status": {"error": "slow down"}}, {"Retry-After": "7"}))
+    qdrant.script.append((429, {"status": {"error": "slow down"}}, {"Retry-After": "70"}))
     store = opened(qdrant.url)
 
     with pytest.raises(TransientError) as raised:
         store.query([ASK])
     store.close()
-    assert raised.value.retry_after == 7
+    assert raised.value.retry_after == 70
 
 
 def test_given_something_else_behind_the_url_when_asked_then_it_says_so(qdrant: Qdrant) -> None:
@@ -162,8 +163,8 @@ def test_given_a_collection_without_the_later_indexes_when_first_written_to_then
     monkeypatch.setattr(client, "create_payload_index", lambda _, name, *__, **___: made.append(name))
     store = ServerStore(client, "old")
 
-    store.upsert([make_point("one", "a")])
-    store.upsert([make_point("two", "b")])
+    store.upsert([make_point("one", "a")], "default")
+    store.upsert([make_point("two", "b")], "default")
 
     assert made == [field.name for field in INDEXED]
     store.close()

@@ -225,7 +225,8 @@ class FakeRamify:
     def session(self, session_id, tenant="default"):
         return self.sessions.setdefault((tenant, session_id), FakeSession())
 
-    def ingest(self, paths, *, prune=False, namespace="default"):
+    def ingest(self, paths, *, prune=False, namespace="default", tenant="default"):
+        self.options = {"prune": prune, "namespace": namespace, "tenant": tenant}
         yield Progress(read=0, total=2, passed_over=("a/link.md: is a link",))
         good = DocumentOutcome(path="a/1.md", doc_id="d1", status=DocumentStatus.ADDED, chunks=3)
         bad = DocumentOutcome(path="a/2.md", status=DocumentStatus.FAILED, reason="is no UTF-8")

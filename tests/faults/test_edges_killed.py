@@ -13,8 +13,8 @@ import pytest
 from shared.encoders.sparse import Bm25Encoder
 from shared.models import RawDocument
 from shared.settings import Settings
-from shared.store import open_store
 from shared.store.embedded import EmbeddedStore
+from tests.fakes.stores import open_store
 from workers.index import Indexer
 
 _FIRST = {"a": "the query planner [[b]]", "b": "# B\n\nthe log compaction", "c": "# Log compaction\n\n[[b]] [[a]]"}

@@ -26,8 +26,8 @@ from orchestrator.local.state import read_state
 from shared.encoders.sparse import Bm25Encoder
 from shared.errors import RamifyError
 from shared.settings import Settings, load_settings
-from shared.store import open_store
 from tests.acceptance.conftest import launched
+from tests.fakes.stores import open_store
 from workers.index import Indexer
 
 SEED = int(os.environ.get("RAMIFY_TEST_SEED", "1"))
@@ -81,7 +81,7 @@ def fresh(root: Path, folder: Path) -> Content:
     store = open_store(settings)
     indexer = Indexer(store, Bm25Encoder, None, settings)
     found, _ = find([root])
-    indexer.index([raw for item in found for raw in read(item, "default", 10**7) if isinstance(raw, RawDocument)])
+    indexer.index([raw for item in found for raw in read(item, "default", "default", 10**7) if isinstance(raw, RawDocument)])
     indexer.finish()
     store.close()
     return stored(settings)

@@ -44,7 +44,8 @@ def step(settings: Settings, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A step of a job that goes on; `done` is what its leaf recorded."""
     client = redis.Redis.from_url(settings.redis.url.get_secret_value())
     made = SimpleNamespace(done=[], spent=[], handed=[])
-    made.job = SimpleNamespace(id=f"leaf-{abs(hash(request.node.name)):x}", terminal=False)
+    asked = SimpleNamespace(tenant="default")
+    made.job = SimpleNamespace(id=f"leaf-{abs(hash(request.node.name)):x}", terminal=False, request=asked)
     made.jobs = SimpleNamespace(
         client=client,
         settings=settings,
@@ -69,7 +70,7 @@ def test_given_columns_when_a_leaf_runs_then_the_llm_fills_those_that_stand_in_t
     put(store, [point("a", "Run by Ada."), point("b", "Run by nobody."), point("c", "Owner: Carl")])
     tables = Tables(step.jobs.client, settings)
     tables.put_scan(step.job.id, Scan(columns=("owner",), documents=3))
-    read_shard(step, NODE, SimpleNamespace(store=lambda: store), 30.0)  # type: ignore[arg-type]
+    read_shard(step, NODE, SimpleNamespace(store=lambda _: store), 30.0)  # type: ignore[arg-type]
     structure_shard(step, NODE, step.handed[0], Scripted(), 30.0)
     rows = tables.page(step.job.id, NODE.id, 0)
     assert [row.fields for row in rows] == [{"owner": "Ada"}, {}, {"owner": "Carl"}]
@@ -88,7 +89,7 @@ def test_given_no_time_when_a_leaf_runs_then_it_keeps_what_it_read_and_says_it_w
     tables = Tables(step.jobs.client, settings)
     tables.put_scan(step.job.id, Scan(documents=500))
     begun = time.monotonic()
-    read_shard(step, NODE, SimpleNamespace(store=lambda: store), 0.0)  # type: ignore[arg-type]
+    read_shard(step, NODE, SimpleNamespace(store=lambda _: store), 0.0)  # type: ignore[arg-type]
     structure_shard(step, NODE, step.handed[0], None, 0.0)
     assert time.monotonic() - begun < 10
     report = tables.report(step.job.id, NODE.id)

@@ -20,7 +20,12 @@ SMALL = Chunking(target_chars=200, max_chars=400)
 
 def document(text: str, markup: Markup = Markup.MARKDOWN, title: str = "Doc") -> Document:
     return Document(
-        doc_id=document_id("/a.md", "default"), path="a.md", title=title, text=text, markup=markup, source="/"
+        doc_id=document_id("/a.md", "default", "default"),
+        path="a.md",
+        title=title,
+        text=text,
+        markup=markup,
+        source="/",
     )
 
 

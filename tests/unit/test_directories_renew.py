@@ -17,7 +17,8 @@ from shared.llm.client import LLMReply
 from shared.models import Chunk, Hit
 from shared.models.hits import Part
 from shared.settings import Settings, load_settings
-from shared.store import BuiltWith, ChunkPoint, ChunkStore, open_store
+from shared.store import BuiltWith, ChunkPoint, ChunkStore
+from tests.fakes.stores import open_store
 from workers.index.directories import Directories
 from workers.index.directories.nodes import node_id
 from workers.index.documents import chunk_id, document_id
@@ -62,7 +63,7 @@ def store(settings: Settings) -> Iterator[ChunkStore]:
 
 def put(store: ChunkStore, path: str, text: str, namespace: str = "default", **more: Any) -> None:
     """A document of one chunk; its hash is that of the text."""
-    doc_id = document_id(path, namespace)
+    doc_id = document_id(path, namespace, "default")
     chunk = Chunk(
         chunk_id=chunk_id(doc_id, more.get("ordinal", 0), ""), doc_id=doc_id, path=path, title=Path(path).stem,
         text=text, namespace=namespace, **more,
@@ -144,10 +145,10 @@ def test_given_removed_documents_when_renewed_then_empty_directories_go(store: C
     put(store, "n/b/2.md", "two")
     directories = made(store, settings)
     directories.renew("default", encoders)
-    store.delete_documents([document_id("n/a/1.md", "default")])
+    store.delete_documents([document_id("n/a/1.md", "default", "default")])
     assert directories.renew("default", encoders) == (("n/", "/"), 1, 1)
     assert set(nodes(store)) == {"n/b/", "n/", "/"}
-    store.delete_documents([document_id("n/b/2.md", "default")])
+    store.delete_documents([document_id("n/b/2.md", "default", "default")])
     directories.renew("default", encoders)
     assert nodes(store) == {}
 
@@ -161,7 +162,7 @@ def test_given_two_namespaces_when_one_is_renewed_then_the_other_is_left_alone(
     directories.renew("default", encoders)
     directories.renew("other", encoders)
     assert "secret" not in nodes(store, Part.OVERVIEW)["n/"].text
-    store.delete_documents([document_id("n/a.md", "default")])
+    store.delete_documents([document_id("n/a.md", "default", "default")])
     assert directories.renew("default", encoders).removed == 2
     assert {hit.namespace for page in store.scroll(None) for hit in page} == {"other", "other:dirs"}
 
@@ -177,7 +178,7 @@ def test_given_a_renewal_killed_at_any_write_when_renewed_again_then_all_is_as_a
     }
     real = store.upsert
     for writes in range(3):
-        store.delete_documents([node_id("default", path) for path in nodes(store)])
+        store.delete_documents([node_id("default", path, "default") for path in nodes(store)])
         left = [writes]
 
         def dying(points: Sequence[ChunkPoint], left: list[int] = left) -> None:

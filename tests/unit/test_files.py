@@ -73,7 +73,7 @@ def test_a_name_that_is_no_text_is_passed_over_and_does_not_stop_the_rest(tmp_pa
 def test_a_file_over_the_limit_is_reported_and_not_read(tmp_path: Path) -> None:
     file = tmp_path / "big.md"
     file.write_text("x" * 2000, encoding="utf-8")
-    (outcome,) = read(Found(file, file), "default", max_bytes=1000)
+    (outcome,) = read(Found(file, file), "default", "default", max_bytes=1000)
     assert isinstance(outcome, DocumentOutcome)
     assert "2000 bytes" in outcome.reason
 
@@ -84,7 +84,7 @@ def test_a_large_jsonl_travels_in_pieces_of_whole_lines(tmp_path: Path, monkeypa
     lines = [f'{{"id": "{n}", "text": "line {n}"}}\n'.encode() for n in range(50)]
     file.write_bytes(b"".join(lines))
 
-    pieces = [item for item in read(Found(file, file), "default", max_bytes=1000) if isinstance(item, RawDocument)]
+    pieces = [item for item in read(Found(file, file), "default", "default", max_bytes=1000) if isinstance(item, RawDocument)]
 
     assert len(pieces) > 5
     assert b"".join(piece.content for piece in pieces) == b"".join(lines)

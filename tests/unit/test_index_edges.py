@@ -13,7 +13,8 @@ from shared.encoders.sparse import Bm25Encoder
 from shared.errors import StoreError
 from shared.models import RawDocument
 from shared.settings import Settings
-from shared.store import ChunkStore, open_store
+from shared.store import ChunkStore
+from tests.fakes.stores import open_store
 from workers.index import Indexer, edges, mention_pass
 
 ROOT = "/notes"

@@ -13,7 +13,14 @@ SIZES = Chunking(target_chars=200, max_chars=400)
 
 
 def chunks(text: str, title: str = "Page", path: str = "notes/page.md", **more: object) -> list[Chunk]:
-    given = {"doc_id": document_id(path, "default"), "path": path, "title": title, "text": text, "source": "/", **more}
+    given = {
+        "doc_id": document_id(path, "default", "default"),
+        "path": path,
+        "title": title,
+        "text": text,
+        "source": "/",
+        **more,
+    }
     return chunk_document(Document.model_validate({"markup": Markup.MARKDOWN, **given}), SIZES)
 
 

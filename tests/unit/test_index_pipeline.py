@@ -15,7 +15,8 @@ from shared.encoders.sparse import Bm25Encoder
 from shared.errors import PermanentError, StoreMismatchError, TransientError
 from shared.models import DocumentOutcome, DocumentStatus, Filters, Hit, RawDocument
 from shared.settings import Settings
-from shared.store import SPARSE, ChunkStore, open_store, to_filter
+from shared.store import SPARSE, ChunkStore, to_filter
+from tests.fakes.stores import open_store
 from workers.index import Indexer, document_id
 
 ROOT = "/notes"
@@ -191,7 +192,7 @@ def test_given_a_document_torn_by_a_crash_when_indexed_again_then_no_old_chunk_i
 ) -> None:
     indexer.index([raw("a.md", "# A\n\nzero\n\n# B\n\none")])
     first = next(hit for page in store.scroll(None) for hit in page if hit.ordinal == 1)
-    store.delete_chunks(document_id(f"{ROOT}/a.md", "default"), [first.chunk_id])
+    store.delete_chunks(document_id(f"{ROOT}/a.md", "default", "default"), [first.chunk_id])
     outcomes, _ = indexer.index([raw("a.md", "new")])
     assert statuses(outcomes) == ["added"]
     assert texts(store) == ["new"]
@@ -255,7 +256,7 @@ def test_given_links_when_finished_then_documents_know_how_many_and_a_removed_li
     indexer.index([raw(names[1], "[x](zh.md)")])
     indexer.finish()
     assert backlinks(store) == dict(zip(names, (0, 0, 2), strict=True))
-    kept = {document_id(f"{ROOT}/{name}", "default") for name in names[1:]}
+    kept = {document_id(f"{ROOT}/{name}", "default", "default") for name in names[1:]}
     indexer.finish({ROOT: kept})
     assert backlinks(store) == dict(zip(names[1:], (0, 1), strict=True))
 

@@ -166,10 +166,10 @@ def test_given_json_lines_when_read_then_each_is_a_document_and_a_bad_one_is_nam
         ("c.jsonl#1", "T", "one", ("a", "b"), "2026-01-02"),
         ("https://example.org/b", "t", "two", (), None),
     ]
-    assert documents[0].doc_id == document_id("/c.jsonl#1", "default")
+    assert documents[0].doc_id == document_id("/c.jsonl#1", "default", "default")
     failed = [item for item in items if isinstance(item, DocumentOutcome)]
     assert [item.reason.partition(":")[0] for item in failed] == [f"line {n}" for n in (2, 3, 5, 6, 7, 8, 9)]
-    assert failed[2].doc_id == document_id("/c.jsonl#x", "default")
+    assert failed[2].doc_id == document_id("/c.jsonl#x", "default", "default")
     assert all(item.path == "c.jsonl" for item in failed)
 
 

@@ -15,7 +15,7 @@ from shared.models.hits import Part
 from shared.page_keys import fallbacks, is_page_key, label_key
 from shared.settings import Settings
 from shared.settings.sections import Chunking
-from shared.store import open_store
+from tests.fakes.stores import open_store
 from workers.index import Indexer
 from workers.index.blocks import Kind
 from workers.index.chunking import chunk_document

@@ -13,7 +13,8 @@ from shared.encoders.sparse import Bm25Encoder
 from shared.job_store.inbox import Offer, Offers
 from shared.models import RawDocument
 from shared.settings import Settings
-from shared.store import ChunkStore, open_store
+from shared.store import ChunkStore
+from tests.fakes.stores import open_store
 from workers.index import Indexer, document_id
 
 ROOT = "/notes"
@@ -140,7 +141,7 @@ def test_given_a_torn_document_when_offered_then_it_travels_and_is_made_whole(
     batch = [raw("a.md", "# A\n\nzero\n\n# B\n\none")]
     indexer.index(batch)
     second = next(hit for page in store.scroll(None) for hit in page if hit.ordinal == 1)
-    store.delete_chunks(document_id(f"{ROOT}/a.md", "default"), [second.chunk_id])
+    store.delete_chunks(document_id(f"{ROOT}/a.md", "default", "default"), [second.chunk_id])
     assert indexer.known(offers(*batch)) == ([], [0])
     indexer.index(batch)
     assert indexer.known(offers(*batch))[1] == []

@@ -156,6 +156,16 @@ BUILT = {"sparse": "bm25:x:v1", "avg_len": 80.0, "dense": None, "dim": 0}
             True,
             "3 chunks, bm25:x:v1, dense none",
         ),
+        (
+            {"ok": True, "collection": {"points": 3, "built_with": BUILT, "tenants": {"default": {}, "乙": {}}}},
+            True,
+            "3 chunks, bm25:x:v1, dense none, 2 tenants",
+        ),
+        (
+            {"ok": True, "collection": {"points": 3, "built_with": BUILT, "tenants": {}}, "without_tenant": 2},
+            False,
+            "3 chunks, bm25:x:v1, dense none; nobody sees 2 of them, which an older release wrote without a tenant",
+        ),
         ({"ok": True, "collection": None}, None, "empty: nothing is ingested"),
         ({"ok": False, "error": "the store folder is broken"}, False, "the store folder is broken"),
         ({}, False, "its answer cannot be read"),

@@ -15,7 +15,7 @@ from shared.rerankers import reranker
 from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
-from shared.store.embedded import EmbeddedStore
+from tests.fakes.stores import OpenedStore, embedded
 from workers.search.engine import go_on, search
 from workers.search.stages.places import places_of
 from workers.search.state import Query
@@ -25,8 +25,8 @@ SPARSE = Bm25Encoder(10.0)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
-    opened = EmbeddedStore(tmp_path / "store")
+def store(tmp_path: Path) -> Iterator[OpenedStore]:
+    opened = embedded(tmp_path / "store")
     opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     yield opened
     opened.close()
@@ -53,7 +53,7 @@ def page(title: str, text: str, *refs: str, **more: Any) -> ChunkPoint:
     return chunk(title, text, **{"defines": (f"title:{title}", f"path:{title}.md"), "refs": refs, **more})
 
 
-def find(store: EmbeddedStore, question: str, *, rerank: bool = False, **more: Any) -> SearchResult:
+def find(store: OpenedStore, question: str, *, rerank: bool = False, **more: Any) -> SearchResult:
     options = {key: more.pop(key) for key in ("filters", "near_symbol", "depth") if key in more}
     settings = load_settings(**more)
     first, rest = split(settings.strategies["two_pass"])
@@ -80,7 +80,7 @@ def note(found: SearchResult) -> str | None:
 
 
 def test_given_calls_when_searched_then_what_is_called_and_who_calls_come_along_with_their_way(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([
         code("tree.merge", "def merge: joins the leaves", "ranks.order"),
@@ -102,7 +102,7 @@ def test_given_calls_when_searched_then_what_is_called_and_who_calls_come_along_
     assert scores(two)["sort.by_key"] == pytest.approx(top / 3)
 
 
-def test_given_links_and_mentions_in_chinese_when_searched_then_both_directions_lead_on(store: EmbeddedStore) -> None:
+def test_given_links_and_mentions_in_chinese_when_searched_then_both_directions_lead_on(store: OpenedStore) -> None:
     store.upsert([
         page("缓存策略", "缓存失效的处理办法", "title:淘汰算法"),
         page("淘汰算法", "最近最少使用"),
@@ -119,7 +119,7 @@ def test_given_links_and_mentions_in_chinese_when_searched_then_both_directions_
     }
 
 
-def test_given_neighbours_when_some_speak_of_the_question_then_they_stand_first(store: EmbeddedStore) -> None:
+def test_given_neighbours_when_some_speak_of_the_question_then_they_stand_first(store: OpenedStore) -> None:
     store.upsert([
         page("Hub", "zebra zebra zebra overview", *(f"title:P{n}" for n in range(6))),
         *(page(f"P{n}", "page about many other animals and a zebra" if n > 2 else "plain") for n in range(6)),
@@ -134,7 +134,7 @@ def test_given_neighbours_when_some_speak_of_the_question_then_they_stand_first(
     assert by_title["P3"] <= by_title["Hub"] / 2
 
 
-def test_given_ambiguous_names_when_searched_then_they_are_not_followed_and_counted(store: EmbeddedStore) -> None:
+def test_given_ambiguous_names_when_searched_then_they_are_not_followed_and_counted(store: OpenedStore) -> None:
     store.upsert([
         code("jobs.start", "def start: begins the work", "run", "a.once", "title:intro"),
         code("a.once", "def once: single"),
@@ -153,7 +153,7 @@ def test_given_ambiguous_names_when_searched_then_they_are_not_followed_and_coun
 
 
 def test_given_a_full_name_beside_the_bare_one_when_searched_then_only_the_full_one_counts(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([
         code("jobs.start", "def start: begins the work", "a.B.run", "run"),
@@ -164,7 +164,7 @@ def test_given_a_full_name_beside_the_bare_one_when_searched_then_only_the_full_
     assert reached(find(store, "what begins the work")) == {"a.B.run": ("call", "a.B.run", 1)}
 
 
-def test_given_a_filter_when_searched_then_it_holds_for_neighbours_too(store: EmbeddedStore) -> None:
+def test_given_a_filter_when_searched_then_it_holds_for_neighbours_too(store: OpenedStore) -> None:
     links = tuple(f"title:{name}" for name in ("near", "far", "old", "foreign"))
     store.upsert([
         page("start", "zebra", *links, path="in/start.md", date="2026-01-02"),
@@ -182,7 +182,7 @@ def test_given_a_filter_when_searched_then_it_holds_for_neighbours_too(store: Em
 
 
 def test_given_a_hub_when_searched_then_fifty_neighbours_a_hop_at_most_and_no_anchor_goes_empty(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([
         code("hub.call", "def call: zebra zebra"),
@@ -199,7 +199,7 @@ def test_given_a_hub_when_searched_then_fifty_neighbours_a_hop_at_most_and_no_an
     assert len(reached(find(store, "zebra", near_symbol="hub.call"))) == 51, "fifty neighbours and the symbol itself"
 
 
-def test_given_a_page_of_many_chunks_when_a_link_leads_there_then_its_two_best_come(store: EmbeddedStore) -> None:
+def test_given_a_page_of_many_chunks_when_a_link_leads_there_then_its_two_best_come(store: OpenedStore) -> None:
     keys = ("title:big",)
     store.upsert([
         page("start", "zebra herds", "title:big"),
@@ -213,7 +213,7 @@ def test_given_a_page_of_many_chunks_when_a_link_leads_there_then_its_two_best_c
     assert len([title for title in reached(found) if title.startswith("big")]) == 2
 
 
-def test_given_one_file_when_depth_grows_then_more_of_its_functions_may_stay(store: EmbeddedStore) -> None:
+def test_given_one_file_when_depth_grows_then_more_of_its_functions_may_stay(store: OpenedStore) -> None:
     chain = [
         code(f"f.a{n}", "def x: plain", f"f.a{n + 1}", *(f"f.b{n}{m}" for m in range(6)), doc_id="f") for n in (0, 1)
     ]
@@ -225,7 +225,7 @@ def test_given_one_file_when_depth_grows_then_more_of_its_functions_may_stay(sto
     assert len(find(store, "zebra", near_symbol="f.a0", depth=2).hits) == 10
 
 
-def test_given_an_answer_one_call_away_when_reranked_then_it_is_not_buried(store: EmbeddedStore) -> None:
+def test_given_an_answer_one_call_away_when_reranked_then_it_is_not_buried(store: OpenedStore) -> None:
     words = "how are duplicate results folded together"
     store.upsert([
         code("tree.fold", "def fold: duplicate results are folded together", "hashing.nearness"),
@@ -252,7 +252,7 @@ def _without(name: str) -> list[dict[str, Any]]:
 
 
 def test_given_a_symbol_when_searched_from_then_it_leads_with_its_callers_and_the_calls_of_its_later_parts(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     later = {"doc_id": "tree.merge", "defines": (), "ordinal": 1}
     store.upsert([
@@ -279,7 +279,7 @@ def test_given_a_symbol_when_searched_from_then_it_leads_with_its_callers_and_th
 
 
 def test_given_an_unknown_symbol_when_searched_from_then_the_nearest_ones_are_named_and_the_question_is_searched(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([code("pkg.tree.merge_tree", "def merge_tree: zebra"), code("pkg.other.thing", "def thing: plain")])
 
@@ -293,7 +293,7 @@ def test_given_an_unknown_symbol_when_searched_from_then_the_nearest_ones_are_na
 
 
 def test_given_a_question_that_tells_the_way_when_searched_then_neighbours_that_way_come_first(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([
         code("tree.merge", "def merge: zebra", "ranks.order"),
@@ -308,7 +308,7 @@ def test_given_a_question_that_tells_the_way_when_searched_then_neighbours_that_
     assert callers["jobs.finish"] > callers["ranks.order"] > 0
 
 
-def test_given_overloads_when_searched_from_or_called_then_they_are_one_definition(store: EmbeddedStore) -> None:
+def test_given_overloads_when_searched_from_or_called_then_they_are_one_definition(store: OpenedStore) -> None:
     store.upsert([
         *(chunk(f"stub{n}", "stub", **_overload(n, ())) for n in range(4)),
         chunk("body", "def locate: the body itself, longer than its stubs", **_overload(4, ("pkg.cli.best",))),
@@ -332,7 +332,7 @@ def _overload(number: int, refs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def test_given_keys_of_very_many_chunks_when_counted_then_the_collection_counts_them(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+    store: OpenedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.upsert([
         *(code(f"m{n}.A.run", f"def run: {n}") for n in range(4)),
@@ -350,7 +350,7 @@ def test_given_keys_of_very_many_chunks_when_counted_then_the_collection_counts_
 
 
 def test_given_a_name_of_several_definitions_when_searched_from_then_three_lead_and_a_warning_names_them(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([code(f"m{n}.A.run", f"def run: number {n}") for n in range(5)])
 

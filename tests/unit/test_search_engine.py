@@ -50,6 +50,8 @@ class Model:
 class Store:
     """Returns fixed lists per arm and records every round trip."""
 
+    tenant = "default"
+
     def __init__(self, scores: dict[str, tuple[float, ...]] | None = None, **lists: str) -> None:
         self.lists, self.scores, self.trips = lists, scores or {}, list[list[Any]]()
 

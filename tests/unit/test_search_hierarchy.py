@@ -20,7 +20,8 @@ from shared.models import Chunk, Filters, Hit, SearchResult
 from shared.settings import load_settings
 from shared.settings import stages as s
 from shared.settings.strategies import split
-from shared.store import BuiltWith, ChunkPoint, ChunkStore, open_store
+from shared.store import BuiltWith, ChunkPoint, ChunkStore
+from tests.fakes.stores import open_store
 from workers.index.directories import Directories
 from workers.index.documents import chunk_id, document_id
 from workers.search.engine import search
@@ -66,7 +67,7 @@ def stocked(folder: Path, dense: Dense | None, pages: dict[str, str], *, describ
     points = []
     for path, text in pages.items():
         namespace = "other" if path.startswith("m/") else "default"
-        doc_id = document_id(path, namespace)
+        doc_id = document_id(path, namespace, "default")
         chunk = Chunk(
             chunk_id=chunk_id(doc_id, 0, text), doc_id=doc_id, path=path, title=Path(path).stem, text=text,
             namespace=namespace, kind="memory" if "garden" in path else "resource",

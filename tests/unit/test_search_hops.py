@@ -16,7 +16,7 @@ from shared.rerankers import reranker
 from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
-from shared.store.embedded import EmbeddedStore
+from tests.fakes.stores import OpenedStore, embedded
 from workers.search.engine import go_on, search
 from workers.search.hop_gate import reason_against
 from workers.search.state import Query
@@ -39,8 +39,8 @@ CHINESE = [
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
-    opened = EmbeddedStore(tmp_path / "store")
+def store(tmp_path: Path) -> Iterator[OpenedStore]:
+    opened = embedded(tmp_path / "store")
     opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     yield opened
     opened.close()
@@ -59,7 +59,7 @@ def page(title: str, text: str, **more: Any) -> ChunkPoint:
     return ChunkPoint(chunk=made, document_hash="h", source="s", sparse=SPARSE.encode_passage(f"{title}\n{text}"))
 
 
-def ask(store: EmbeddedStore, question: str, *, strategy: str = "multihop", **filters: Any) -> SearchResult:
+def ask(store: OpenedStore, question: str, *, strategy: str = "multihop", **filters: Any) -> SearchResult:
     settings = load_settings()
     first, rest = split(settings.strategies[strategy])
     query = Query(question, Filters(**filters), 10)
@@ -79,7 +79,7 @@ def skipped(found: SearchResult, stage: str) -> str | None:
 
 
 def test_given_a_nested_question_when_hopped_then_the_page_that_only_the_first_page_names_stands_on_top(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([page(*film) for film in FILMS])
     question = "Where was the director of Jump for Glory born?"
@@ -95,7 +95,7 @@ def test_given_a_nested_question_when_hopped_then_the_page_that_only_the_first_p
 
 
 def test_given_a_page_that_shares_no_word_with_the_question_when_named_by_a_hit_then_it_is_reached_over_its_key(
-    store: EmbeddedStore,
+    store: OpenedStore,
 ) -> None:
     store.upsert([page(*film) for film in FILMS])
     store.upsert([page("Douglas Fairbanks", "An actor of silent pictures.")])
@@ -109,7 +109,7 @@ def test_given_a_page_that_shares_no_word_with_the_question_when_named_by_a_hit_
     assert reached["Douglas Fairbanks"].bridge == "Douglas Fairbanks"
 
 
-def test_given_mentions_in_chinese_when_hopped_then_the_named_page_is_found(store: EmbeddedStore) -> None:
+def test_given_mentions_in_chinese_when_hopped_then_the_named_page_is_found(store: OpenedStore) -> None:
     store.upsert([page(*entry, mentions=("title:张艺谋",) if entry[0] == "红高粱" else ()) for entry in CHINESE])
 
     found = ask(store, "《红高粱》的导演毕业于哪所学校？")
@@ -117,7 +117,7 @@ def test_given_mentions_in_chinese_when_hopped_then_the_named_page_is_found(stor
     assert titles(found)[:2] == ["红高粱", "张艺谋"]
 
 
-def test_given_a_filter_when_hopped_then_no_name_leads_out_of_it(store: EmbeddedStore) -> None:
+def test_given_a_filter_when_hopped_then_no_name_leads_out_of_it(store: OpenedStore) -> None:
     inside = [page(*FILMS[0], tags=("film",)), page(*FILMS[2], tags=("film",))]
     store.upsert([*inside, *[page(*film) for film in FILMS[1:2]], page("Other", "Raoul Walsh", namespace="b")])
 
@@ -126,7 +126,7 @@ def test_given_a_filter_when_hopped_then_no_name_leads_out_of_it(store: Embedded
     assert set(titles(found)) == {"Jump for Glory", "Glory Road"}
 
 
-def test_given_no_names_when_hopped_then_the_stage_says_so_and_the_order_stays(store: EmbeddedStore) -> None:
+def test_given_no_names_when_hopped_then_the_stage_says_so_and_the_order_stays(store: OpenedStore) -> None:
     store.upsert([page(f"note {n}", f"the queue was slow on day {n}") for n in range(5)])
 
     found = ask(store, "Who is the owner of the queue that was slow on day 3?")
@@ -135,7 +135,7 @@ def test_given_no_names_when_hopped_then_the_stage_says_so_and_the_order_stays(s
     assert skipped(found, "chain") == "no chain"
 
 
-def test_given_an_empty_result_when_hopped_then_there_is_nothing_to_start_from(store: EmbeddedStore) -> None:
+def test_given_an_empty_result_when_hopped_then_there_is_nothing_to_start_from(store: OpenedStore) -> None:
     store.upsert([page(*FILMS[0])])
 
     assert skipped(ask(store, "zzz qqq"), "hops") == "nothing to start from"
@@ -171,7 +171,7 @@ def test_given_questions_are_wanted_when_read_then_english_lookups_hop_and_claim
     assert reason_against(question, "always") is None
 
 
-def test_given_a_lookup_when_searched_then_the_stage_says_why_it_made_no_hop(store: EmbeddedStore) -> None:
+def test_given_a_lookup_when_searched_then_the_stage_says_why_it_made_no_hop(store: OpenedStore) -> None:
     store.upsert([page(*film) for film in FILMS])
 
     found = ask(store, "What is the title of the film?", strategy="default")

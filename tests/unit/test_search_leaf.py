@@ -22,12 +22,12 @@ SPARSE = Bm25Encoder(10.0)
 @pytest.fixture
 def corpus(tmp_path: Path) -> Iterator[Corpus]:
     opened = Corpus(load_settings(data_dir=tmp_path))
-    opened.store().create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
+    opened.store("default").create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     chunk = Chunk(
         chunk_id="6b1e5a4e-5f0c-4b43-9a5e-0d6f3f7f8d11", doc_id="d", path="a.py", title="a", text="def run: zebra",
         part="code", symbol="a.run", defines=("a.run", "run"),
     )  # fmt: skip
-    opened.store().upsert(
+    opened.store("default").upsert(
         [ChunkPoint(chunk=chunk, document_hash="h", source="s", sparse=SPARSE.encode_passage("def run: zebra"))]
     )
     yield opened
@@ -75,7 +75,7 @@ def test_given_what_is_no_name_when_checked_then_it_is_refused(bad: str) -> None
 
 def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_result_says_so(corpus: Corpus) -> None:
     def warnings(strategy: str, **more: object) -> str:
-        ask = Ask.model_validate({"text": "zebra", "strategy": strategy, "filters": Filters(), "wanted": 5, **more})
+        ask = Ask.model_validate({"text": "zebra", "strategy": strategy, "filters": Filters(), "tenant": "default", "wanted": 5, **more})
         found = search_half(ask, corpus, None, 10)
         assert [hit.symbol for hit in found.hits] == ["a.run"]
         return " ".join(found.warnings)

@@ -18,6 +18,7 @@ from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from shared.store.embedded import EmbeddedStore
+from tests.fakes.stores import OpenedStore
 from workers.search.engine import go_on, search
 from workers.search.stages.truth import keep_truth
 from workers.search.state import Query
@@ -26,7 +27,7 @@ from workers.search.tools import Tools
 SPARSE = Bm25Encoder(10.0)
 
 
-class Counted(EmbeddedStore):
+class Counted(OpenedStore):
     """A store that counts its lookups."""
 
     lookups = 0
@@ -38,7 +39,7 @@ class Counted(EmbeddedStore):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Counted]:
-    opened = Counted(tmp_path / "store")
+    opened = Counted(EmbeddedStore(tmp_path / "store"))
     opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     yield opened
     opened.close()
@@ -51,7 +52,7 @@ def piece(doc: str, ordinal: int, text: str, part: Part = Part.TEXT, **more: Any
     return ChunkPoint(chunk=chunk, document_hash="h", source="s", sparse=SPARSE.encode_passage(text))
 
 
-def find(store: EmbeddedStore, question: str, version: int = 0, filters: Filters | None = None) -> SearchResult:
+def find(store: OpenedStore, question: str, version: int = 0, filters: Filters | None = None) -> SearchResult:
     settings = load_settings()
     first, rest = split(settings.strategies["default"])
     query = Query(question, filters or Filters(), 10)

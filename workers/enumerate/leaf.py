@@ -26,7 +26,7 @@ def read_shard(step: Step, node: Node, corpus: Corpus, timeout_s: float) -> None
     scan = tables.scan(step.job.id)
     if scan is None or node.shard is None:
         raise DeadlineError("what was to be listed is not known any more")
-    store, begun = corpus.store(), time.monotonic()
+    store, begun = corpus.store(step.job.request.tenant), time.monotonic()
     before = store.info()
     wanted = settings.enumeration.llm_rows if settings.has_llm and scan.columns else 0
     stopped = _Clock(step, begun + timeout_s)

@@ -27,7 +27,7 @@ def values(raw: dict[str, Any]) -> str:
     """Values or a count, as a ValuesReply in JSON; faults are told in it, never raised."""
     try:
         request = ValuesRequest.model_validate(raw)
-        store = corpus().store()
+        store = corpus().store(request.tenant)
         found = counted(store, request.scan) if request.scan else _known().of(store, request.filters)
         return ValuesReply(values=found).model_dump_json()
     except (RamifyError, ValidationError) as error:

@@ -14,18 +14,18 @@ _KEPT = 32
 
 
 class KnownValues:
-    """Asks a store, and keeps what it said of a filter until the corpus changes. Safe for threads."""
+    """Asks a store, and keeps what it said of a tenant's filter until the corpus changes. Safe for threads."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
         self._version = -1
-        self._kept: dict[str, Values] = {}
+        self._kept: dict[tuple[str, str], Values] = {}
 
     def of(self, store: ChunkStore, filters: Filters) -> Values:
         """The values under `filters`, at most `most` of each field, the most frequent ones."""
         info = store.info()
         version = info.index_version if info else 0
-        name = filters.model_dump_json()
+        name = (store.tenant, filters.model_dump_json())
         with self._lock:
             if self._version != version or len(self._kept) >= _KEPT:
                 self._version, self._kept = version, {}

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from shared.models.base import Model
 from shared.settings.sections import Chunking
+from shared.tenants import DEFAULT_TENANT
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
 INDEX_VERSION = 4
@@ -45,9 +46,11 @@ class Document(Model):
     notes: tuple[str, ...] = ()
 
 
-def document_id(identity: str, namespace: str) -> str:
-    """A UUID that stays the same over ingests. The same file in two namespaces is two documents."""
-    return str(uuid.uuid5(_SPACE, namespace + _SEPARATOR + identity))
+def document_id(identity: str, namespace: str, tenant: str) -> str:
+    """A UUID that stays the same over ingests. The same file in two namespaces, or of two tenants, is two documents."""
+    # A space for each tenant: no namespace and no path can spell another tenant's id.
+    space = _SPACE if tenant == DEFAULT_TENANT else uuid.uuid5(_SPACE, tenant)
+    return str(uuid.uuid5(space, namespace + _SEPARATOR + identity))
 
 
 def chunk_id(doc_id: str, ordinal: int, text: str) -> str:

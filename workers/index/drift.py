@@ -1,4 +1,4 @@
-"""Keeps BM25's average passage length true to the corpus. Never touches dense vectors or text."""
+"""Keeps BM25's average passage length true to a tenant's corpus. Never touches dense vectors or text."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from shared.encoders import DenseEncoder, SparseEncoder, SparseVector
 from shared.encoders.trigram import TrigramEncoder
-from shared.errors import StoreError
+from shared.errors import InputError, StoreError
 from shared.job_store.inbox import Offers
+from shared.llm.client import LLM
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings import Settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore, check_built_with
@@ -39,17 +40,23 @@ class _Encoders(NamedTuple):
 
 
 class Indexer:
-    """Puts documents into one store. One for a process; its methods may be called from many threads."""
+    """Puts documents into one tenant's store. One for each in a process; methods may be called from many threads."""
 
     def __init__(
-        self, store: ChunkStore, sparse_factory: SparseFactory, dense: DenseEncoder | None, settings: Settings
+        self,
+        store: ChunkStore,
+        sparse_factory: SparseFactory,
+        dense: DenseEncoder | None,
+        settings: Settings,
+        llm: LLM | None = None,
     ) -> None:
+        """`llm` describes directories; None: one of their own where the settings want it."""
         self._store, self._sparse, self._dense, self._sizes = store, sparse_factory, dense, settings.chunking
         self._with_trigrams = settings.search.trigrams
         # Two first batches must not both create the collection, nor two writes of a document mix their chunks.
         self._writing = Lock()
         self._flushed = 0.0
-        self.directories = Directories(store, dense, settings)
+        self.directories = Directories(store, dense, settings, llm)
 
     def known(self, offers: Offers) -> tuple[list[DocumentOutcome], list[int]]:
         """Outcomes of the offers that are stored whole and unchanged, and the numbers of those that must travel.
@@ -66,8 +73,10 @@ class Indexer:
 
         What is written outlives this process on return, and a power cut after FLUSH_S or `finish`. What cannot be read
         or encoded is a failed outcome and keeps what the store has of it. A batch may be given again.
-        Raises: StoreMismatchError, StoreError or TransientError of the store.
+        Raises: InputError for others' documents, StoreMismatchError, StoreError or TransientError of the store.
         """
+        if others := {raw.tenant for raw in batch} - {self._store.tenant}:
+            raise InputError("tenant", ", ".join(sorted(others)), f"this is the store of {self._store.tenant}")
         with part("reading"):
             pieces = [(raw, read_documents(raw, self._sizes.max_document_bytes)) for raw in batch]
             units = units_of(pieces, self._sizes)
@@ -187,7 +196,7 @@ class Indexer:
             return None
         encoder = self._sparse(info.built_with.avg_len)
         with encoder_errors():
-            check_built_with(info, encoder.name, self._dense)
+            check_built_with(info.built_with, encoder.name, self._dense)
         return _Encoders(encoder, TrigramEncoder() if info.built_with.trigrams == TrigramEncoder.name else None)
 
     def _created(self, chunks: Sequence[Chunk]) -> _Encoders:

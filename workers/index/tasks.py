@@ -8,15 +8,18 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from shared.clock import ServerClock
 from shared.contract import IndexMessage, TaskName
 from shared.encoders import Bm25Encoder
 from shared.errors import RamifyError
 from shared.job_store import connect
 from shared.job_store.inbox import Inbox, Report
+from shared.settings import Settings
 from shared.steps import reason_of, remote
 from workers.app import app
 from workers.corpus import corpus
 from workers.index.pipeline import Indexer
+from workers.index.poison import Careful
 from workers.index.stopwatch import measured
 
 log = logging.getLogger("ramify.index")
@@ -27,15 +30,17 @@ _making = Lock()
 _at_work: set[tuple[str, int]] = set()
 
 
-def _indexer() -> Indexer:
-    """One a process: it keeps writes in line. `cache` alone would let two threads make one each."""
+def _indexer(tenant: str) -> Indexer:
+    """One a tenant: it keeps its writes in line. `cache` alone would let two threads make one each."""
     with _making:
-        return _made()
+        return _made(tenant)
 
 
 @cache
-def _made() -> Indexer:
-    return Indexer(corpus().store(), Bm25Encoder, corpus().dense(), app.conf.ramify)
+def _made(tenant: str) -> Indexer:
+    settings: Settings = app.conf.ramify
+    llm = corpus().llm() if settings.hierarchy.writer == "auto" else None
+    return Indexer(corpus().store(tenant), Bm25Encoder, corpus().dense(), settings, llm)
 
 
 @remote(app, TaskName.INDEX_DOCUMENTS)
@@ -47,9 +52,11 @@ def index_documents(raw: dict[str, Any]) -> None:
         if content is None:
             return None
         if content.offered is not None:
-            known, wanted = _indexer().known(content.offered)
+            known, wanted = _indexer(content.tenant).known(content.offered)
             return Report(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
-        outcomes, cost = _indexer().index(content.documents)
+        careful = Careful(inbox.client, inbox.ingest_id, app.conf.ramify, ServerClock(inbox.client).now)
+        index = _indexer(content.tenant).index
+        outcomes, cost = careful.index(batch, content.documents, index, TaskName.INDEX_DOCUMENTS.value)
         return Report(batch=batch, outcomes=tuple(outcomes), cost=cost)
 
     _answer(raw, work)
@@ -63,8 +70,9 @@ def index_finish(raw: dict[str, Any]) -> None:
         order = inbox.order(batch)
         if order is None:
             return None
-        removed = _indexer().finish(order.keep, order.unreadable, order.namespace, written=order.written)
-        warnings, cost = _indexer().directories.told()
+        indexer = _indexer(order.tenant)
+        removed = indexer.finish(order.keep, order.unreadable, order.namespace, written=order.written)
+        warnings, cost = indexer.directories.told()
         return Report(batch=batch, outcomes=tuple(removed), warnings=warnings, cost=cost)
 
     _answer(raw, work)

@@ -37,7 +37,7 @@ class Ask(Model):
     text: str
     strategy: str
     filters: Filters
-    tenant: str = "default"
+    tenant: str
     wanted: int
     explain: bool = False
     variants: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def kept(node: Node, limits: MultiQuery, shown: int) -> int:
 def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
     """What the search pool does of a leaf. Raises: InputError for an unknown strategy, the store's errors."""
     first, _ = split(corpus.settings.stages_of(ask.strategy))
-    ready = corpus.tools()
+    ready = corpus.tools(ask.tenant)
     if ready is None:
         return NOTHING
     info, tools = ready

@@ -53,8 +53,8 @@ def find(raw: dict[str, Any]) -> str:
         split(named(settings.strategies, name))
         wanted = request.top_n * settings.search.candidate_multiplier
         ask = Ask(
-            text=request.query, strategy=name, filters=request.filters, wanted=wanted, explain=request.explain,
-            near_symbol=request.near_symbol, depth=request.depth,
+            text=request.query, strategy=name, filters=request.filters, tenant=request.tenant, wanted=wanted,
+            explain=request.explain, near_symbol=request.near_symbol, depth=request.depth,
         )  # fmt: skip
         found = search_half(ask, corpus(), shared_cache(), _FIND_S)
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in keep_truth(found.hits, request.top_n))
@@ -72,7 +72,8 @@ def _with_contexts(found: SearchResult, request: FindRequest) -> tuple[SearchRes
         return found, {}
     try:
         excludes = steps.settings.search.excludes
-        return found, contexts(anchors, request.filters, request.related, corpus().store(), excludes)
+        store = corpus().store(request.tenant)
+        return found, contexts(anchors, request.filters, request.related, store, excludes)
     except RamifyError as error:
         warning = f"The related contexts could not be found: {error}"
         return found.model_copy(update={"warnings": (*found.warnings, warning)}), {}
@@ -84,7 +85,8 @@ def related(raw: dict[str, Any]) -> str:
     try:
         request = RelatedRequest.model_validate(raw)
         excludes = steps.settings.search.excludes
-        found = contexts(request.anchors, request.filters, request.related, corpus().store(), excludes)
+        store = corpus().store(request.tenant)
+        found = contexts(request.anchors, request.filters, request.related, store, excludes)
         return RelatedReply(contexts=found).model_dump_json()
     except (RamifyError, ValidationError) as error:
         return RelatedReply(error=str(error)).model_dump_json()
@@ -92,10 +94,9 @@ def related(raw: dict[str, Any]) -> str:
 
 @remote(app, TaskName.SEARCH_INFO, ignore_result=False)
 def info() -> dict[str, Any]:
-    """What the store holds and what it was built with, for `doctor`."""
+    """What the store holds of all tenants and what it was built with, for `doctor`."""
     try:
-        found = corpus().store().info()
-        corpus().tools()  # says so when the collection was built with other encoders
+        found, unseen = corpus().state()
     except RamifyError as error:
         return {"ok": False, "error": str(error)}
-    return {"ok": True, "collection": found.model_dump(mode="json") if found else None}
+    return {"ok": True, "collection": found.model_dump(mode="json") if found else None, "without_tenant": unseen}

@@ -19,7 +19,7 @@ from shared.store.base import ChunkStore
 class Tools:
     """The search pool has a store and encoders, the rerank pool a reranker. `timeout_s` is what is left for a stage.
 
-    `index_version` is the state of the collection that is searched; 0: not known.
+    The store is that of the question's tenant. `index_version` is the state of its collection; 0: not known.
     """
 
     settings: Settings

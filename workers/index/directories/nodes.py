@@ -31,13 +31,14 @@ class Encoders(Protocol):
     def trigrams(self) -> TrigramEncoder | None: ...
 
 
-def node_id(namespace: str, path: str) -> str:
+def node_id(namespace: str, path: str, tenant: str) -> str:
     """The doc_id of a directory: the same for ever."""
-    return document_id(path, dirs_namespace(namespace))
+    return document_id(path, dirs_namespace(namespace), tenant)
 
 
 def points_of(
     namespace: str,
+    tenant: str,
     described: Sequence[tuple[Directory, Described, str]],
     dense: DenseEncoder | None,
     encoders: Encoders,
@@ -46,7 +47,7 @@ def points_of(
 
     Raises: EncoderError.
     """
-    chunks = [chunk for directory, words, _ in described for chunk in _chunks(namespace, directory, words)]
+    chunks = [chunk for directory, words, _ in described for chunk in _chunks(namespace, tenant, directory, words)]
     hashes = [content_hash for _, _, content_hash in described for _ in (Part.ABSTRACT, Part.OVERVIEW)]
     vectors, cost = dense_vectors(dense, chunks)
     points = [
@@ -63,9 +64,9 @@ def points_of(
     return points, cost
 
 
-def _chunks(namespace: str, directory: Directory, words: Described) -> list[Chunk]:
+def _chunks(namespace: str, tenant: str, directory: Directory, words: Described) -> list[Chunk]:
     """The abstract, then the overview. Their ids do not depend on the text: a new one takes the old one's place."""
-    doc_id = node_id(namespace, directory.path)
+    doc_id = node_id(namespace, directory.path, tenant)
     parent = parent_of(directory.path)
     above = [at.strip("/") for at in lineage(directory.path)][1:-1]
     return [

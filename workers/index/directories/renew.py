@@ -1,4 +1,4 @@
-"""Keeps the directory nodes of a store true to its documents: what changed and what stands above it is made anew (C3).
+"""Keeps the directory nodes of a tenant true to its documents: what changed and what stands above it is made anew (C3).
 
 Nodes are told apart by the digest of what they are made of, which the store keeps with them: nothing else needs to be
 remembered, so an ingest that was killed half-way is finished by the next one.
@@ -45,7 +45,7 @@ class Renewed(NamedTuple):
 
 
 class Directories:
-    """The directory nodes of one store. One for a process; its methods may be called from many threads."""
+    """The directory nodes of one tenant. One for each in a process; its methods may be called from many threads."""
 
     def __init__(
         self, store: ChunkStore, dense: DenseEncoder | None, settings: Settings, llm: LLM | None = None
@@ -87,7 +87,7 @@ class Directories:
                 return Renewed()
             found = entries(self._store, namespace) if self._options.enabled else ()
             tree = tree_of(found, self._options.sample, self._writer)
-            ids = {node_id(namespace, path): path for path in tree}
+            ids = {node_id(namespace, path, self._store.tenant): path for path in tree}
             digests, present = stored_nodes(self._store, namespace)
             gone = sorted(present - set(ids))
             for some in sliced(gone, _BATCH):
@@ -125,7 +125,7 @@ class Directories:
                     unfinished |= {d.path for d in some if d.path in faults or not unfinished.isdisjoint(d.below)}
                     digests = [f"{_UNFINISHED * (d.path in unfinished)}{d.digest}" for d in some]
                     made = list(zip(some, described, digests, strict=True))
-                    points, cost = points_of(namespace, made, self._dense, ready)
+                    points, cost = points_of(namespace, self._store.tenant, made, self._dense, ready)
                     self._cost += cost
                     self._store.upsert(points)
         except (EncoderError, StoreMismatchError) as error:

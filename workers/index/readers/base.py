@@ -27,5 +27,5 @@ class Reader(Protocol):
 
 def failed(raw: RawDocument, reason: str, identity: str = "") -> DocumentOutcome:
     """The outcome of a file (or the part of it with its own `identity`) that could not be read."""
-    doc_id = document_id(identity or raw.identity, raw.namespace)
+    doc_id = document_id(identity or raw.identity, raw.namespace, raw.tenant)
     return DocumentOutcome(path=raw.path, doc_id=doc_id, status=DocumentStatus.FAILED, reason=reason)

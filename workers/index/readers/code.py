@@ -25,7 +25,7 @@ def read_code(raw: RawDocument) -> Iterator[Document]:
         raise UnreadableError(f"{what}: it looks minified or generated; leave it out, or ingest its source")
     parts = path_parts(raw.path)
     yield Document(
-        doc_id=document_id(raw.identity, raw.namespace),
+        doc_id=document_id(raw.identity, raw.namespace, raw.tenant),
         path=raw.path,
         title=".".join(parts[:-1] if len(parts) > 1 and parts[-1] in {"__init__", "index"} else parts),
         text=text,

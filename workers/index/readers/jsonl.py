@@ -77,7 +77,7 @@ def _document(raw: RawDocument, identity: str, fields: dict[str, object]) -> Doc
     path = fields.get("path") or fields.get("url")
     meta = read_metadata(fields)
     return Document(
-        doc_id=document_id(identity, raw.namespace),
+        doc_id=document_id(identity, raw.namespace, raw.tenant),
         path=_path(path) if isinstance(path, str) else f"{raw.path}#{name}",
         title=meta.title or "",  # an id is no title: its words would be searched
         text=text,

@@ -21,7 +21,7 @@ def read_markdown(raw: RawDocument) -> Iterator[Document]:
         raise UnreadableError("is empty")
     meta = read_metadata(fields)
     yield Document(
-        doc_id=document_id(raw.identity, raw.namespace),
+        doc_id=document_id(raw.identity, raw.namespace, raw.tenant),
         path=raw.path,
         title=meta.title or first_title(body) or PurePath(raw.path).stem,
         text=body,

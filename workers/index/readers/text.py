@@ -17,7 +17,7 @@ def read_text(raw: RawDocument) -> Iterator[Document]:
     if not text.strip():
         raise UnreadableError("is empty")
     yield Document(
-        doc_id=document_id(raw.identity, raw.namespace),
+        doc_id=document_id(raw.identity, raw.namespace, raw.tenant),
         path=raw.path,
         title=PurePath(raw.path).stem,
         text=text,

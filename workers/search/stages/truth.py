@@ -18,8 +18,9 @@ from workers.search.tools import Tools
 #: Truth chunks read for one page.
 _PER_PAGE = 4
 _H = TypeVar("_H", bound=Hit)
-#: The answer for the state of the collection that was searched last.
-_HOLDS: dict[tuple[str, str, str, int], bool] = {}
+#: The answers for the states of tenants that were searched lately.
+_MOST_HELD = 256
+_HOLDS: dict[tuple[str, str, str, str, int], bool] = {}
 
 
 def truth(state: State, options: s.Truth, tools: Tools) -> State:
@@ -68,13 +69,14 @@ def _just_under(score: float, share: float) -> float:
 
 
 def _holds_truth(store: ChunkStore, tools: Tools) -> bool:
-    """Whether the collection holds any truth at all: asked once for each of its states."""
+    """Whether the tenant has any truth at all: asked once for each state of the collection."""
     where = tools.settings.store
-    state = (str(tools.settings.data_dir), str(where.url), where.collection, tools.index_version)
+    state = (str(tools.settings.data_dir), str(where.url), where.collection, store.tenant, tools.index_version)
     holds = _HOLDS.get(state) if tools.index_version else None
     if holds is None:
         holds = bool(store.lookup(models.Filter(must=[_is_truth()]), 1))
-        _HOLDS.clear()
+        if len(_HOLDS) >= _MOST_HELD:
+            _HOLDS.clear()
         _HOLDS[state] = holds
     return holds
 
