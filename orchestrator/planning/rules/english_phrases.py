@@ -24,7 +24,12 @@ def bare(sentence: str) -> str:
 
 def second_person(phrase: str) -> str:
     """Makes "your query" of "my query": a facet question speaks to the one who asks. US and ME in capitals stay."""
-    return _FIRST.sub(lambda found: found[0] if _UPPER.fullmatch(found[0]) else _SECOND[found[0].lower()], phrase)
+
+    def second(found: re.Match[str]) -> str:
+        # Without regard to case a Turkish dotless i is an "i", too, but not when it is made small.
+        return found[0] if _UPPER.fullmatch(found[0]) else _SECOND.get(found[0].lower(), found[0])
+
+    return _FIRST.sub(second, phrase)
 
 
 def is_indirect(sentence: str) -> bool:
