@@ -1,0 +1,264 @@
+"""Gates of several processes, and of one that loses its Redis."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from pydantic import SecretStr
+
+from shared.errors import RamifyError, TransientError
+from shared.gates import Gate, GateError
+from shared.gates.board import Answer, Ask, Board, Report, Terms, Verdict
+from shared.gates.local_board import LocalBoard
+from shared.gates.process import FallbackBoard
+from shared.gates.shared_board import SharedBoard
+from shared.http_client import JsonClient
+from shared.job_store.connect import connect
+from shared.settings import load_settings
+from shared.settings.providers import Providers
+from tests.conftest import free_port, redis_binary
+from tests.fakes.openai_server import FakeOpenAI, Fault, Reply, Step
+
+ROOT = Path(__file__).parents[2]
+#: A worker: calls as fast as it may for some seconds, and prints how its calls ended.
+WORKER = """
+import json, sys, time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from shared.errors import RamifyError
+from shared.gates import share
+from shared.llm.client import ChatClient
+from shared.settings import load_settings
+options, seconds, threads = json.loads(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+settings = load_settings(**options)
+share(settings)
+client = ChatClient(settings)
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.monotonic() + seconds
+def calls(_):
+    ends = Counter()
+    while (left := end - time.monotonic()) > 0:
+        try:
+            client.complete("x", timeout_s=left)
+            ends["done"] += 1
+        except RamifyError as error:
+            ends[type(error).__name__] += 1
+            time.sleep(0.002)
+    return ends
+with ThreadPoolExecutor(threads) as pool:
+    print(json.dumps(sum(pool.map(calls, range(threads)), Counter())))
+client.close()
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def run_workers(server: FakeOpenAI, redis_url: str, seconds: float, **providers: Any) -> list[dict[str, int]]:
+    """Three processes with three threads each, let go at the same time; how their calls ended."""
+    options = {
+        "llm_base_url": server.url, "llm_model": "m", "llm_attempts": 1, "redis": {"url": redis_url},
+        "providers": providers,
+    }  # fmt: skip
+    command = [sys.executable, "-c", WORKER, json.dumps(options), str(seconds), "3"]
+    workers = [
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    try:
+        for worker in workers:
+            assert worker.stdout.readline() == "ready\n"
+        for worker in workers:
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+        return [json.loads(worker.communicate(timeout=60)[0]) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+
+
+def arrivals(server: FakeOpenAI, step: Step) -> list[float]:
+    times: list[float] = []
+
+    def answer(_: dict[str, Any]) -> Step:
+        times.append(time.monotonic())
+        return step
+
+    server.handle("chat", answer)
+    return times
+
+
+@pytest.mark.usefixtures("client")
+def test_processes_together_send_no_more_than_the_limit_and_the_burst(server: FakeOpenAI, redis_url: str) -> None:
+    times, per_second, burst = arrivals(server, Reply("fine")), 10, 5
+
+    ends = run_workers(server, redis_url, 4.0, llm={"requests_per_minute": per_second * 60, "burst": burst})
+
+    assert len(times) == sum(end.get("done", 0) for end in ends)
+    for first, start in enumerate(times):
+        for last in range(first, len(times)):
+            # 0.1 s: a request may have stayed on its way for so long when this machine is busy
+            most = burst + per_second * (times[last] - start + 0.1)
+            assert last - first + 1 <= most, f"{last - first + 1} requests in {times[last] - start:.2f} s"
+    assert len(times) >= burst + per_second * 4 * 0.7, "the limit is used, not only kept"
+    assert all(end.get("done", 0) >= 5 for end in ends), "no process is left out"
+
+
+@pytest.mark.usefixtures("client")
+def test_a_dead_server_gets_a_few_probes_from_all_processes_together(server: FakeOpenAI, redis_url: str) -> None:
+    times = arrivals(server, Fault(500))
+
+    ends = run_workers(server, redis_url, 3.0, breaker={"failures": 3, "open_s": 0.5, "longest_open_s": 0.5})
+
+    refused = sum(end.get("GateError", 0) for end in ends)
+    assert refused > 300, "calls end in milliseconds"
+    # 3 to open it, up to 8 more that were under way then, and one probe each half second
+    assert 6 <= len(times) <= 3 + 8 + 7
+    probes = [time for time in times if time > times[0] + 0.45]
+    assert all(later - earlier > 0.4 for earlier, later in pairwise(probes)), "one at a time"
+
+
+class Lost:
+    """A board whose Redis is away."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def enter(self, name: str, terms: Terms, ask: Ask) -> Answer:
+        self.asked += 1
+        raise redis.ConnectionError("gone")
+
+    def leave(self, name: str, terms: Terms, report: Report) -> str:
+        self.asked += 1
+        raise redis.ConnectionError("gone")
+
+
+def client_on(server: FakeOpenAI, board: Board, **providers: Any) -> JsonClient:
+    gate = Gate("llm", server.url, Providers.model_validate(providers), lambda: board)
+    return JsonClient(server.url, SecretStr(""), "LLM server", 1, gate=gate)
+
+
+def ask(client: JsonClient, timeout_s: float = 5) -> str:
+    try:
+        client.post("/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "x"}]}, timeout_s)
+    except RamifyError as error:
+        return type(error).__name__
+    return "done"
+
+
+def test_without_redis_calls_go_on_with_the_gate_of_the_process_and_the_log_says_so_once(
+    server: FakeOpenAI, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = Lost()
+    with client_on(server, FallbackBoard(lost, LocalBoard()), llm={"requests_per_minute": 60, "burst": 3}) as client:
+        assert [ask(client, 0.3) for _ in range(5)] == ["done"] * 3 + ["GateError"] * 2, "the limit holds here alone"
+    assert lost.asked == 1, "it is left alone, and nobody waits for its time-out again"
+    [line] = [record.getMessage() for record in caplog.records if record.name == "ramify.gates"]
+    assert line == "Redis does not hold the rate limits and circuit breakers (ConnectionError): each process is its own"
+
+
+@pytest.mark.parametrize(
+    "raised", [redis.TimeoutError, redis.ResponseError, redis.exceptions.BusyLoadingError, OSError]
+)
+def test_whatever_redis_says_no_call_fails_for_it(server: FakeOpenAI, raised: type[Exception]) -> None:
+    class Broken(Lost):
+        def enter(self, name: str, terms: Terms, ask: Ask) -> Answer:
+            raise raised("no")
+
+    with client_on(server, FallbackBoard(Broken(), LocalBoard())) as client:
+        assert ask(client) == "done"
+
+
+def test_a_redis_that_is_killed_and_comes_back_costs_no_call(
+    server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ramify.gates")
+    monkeypatch.setattr("shared.gates.process._REST_S", 0.2)
+    port = free_port()
+    command = [str(redis_binary()), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
+
+    def started() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with redis.Redis(port=port) as probe:
+            for _ in range(100):
+                with suppress(redis.ConnectionError):
+                    probe.ping()
+                    return process
+                time.sleep(0.05)
+        raise AssertionError("no Redis")
+
+    settings = load_settings(redis={"url": f"redis://127.0.0.1:{port}/0"})
+    shared = connect(settings, retries=1, timeout_s=1)  # as `share` makes it
+    process = started()
+    try:
+        with client_on(server, FallbackBoard(SharedBoard(shared), LocalBoard())) as client:
+            ends = [ask(client)]
+            process.kill()
+            process.wait(10)
+            began = time.monotonic()
+            ends += [ask(client) for _ in range(50)]
+            assert time.monotonic() - began < 3
+            process = started()
+            time.sleep(0.25)
+            ends += [ask(client) for _ in range(5)]
+    finally:
+        shared.close()
+        process.kill()
+        process.wait(10)
+    assert ends == ["done"] * 56
+    told = [record.getMessage().split(" ")[1] for record in caplog.records if record.name == "ramify.gates"]
+    assert told == ["does", "holds"], "once that it is away, once that it is back"
+
+
+def test_a_redis_that_hangs_delays_one_call_and_not_the_others(server: FakeOpenAI) -> None:
+    class Hanging(Lost):
+        def enter(self, name: str, terms: Terms, ask: Ask) -> Answer:
+            self.asked += 1
+            time.sleep(0.5)
+            raise redis.TimeoutError("slow")
+
+    hanging = Hanging()
+    with client_on(server, FallbackBoard(hanging, LocalBoard())) as client:
+        began = time.monotonic()
+        assert [ask(client) for _ in range(20)] == ["done"] * 20
+    assert hanging.asked == 1
+    assert time.monotonic() - began < 2
+
+
+def test_a_process_that_was_told_of_no_redis_has_gates_too(server: FakeOpenAI) -> None:
+    """As `ramify eval --direct`: the same provider is one for all clients of the process."""
+    server.handle("chat", lambda _: Fault(500))
+    providers = Providers.model_validate({"breaker": {"failures": 2}})
+    clients = [
+        JsonClient(server.url, SecretStr(""), "LLM server", 1, gate=Gate("llm", server.url, providers))
+        for _ in range(2)
+    ]
+    try:
+        assert [ask(clients[n % 2]) for n in range(4)] == ["UnreachableError"] * 2 + ["GateError"] * 2
+        with pytest.raises(GateError) as refused:
+            clients[0].post("/chat/completions", {}, 5)
+        assert isinstance(refused.value, TransientError)
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_an_answer_names_only_verdicts_that_are_known() -> None:
+    """The scripts speak in these words."""
+    source = (ROOT / "shared/gates/lua/enter.lua").read_text(encoding="utf-8")
+    assert all(f"{{'{verdict}'" in source for verdict in Verdict)
