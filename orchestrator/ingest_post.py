@@ -19,6 +19,8 @@ from shared.job_store.inbox import DocumentBatch, FinishOrder, Inbox, Report
 SILENCE_S = 300.0
 #: Seconds without a word after which what is open is sent again: a worker that was killed took its messages along.
 RESEND_S = 15.0
+#: The same for a batch whose worker is known to be dead.
+DEAD_RESEND_S = 3.0
 _POLL_S = 1.0
 
 
@@ -66,10 +68,13 @@ class Post:
             lost = lost + 1 if self._open.keys() - self._inbox.waiting() else 0
             if lost > 1:
                 raise RamifyError("Redis lost what was on its way to the index queue: run the ingest again")
-            if now - resent > RESEND_S:
+            again = self._open.keys() if now - resent > RESEND_S else set[int]()
+            if not again and now - resent > DEAD_RESEND_S:
+                again = self._open.keys() & self._inbox.abandoned()
+            if again:
                 resent = now
-                for batch, name in self._open.items():
-                    self._announce(batch, name)
+            for batch in again:
+                self._announce(batch, self._open[batch])
         return []
 
     def close(self) -> None:

@@ -97,6 +97,7 @@ class IngestKeys:
         tag = f"{PREFIX}:{{{ingest_id}}}"
         self.inbox = f"{tag}:inbox"  # hash: batch number -> blob of raw documents
         self.outcomes = f"{tag}:outcomes"  # stream of what became of each document
+        self.work = f"{tag}:work"  # hash: who is at which batch or document, and whom these have killed
 
 
 class SessionKeys:
