@@ -16,10 +16,11 @@ from celery.signals import (
     worker_shutdown,
 )
 
+from shared.broker import install
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
 from shared.job_store.connect import connect
-from shared.redis_address import KEEPALIVE, Address
+from shared.redis_address import KEEPALIVE, Address, health_s
 from shared.settings import Settings
 from shared.vitals import Vitals, named
 from shared.watchdog import Watchdog
@@ -27,7 +28,6 @@ from shared.watchdog import Watchdog
 #: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
 _VISIBILITY_S = 900
 _RESULT_TTL_S = 3600
-_HEALTH_S = 10
 
 
 def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
@@ -38,6 +38,7 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     """
     if not settings.redis.url.get_secret_value():
         raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
+    install()
     address = Address(settings.redis)
     broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
     app = Celery(
@@ -92,9 +93,7 @@ def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any
             "socket_connect_timeout": settings.redis.timeout_s,
             "socket_keepalive": True,
             "socket_keepalive_options": dict(KEEPALIVE),
-            "health_check_interval": _HEALTH_S,
-            # Once more on a new connection: a message that was taken and not yet noted as taken would be lost.
-            "retry_on_timeout": True,
+            "health_check_interval": health_s(settings.redis),
             **(address.celery_options if own else {}),
         },
     }
@@ -109,7 +108,7 @@ def _backend(settings: Settings, address: Address) -> dict[str, Any]:
         "redis_socket_connect_timeout": settings.redis.timeout_s,
         "redis_socket_keepalive": True,
         "redis_retry_on_timeout": True,
-        "redis_backend_health_check_interval": _HEALTH_S,
+        "redis_backend_health_check_interval": health_s(settings.redis),
         "result_backend_transport_options": address.celery_options if own else {},
     }
 

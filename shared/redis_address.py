@@ -31,6 +31,11 @@ _CERTIFICATES = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required
 _SENTINEL_PORT = 26_379
 
 
+def health_s(settings: Redis) -> float:
+    """Seconds of rest after which a connection is tried with a PING, and of silence after which it counts as dead."""
+    return 2 * settings.timeout_s
+
+
 class Address:
     """One Redis, or the one that Sentinel names the master now."""
 

@@ -14,12 +14,11 @@ from redis.retry import Retry
 
 from shared.errors import NotRunningError, RamifyError, SettingsError
 from shared.job_store.faults import fault, unknown
-from shared.redis_address import KEEPALIVE, Address, where
+from shared.redis_address import KEEPALIVE, Address, health_s, where
 from shared.settings import Settings
 
 __all__ = ["connect", "reachable", "where"]
 
-_HEALTH_S = 10
 _LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 
 
@@ -38,7 +37,7 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
         "socket_connect_timeout": seconds,
         "socket_keepalive": True,
         "socket_keepalive_options": dict(KEEPALIVE),
-        "health_check_interval": _HEALTH_S,
+        "health_check_interval": health_s(settings.redis),
         "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, _LOST),
     }
     try:

@@ -133,8 +133,8 @@ class Proxy:
                 await to.drain()
                 if asks and self._swallow and self._swallow[0] in data:
                     await self._lose_reply(link)
-            while link.mute:  # the other side is not told that this one has ended either
-                await asyncio.sleep(0.2)
+            if link.mute:
+                await asyncio.Event().wait()  # the other side is not told that this one has ended either
         if not to.is_closing():
             with suppress(OSError, RuntimeError):
                 to.write_eof()
