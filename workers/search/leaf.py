@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from pydantic import TypeAdapter
 
 from shared.cache import Cache, Outcome
 from shared.facets import stored_facet
+from shared.http_deadline import until
 from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
 from shared.models.find import FindRequest
@@ -85,7 +87,15 @@ def kept(node: Node, limits: MultiQuery, shown: int) -> int:
 
 
 def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
-    """What the search pool does of a leaf. Raises: InputError for an unknown strategy, the store's errors."""
+    """What the search pool does of a leaf. Raises: InputError for an unknown strategy, the store's errors.
+
+    Every call that it makes of a server ends within `timeout_s`, tries and waits too.
+    """
+    with until(time.monotonic() + timeout_s):
+        return _searched(ask, corpus, cache, timeout_s)
+
+
+def _searched(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
     first, _ = split(corpus.settings.stages_of(ask.strategy))
     ready = corpus.tools(ask.tenant)
     if ready is None:
