@@ -71,13 +71,12 @@ class Lines:
 
     def enter(self, lane: Lane, jobs: Sequence[Newcomer]) -> list[Entry]:
         """Create queued jobs and put them into the lines of their tenants, as far as these have room. At once."""
-        keys, jobs_ = LineKeys(lane.value), self._settings.jobs
-        most = self.most(lane)
-        args: list[Any] = [f"{self._clock.now():.6f}", jobs_.ttl_s, jobs_.max_events, *most, GRACE_S]
+        keys, most = LineKeys(lane.value), self.most(lane)
+        args: list[Any] = [f"{self._clock.now():.6f}", self._settings.jobs.ttl_s, *most, GRACE_S]
         names = [keys.ring, keys.counts, ACTIVE, RECENT]
         for job in jobs:
             own = JobKeys(job.job_id)
-            names += [own.job, own.events, keys.of + job.tenant]
+            names += [own.job, keys.of + job.tenant]
             args += [job.job_id, job.tenant, f"{job.deadline:.3f}", len(job.fields), *job.fields]
         return [Entry(int(verdict)) for verdict in self._run("enqueue", names, args)]
 

@@ -61,7 +61,10 @@ class JobReader:
     def events(self, job_id: str, timeout_s: float, after: str = "0") -> Iterator[Event]:
         """Events from the beginning (or after an id) until the job ends or `timeout_s` is over."""
         deadline, key = time.monotonic() + timeout_s, JobKeys(job_id).events
-        self.status(job_id)
+        status = self.status(job_id)
+        if after == "0" and status.state == "queued" and not self._client.exists(key):
+            after = f"{max(1, int(status.created_at * 1000))}-0"  # as the scripts begin the stream later
+            yield Event(id=after, type="state", data={"state": "queued"})
         while (left := deadline - time.monotonic()) > 0:
             block = max(1, min(_BLOCK_MS, int(left * 1000)))
             reply: Any = self._client.xread({key: after}, count=200, block=block)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,14 @@ if TYPE_CHECKING:
     from redis import Redis
     from redis.commands.core import Script
 
+_WITH = re.compile(r"^-- with (\w+)\n", re.MULTILINE)
+
 
 @cache
 def source(name: str) -> str:
-    """The text of `lua/<name>.lua`."""
-    return resources.files("shared.job_store").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
+    """The text of `lua/<name>.lua`; its lines `-- with <part>` are replaced by `lua/parts/<part>.lua`."""
+    text = resources.files("shared.job_store").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
+    return _WITH.sub(lambda found: source(f"parts/{found[1]}"), text)
 
 
 class Scripts:

@@ -3,6 +3,7 @@
 -- KEYS 1 job hash   2 warnings list   3 events stream
 -- ARGV 1 ttl (s)   2 max events   3 max warnings   4 number of cost pairs   5... field, delta pairs, then warnings
 -- Returns 1, or 0 when the job is unknown.
+-- with opened
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local after = 5 + 2 * tonumber(ARGV[4])
 for i = 5, after - 1, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
@@ -10,6 +11,7 @@ if after <= #ARGV then
   local said = {}
   for _, warning in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do said[warning] = true end
   local count = redis.call('LLEN', KEYS[2])
+  opened(KEYS[3], redis.call('HGET', KEYS[1], 'created_at'))
   for i = after, #ARGV do
     if not said[ARGV[i]] and count < tonumber(ARGV[3]) then
       redis.call('RPUSH', KEYS[2], ARGV[i])

@@ -4,7 +4,8 @@
 -- ARGV 1 now   2 ttl (s)   3 max events   4 fencing token   5 state seen   6 why   7... per item: name, state of the
 --      node seen ('' for a step of the job), time of sending seen ('' for none), claim to be freed or ''
 -- Returns the items that may be sent.
-local state, fence = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence'))
+-- with opened
+local state, fence, created = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'created_at'))
 if state ~= ARGV[5] or tonumber(fence or 0) > tonumber(ARGV[4]) then return {} end
 local out = {}
 for i = 7, #ARGV, 4 do
@@ -20,6 +21,7 @@ end
 if #out > 0 then
   redis.call('HSET', KEYS[1], 'fence', ARGV[4])
   redis.call('HINCRBY', KEYS[1], 'redriven', #out)
+  opened(KEYS[4], created)
   redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'type', 'redriven', 'items', cjson.encode(out), 'why', ARGV[6])
   for _, key in ipairs({KEYS[1], KEYS[3], KEYS[4]}) do redis.call('EXPIRE', key, ARGV[2]) end
 end

@@ -3,7 +3,9 @@
 -- KEYS 1 job hash   2 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 claimant   5 stale after (s)
 -- Returns 1 when the claimant may plan, else 0.
-local state, claim, since = unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at'))
+-- with opened
+local state, claim, since, created =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at', 'created_at'))
 if state == 'planning' then
   if claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
 elseif state ~= 'queued' then
@@ -12,6 +14,7 @@ end
 redis.call('HSET', KEYS[1], 'state', 'planning', 'claim:planning', ARGV[4], 'updated_at', ARGV[1])
 if state == 'queued' then
   redis.call('HSET', KEYS[1], 'planning_at', ARGV[1])
+  opened(KEYS[2], created)
   redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'planning')
 end
 redis.call('EXPIRE', KEYS[1], ARGV[2])

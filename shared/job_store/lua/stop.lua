@@ -2,10 +2,12 @@
 -- KEYS 1 job hash   2 candidates hash   3 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 new state   5 reason
 -- Returns 1, or 0 when the job has ended before or is unknown.
-local state = redis.call('HGET', KEYS[1], 'state')
+-- with opened
+local state, created = unpack(redis.call('HMGET', KEYS[1], 'state', 'created_at'))
 if not state or state == 'done' or state == 'failed' or state == 'cancelled' or state == 'expired' then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[4], 'error', ARGV[5], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('DEL', KEYS[2])
+opened(KEYS[3], created)
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 redis.call('EXPIRE', KEYS[3], ARGV[2])

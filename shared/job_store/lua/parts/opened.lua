@@ -1,0 +1,6 @@
+-- The stream of events of a job that has waited begins with its submission. `created` is Unix seconds.
+local function opened(events, created)
+  if redis.call('EXISTS', events) == 1 then return end
+  local made = math.max(1, math.floor(1000 * (tonumber(created) or 0)))
+  redis.call('XADD', events, string.format('%.0f-0', made), 'type', 'state', 'state', 'queued')
+end
