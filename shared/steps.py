@@ -66,7 +66,7 @@ class Steps:
         self.settings: Settings = app.conf.ramify
         self.jobs = JobStore(connect(self.settings), self.settings)
         self.jobs.endings.freed = Dispatcher(app, self.jobs).try_run
-        self._ledger = Ledger(self.jobs.client, self.settings)
+        self._ledger = Ledger(self.jobs.client, self.settings, self.jobs.clock)
         self._watch = Watch(self.jobs)
 
     def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], AnyTask]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from redis import Redis
 
+from shared.clock import Clock
 from shared.errors import NotFoundError
 from shared.job_store.codec import text
 from shared.job_store.keys import BatchKeys, JobKeys, made_at
@@ -26,8 +26,8 @@ _ENTERED_S = 120.0
 class Batches:
     """Counts of batches. A job's end is counted once; what a crash left uncounted is counted when somebody asks."""
 
-    def __init__(self, client: Redis, settings: Settings) -> None:
-        self._client = client
+    def __init__(self, client: Redis, settings: Settings, clock: Clock) -> None:
+        self._client, self._clock = client, clock
         self._ttl = settings.jobs.ttl_s
         self._run = Scripts(client)
 
@@ -37,7 +37,7 @@ class Batches:
         with self._client.pipeline(transaction=False) as pipe:
             pipe.hset(
                 keys.batch,
-                mapping={"total": 0, "finished": 0, "rejected": 0, "created_at": f"{time.time():.3f}"},
+                mapping={"total": 0, "finished": 0, "rejected": 0, "created_at": f"{self._clock.now():.3f}"},
             )
             if limits := budget_fields(budget or Budget()):
                 pipe.hset(keys.batch, items=[part for pair in limits.items() for part in pair])
@@ -100,7 +100,7 @@ class Batches:
             rejected=int(raw["rejected"]),
             by_state=by_state,
             created_at=float(raw["created_at"]),
-            budget=spending(raw, time.time()),
+            budget=spending(raw, self._clock.now()),
         )
 
     def reconcile(self, batch_id: str) -> int:
@@ -119,7 +119,7 @@ class Batches:
             for job_id, (state, partial) in zip(page, rows, strict=True):
                 if state and State(text(state)) in TERMINAL:
                     found += self.count(batch_id, job_id, State(text(state)), partial=partial == b"1")
-            old = time.time() - _ENTERED_S
+            old = self._clock.now() - _ENTERED_S
             self.forget(
                 batch_id,
                 [job_id for job_id, row in zip(page, rows, strict=True) if not row[0] and made_at(job_id) < old],

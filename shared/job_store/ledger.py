@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import lru_cache
 
 from redis import Redis
 
 from shared.budget import NANO, Meter, Refusal, Use
+from shared.clock import Clock, ServerClock
 from shared.job_store.codec import text
 from shared.job_store.job import Job
 from shared.job_store.keys import BatchKeys, JobKeys
@@ -54,12 +54,14 @@ def spending(fields: Mapping[str, str], now: float) -> Spending | None:
 class _Account:
     """One hash with a budget."""
 
-    def __init__(self, run: Scripts, key: str, of: str, *, counts_money: bool, ends: bool) -> None:
-        self._run, self._key, self._ends = run, key, ends
+    def __init__(  # noqa: PLR0913 - one place makes them
+        self, run: Scripts, clock: Clock, key: str, of: str, *, counts_money: bool, ends: bool
+    ) -> None:
+        self._run, self._clock, self._key, self._ends = run, clock, key, ends
         self.of, self.counts_money = of, counts_money
 
     def reserve(self, hold: str, use: Use) -> Refusal | None:
-        found = self._run("reserve", [self._key], [f"{time.time():.3f}", hold, *use, int(self._ends)])
+        found = self._run("reserve", [self._key], [f"{self._clock.now():.3f}", hold, *use, int(self._ends)])
         if not found:
             return None
         limit, value, left = text(found[0]), float(text(found[1])), int(text(found[2]))
@@ -72,8 +74,9 @@ class _Account:
 class Ledger:
     """Makes the meter of a step. One per process."""
 
-    def __init__(self, client: Redis, settings: Settings) -> None:
+    def __init__(self, client: Redis, settings: Settings, clock: Clock | None = None) -> None:
         self._client, self._prices = client, settings.prices
+        self._clock = clock or ServerClock(client)
         self._run = Scripts(client)
         self._of_batch = lru_cache(maxsize=1024)(self._read_batch)
 
@@ -95,4 +98,4 @@ class Ledger:
         return tuple(name for name, value in zip(_LIMITS, values, strict=True) if value is not None)
 
     def _account(self, key: str, of: str, counts_money: bool, *, ends: bool = False) -> _Account:
-        return _Account(self._run, key, of, counts_money=counts_money, ends=ends)
+        return _Account(self._run, self._clock, key, of, counts_money=counts_money, ends=ends)

@@ -33,7 +33,7 @@ class JobStore(JobReads):
     def __init__(self, client: Redis, settings: Settings, clock: Clock | None = None) -> None:
         super().__init__(client, clock or ServerClock(client))
         self.settings = settings
-        self.batches = Batches(client, settings)
+        self.batches = Batches(client, settings, self.clock)
         self.lines = Lines(client, settings, self.clock)
         self.work = Work(client, settings, self.clock)
         self.endings = Endings(client, settings, self.clock, self.batches, self.lines)
