@@ -70,6 +70,8 @@ def with_models(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> I
         "llm_model": "fake",
         "llm_timeout_s": 2,
         "llm_attempts": 2,
+        # The faults of one test must not be the next one's: breakers have tests of their own, tests/faults.
+        "providers": {"breaker": {"failures": 0}},
         "embedding": {"provider": "endpoint", "base_url": fake.url, "model": "fake", "dim": 64, "timeout_s": 2},
         "rerank": {"provider": "endpoint", "base_url": fake.url, "model": "fake", "timeout_s": 2},
     }
