@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -40,7 +40,7 @@ class Recovery:
 
     leaves: list[float] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
-    redriven: int = 0
+    redriven: Counter[str] = field(default_factory=Counter)  # why -> pieces of work that were sent again
     dropped: int = 0  # held work whose job ended otherwise: cancelled, say
 
 
@@ -85,7 +85,8 @@ def recovery(kills: list[Kill], jobs: dict[str, Seen]) -> Recovery:
                 found.dropped += 1
             else:
                 (found.leaves if piece.task in LEAF_TASKS else found.steps).append(came - kill.at)
-    found.redriven = sum(len(_items(event)) for job in jobs.values() for _, event in job.of_type("redriven"))
+    for _, event in (event for job in jobs.values() for event in job.of_type("redriven")):
+        found.redriven[event.get("why", "")] += len(_items(event))
     return found
 
 
@@ -101,12 +102,3 @@ def _came_back(job: Seen, piece: Piece, after: float) -> float | None:
 def _items(event: dict[str, str]) -> list[str]:
     items = json.loads(event.get("items", "[]"))
     return items if isinstance(items, list) else [items]
-
-
-def redriven_by_node(job: Seen) -> dict[str, int]:
-    """How often each item of a job was sent again."""
-    counts: dict[str, int] = defaultdict(int)
-    for _, event in job.of_type("redriven"):
-        for item in _items(event):
-            counts[item] += 1
-    return counts

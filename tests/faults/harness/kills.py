@@ -77,14 +77,31 @@ class Kills:
         self.done.append(kill)
         if name in POOL_QUEUES:
             with suppress(RedisError):  # it may be away as well: then nobody can say what was held
-                kill.held = self._held_by(name)
+                kill.held = self._held_by(name, pid)
         return True
 
-    def _held_by(self, pool: str) -> list[Piece]:
-        """What a pool without a process has not acknowledged, and is still to be done."""
-        found = self._in_hand(pool)
-        self._known |= set(found)
-        return [piece for piece in found.values() if self._is_open(piece)]
+    def _held_by(self, pool: str, pid: int) -> list[Piece]:
+        """What a process that is gone had begun, or had taken and not begun, and is still to be done."""
+        taken = self._in_hand(pool)
+        self._known |= set(taken)
+        pieces = {(piece.job_id, piece.node or piece.task): piece for piece in (*taken.values(), *self._begun(pid))}
+        return [piece for piece in pieces.values() if self._is_open(piece)]
+
+    def _begun(self, pid: int) -> list[Piece]:
+        """What the job store says that a process is at: `busy:<item>` -> `<begun at> <worker> <task>`."""
+        client = self._rig.redis
+        jobs = [job.decode() for job in client.hkeys("ramify:{line}:under_way")]
+        with client.pipeline(transaction=False) as pipe:
+            for job_id in jobs:
+                pipe.hgetall(f"ramify:{{{job_id}}}:work")
+            rows = pipe.execute()
+        found = []
+        for job_id, marks in zip(jobs, rows, strict=True):
+            for name, mark in marks.items():
+                kind, _, item = name.decode().partition(":")
+                if kind == "busy" and f":{pid}:" in mark.decode():
+                    found.append(Piece(mark.decode().split(" ")[2], job_id, item if item[0].isdigit() else None))
+        return found
 
     def _in_hand(self, pool: str) -> dict[str, Piece]:
         """Messages that a pool has taken and not acknowledged, by tag, without those that died in earlier hands."""

@@ -34,8 +34,10 @@ def show(rounds: Sequence[Round]) -> None:
         jobs = f"{len(one.jobs)}" + (f", {len(one.sent.refused)} refused" if one.sent.refused else "")
         table.add_row(
             one.plan.name, str(one.plan.seed), jobs, ended, str(one.partial), kills or "-", spread(one.recovery.leaves),
-            spread(one.recovery.steps), str(one.recovery.redriven), f"{len(one.jobs) / one.seconds:.1f}",
+            spread(one.recovery.steps), str(one.recovery.redriven.total()), f"{len(one.jobs) / one.seconds:.1f}",
         )  # fmt: skip
+        why = ", ".join(f"{times} ({reason})" for reason, times in one.recovery.redriven.most_common())
+        table.caption = f"sent again: {why or 'nothing'}"
     Console(width=180, force_terminal=False).print(table)
 
 

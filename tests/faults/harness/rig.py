@@ -22,6 +22,7 @@ from tests.acceptance.conftest import launched
 from tests.conftest import free_port
 from tests.faults.harness.corpus import write_corpus
 from tests.faults.harness.load import TENANTS
+from tests.faults.harness.skew import skewable
 
 POOLS = tuple(POOL_QUEUES)
 #: Sorted set of the workers that have given a sign of life; their pid stands in their id.
@@ -31,8 +32,8 @@ WORKERS = "ramify:workers"
 class Rig:
     """A running stack with its corpus."""
 
-    def __init__(self, client: Ramify, settings: Settings) -> None:
-        self.client, self.settings = client, client.settings
+    def __init__(self, client: Ramify, settings: Settings, skew_file: Path) -> None:
+        self.client, self.settings, self.skew_file = client, client.settings, skew_file
         self._started_with = settings
         self.url = client.settings.redis.url.get_secret_value()
         self.redis = redis.Redis.from_url(self.url, socket_timeout=10, socket_connect_timeout=5)
@@ -80,11 +81,21 @@ class Rig:
 
     def until_whole(self, seconds: float = 60.0) -> None:
         """Wait until Redis answers and every pool takes work."""
-        until(lambda: self._answers() and all(map(self.serving, POOLS)), seconds, "every pool takes work again")
+        until(self._whole, seconds, "every pool takes work again")
+
+    def until_redis_answers(self, seconds: float = 60.0) -> None:
+        """Wait until Redis takes commands, after it was killed."""
+        until(self._answers, seconds, "Redis answers again")
 
     def _answers(self) -> bool:
         try:
             return bool(self.redis.ping())
+        except redis.RedisError:
+            return False
+
+    def _whole(self) -> bool:
+        try:
+            return bool(self.redis.ping()) and all(map(self.serving, POOLS))
         except redis.RedisError:
             return False
 
@@ -118,16 +129,17 @@ def until(happened: Callable[[], object], seconds: float, what: str) -> None:
 def rigged(folder: Path, **options: object) -> Iterator[Rig]:
     """A stack with the corpus in it, for every tenant. Its Redis keeps its port over restarts of the supervisor."""
     options = {"redis": {"port": free_port()}, **options}
-    for client in launched(folder / "stack", **options):
-        write_corpus(folder / "notes")
-        for tenant in TENANTS:
-            _ingest(client, folder / "notes", tenant)
-        settings = load_settings(data_dir=folder / "stack", flower={"enabled": False}, **options)
-        rig = Rig(client, settings)
-        try:
-            yield rig
-        finally:
-            rig.redis.close()
+    with skewable(folder / "skew") as skew_file:
+        for client in launched(folder / "stack", **options):
+            write_corpus(folder / "notes")
+            for tenant in TENANTS:
+                _ingest(client, folder / "notes", tenant)
+            settings = load_settings(data_dir=folder / "stack", flower={"enabled": False}, **options)
+            rig = Rig(client, settings, skew_file)
+            try:
+                yield rig
+            finally:
+                rig.redis.close()
 
 
 def _ingest(client: Ramify, root: Path, tenant: str) -> None:

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from tests.faults.harness.answers import Essence
-from tests.faults.harness.census import batch_faults, key_faults, keys_without_end, unknown_jobs, until_quiet
+from tests.faults.harness.census import (
+    batch_faults,
+    bring_back_unacknowledged,
+    key_faults,
+    keys_without_end,
+    unknown_jobs,
+    until_quiet,
+)
 from tests.faults.harness.checks import job_faults
 from tests.faults.harness.jobs import TERMINAL, Recovery, Seen, recovery, seen, states
 from tests.faults.harness.kills import Kills
@@ -101,11 +108,12 @@ def run_round(ground: Ground, plan: Plan, harm: Callable[[Harm], None], *, lost_
     open_jobs = _until_ended(rig, ids | unasked, END_S)
     end_s = time.monotonic() - began
     faults = [f"{len(open_jobs)} jobs did not end in {END_S:.0f} s: {open_jobs[:5]}"] if open_jobs else []
+    bring_back_unacknowledged(rig)
     faults += until_quiet(rig.redis, QUIET_S)
     jobs = seen(rig.redis, ids | unasked)
     forgotten = _forgivable(sent, jobs, kills, lost_before_s)
     faults += _job_faults(ground, sent, {job_id: job for job_id, job in jobs.items() if job_id not in forgotten})
-    faults += [*batch_faults(rig.client, sent), *key_faults(sent)]
+    faults += [*batch_faults(rig.client, sent), *key_faults(sent, forgotten)]
     faults += [f"key without a TTL: {key}" for key in keys_without_end(rig.redis)]
     return Round(plan, sent, kills, recovery(kills.done, jobs), jobs, faults, end_s)
 

@@ -97,6 +97,8 @@ class Traffic:
         except RamifyError:
             return  # refused: nothing was promised
         self.sent.twice.append((job_id, second))
+        if second != job_id:
+            self.sent.jobs.append(Acknowledged(second, order, time.time()))
 
     def _cancel(self, client: Ramify, job_id: str) -> None:
         end = time.monotonic() + _CANCEL_S
