@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
-from orchestrator.local import checks_machine, checks_services, checks_stack
+from orchestrator.local import checks_gates, checks_machine, checks_services, checks_stack
 from orchestrator.local.checks import Check
 from orchestrator.local.state import connection, running
 from shared.errors import NotRunningError, RamifyError
@@ -36,6 +36,7 @@ def examine(settings: Settings) -> list[Check]:
         ("llm", partial(checks_services.llm, settings)),
         ("embedding", partial(checks_services.embedding, settings)),
         ("rerank", partial(checks_services.rerank, settings)),
+        ("gates", partial(checks_gates.examine, settings, connected)),
         ("flower", partial(checks_services.flower, settings, state)),
     ]
     threads = ThreadPoolExecutor(max_workers=len(looks), thread_name_prefix="doctor")

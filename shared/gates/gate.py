@@ -142,7 +142,8 @@ class Gate:
         """The same words for all calls of one opening or pause: a job says them once."""
         wait = answer.wait / 1000
         until = f"until {datetime.fromtimestamp(answer.until / 1000, UTC):%H:%M:%S} UTC"
-        failed = f"after {answer.failures} failures in a row, the last: it {answer.why}"
+        failures = f"{answer.failures} failure{'s' if answer.failures != 1 else ''}"
+        failed = f"after {failures} in a row, the last: it {answer.why}"
         match answer.verdict:
             case Verdict.OPEN:
                 sentence = f"is left alone for {answer.span / 1000:.3g} s, {until}, {failed}"
