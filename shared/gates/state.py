@@ -15,7 +15,6 @@ from shared.models.base import Model
 from shared.settings import Settings
 from shared.settings.providers import ProviderKind
 
-
 #: Times beyond the year 2096 (ms) are nonsense.
 _MOST = 4e12
 
