@@ -9,23 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from celery import Celery, Signature, chain, chord
+from celery import Celery, Signature, chord
 
-from shared.contract import Message, TaskName
 from shared.job_store.nodes import grown_branches
 from shared.models import Node
-from shared.signatures import member, step
-
-
-def body(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Signature:
-    """What runs when every node is settled: tree merge, root rerank, summary."""
-    message = Message(job_id=job_id)
-    return chain(
-        step(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), priority),
-        step(app, TaskName.RERANK_ROOT, message, priority),
-        step(app, TaskName.MERGE_SUMMARISE, message, priority),
-        app=app,
-    )
+from shared.signatures import body, member
 
 
 def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) -> Signature:

@@ -39,6 +39,17 @@ def member(app: Celery, job_id: str, priority: int, node: Node) -> Signature:
     )
 
 
+def body(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Signature:
+    """What runs when every node is settled: tree merge, root rerank, summary."""
+    message = Message(job_id=job_id)
+    return chain(
+        step(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), priority),
+        step(app, TaskName.RERANK_ROOT, message, priority),
+        step(app, TaskName.MERGE_SUMMARISE, message, priority),
+        app=app,
+    )
+
+
 def add(task: AnyTask, signature: Signature) -> None:
     """Into the chord of the running task, or, when the reaper has sent that one again, on its own."""
     if task.request.chord:

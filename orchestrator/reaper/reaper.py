@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from celery import Celery, Signature
 
-from orchestrator.canvas import body
 from orchestrator.reaper import rules
 from orchestrator.reaper.leader import leading
 from orchestrator.reaper.look import read_views, read_world
@@ -25,7 +24,7 @@ from shared.job_store import TERMINAL, JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.keys import ACTIVE, PREFIX
 from shared.models import NodeKind
-from shared.signatures import member, step
+from shared.signatures import body, member, step
 
 log = logging.getLogger("ramify.reaper")
 _CURSOR = f"{PREFIX}:{{reaper}}:cursor"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from redis import Redis
 
@@ -43,6 +44,11 @@ class JobReads:
         """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""
         return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}
 
+    def all_settled(self, job_id: str) -> bool:
+        """True while a job is searching and none of its nodes is open any more: its body may run."""
+        state, left = self.client.hmget(JobKeys(job_id).job, ["state", "open"])
+        return state == b"searching" and left is not None and int(left) <= 0
+
     def routed(self, job_id: str) -> Route | None:
         """How the job's question is read, once it is."""
         raw = self.client.hget(JobKeys(job_id).job, "route")
@@ -61,6 +67,11 @@ class JobReads:
         else:
             found = list(zip(node_ids, self.client.hmget(key, list(node_ids)) if node_ids else [], strict=True))
         return {node_id: codec.unpack(blob, LeafResult) for node_id, blob in found if blob is not None}
+
+    def events(self, job_id: str, limit: int) -> list[dict[str, str]]:
+        """The first `limit` events of a job, oldest first, without waiting for more."""
+        entries: Any = self.client.xrange(JobKeys(job_id).events, count=limit)
+        return [{text(name): text(value) for name, value in fields.items()} for _, fields in entries]
 
     def pool(self, job_id: str) -> MergedPool | None:
         """The merged pool, once there is one."""

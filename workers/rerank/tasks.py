@@ -12,6 +12,7 @@ from shared.llm.client import ChatClient
 from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
 from shared.rerankers import reranker
 from shared.rerankers.guarded import Guarded
+from shared.signatures import body
 from shared.steps import Step
 from workers.cache import shared_cache
 from workers.enumerate.leaf import structure_shard
@@ -45,6 +46,7 @@ def _tools(timeout_s: float) -> Tools:
 def _fail(step: Step, reason: str) -> None:
     record_failed_leaf(step, reason)
     _bind_those_that_wait(step)
+    _go_on_outside_of_a_chord(step)
 
 
 def _bind_those_that_wait(step: Step) -> None:
@@ -63,6 +65,13 @@ def rerank_leaf(step: Step) -> None:
     if found is not None:
         _rerank(step, found)
     _bind_those_that_wait(step)
+    _go_on_outside_of_a_chord(step)
+
+
+def _go_on_outside_of_a_chord(step: Step) -> None:
+    """A leaf that the reaper sent again is counted by no chord: the last one sends the body, once by its claim."""
+    if not step.task.request.chord and step.jobs.all_settled(step.job.id):
+        body(step.task.app, step.job.id, step.job.rank).apply_async()
 
 
 def _rerank(step: Step, found: SearchResult) -> None:
