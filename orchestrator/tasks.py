@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import cache
 
 from orchestrator.app import app
-from orchestrator.canvas import body, job_chord
+from orchestrator.canvas import job_chord
 from orchestrator.enumeration.planner import planned
 from orchestrator.planner import Planner
 from orchestrator.planning.tree import Grown, as_leaf
+from orchestrator.takeover import take_over
 from shared.contract import TaskName
 from shared.models import Cost, Node
 from shared.models.route import PlannerName, Route
-from shared.signatures import add, member
+from shared.signatures import add, body, member
 from shared.steps import Step, Steps, fail_job
 
 steps = Steps(app)
@@ -26,9 +27,12 @@ def planner() -> Planner:
 
 @steps(TaskName.PLAN_JOB, on_error=fail_job)
 def plan_job(step: Step) -> None:
-    """Route the question, decompose it, submit the chord; with nothing to search, its body alone."""
+    """Route the question, decompose it, submit the chord; with nothing to search, its body alone.
+
+    A retry takes over what the job that it tries again had (A6), and is planned like any other where that has nothing.
+    """
     job = step.job
-    if not step.jobs.start_planning(job.id, step.claimant):
+    if not step.jobs.start_planning(job.id, step.claimant) or take_over(step, app):
         return
     route, cost = planner().route(job)
     step.jobs.annotate(job.id, cost, route.warnings)
