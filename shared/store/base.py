@@ -62,14 +62,15 @@ class ChunkPoint(Model):
 class CollectionInfo(Model):
     """What a tenant has in a collection. `index_version` grows with every write, so a cache key can name what it saw.
 
-    `built_with.avg_len` is the tenant's own from the end of its first ingest on. `finished` names the state that its
-    last ingest left when it came to its end (`mark_finished`).
+    `built_with.avg_len` is the tenant's own; `new`: it has none yet, for it never wrote anything (see `create`).
+    `finished` names the state that its last ingest left when it came to its end (`mark_finished`).
     """
 
     built_with: BuiltWith
     points: int = Field(ge=0)
     index_version: int = Field(ge=0)
     finished: str = ""
+    new: bool = False
 
 
 class TenantNote(Model):
@@ -149,9 +150,9 @@ class ChunkStore(Protocol):
         ...
 
     def create(self, built_with: BuiltWith) -> None:
-        """Make the empty collection with its vectors and payload indexes, for all tenants.
+        """Make the empty collection with its vectors and payload indexes, or join the one that other tenants have.
 
-        Raises: StoreError when there is one already.
+        Raises: StoreError when the tenant has chunks there already, or when it was built with other encoders.
         """
         ...
 

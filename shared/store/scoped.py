@@ -51,10 +51,16 @@ class ScopedStore(ByDocument):
             points=self._points[1],
             index_version=state.index_version,
             finished=note.finished,
+            new=note.avg_len is None and self._points[1] == 0,
         )
 
     def create(self, built_with: BuiltWith) -> None:
-        self._collection.create(built_with)
+        info = self.info()
+        if info is None or not info.new:
+            self._collection.create(built_with)
+        elif info.built_with.model_copy(update={"avg_len": built_with.avg_len}) != built_with:
+            raise StoreError("the collection holds other tenants' chunks, of other encoders: use their settings")
+        self._remember(avg_len=built_with.avg_len)
 
     def upsert(self, points: Sequence[ChunkPoint]) -> None:
         """See ChunkStore. Raises: StoreError when a chunk id is another tenant's: it would be taken from there."""

@@ -21,9 +21,10 @@ _SAMPLE_PAGES = 8
 
 
 def measured_length(store: ChunkStore, encoder: SparseEncoder) -> float:
-    """Mean passage length in tokens of (a sample of) the documents' chunks; directory nodes do not count."""
+    """Mean passage length in tokens of (a sample of) the documents' chunks, 0 without; directory nodes do not count."""
     pages = islice(store.scroll(None, _PAGE), _SAMPLE_PAGES)
-    return mean_length(encoder, [hit for page in pages for hit in page if not in_dirs(hit)])
+    sample = [hit for page in pages for hit in page if not in_dirs(hit)]
+    return mean_length(encoder, sample) if sample else 0.0
 
 
 def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
@@ -32,7 +33,7 @@ def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
     Returns the average length that counts from now on. It is recorded last, so an interrupted run is done again.
     """
     found = measured_length(store, make(avg_len))
-    if abs(found / avg_len - 1) <= MAX_DRIFT:
+    if not found or abs(found / avg_len - 1) <= MAX_DRIFT:
         return avg_len
     encoder = make(found)
     for page in store.scroll(None, _PAGE):

@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from threading import Lock
-from typing import NamedTuple
 
-from shared.encoders import DenseEncoder, SparseEncoder, SparseVector
-from shared.encoders.trigram import TrigramEncoder
-from shared.errors import InputError, StoreError
+from shared.encoders import DenseEncoder, SparseVector
+from shared.errors import InputError
 from shared.job_store.inbox import Offers
 from shared.llm.client import LLM
-from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
+from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings import Settings
-from shared.store import BuiltWith, ChunkPoint, ChunkStore, check_built_with
+from shared.store import ChunkPoint, ChunkStore
+from workers.index.beginning import Beginning, KeywordEncoders
 from workers.index.directories import Directories
 from workers.index.documents import INDEX_VERSION, Document, document_hash, prune_scope
 from workers.index.drift import SparseFactory, refit
 from workers.index.edges import carried, release, settle
-from workers.index.encoding import EncoderError, dense_vectors, encoder_errors, mean_length, passage
+from workers.index.encoding import EncoderError, dense_vectors, passage
 from workers.index.home import at_home
 from workers.index.limits import chunked
 from workers.index.outcomes import TWICE, Change, failure_of, last_of_each, noted, outcome_of, written_of
@@ -30,13 +29,6 @@ from workers.index.units import Unit, answer_offers, mark_units, units_of
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
 _NONE = SparseVector(indices=(), values=())
-
-
-class _Encoders(NamedTuple):
-    """What the collection's keyword vectors are made with; no trigrams: it was built without."""
-
-    sparse: SparseEncoder
-    trigrams: TrigramEncoder | None
 
 
 class Indexer:
@@ -52,8 +44,8 @@ class Indexer:
     ) -> None:
         """`llm` describes directories; None: one of their own where the settings want it."""
         self._store, self._sparse, self._dense, self._sizes = store, sparse_factory, dense, settings.chunking
-        self._with_trigrams = settings.search.trigrams
-        # Two first batches must not both create the collection, nor two writes of a document mix their chunks.
+        self._beginning = Beginning(store, sparse_factory, dense, trigrams=settings.search.trigrams)
+        # Two writes of a document must not mix their chunks.
         self._writing = Lock()
         self._flushed = 0.0
         self.directories = Directories(store, dense, settings, llm)
@@ -64,7 +56,7 @@ class Indexer:
         Raises: StoreMismatchError, StoreError or TransientError of the store.
         """
         with part("looking up"):
-            if self._existing() is None:
+            if self._beginning.existing() is None:
                 return [], list(range(len(offers.offers)))
             return answer_offers(self._store, offers, self._sizes)
 
@@ -86,7 +78,7 @@ class Indexer:
         done: dict[str, DocumentOutcome] = {}
         cost = Cost()
         try:
-            existing = self._existing()
+            existing = self._beginning.existing()
             if existing:
                 read = at_home(read, self._store.origins([document.doc_id for document in documents]))
                 documents = [item for item in read if isinstance(item, Document)]
@@ -128,7 +120,7 @@ class Indexer:
             with part("pruning"):
                 removed = [out for scope, seen in scopes.items() for out in self._prune(scope, seen, unreadable)]
             with part("directories"):
-                self.directories.renew(namespace, self._existing)
+                self.directories.renew(namespace, self._beginning.existing)
             if not (written or removed) and info.finished == self._state():
                 return []
             if self._sparse(built_with.avg_len).name == built_with.sparse:
@@ -161,7 +153,7 @@ class Indexer:
         return changes
 
     def _encode(
-        self, changes: Sequence[Change], existing: _Encoders | None, units: Mapping[str, Unit]
+        self, changes: Sequence[Change], existing: KeywordEncoders | None, units: Mapping[str, Unit]
     ) -> tuple[list[ChunkPoint], Cost]:
         """The points of the changed documents. Dense first: an encoder that fails leaves no empty collection."""
         if not changes:
@@ -169,7 +161,7 @@ class Indexer:
         chunks = [chunk for change in changes for chunk in change.chunks]
         with part("embedding"):
             vectors, cost = dense_vectors(self._dense, chunks)
-        encoder, trigrams = existing or self._created(chunks)
+        encoder, trigrams = existing or self._beginning.made(chunks)
         owners = (change for change in changes for _ in change.chunks)
         with part("keyword vectors"):
             points = [
@@ -185,43 +177,6 @@ class Indexer:
                 for change, chunk, vector in zip(owners, chunks, vectors, strict=True)
             ]
         return points, cost
-
-    def _existing(self) -> _Encoders | None:
-        """The keyword encoders of the collection, None before the first batch.
-
-        Raises: StoreMismatchError when the collection was built with other encoders than these.
-        """
-        info = self._store.info()
-        if info is None:
-            return None
-        encoder = self._sparse(info.built_with.avg_len)
-        with encoder_errors():
-            check_built_with(info.built_with, encoder.name, self._dense)
-        return _Encoders(encoder, TrigramEncoder() if info.built_with.trigrams == TrigramEncoder.name else None)
-
-    def _created(self, chunks: Sequence[Chunk]) -> _Encoders:
-        """Create the collection, its average length fitted on the first batch, unless another just did."""
-        with self._writing:
-            if encoders := self._existing():
-                return encoders
-            encoder = self._sparse(mean_length(self._sparse(1.0), chunks))
-            name, dim = (self._dense.name, self._dense.dim) if self._dense else (None, 0)
-            trigrams = TrigramEncoder() if self._with_trigrams else None
-            built_with = BuiltWith(
-                sparse=encoder.name,
-                avg_len=encoder.avg_len,
-                dense=name,
-                dim=dim,
-                trigrams=trigrams.name if trigrams else None,
-            )
-            try:
-                self._store.create(built_with)
-            except StoreError:
-                # On a server, another process may have been first.
-                if other := self._existing():
-                    return other
-                raise
-            return _Encoders(encoder, trigrams)
 
     def _write(self, changes: Sequence[Change], points: Sequence[ChunkPoint]) -> None:
         """Each document's new chunks, then its stale ones go, so that a search always finds it."""
