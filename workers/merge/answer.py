@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from shared.job_store import Job, JobReader, JobStore, State
 from shared.models import Answer, LeafResult, LeafStatus, MergedPool
 from workers.merge.aggregators import Aggregated
@@ -31,7 +29,7 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, l
         warnings=tuple(warnings),
         cost=status.cost,
         budget=status.budget,
-        timings_ms=_timings(status.timings_ms, job),
+        timings_ms=_timings(status.timings_ms, jobs.clock.now() - job.created_at),
     )
 
 
@@ -39,8 +37,8 @@ def _without_vectors(leaf: LeafResult) -> LeafResult:
     return leaf.model_copy(update={"hits": tuple(hit.model_copy(update={"vector": ()}) for hit in leaf.hits)})
 
 
-def _timings(stages: dict[str, float], job: Job) -> dict[str, float]:
-    """The job is still summarising: that stage ends now."""
-    total = round((time.time() - job.created_at) * 1000, 1)
+def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:
+    """The job is still summarising: that stage ends now, `seconds` after the job was submitted."""
+    total = round(max(0.0, seconds) * 1000, 1)
     before = sum(value for name, value in stages.items() if name != "total")
     return {**stages, "summarising": round(max(0.0, total - before), 1), "total": total}
