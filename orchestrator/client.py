@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator import searching
+from orchestrator.aftercare import Aftercare
 from orchestrator.enumeration.rows import listed_rows
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import Question, Rejected, Submitted, as_request
@@ -19,7 +20,7 @@ from orchestrator.money import as_budget, check_prices
 from orchestrator.submitting import Submitter
 from shared.celery_app import make_app
 from shared.errors import InputError, RamifyError
-from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
+from shared.job_store import JobReader, JobStore, connect, new_id, reachable
 from shared.job_store.ledger import within
 from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
 from shared.models.budget import Budget
@@ -33,7 +34,7 @@ _PAGE = 200
 _POLL_S = 0.2
 
 
-class Ramify:
+class Ramify(Aftercare):
     """A client of one Ramify: the running embedded stack, or the Redis that the settings name.
 
     Every method raises NotRunningError when Redis does not answer. Use as a context manager, or call `close`.
@@ -193,21 +194,6 @@ class Ramify:
         """All rows of a job's list, streamed (E3). Raises: NotFoundError, RamifyError when the job has none (yet)."""
         with reachable(self.settings):
             yield from listed_rows(self._redis, self.settings, job_id)
-
-    def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
-        """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
-        with reachable(self.settings):
-            job = self._jobs.job(job_id)
-            if job is None:
-                self._reader.status(job_id)  # says what is wrong
-                return False
-            return self._jobs.stop(job, state, reason)
-
-    def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
-        """End all open jobs of a batch; returns how many. Raises: NotFoundError."""
-        with reachable(self.settings):
-            still = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
-            return self._jobs.endings.stop(still, State.CANCELLED, reason)
 
     # -- corpus ------------------------------------------------------------------------------------------------
 

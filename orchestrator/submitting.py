@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import redis
@@ -31,11 +31,12 @@ class Submitter:
         jobs.endings.freed = self._dispatcher.try_run
         self._doubtful: list[str] = []
 
-    def submit(self, jobs: Jobs, batch_id: str | None = None, retry_of: str | None = None) -> None:
+    def submit(self, jobs: Jobs, batch_id: str | None = None, retry_of: Mapping[str, str] | None = None) -> None:
         """Enqueue all of them, or as many as there is room for.
 
         Raises: LaneFullError when there is no room (`refused` are the ids that were not taken, the rest is), RedisError
         when it cannot be known: a job of which the caller was told so is cancelled at the next contact.
+        `retry_of`: the ended job that each one tries again.
         """
         self._withdraw()
         entries = self._entered(jobs, batch_id, retry_of)
@@ -47,7 +48,7 @@ class Submitter:
             worst = next(entry for entry in entries if entry < Entry.KNOWN)
             raise self._full(worst, dict(jobs)[refused[0]], refused)
 
-    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: str | None) -> list[Entry]:
+    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[Entry]:
         end = time.monotonic() + PATIENCE_S
         while True:
             try:

@@ -101,6 +101,8 @@ class Batches:
             by_state=by_state,
             created_at=float(raw["created_at"]),
             budget=spending(raw, self._clock.now()),
+            retry_of=raw.get("retry_of"),
+            retried_as=raw.get("retried_as"),
         )
 
     def reconcile(self, batch_id: str) -> int:

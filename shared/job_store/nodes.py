@@ -28,6 +28,7 @@ def as_json(value: Model) -> str:
 
 
 def _first_state(node: Node) -> str:
+    """A leaf comes bound when a retry takes it over: it waits for nothing."""
     if node.kind is NodeKind.BRANCH:
         return "open"
-    return "waiting" if node.depends_on else "pending"
+    return "waiting" if node.depends_on and node.bound_by is None else "pending"

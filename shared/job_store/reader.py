@@ -100,6 +100,8 @@ def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
         finished_at=float(finished) if finished else None,
         deadline_at=float(fields["deadline_at"]),
         error=fields.get("error") or None,
+        retry_of=fields.get("retry_of") or None,
+        retried_as=fields.get("retried_as") or None,
         route=Route.model_validate_json(fields["route"]) if fields.get("route") else None,
         warnings=warnings,
         cost=Cost(**{k.removeprefix("cost:"): int(v) for k, v in fields.items() if k.startswith("cost:")}),

@@ -17,6 +17,7 @@ from shared.job_store.line import Entry, Lines, Newcomer
 from shared.job_store.newcomers import deadline_of, new_fields
 from shared.job_store.nodes import as_json, triples
 from shared.job_store.reads import JobReads
+from shared.job_store.retries import Retries
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import State
 from shared.job_store.work import CLAIMS, Work
@@ -37,6 +38,7 @@ class JobStore(JobReads):
         self.lines = Lines(client, settings, self.clock)
         self.work = Work(client, settings, self.clock)
         self.endings = Endings(client, settings, self.clock, self.batches, self.lines)
+        self.retries = Retries(client, settings)
         self._run = Scripts(client)
 
     # -- intake ------------------------------------------------------------------------------------------------
@@ -53,13 +55,20 @@ class JobStore(JobReads):
         return known, bool(self.client.exists(JobKeys(known).job))
 
     def enqueue(
-        self, jobs: Sequence[tuple[str, JobRequest]], batch_id: str | None = None, retry_of: str | None = None
+        self,
+        jobs: Sequence[tuple[str, JobRequest]],
+        batch_id: str | None = None,
+        retry_of: Mapping[str, str] | None = None,
     ) -> list[Entry]:
-        """Create queued jobs in the lines of their tenants, as far as there is room. What became of each (A9)."""
+        """Create queued jobs in the lines of their tenants, as far as there is room. What became of each (A9).
+
+        `retry_of`: the job that each tries again.
+        """
+        old = retry_of or {}
         now, entries = self.clock.now(), dict[str, Entry]()
         for lane in Lane:
             mine = [(job_id, request) for job_id, request in jobs if request.lane is lane]
-            comers = [self._newcomer(job_id, request, now, batch_id, retry_of) for job_id, request in mine]
+            comers = [self._newcomer(job_id, request, now, batch_id, old.get(job_id)) for job_id, request in mine]
             if comers:
                 entries.update(zip((comer.job_id for comer in comers), self.lines.enter(lane, comers), strict=True))
         return [entries[job_id] for job_id, _ in jobs]

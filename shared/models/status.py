@@ -11,7 +11,10 @@ from shared.models.route import Route
 
 
 class JobStatus(Model):
-    """A snapshot of a job's hash. Times are Unix seconds."""
+    """A snapshot of a job's hash. Times are Unix seconds.
+
+    `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again.
+    """
 
     job_id: str
     state: str
@@ -28,6 +31,8 @@ class JobStatus(Model):
     finished_at: float | None = None
     deadline_at: float
     error: str | None = None
+    retry_of: str | None = None
+    retried_as: str | None = None
     route: Route | None = None
     warnings: tuple[str, ...] = ()
     cost: Cost = Cost()
@@ -41,7 +46,7 @@ class JobStatus(Model):
 
 
 class BatchStatus(Model):
-    """Counts of a batch: `by_state` sums to `total`. `rejected` lines were never enqueued."""
+    """Counts of a batch: `by_state` sums to `total`. `rejected` lines were never enqueued. Retries as for jobs."""
 
     batch_id: str
     total: int
@@ -51,6 +56,8 @@ class BatchStatus(Model):
     by_state: dict[str, int] = Field(default_factory=dict)
     created_at: float
     budget: Spending | None = None
+    retry_of: str | None = None
+    retried_as: str | None = None
 
     @property
     def terminal(self) -> bool:

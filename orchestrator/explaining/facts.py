@@ -1,0 +1,144 @@
+"""Reads the facts of one job. A key that is broken costs its own fact, and is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+from redis.exceptions import ResponseError
+
+from orchestrator.explaining.providers import left_alone
+from orchestrator.reaper.look import read_world
+from orchestrator.reaper.view import View, World
+from shared.contract import priority
+from shared.job_store import JobReader, JobStore, State
+from shared.job_store.codec import text
+from shared.job_store.dead import DeadKeys
+from shared.job_store.keys import JobKeys, LineKeys, is_shadow
+from shared.job_store.line import Place
+from shared.job_store.work import read_items
+from shared.models import JobStatus, Lane, Node
+from shared.models.why import Failure, Redriven
+from shared.vitals import Sign, workers
+
+_EVENTS = 500
+_REDRIVES = 5
+T = TypeVar("T")
+
+
+@dataclass
+class Facts:
+    """What is known of one job. `own`: jobs of its tenant under way in its lane."""
+
+    status: JobStatus
+    view: View
+    world: World = field(default_factory=lambda: World(now=0.0))
+    place: Place | None = None
+    own: int = 0
+    window: int = 0
+    signs: Sequence[Sign] = ()
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    failed: tuple[Failure, ...] = ()
+    redriven: int = 0
+    redrives: tuple[Redriven, ...] = ()
+    letters: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    faults: list[str] = field(default_factory=list)
+
+
+class Look:
+    """One look at one job. Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
+
+    def __init__(self, app: Celery, jobs: JobStore, job_id: str) -> None:
+        self._app, self._jobs, self._id = app, jobs, job_id
+        self._keys = JobKeys(job_id)
+        self._faults: list[str] = []
+
+    def facts(self) -> Facts:
+        """Everything, in about ten round trips."""
+        status = JobReader(self._jobs.client).status(self._id)
+        lane, settings = Lane(status.lane), self._jobs.settings
+        place = self._tried("its line", lambda: self._jobs.lines.place(self._id, lane, status.tenant), None)
+        view, raw = self._view(status, place)
+        facts = Facts(status=status, view=view, place=place, window=settings.lanes.under_way, faults=self._faults)
+        facts.redriven = int(raw["redriven"]) if raw["redriven"].isdecimal() else 0
+        facts.own = self._tried("its tenant's share", lambda: self._own(lane, status.tenant), 0)
+        plain = World(now=self._jobs.clock.now(), max_deaths=settings.lanes.max_deaths)
+        facts.world = self._tried("queues and workers", lambda: read_world(self._app, self._jobs, [view]), plain)
+        facts.signs = self._tried("the workers", lambda: workers(self._jobs.client), ())
+        facts.nodes = self._tried("its tree", lambda: self._jobs.nodes(self._id), {})
+        facts.failed = self._tried("its failed leaves", lambda: self._failed(view, facts.nodes), ())
+        facts.redrives = self._tried("its events", self._redrives, ())
+        facts.letters = self._tried("dead letters", lambda: self._letters(view), ())
+        facts.providers = self._tried("the providers", lambda: left_alone(self._jobs.client, settings), ())
+        return facts
+
+    def _tried(self, what: str, read: Callable[[], T], otherwise: T) -> T:
+        try:
+            return read()
+        except (ResponseError, ValueError, TypeError, OperationalError) as error:
+            self._faults.append(f"{what} cannot be read ({str(error) or type(error).__name__})")
+            return otherwise
+
+    def _view(self, status: JobStatus, place: Place | None) -> tuple[View, dict[str, str]]:
+        """The job as the reaper sees it, and further fields of its hash."""
+        leaves = self._hash("its leaves", self._keys.leaves)
+        items = self._tried("its marks", lambda: read_items(self._hash("its marks", self._keys.work)), {})
+        rank, redriven = (text(value) if value is not None else "" for value in self._two("rank", "redriven"))
+        view = View(
+            job_id=self._id,
+            state=State(status.state),
+            rank=int(rank) if rank.isdecimal() else priority(Lane(status.lane)),
+            updated_at=status.updated_at,
+            deadline_at=status.deadline_at,
+            in_line=bool(place and place.waiting),
+            counted=is_shadow(self._id) or bool(place and place.under_way),
+            has_pool=bool(self._jobs.client.exists(self._keys.pool)),
+            leaves=leaves,
+            items=items,
+            needs={},
+        )
+        return view, {"redriven": redriven}
+
+    def _two(self, *names: str) -> Sequence[Any]:
+        return self._jobs.client.hmget(self._keys.job, list(names))
+
+    def _hash(self, what: str, key: str) -> dict[str, str]:
+        raw: Mapping[Any, Any] = self._tried(what, lambda: self._jobs.client.hgetall(key), {})
+        return {text(name): text(value) for name, value in raw.items()}
+
+    def _own(self, lane: Lane, tenant: str) -> int:
+        return int(self._jobs.client.hget(LineKeys(lane.value).held, tenant) or 0)
+
+    def _failed(self, view: View, nodes: Mapping[str, Node]) -> tuple[Failure, ...]:
+        names = [name for name, state in view.leaves.items() if state == "failed"]
+        results = self._jobs.results(self._id, sorted(names))
+        return tuple(
+            Failure(
+                item=name, what=nodes[name].query if name in nodes else "", error=result.error or "no reason was given"
+            )
+            for name, result in results.items()
+        )
+
+    def _redrives(self) -> tuple[Redriven, ...]:
+        """The latest, oldest first."""
+        found: list[Redriven] = []
+        entries: Any = self._jobs.client.xrevrange(self._keys.events, count=_EVENTS)
+        for entry_id, fields in entries:
+            data = {text(name): text(value) for name, value in fields.items()}
+            if data.get("type") == "redriven":
+                with suppress(ValueError):
+                    items = tuple(str(item) for item in json.loads(data.get("items", "")))
+                    at = int(text(entry_id).partition("-")[0]) / 1000
+                    found.append(Redriven(at=at, items=items, why=data.get("why", "")))
+        return tuple(reversed(found[:_REDRIVES]))
+
+    def _letters(self, view: View) -> tuple[str, ...]:
+        names = [f"{self._id}:{item}" for item, marks in view.items.items() if marks.deaths or marks.proof]
+        kept = self._jobs.client.hmget(DeadKeys.letters, names) if names else []
+        return tuple(name for name, letter in zip(names, kept, strict=True) if letter is not None)

@@ -1,0 +1,121 @@
+"""The work of a job that is not done, piece by piece, each with a sentence. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.explaining.facts import Facts
+from orchestrator.explaining.wording import duration, nth, worker_name
+from orchestrator.reaper import rules
+from orchestrator.reaper.view import DONE, Redrive
+from shared.contract import Queue, TaskName
+from shared.job_store import TERMINAL, State
+from shared.models.why import Piece
+
+_OF_NODE = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
+_STEPS = {
+    State.QUEUED: TaskName.PLAN_JOB,
+    State.PLANNING: TaskName.PLAN_JOB,
+    State.SUMMARISING: TaskName.MERGE_SUMMARISE,
+}
+
+
+def pieces(facts: Facts) -> tuple[Piece, ...]:
+    """What is open, the longest at work first, then what waits in queues, then what waits for other leaves."""
+    if facts.view.state in TERMINAL or facts.view.in_line:
+        return ()
+    order = {"lost": 0, "working": 1, "queued": 2, "waits": 3}
+    return tuple(sorted(_pieces(facts), key=lambda piece: (order[piece.stands], -(piece.since_s or 0.0))))
+
+
+def _pieces(facts: Facts) -> Iterator[Piece]:
+    view = facts.view
+    if view.state is State.SEARCHING:
+        found = [_node(facts, node, state) for node, state in view.leaves.items() if state in {*_OF_NODE, "waiting"}]
+        yield from found
+        if found:
+            return
+    yield _sent(facts, *_step(facts))
+
+
+def _step(facts: Facts) -> tuple[str, TaskName, str]:
+    """Item, task and what it is of the step that the whole job stands at."""
+    view = facts.view
+    task = _STEPS.get(view.state)
+    if task is None:
+        task = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
+    return task.value, task, ""
+
+
+def _node(facts: Facts, node_id: str, state: str) -> Piece:
+    node = facts.nodes.get(node_id)
+    what = node.query if node else ""
+    if state != "waiting":
+        return _sent(facts, node_id, _OF_NODE[state], what)
+    needs = tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in DONE) if node else ()
+    for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
+    return Piece(
+        item=node_id, task=TaskName.SEARCH_LEAF.value, queue=Queue.SEARCH.value, what=what, stands="waits",
+        said=f"leaf {node_id} waits for {for_what}", needs=needs,
+    )  # fmt: skip
+
+
+def _sent(facts: Facts, item: str, task: TaskName, what: str) -> Piece:
+    """A piece that is at a worker, in a queue, or nowhere."""
+    marks, world = facts.view.item(item), facts.world
+    again = sum(item in redriven.items for redriven in facts.redrives)
+    tries, waiting = 1 + max(marks.deaths, again), world.waiting.get(task.queue, 0)
+    serving = sum(task.queue.value in sign.queues for sign in facts.signs)
+    piece = Piece(
+        item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
+        serving=serving, tries=tries,
+    )  # fmt: skip
+    name, nth_try = _name(item, task), f", {nth(tries)} try" if tries > 1 else ""
+    if busy := marks.busy:
+        lives = busy.worker in world.living
+        since = max(0.0, world.now - busy.begun_at)
+        at = f"{name} is with {worker_name(busy.worker)} since {duration(since)}{nth_try}"
+        dead = f"{name} was with {worker_name(busy.worker)}, which has died{nth_try}"
+        found = {"worker": busy.worker, "lives": lives, "since_s": round(since, 3)}
+        return piece.model_copy(
+            update={**found, "stands": "working" if lives else "lost", "said": at if lives else dead}
+        )
+    if why := _lost(facts, item):
+        return piece.model_copy(update={"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"})
+    return piece.model_copy(update={"said": f"{name} {_queued(piece)}{nth_try}"})
+
+
+def _queued(piece: Piece) -> str:
+    behind = f" behind at most {piece.in_queue - 1:,} others" if piece.in_queue > 1 else ""
+    if not piece.serving:
+        return f"waits in queue {piece.queue}{behind}, and no worker serves that queue"
+    if not piece.in_queue:
+        return f"is on its way to a worker of queue {piece.queue}"
+    workers = "1 worker serves" if piece.serving == 1 else f"{piece.serving} workers serve"
+    return f"waits in queue {piece.queue}{behind}; {workers} it"
+
+
+def _lost(facts: Facts, item: str) -> str:
+    """Why the reaper would send it again now; empty when it would not."""
+    decision = rules.decide(facts.view, facts.world)
+    if not isinstance(decision, Redrive):
+        return ""
+    names = {missing.item: missing.why for missing in decision.missing}
+    body = item in {TaskName.RERANK_ROOT.value, TaskName.MERGE_TREE.value}
+    return names.get(TaskName.MERGE_TREE.value if body else item, "")
+
+
+def _name(item: str, task: TaskName) -> str:
+    match task:
+        case TaskName.SEARCH_LEAF | TaskName.RERANK_LEAF:
+            return f"leaf {item}"
+        case TaskName.PLAN_REFINE:
+            return f"branch {item}"
+        case TaskName.PLAN_JOB:
+            return "its planning"
+        case TaskName.MERGE_SUMMARISE:
+            return "its summary"
+        case TaskName.RERANK_ROOT:
+            return "the rerank of its results"
+        case _:
+            return "the merge of its leaves"

@@ -1,0 +1,157 @@
+"""Tries again what has ended without a complete answer (A6): as new jobs, since an end is an end.
+
+Only from here does a job get its `retry_of`: a request cannot name one, so nobody takes over another tenant's leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from orchestrator.submitting import Submitter
+from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
+from shared.job_store import JobStore, new_id
+from shared.job_store.keys import is_shadow
+from shared.job_store.retries import Ended
+from shared.models import JobRequest
+from shared.models.base import Model
+from shared.models.budget import Budget
+
+_PAGE = 200
+T = TypeVar("T")
+
+
+class Retried(Model):
+    """What a retry has made: a job, or a batch of `jobs` jobs. `retry_of` is the old one."""
+
+    retry_of: str
+    job_id: str | None = None
+    batch_id: str | None = None
+    jobs: int = 1
+
+
+class Retrying:
+    """Makes the new jobs. May raise redis.exceptions.RedisError."""
+
+    def __init__(self, jobs: JobStore, submitter: Submitter) -> None:
+        self._jobs, self._submitter = jobs, submitter
+
+    def job(self, job_id: str, tenant: str | None = None) -> Retried | None:
+        """A new job for an ended one; None when there is no such job, or it is not of `tenant` (None: any).
+
+        Raises: InputError when there is nothing to try again (yet), LaneFullError.
+        """
+        old = self._jobs.retries.read([job_id]).get(job_id)
+        if old is None or is_shadow(job_id) or tenant not in {None, old.tenant}:
+            return None
+        self._check(old)
+        request = _request(old)
+        if request is None:
+            raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
+        new = new_id()
+        self._submitter.submit([(new, request)], retry_of={new: job_id})
+        self._jobs.retries.link({new: job_id})
+        return Retried(job_id=new, retry_of=job_id)
+
+    def _check(self, old: Ended) -> None:
+        if old.open:
+            fix = f"it is still {old.state.value}: wait for its end, or `ramify cancel {old.job_id}` it first"
+            raise InputError("job id", old.job_id, fix)
+        if old.complete:
+            raise InputError("job id", old.job_id, f"it is done and complete: `ramify result {old.job_id}` shows it")
+        newer = self._newer([old]).get(old.job_id)
+        if newer and newer.open:
+            fix = f"it is tried again already: `ramify status {newer.job_id}` follows that"
+            raise InputError("job id", old.job_id, fix)
+        if newer and newer.complete:
+            fix = f"its retry has answered: `ramify result {newer.job_id}` shows it"
+            raise InputError("job id", old.job_id, fix)
+
+    def _newer(self, olds: list[Ended]) -> Mapping[str, Ended]:
+        """Old job id -> its newest retry, where there is one that is not gone."""
+        links = {old.retried_as: old.job_id for old in olds if old.retried_as}
+        return {links[new]: found for new, found in self._jobs.retries.read(links).items()}
+
+    def batch(self, batch_id: str, tenant: str | None = None) -> Retried:
+        """A new batch of the jobs of an ended batch that have no complete answer. Streams: memory stays flat.
+
+        Jobs whose retry is under way, or has answered, are left out; so it may be called again when a lane was full.
+        Raises: NotFoundError, InputError when there is nothing to try again (yet), LaneFullError after a part of them.
+        """
+        self._jobs.batches.reconcile(batch_id)
+        status = self._jobs.batches.status(batch_id)
+        if not status.terminal:
+            fix = f"{status.total - status.finished} of its jobs are still open: wait, or `ramify cancel {batch_id}` first"
+            raise InputError("batch id", batch_id, fix)
+        new, taken = new_id(), 0
+        for page in _pages(self._unanswered(batch_id, tenant)):
+            if not taken:
+                self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()))
+            try:
+                taken += self._enter(new, dict(page))
+            except LaneFullError as error:
+                taken += len(page) - len(error.refused)
+                self._jobs.retries.link_batch(new, batch_id)
+                raise _midway(error, batch_id, new, taken) from None
+        if not taken:
+            fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
+            raise InputError("batch id", batch_id, fix)
+        self._jobs.retries.link_batch(new, batch_id)
+        return Retried(batch_id=new, retry_of=batch_id, jobs=taken)
+
+    def _unanswered(self, batch_id: str, tenant: str | None) -> Iterator[tuple[str, JobRequest]]:
+        """(old job id, request) of what is to be tried again."""
+        for page in _pages(self._jobs.batches.members(batch_id)):
+            olds = [
+                old
+                for old in self._jobs.retries.read(job_id for job_id, _ in page).values()
+                if not old.open and not old.complete and tenant in {None, old.tenant}
+            ]
+            newer = self._newer(olds)
+            for old in olds:
+                again = newer.get(old.job_id)
+                request = _request(old)
+                if request is not None and (again is None or not (again.open or again.complete)):
+                    yield old.job_id, request
+
+    def _enter(self, batch_id: str, olds: Mapping[str, JobRequest]) -> int:
+        """Submit a page and link what was taken. Raises: LaneFullError, with that done."""
+        news = {new_id(): old for old in olds}
+        self._jobs.batches.add(batch_id, list(news))
+        try:
+            self._submitter.submit([(new, olds[old]) for new, old in news.items()], batch_id, retry_of=news)
+        except LaneFullError as error:
+            refused = set(error.refused)
+            self._jobs.retries.link({new: old for new, old in news.items() if new not in refused})
+            raise
+        self._jobs.retries.link(news)
+        return len(news)
+
+
+def _request(old: Ended) -> JobRequest | None:
+    """Its request without the idempotency key: under that the old job would answer. None when it is damaged."""
+    try:
+        return JobRequest.model_validate_json(old.request).model_copy(update={"idempotency_key": None})
+    except ValidationError:
+        return None
+
+
+def _midway(error: LaneFullError, old: str, new: str, taken: int) -> LaneFullError:
+    held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
+    return LaneFullError(f"{error}; {held}: `ramify retry {old}` again takes the others", error.refused)
+
+
+def _pages(items: Iterable[T]) -> Iterator[list[T]]:
+    stream = iter(items)
+    while page := list(islice(stream, _PAGE)):
+        yield page
+
+
+def unknown(id_: str) -> NotFoundError:
+    """For an id that is neither a job's nor a batch's."""
+    return NotFoundError(
+        "ID", id_, "there is no such job or batch, or it has expired; `ramify jobs` lists the newest jobs"
+    )

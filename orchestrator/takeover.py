@@ -1,0 +1,141 @@
+"""A retry takes over the tree and the recorded leaves of the job that it tries again, and runs what is missing (A6).
+
+Killed at any point it ends right all the same: what it has not recorded yet is pending, and the reaper sends that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from celery import Celery, Signature, chord
+
+from shared.contract import Message, TaskName
+from shared.errors import RamifyError
+from shared.job_store import Job, JobStore
+from shared.job_store.nodes import grown_branches
+from shared.models import LeafResult, LeafStatus, Node, NodeKind
+from shared.models.route import PlannerName, Route
+from shared.signatures import body, member, step
+from shared.steps import Step
+
+#: Retries of retries that are looked through for one that had been planned.
+_MOST_BACK = 16
+_EVENTS = 1000
+
+
+@dataclass(frozen=True)
+class Inheritance:
+    """`nodes`: the tree as it starts; `kept`: recorded leaves; `start`: nodes to be run.
+
+    `tell`: settled leaves that must be told once more that they have ended, since others wait for nothing else.
+    """
+
+    nodes: tuple[Node, ...]
+    kept: tuple[LeafResult, ...]
+    start: tuple[Node, ...]
+    tell: tuple[str, ...]
+
+
+def inherited(nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> Inheritance:
+    """What of a tree holds and what has to run again. Pure.
+
+    A leaf holds when it is done and all that it waited for hold: one that was asked without the answer of a failed
+    leaf is asked again, with it.
+    """
+    done = {node_id for node_id, result in results.items() if result.status is LeafStatus.DONE and node_id in nodes}
+    while lost := {node_id for node_id in done if not done.issuperset(nodes[node_id].depends_on)}:
+        done -= lost
+    tree = {node.id: _as_it_starts(node, done) for node in nodes.values()}
+    settled = grown_branches(tree.values()) | done
+    waiting = [node for node in tree.values() if node.depends_on and node.bound_by is None]
+    return Inheritance(
+        nodes=tuple(tree.values()),
+        kept=tuple(results[node_id] for node_id in tree if node_id in done),
+        start=tuple(node for node in tree.values() if node.id not in settled and node not in waiting),
+        tell=tuple(dict.fromkeys(node.depends_on[-1] for node in waiting if done.issuperset(node.depends_on))),
+    )
+
+
+def _as_it_starts(node: Node, done: set[str]) -> Node:
+    """A leaf that was bound to the answer of one that runs again waits for that anew, as it was planned."""
+    if node.asked is None or done.issuperset(node.depends_on):
+        return node
+    planned: dict[str, object] = {"query": node.asked, "asked": None, "bound_by": None, "written": {}, "variants": ()}
+    return node.model_copy(update=planned)
+
+
+def take_over(step: Step, app: Celery) -> bool:
+    """Start a retry with what the old job had. False when that is nothing: then it is planned like any other.
+
+    A list is read anew: its shards belong to one state of the corpus. Raises: RamifyError for a job of another tenant.
+    """
+    job, jobs = step.job, step.jobs
+    if job.retry_of is None:
+        return False
+    old = _planned(jobs, job)
+    found = _inherited(jobs, job, old) if old else None
+    if old is None or found is None:
+        return False
+    route, inheritance = found
+    jobs.route(job.id, route)
+    jobs.annotate(job.id, warnings=_said(jobs, old.id))
+    if jobs.start_searching(job.id, inheritance.nodes):
+        for leaf in inheritance.kept:
+            jobs.record_leaf(job.id, leaf)
+        leaves = [node for node in inheritance.nodes if node.kind is NodeKind.LEAF]
+        jobs.retries.took_over(job.id, old.id, len(inheritance.kept), len(leaves))
+        _work(app, job, inheritance).apply_async(ignore_result=True)
+    return True
+
+
+def _planned(jobs: JobStore, job: Job) -> Job | None:
+    """The newest job of the chain of retries that had been planned."""
+    old_id, first = job.retry_of, True
+    for _ in range(_MOST_BACK):
+        old = jobs.job(old_id) if old_id else None
+        if old is None:
+            if first:
+                said = f"Job {old_id}, which this one tries again, has expired: the question was planned anew."
+                jobs.annotate(job.id, warnings=[said])
+            return None
+        if old.request.tenant != job.request.tenant or not old.terminal:
+            raise RamifyError(f"job {old.id} cannot be tried again here: it is another tenant's, or has not ended")
+        if jobs.leaf_states(old.id):
+            return old
+        old_id, first = old.retry_of, False
+    return None
+
+
+def _inherited(jobs: JobStore, job: Job, old: Job) -> tuple[Route, Inheritance] | None:
+    try:
+        route, nodes, results = jobs.routed(old.id), jobs.nodes(old.id), jobs.results(old.id)
+    except ValueError as error:
+        said = f"What job {old.id} had cannot be read ({error}): the question was planned anew."
+        jobs.annotate(job.id, warnings=[said])
+        return None
+    if route is None or route.planner is PlannerName.ENUMERATION or not nodes:
+        return None
+    return route, inherited(nodes, results)
+
+
+def _said(jobs: JobStore, old_id: str) -> list[str]:
+    """Warnings of the planning and the searches; what was said of the end holds no more."""
+    said = []
+    for event in jobs.events(old_id, _EVENTS):
+        if event.get("type") == "warning":
+            said.append(event.get("text", ""))
+        elif event.get("type") == "state" and event.get("state") == "merging":
+            break
+    return said
+
+
+def _work(app: Celery, job: Job, inheritance: Inheritance) -> Signature:
+    """The chord over what is to be run; its body alone when every leaf holds."""
+    told = (Message(job_id=job.id, node_id=node_id) for node_id in inheritance.tell)
+    members = [
+        *(member(app, job.id, job.rank, node) for node in inheritance.start),
+        *(step(app, TaskName.RERANK_LEAF, message, job.rank) for message in told),
+    ]
+    after = body(app, job.id, job.rank)
+    return chord(members, after, app=app) if members else after
