@@ -1,6 +1,7 @@
 """Kombu's Redis transport, where its way back after a lost connection needs help. Behaves the same otherwise.
 
-Installed under kombu's own names (`redis`, `rediss`, `sentinel`), so that URLs stay what its documentation says.
+Installed, as is `shared.thread_pool`, under the names that kombu and Celery have for their own (`redis`, `threads`), so
+that URLs and command lines stay what their documentation says.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from celery import concurrency
 from kombu.transport import TRANSPORT_ALIASES, redis
 from redis.backoff import NoBackoff
 from redis.client import PubSub
@@ -25,9 +27,10 @@ class ReadySub(PubSub):
     whole worker stands still, connected and alive, until somebody sends a remote control command.
     """
 
-    def parse_response(self: Any, block: bool = True, timeout: float = 0) -> Any:
+    def parse_response(self, block: bool = True, timeout: float = 0) -> Any:
         """The next message; None when there is none. Raises: RedisError."""
-        connection, read = self.connection, super().parse_response
+        connection: Any = self.connection
+        read: Any = super().parse_response
         if block and not connection.can_read(timeout=0):
             return None
         return read(block=False, timeout=timeout or connection.socket_timeout or 1)
@@ -74,7 +77,9 @@ class SentinelTransport(redis.SentinelTransport):
 
 
 def install() -> None:
-    """Make kombu use these for its URLs, in this process. A second call changes nothing."""
+    """Make kombu use these for its URLs, and Celery our pool of threads, in this process. Changes nothing twice."""
+    pools: dict[str, str] = vars(concurrency)["ALIASES"]
+    pools["threads"] = "shared.thread_pool:ThreadPool"
     TRANSPORT_ALIASES.update(
         {
             "redis": "shared.broker:Transport",
