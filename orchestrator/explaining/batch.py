@@ -121,15 +121,10 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
     bad = ", ".join(f"{counts[state]:,} {state}" for state in ("failed", "expired", "cancelled") if counts.get(state))
     if status.partial:
         bad = f"{bad}, {status.partial:,} partial" if bad else f"{status.partial:,} partial"
-    why = (
-        f" The commonest error: {error.error}" + (f" ({error.count} of {error.looked_at})." if error else "")
-        if error
-        else ""
-    )
+    why = f" The commonest error: {error.error} ({error.count} of {error.looked_at})." if error else ""
     if status.terminal:
-        said = (
-            f"It has ended: {counts.get('done', 0):,} of {jobs(status.total)} are done{f', {bad}' if bad else ''}.{why}"
-        )
+        done = f"{counts.get('done', 0):,} of {jobs(status.total)} are done"
+        said = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
         if status.retried_as:
             return f"{said} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
         again = spoilt or status.partial
