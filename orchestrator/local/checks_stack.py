@@ -96,7 +96,9 @@ def _depth(client: redis_client.Redis) -> Check:
             for key in names:
                 pipe.llen(key)
         lengths = iter(pipe.execute())
-    waits = {queue: [int(next(lengths)) for _ in names] for queue, names in keys.items()}
+    counts = {queue: [int(next(lengths)) for _ in names] for queue, names in keys.items()}
+    half = len(PRIORITY_STEPS) // 2  # the steps of the interactive lane stand first
+    waits = {queue: (sum(of[:half]), sum(of[half:])) for queue, of in counts.items()}
     detail = ", ".join(f"{queue} {'+'.join(map(str, counts))}" for queue, counts in waits.items() if any(counts))
     return Check(name="queues", ok=True, detail=f"waiting, interactive+batch: {detail}" if detail else "nothing waits")
 

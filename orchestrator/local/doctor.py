@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
-from orchestrator.local import checks_gates, checks_machine, checks_services, checks_stack
+from orchestrator.local import checks_gates, checks_jobs, checks_machine, checks_services, checks_stack
 from orchestrator.local.checks import Check
 from orchestrator.local.state import connection, running
 from shared.errors import NotRunningError, RamifyError
@@ -33,6 +33,7 @@ def examine(settings: Settings) -> list[Check]:
         ("stack", partial(checks_stack.supervisor, settings, state)),
         ("redis", partial(checks_stack.redis, connected)),
         ("pools", partial(checks_stack.workers, settings, connected)),
+        ("jobs", partial(checks_jobs.examine, connected)),
         ("llm", partial(checks_services.llm, settings)),
         ("embedding", partial(checks_services.embedding, settings)),
         ("rerank", partial(checks_services.rerank, settings)),

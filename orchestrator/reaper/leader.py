@@ -14,6 +14,8 @@ from shared.vitals import worker_id
 _TAG = f"{PREFIX}:{{reaper}}"
 LOCK = f"{_TAG}:lock"
 TOKEN = f"{_TAG}:token"
+#: When a reaper has come to the end of its last look (Unix seconds).
+LOOKED = f"{_TAG}:looked"
 #: A look takes milliseconds; a leader that died blocks the next one for so long.
 _LOCK_MS = 10_000
 

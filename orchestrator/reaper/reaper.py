@@ -14,7 +14,7 @@ from dataclasses import replace
 from celery import Celery, Signature
 
 from orchestrator.reaper import rules
-from orchestrator.reaper.leader import leading
+from orchestrator.reaper.leader import LOOKED, leading
 from orchestrator.reaper.look import read_views, read_world
 from orchestrator.reaper.suspects import Suspects
 from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, World
@@ -51,6 +51,7 @@ class Reaper:
             for start in range(0, len(wanted), _PAGE):
                 self._look(wanted[start : start + _PAGE], token)
             self._dispatcher.run()
+            self._jobs.client.set(LOOKED, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
             return len(wanted)
 
     def _in_turn(self) -> list[str]:

@@ -17,7 +17,7 @@ from shared.settings import load_settings
 
 NAMES = {
     "versions", "settings", "redis binary", "plugins", "data folder", "disk", "stack", "redis", "queues", "pools",
-    "store folder", "store", "llm", "embedding", "rerank", "flower",
+    "store folder", "store", "reaper", "lanes", "dead letters", "llm", "embedding", "rerank", "flower",
 }  # fmt: skip
 
 
@@ -137,7 +137,8 @@ def test_given_a_look_that_raises_when_examined_then_the_other_lines_are_still_t
 
 
 def test_given_two_lanes_when_the_keys_are_named_then_they_are_kombus():
-    assert checks_stack.queue_keys(Queue.PLAN) == ["plan", "plan\x06\x165"]
+    keys = checks_stack.queue_keys(Queue.PLAN)
+    assert keys == ["plan", *(f"plan\x06\x16{step}" for step in (1, 2, 3, 5, 6, 7, 8))]
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1234, "1.2 kB"), (5e12, "5.0 TB")])
