@@ -84,7 +84,8 @@ class Retrying:
         self._jobs.batches.reconcile(batch_id)
         status = self._jobs.batches.status(batch_id)
         if not status.terminal:
-            fix = f"{status.total - status.finished} of its jobs are still open: wait, or `ramify cancel {batch_id}` first"
+            left = status.total - status.finished
+            fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
         new, taken = new_id(), 0
         for page in _pages(self._unanswered(batch_id, tenant)):

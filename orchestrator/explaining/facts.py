@@ -88,7 +88,7 @@ class Look:
     def _view(self, status: JobStatus, place: Place | None) -> tuple[View, dict[str, str]]:
         """The job as the reaper sees it, and further fields of its hash."""
         leaves = self._hash("its leaves", self._keys.leaves)
-        items = self._tried("its marks", lambda: read_items(self._hash("its marks", self._keys.work)), {})
+        items = read_items(self._hash("its marks", self._keys.work))
         rank, redriven = (text(value) if value is not None else "" for value in self._two("rank", "redriven"))
         view = View(
             job_id=self._id,

@@ -17,7 +17,8 @@ from shared.settings.providers import ProviderKind
 _FIELDS = ("open_until", "pause_until", "fails", "why")
 
 
-def _used(settings: Settings) -> Iterator[tuple[ProviderKind, str]]:
+def _used(settings: Settings) -> Iterator[tuple[ProviderKind, object]]:
+    """Kind and address, where there is one."""
     if settings.has_llm:
         yield "llm", settings.llm_base_url
     if settings.embedding.provider == "endpoint":
@@ -33,7 +34,7 @@ def left_alone(client: Redis, settings: Settings) -> tuple[str, ...]:
 
     Raises: redis.exceptions.RedisError, ValueError for a gate that somebody wrote by hand.
     """
-    used = [(kind, host_of(url)) for kind, url in _used(settings) if url]
+    used = [(kind, host_of(str(url))) for kind, url in _used(settings) if url]
     with client.pipeline(transaction=False) as pipe:
         for kind, host in used:
             pipe.hmget(key_of(f"{kind}:{host}"), list(_FIELDS))

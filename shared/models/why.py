@@ -11,8 +11,9 @@ from shared.models.budget import Spending
 class Turn(Model):
     """Where a job stands that waits for its turn.
 
-    `ahead`: jobs of its tenant before it; `tenants`: how many share the lane now; `under_way` of at most `window` jobs of
-    the lane are, `own` of them its tenant's. `eta_s`: about how many seconds until it is let in, None when nobody knows.
+    `ahead`: jobs of its tenant before it; `tenants`: how many share the lane now; `under_way` of at most `window` jobs
+    of the lane are, `own` of them its tenant's. `eta_s`: about how many seconds until it is let in, None when nobody
+    knows.
     """
 
     lane: str
