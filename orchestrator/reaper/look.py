@@ -107,7 +107,7 @@ def _living(client: Redis, workers: set[str]) -> frozenset[str]:
 def queue_lengths(app: Celery) -> dict[Queue, int]:
     """Messages that wait in each queue, on any broker; a queue that nobody has declared yet is empty."""
     lengths = {}
-    with app.connection_for_read() as connection:
+    with app.connection_for_read() as connection:  # a new one: one from the pool may have outlived an outage
         for queue in Queue:
             try:
                 channel: Any

@@ -64,6 +64,8 @@ class Reaper:
     def _look(self, job_ids: Sequence[str], token: int) -> None:
         views, gone = read_views(self._jobs, job_ids)
         self._jobs.release(gone)
+        if not views:
+            return
         world = read_world(self._app, self._jobs, views)
         self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Settle)])
         for view in views:
