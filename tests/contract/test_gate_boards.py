@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import redis
@@ -192,6 +193,7 @@ def test_given_two_providers_then_they_do_not_mix(board: Board) -> None:
 def test_the_key_has_a_hash_tag_and_every_state_of_it_a_ttl(client: redis.Redis) -> None:
     board = SharedBoard(client)
     assert key_of(NAME) == KEY
+    assert f"`{key_of('KIND:HOST')}`" in (Path(__file__).parents[2] / "docs" / "redis.md").read_text(encoding="utf-8")
     enter(board)
     assert not client.exists(KEY), "nothing to remember, nothing written"
     for change in (
