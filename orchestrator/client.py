@@ -17,6 +17,7 @@ from orchestrator.intake import Question, Rejected, Submitted, as_request
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
 from orchestrator.money import as_budget, check_prices
+from orchestrator.outage import Outage
 from orchestrator.submitting import Submitter
 from shared.celery_app import make_app
 from shared.errors import InputError, RamifyError
@@ -161,20 +162,28 @@ class Ramify(Aftercare):
         with reachable(self.settings):
             return self._reader.recent(limit)
 
-    def wait(self, job_id: str, timeout_s: float | None = None) -> JobStatus:
-        """Wait until a job has ended, or `timeout_s` (the job's own deadline and a minute if None) is over."""
-        status = self.status(job_id)
+    def wait(self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None) -> JobStatus:
+        """Wait until a job has ended, or `timeout_s` (the job's own deadline and a minute if None) is over.
+
+        A Redis that goes away meanwhile is waited for, up to a minute; `outage` is told of it, else the log.
+        """
+        status, outage = self.status(job_id), outage or Outage()
         left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + 60
         end = time.monotonic() + left
         while not status.terminal and time.monotonic() < end:
             time.sleep(_POLL_S)
-            status = self.status(job_id)
+            status = outage.through(lambda: self.status(job_id))
         return status
 
-    def stream(self, job_id: str, timeout_s: float = 3600.0) -> Iterator[Event]:
-        """The job's events from its beginning until it ends. Raises: NotFoundError."""
-        with reachable(self.settings):
-            yield from self._reader.events(job_id, timeout_s)
+    def stream(self, job_id: str, timeout_s: float = 3600.0, *, outage: Outage | None = None) -> Iterator[Event]:
+        """The job's events from its beginning until it ends. Bears an outage as `wait` does. Raises: NotFoundError."""
+        end = time.monotonic() + timeout_s
+
+        def events(after: str) -> Iterator[Event]:
+            with reachable(self.settings):
+                yield from self._reader.events(job_id, max(0.0, end - time.monotonic()), after)
+
+        return (outage or Outage()).stream(events)
 
     def result(self, job_id: str) -> Answer:
         """The answer of a job that is done.

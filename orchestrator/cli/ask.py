@@ -106,7 +106,9 @@ def _follow(client: Ramify, job_id: str, *, as_json: bool) -> int:
 def show_outcome(client: Ramify, status: JobStatus, *, as_json: bool) -> int:
     """Show the answer of a job, or why there is none; returns the exit code."""
     if status.state == "done":
-        answer = client.result(status.job_id)
+        from orchestrator.outage import Outage
+
+        answer = Outage(output.warn).through(lambda: client.result(status.job_id))
         if as_json:
             output.document(answer)
         else:

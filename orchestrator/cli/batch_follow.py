@@ -14,6 +14,7 @@ from orchestrator.cli import output
 from orchestrator.cli.follow import GRACE_S
 from orchestrator.cli.render.tables import draw_batch
 from orchestrator.client import Ramify
+from orchestrator.outage import Outage
 from shared.errors import NotFoundError, NotRunningError
 from shared.models import BatchStatus, JobStatus
 
@@ -22,8 +23,6 @@ _POLL_S = 0.5
 _RECONCILE_S = 10.0
 #: Seconds between two lines where there is no terminal.
 _LINE_S = 10.0
-#: Seconds that Redis may be away, while its supervisor starts it again, before nobody waits any more.
-OUTAGE_S = 60.0
 #: Open jobs looked at in one round.
 _ROUND = 500
 
@@ -86,8 +85,9 @@ def follow_batch(
                 if ended:
                     ended.look(watch.status.finished)
             except NotRunningError as error:
-                watch.bear(error)
+                watch.outage.bear(error)
                 continue
+            watch.outage.over()
             if changed and on_change and not watch.status.terminal:
                 on_change(watch.status)
             limit = until if until is not None else watch.changed_at + patience
@@ -97,7 +97,7 @@ def follow_batch(
                 watch.say()
             time.sleep(_POLL_S)
     if ended:
-        ended.rest()
+        watch.outage.through(ended.rest)
     return watch.status
 
 
@@ -110,7 +110,7 @@ class _Watch:
         self._began, self._first = time.monotonic(), self.status.finished
         self._reconciled = self._said = self._began
         self.changed_at = time.time()
-        self._away_since: float | None = None
+        self.outage = Outage(output.warn)
 
     def look(self) -> bool:
         """Ask again. True when something has changed."""
@@ -119,21 +119,10 @@ class _Watch:
         if reconcile:
             self._reconciled = now
         before, self.status = self.status, self._client.batch_status(self._batch_id, reconcile=reconcile)
-        self._away_since = None
         changed = before != self.status
         if changed:
             self.changed_at = time.time()
         return changed
-
-    def bear(self, error: NotRunningError) -> None:
-        """Wait a little for a Redis that is away. Raises: the error, when that has lasted too long."""
-        now = time.monotonic()
-        if self._away_since is None:
-            self._away_since = now
-            output.warn(f"{error}; waiting for it up to {OUTAGE_S:.0f} s")
-        if now - self._away_since > OUTAGE_S:
-            raise error
-        time.sleep(_POLL_S)
 
     def draw(self) -> Any:
         """The table."""

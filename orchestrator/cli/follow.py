@@ -13,10 +13,11 @@ from orchestrator.cli.render.growth import Growth, apply
 from orchestrator.cli.render.tree import draw
 from orchestrator.cli.wording import counted, one_line, read_as
 from orchestrator.client import Ramify
+from orchestrator.outage import Outage
 from shared.models import Event, JobStatus, Node
 from shared.models.route import Route
 
-#: Seconds past a job's deadline after which nobody waits for it any more: the sweep gives it up before.
+#: Seconds past a job's deadline after which nobody waits for it any more: the reaper gives it up before.
 GRACE_S = 90.0
 FRAMES_PER_S = 8
 
@@ -24,10 +25,10 @@ FRAMES_PER_S = 8
 def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
     """Show a job until it has ended, or its deadline lies 90 s behind; returns where it stands then.
 
-    Raises: NotFoundError, NotRunningError.
+    Raises: NotFoundError, NotRunningError when Redis is away at first, or for longer than `outage.OUTAGE_S`.
     """
-    status = client.status(job_id)
-    events = client.stream(job_id, timeout_s=max(0.0, status.deadline_at - time.time()) + GRACE_S)
+    status, outage = client.status(job_id), Outage(output.warn)
+    events = client.stream(job_id, max(0.0, status.deadline_at - time.time()) + GRACE_S, outage=outage)
     console = output.progress_console()
     if as_json:
         for event in events:
@@ -38,7 +39,7 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
         for event in events:
             if said := sentence(event):
                 output.note(said)
-    return client.status(job_id)
+    return outage.through(lambda: client.status(job_id))
 
 
 def _live(events: Iterator[Event], question: str, console: Console) -> None:

@@ -160,7 +160,7 @@ class FakeRamify:
             error="none of the 2 leaves answered" if failed else None,
         )
 
-    def stream(self, job_id, timeout_s=0):
+    def stream(self, job_id, timeout_s=0, *, outage=None):
         if self.interrupted:
             raise KeyboardInterrupt
         return iter(events(self.requests[job_id].question, self.status(job_id).state))

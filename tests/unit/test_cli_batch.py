@@ -203,7 +203,7 @@ def test_given_redis_away_for_good_when_waiting_then_it_is_said_in_the_end(clien
         return looked(batch_id, **options)
 
     monkeypatch.setattr(client, "batch_status", gone)
-    monkeypatch.setattr("orchestrator.cli.batch_follow.OUTAGE_S", 0.0)
+    monkeypatch.setattr("orchestrator.outage.OUTAGE_S", 0.0)
     done = ramify("batch", write("one"), "--wait")
     assert done.exit_code == 1
     assert "error: Redis does not answer" in done.stderr
