@@ -23,9 +23,9 @@ def test_given_a_redis_that_is_killed_when_jobs_run_then_what_was_acknowledged_e
             of.rig.until_redis_answers()
             assert of.kills.kill("redis")
 
-    one = run_round(ground, Plan("Redis kills", seed, FORM.jobs, FORM.seconds), harm, lost_before_s=SYNC_S)
+    one = run_round(ground, Plan("Redis kills", seed, FORM.seconds, FORM.jobs, FORM.load_s), harm, lost_before_s=SYNC_S)
 
-    show([one])
+    show(one)
     verdict(ground.rig, one)
     assert one.kills.per_pool() == {"redis": FORM.redis_kills}
     assert one.states["done"] > 0.8 * FORM.jobs

@@ -9,7 +9,7 @@ from tests.faults.harness.form import FORM
 from tests.faults.harness.report import show, verdict
 from tests.faults.harness.rounds import Ground, Plan, run_round
 
-_JOBS, _SECONDS = 40, 10.0
+_SECONDS, _JOBS, _LOAD_S = 10.0, 40, 2.0
 SCENARIOS = {
     "mixed": broker.mixed,
     "lost messages": broker.lost,
@@ -42,9 +42,9 @@ def _cases() -> list[object]:
 def test_given_a_fault_when_jobs_run_then_nothing_is_lost_and_nothing_is_done_twice(
     ground: Ground, name: str, seed: int
 ) -> None:
-    one = run_round(ground, Plan(name, seed, min(_JOBS, FORM.jobs), _SECONDS), SCENARIOS[name])
+    one = run_round(ground, Plan(name, seed, _SECONDS, min(_JOBS, FORM.jobs), _LOAD_S), SCENARIOS[name])
 
-    show([one])
+    show(one)
     verdict(ground.rig, one)
     lost = {state: count for state, count in one.states.items() if state not in {"done", "cancelled"}}
     assert not lost or name in {"full disk", "no memory"}, f"these did not get their answers: {lost}"

@@ -27,9 +27,9 @@ def test_given_workers_that_are_killed_when_jobs_run_then_nothing_is_lost_and_no
         of.pause(_BEFORE_S)  # so that there is work to be killed
         of.kills.storm(of.seconds - _BEFORE_S, of.stop)
 
-    one = run_round(ground, Plan("worker kills", seed, FORM.jobs, FORM.seconds), harm)
+    one = run_round(ground, Plan("worker kills", seed, FORM.seconds, FORM.jobs, FORM.load_s), harm)
 
-    show([one])
+    show(one)
     verdict(ground.rig, one)
     assert len(one.kills.done) >= 0.8 * (FORM.seconds - _BEFORE_S), "the storm has really blown"
     assert len(one.jobs) == FORM.jobs

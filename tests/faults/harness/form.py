@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Form:
-    """Sizes of a run. `scenario_jobs` and `scenario_s` are those of one scenario, the others of a storm of kills."""
+    """Sizes of a storm of kills. Jobs are sent in its first `load_s` seconds, so that there is work to be killed."""
 
     long: bool
     seeds: tuple[int, ...]
     jobs: int
     seconds: float
+    load_s: float
     redis_kills: int
 
 
@@ -23,7 +24,7 @@ def _form() -> Form:
     seeds = tuple(range(first, first + rounds))
     jobs = int(os.environ.get("RAMIFY_TEST_JOBS", "300" if long else "40"))
     seconds = float(os.environ.get("RAMIFY_TEST_SECONDS", "60" if long else "12"))
-    return Form(long, seeds, jobs, seconds, redis_kills=5 if long else 1)
+    return Form(long, seeds, jobs, seconds, 0.75 * seconds if long else 3.0, redis_kills=5 if long else 1)
 
 
 FORM = _form()

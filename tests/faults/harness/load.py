@@ -72,8 +72,8 @@ def _plan(number: int, *, chinese: bool, services: tuple[Service, ...], dice: ra
     return plan + [text.format(**dice.choice(services)._asdict(), n=number) for text in texts]
 
 
-def orders(asked: list[Ask], seed: int, seconds: float) -> list[Order]:
-    """Every question once, over `seconds`, in an order and with options of the seed's."""
+def orders(asked: list[Ask], seed: int, seconds: float, name: str) -> list[Order]:
+    """Every question once, over `seconds`, in an order and with options of the seed's; keys hold for this `name` only."""
     dice = random.Random(seed)
     shuffled = dice.sample(asked, len(asked))
     made: list[Order] = []
@@ -82,9 +82,9 @@ def orders(asked: list[Ask], seed: int, seconds: float) -> list[Order]:
         at = dice.uniform(0.0, seconds)
         if dice.random() < 0.1 and len(shuffled) >= _BATCH:
             batch += 1
-            made += [Order(shuffled.pop(), at, batch=batch, key=_key(dice, seed)) for _ in range(_BATCH)]
+            made += [Order(shuffled.pop(), at, batch=batch, key=_key(dice, name)) for _ in range(_BATCH)]
             continue
-        ask, key = shuffled.pop(), _key(dice, seed)
+        ask, key = shuffled.pop(), _key(dice, name)
         lane = "interactive" if dice.random() < 0.4 else "batch"
         cancel = dice.uniform(0.0, 4.0) if dice.random() < 0.06 else None
         again = dice.uniform(0.0, 3.0) if key else None
@@ -92,5 +92,5 @@ def orders(asked: list[Ask], seed: int, seconds: float) -> list[Order]:
     return sorted(made, key=lambda order: (order.at, order.batch or 0))
 
 
-def _key(dice: random.Random, seed: int) -> str | None:
-    return f"seed {seed} 键 {dice.getrandbits(32)}" if dice.random() < 0.2 else None
+def _key(dice: random.Random, name: str) -> str | None:
+    return f"{name} 键 {dice.getrandbits(32)}" if dice.random() < 0.2 else None

@@ -15,7 +15,7 @@ from orchestrator.local.child_process import importable
 from tests.faults.harness.rig import POOLS, Rig, until
 from tests.faults.harness.rounds import Harm
 
-_WORK_S = 2.0
+_WORK_S = 2.5
 #: Seconds that a frozen worker is not heard of.
 FROZEN_S = 20.0
 _SKEW_S = 3600.0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from rich.console import Console
 from rich.table import Table
 
@@ -16,33 +18,40 @@ _JOBS, _FAULTS = 4, 25
 
 
 def spread(seconds: Sequence[float]) -> str:
-    """`min / median / p95 / max`, and of how many."""
+    """Least, median, 95th percentile and most, and of how many."""
     if not seconds:
         return "none"
     ordered = sorted(seconds)
     p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return f"{ordered[0]:.1f} / {statistics.median(ordered):.1f} / {p95:.1f} / {ordered[-1]:.1f} s of {len(ordered)}"
+    median = statistics.median(ordered)
+    return f"min {ordered[0]:.1f}, median {median:.1f}, p95 {p95:.1f}, max {ordered[-1]:.1f} s, of {len(ordered)}"
 
 
-def show(rounds: Sequence[Round]) -> None:
-    """Print a table, one row a round."""
-    table = Table("round", "seed", "jobs", "ended", "partial", "kills", "leaf back", "step back", "redriven", "jobs/s",
-                  title="min / median / p95 / max")  # fmt: skip
-    for one in rounds:
-        kills = ", ".join(f"{name} {times}" for name, times in sorted(one.kills.per_pool().items()))
-        ended = ", ".join(f"{state} {count}" for state, count in one.states.most_common())
-        jobs = f"{len(one.jobs)}" + (f", {len(one.sent.refused)} refused" if one.sent.refused else "")
-        table.add_row(
-            one.plan.name, str(one.plan.seed), jobs, ended, str(one.partial), kills or "-", spread(one.recovery.leaves),
-            spread(one.recovery.steps), str(one.recovery.redriven.total()), f"{len(one.jobs) / one.seconds:.1f}",
-        )  # fmt: skip
-        why = ", ".join(f"{times} ({reason})" for reason, times in one.recovery.redriven.most_common())
-        table.caption = f"sent again: {why or 'nothing'}"
-    Console(width=180, force_terminal=False).print(table)
+def show(one: Round) -> None:
+    """Print what came of a round."""
+    table = Table(title=f"{one.plan.name}, RAMIFY_TEST_SEED={one.plan.seed}", show_header=False)
+    refused = Counter(reason for _, reason in one.sent.refused)
+    rows = {
+        "jobs": _counts(one.states),
+        "partial": str(one.partial),
+        "jobs/s": f"{len(one.jobs) / one.seconds:.1f}, all ended after {one.seconds:.0f} s",
+        "kills": _counts(one.kills.per_pool()),
+        "leaf back": spread(one.recovery.leaves),
+        "step back": spread(one.recovery.steps),
+        "sent again": _counts(one.recovery.redriven),
+        "refused": _counts(refused),
+    }
+    for name, text in rows.items():
+        table.add_row(name, text)
+    Console(width=140, force_terminal=False).print(table)
+
+
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{times} {name}" for name, times in counts.most_common()) or "none"
 
 
 def verdict(rig: Rig, one: Round) -> None:
-    """Raises: AssertionError with seed, faults, jobs, events and logs when the round has faults."""
+    """Fails the test with seed, faults, jobs, events and logs when the round has faults."""
     if not one.faults:
         return
     named = [job for job_id, job in one.jobs.items() if any(job_id in fault for fault in one.faults)]
@@ -58,4 +67,4 @@ def verdict(rig: Rig, one: Round) -> None:
     lines.append(f"\nkills (Unix seconds): {[(round(kill.at, 2), kill.name, kill.pid) for kill in one.kills.done]}")
     for log in sorted(rig.logs().glob("*.log")):
         lines.append(f"\n{log.name}:\n{tail(log, 12)}")
-    raise AssertionError("\n".join(lines))
+    pytest.fail("\n".join(lines), pytrace=False)

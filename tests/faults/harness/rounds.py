@@ -30,8 +30,6 @@ from tests.faults.harness.traffic import Sent, Traffic
 
 #: Seconds after the harm within which every job has ended, and after that until nothing is left lying.
 END_S, QUIET_S = 120.0, 60.0
-#: The load comes in the first part of the harm, so that work waits while the rest of it goes on.
-_LOAD_SHARE = 0.6
 
 
 @dataclass
@@ -45,12 +43,13 @@ class Ground:
 
 @dataclass(frozen=True)
 class Plan:
-    """A round by name: its seed, how many jobs, over how many seconds."""
+    """A round by name: seed, seconds of harm, jobs, and the first seconds in which these are sent."""
 
     name: str
     seed: int
-    jobs: int
     seconds: float
+    jobs: int
+    load_s: float
 
 
 @dataclass
@@ -122,7 +121,7 @@ def _under_harm(ground: Ground, plan: Plan, harm: Callable[[Harm], None]) -> tup
     """Send and harm at once, until both have ended."""
     dice, stop = random.Random(plan.seed), threading.Event()
     kills = Kills(ground.rig, dice)
-    traffic = Traffic(ground.rig, orders(ground.asked[: plan.jobs], plan.seed, _LOAD_SHARE * plan.seconds))
+    traffic = Traffic(ground.rig, orders(ground.asked[: plan.jobs], plan.seed, plan.load_s, f"{plan.name} {plan.seed}"))
     with ThreadPoolExecutor(2) as threads:
         sending = traffic.start(threads)
         harming = threads.submit(harm, Harm(ground.rig, dice, kills, plan.seconds, traffic.sent, stop))
