@@ -16,6 +16,7 @@ from shared.errors import InputError, RamifyError
 from shared.job_store import JobStore, codec, reachable
 from shared.job_store.dead import DeadLetters
 from shared.job_store.inbox import DocumentBatch, FinishOrder
+from shared.job_store.keys import made_at
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.models.dead import DeadLetter
@@ -72,7 +73,10 @@ class Letters:
             return done
 
     def _work(self, letter: DeadLetter) -> Replayed:
-        """A new job has no marks: the deaths of its old one are forgotten with it."""
+        """A new job has no marks: the deaths of its old one are forgotten with it. One job replays all its letters."""
+        old = self._jobs.retries.read([letter.job_id]).get(letter.job_id)
+        if old is not None and old.retried_as and made_at(old.retried_as) > letter.at:
+            return Replayed(letter_id=letter.id, job_id=old.retried_as)
         made = self._retrying.job(letter.job_id, letter.tenant)
         if made is None:
             fix = f"its job {letter.job_id} has expired: `ramify dead drop {letter.id}`"

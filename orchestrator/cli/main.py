@@ -12,7 +12,22 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import ab, ask, batch, corpus, evaluate, jobs, output, plan, route, search, stack
+from orchestrator.cli import (
+    ab,
+    ask,
+    batch,
+    corpus,
+    dead,
+    evaluate,
+    jobs,
+    output,
+    plan,
+    retry,
+    route,
+    search,
+    stack,
+    why,
+)
 from orchestrator.cli.guard import Guarded
 from orchestrator.cli.overrides import parse_overrides
 from orchestrator.cli.session import Session
@@ -33,7 +48,8 @@ app = typer.Typer(
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, corpus.find, search.search)),
-    ("Questions", (ask.ask, plan.plan, route.route, batch.batch, jobs.status, jobs.result, jobs.jobs, jobs.cancel)),
+    ("Questions", (ask.ask, plan.plan, route.route, batch.batch)),
+    ("Jobs", (jobs.status, jobs.result, jobs.jobs, why.why, jobs.cancel, retry.retry)),
 )
 for panel, commands in _COMMANDS:
     for command in commands:
@@ -41,6 +57,7 @@ for panel, commands in _COMMANDS:
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
 app.command(rich_help_panel="Corpus")(ab.ab)
 app.add_typer(search.sessions, rich_help_panel="Corpus")
+app.add_typer(dead.dead, rich_help_panel="Jobs")
 
 
 def _version(value: bool) -> None:

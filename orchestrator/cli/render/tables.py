@@ -59,12 +59,18 @@ def draw_job(job: JobStatus) -> RenderableType:
     }
     if job.batch_id:
         rows["batch"] = job.batch_id
+    rows |= _retries(job)
     if job.error:
         rows["error"] = plain(job.error, "red")
     rows |= {"times": times_line(job.timings_ms), "cost": cost_line(job.cost)}
     if job.budget:
         rows["budget"] = budget_line(job.budget)
     return Group(pairs(rows), *(Text("Warning: ", "yellow").append(plain(warning)) for warning in job.warnings))
+
+
+def _retries(status: JobStatus | BatchStatus) -> dict[str, str]:
+    links = {"tries again": status.retry_of, "tried again as": status.retried_as}
+    return {name: id_ for name, id_ in links.items() if id_}
 
 
 def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float | None = None) -> RenderableType:
@@ -77,6 +83,7 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
         "finished": f"{batch.finished} of {batch.total}",
         "by state": counts,
     }
+    rows |= _retries(batch)
     if batch.partial:
         rows["partial"] = f"{batch.partial} of those done"
     if batch.rejected:

@@ -1,0 +1,122 @@
+"""`dead`: work and documents that were retired since they killed their workers; read, replayed or dropped."""
+# ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli import options, outcome, output
+from orchestrator.cli.session import session_of
+from orchestrator.cli.wording import clean, counted
+from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
+
+if TYPE_CHECKING:
+    from orchestrator.client import Ramify
+
+dead = typer.Typer(
+    name="dead",
+    help="Dead letters: work that was retired, with the evidence.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+_MOST = 10_000
+LetterId = Annotated[str, typer.Argument(metavar="ID", help="Of a dead letter, as `ramify dead list` shows it.")]
+LetterIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Of dead letters.", show_default=False)]
+All = Annotated[bool, typer.Option("--all", help="All of them.")]
+
+
+@dead.command("list")
+def list_(
+    ctx: typer.Context,
+    *,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=_MOST, help="How many.")] = 20,
+    json: options.Json = False,
+) -> None:
+    """List the newest dead letters, newest first."""
+    with session_of(ctx).client() as client:
+        found, total = list(client.dead.list(limit)), client.dead.count()
+    if json:
+        output.document({"total": total, "letters": found})
+    elif found:
+        from orchestrator.cli.render.dead import draw_letters
+
+        output.show(draw_letters(found, total))
+    else:
+        output.note("no dead letters")
+
+
+@dead.command()
+def show(ctx: typer.Context, letter_id: LetterId, *, json: options.Json = False) -> None:
+    """Show one letter: who died of it, when, how often, and of what."""
+    with session_of(ctx).client() as client:
+        letter = client.dead.get(letter_id)
+    if json:
+        output.document(letter)
+        return
+    from orchestrator.cli.render.dead import draw_letter
+
+    output.show(draw_letter(letter))
+
+
+@dead.command()
+def replay(ctx: typer.Context, letter_ids: LetterIds = None, *, all_: All = False, json: options.Json = False) -> None:
+    """Try the work again, as a new job, or index the document again. A letter goes when that was taken."""
+
+    def one(client: Ramify, letter_id: str) -> dict[str, Any]:
+        return client.dead.replay(letter_id).model_dump(mode="json")
+
+    with session_of(ctx).client() as client:
+        raise typer.Exit(_each(client, _wanted(client, letter_ids, all_=all_), one, "replayed", as_json=json))
+
+
+@dead.command()
+def drop(ctx: typer.Context, letter_ids: LetterIds = None, *, all_: All = False, json: options.Json = False) -> None:
+    """Forget letters."""
+
+    def one(client: Ramify, letter_id: str) -> dict[str, Any]:
+        if not client.dead.drop(letter_id):
+            raise NotFoundError("letter id", letter_id, "there is no such dead letter; `ramify dead list` shows them")
+        return {"letter_id": letter_id}
+
+    with session_of(ctx).client() as client:
+        raise typer.Exit(_each(client, _wanted(client, letter_ids, all_=all_), one, "dropped", as_json=json))
+
+
+def _wanted(client: Ramify, letter_ids: Sequence[str] | None, *, all_: bool) -> list[str]:
+    if bool(letter_ids) == all_:
+        fix = "name letters, or give --all" if not all_ else "give letters or --all, not both"
+        raise InputError("ID", " ".join(letter_ids or ()), fix)
+    return list(letter_ids) if letter_ids else [letter.id for letter in client.dead.list(_MOST)]
+
+
+def _each(
+    client: Ramify,
+    letter_ids: Sequence[str],
+    one: Callable[[Ramify, str], dict[str, Any]],
+    done: str,
+    *,
+    as_json: bool,
+) -> int:
+    """Every letter on its own: one that is refused does not keep the others from it."""
+    taken, refused = list[dict[str, Any]](), list[dict[str, str]]()
+    code = outcome.DONE
+    for letter_id in letter_ids:
+        try:
+            taken.append(one(client, letter_id))
+        except NotRunningError:
+            raise
+        except RamifyError as error:
+            refused.append({"letter_id": letter_id, "error": str(error)})
+            output.fail(str(error))
+            code = error.exit_code
+    if as_json:
+        output.document({done: taken, "refused": refused})
+    else:
+        for each in taken:
+            made = f" as {each['job_id']}" if each.get("job_id") else ""
+            typer.echo(f"{clean(each['letter_id'])} {done}{made}")
+        output.note(f"{counted(len(taken), 'letter')} {done}")
+    return outcome.PARTIAL if refused and taken else code
