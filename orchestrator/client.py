@@ -20,7 +20,7 @@ from orchestrator.money import as_budget, check_prices
 from orchestrator.outage import Outage
 from orchestrator.submitting import Submitter
 from shared.celery_app import make_app
-from shared.errors import InputError, RamifyError
+from shared.errors import InputError, NotRunningError, RamifyError
 from shared.job_store import JobReader, JobStore, connect, new_id, reachable
 from shared.job_store.ledger import within
 from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
@@ -172,7 +172,12 @@ class Ramify(Aftercare):
         end = time.monotonic() + left
         while not status.terminal and time.monotonic() < end:
             time.sleep(_POLL_S)
-            status = outage.through(lambda: self.status(job_id))
+            try:
+                status = self.status(job_id)
+            except NotRunningError as error:
+                outage.bear(error)
+            else:
+                outage.over()
         return status
 
     def stream(self, job_id: str, timeout_s: float = 3600.0, *, outage: Outage | None = None) -> Iterator[Event]:
