@@ -1,0 +1,162 @@
+"""A broker that loses, repeats, delays and reorders messages, and the counters of chords, which may be lost too."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shared.contract import Queue
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A message: a task, what its chain goes on with, and the chord that it is a member of. `at`: true seconds."""
+
+    task: str
+    raw: dict[str, Any]
+    priority: int
+    task_id: str
+    at: float
+    rest: tuple[tuple[Any, str], ...] = ()
+    chord: str | None = None
+    number: int = 0
+
+    @property
+    def queue(self) -> Queue:
+        return Queue(self.task.partition(".")[0])
+
+
+@dataclass
+class Chord:
+    """Its counter, as Celery keeps it: by task id, and the body is sent once."""
+
+    size: int
+    body: Any
+    done: set[str] = field(default_factory=set)
+    broken: bool = False
+    sent: bool = False
+
+
+class Broker:
+    """`now`: true seconds. `point`: called before every single message, where the sender may be stopped or killed."""
+
+    def __init__(self, now: Callable[[], float], point: Callable[[], None]) -> None:
+        self._now, self._point = now, point
+        self._ids = itertools.count(1)
+        self.waiting: dict[int, Parcel] = {}
+        self.unacked: dict[int, Parcel] = {}
+        self.chords: dict[str, Chord] = {}
+        self.sent = 0
+
+    # -- as Celery sends ---------------------------------------------------------------------------------------
+
+    def send(self, signature: Any, chord: str | None = None) -> None:
+        """A task, a chain or a chord."""
+        if "body" in signature.kwargs and getattr(signature, "tasks", None) is not None:
+            self._send_chord(list(signature.tasks), signature.body)
+            return
+        tasks = getattr(signature, "tasks", None) or [signature]
+        self._publish([(task, self._new_id()) for task in tasks], chord)
+
+    def _send_chord(self, header: list[Any], body: Any) -> None:
+        if len(header) == 1:  # Celery turns this into a chain
+            members = [*(getattr(header[0], "tasks", None) or [header[0]]), *body.tasks]
+            self._publish([(task, self._new_id()) for task in members], None)
+            return
+        name = self._new_id()
+        self.chords[name] = Chord(len(header), body)
+        for member in header:
+            self.send(member, name)
+
+    def add_to_chord(self, chord: str, signature: Any) -> None:
+        self._point()
+        if chord in self.chords:
+            self.chords[chord].size += 1
+        self.send(signature, chord)
+
+    def follow(self, parcel: Parcel) -> None:
+        """The task has returned: its chain goes on, or its chord counts it."""
+        if parcel.rest:
+            self._publish(list(parcel.rest), parcel.chord)
+        elif parcel.chord:
+            self._point()
+            self._count(parcel.chord, parcel.task_id)
+
+    def _count(self, name: str, task_id: str) -> None:
+        chord = self.chords.get(name)
+        if chord is None:
+            return
+        chord.done.add(task_id)
+        if len(chord.done) >= chord.size and not chord.broken and not chord.sent:
+            chord.sent = True
+            self.send(chord.body)
+
+    def break_chord(self, parcel: Parcel) -> None:
+        """A member raised: the body never runs."""
+        if parcel.chord in self.chords:
+            self.chords[parcel.chord].broken = True
+
+    def _publish(self, tasks: list[tuple[Any, str]], chord: str | None) -> None:
+        self._point()
+        (task, task_id), *rest = tasks
+        self._put(
+            Parcel(
+                task=task.task, raw=dict(task.args[0]), priority=int(task.options["priority"]), task_id=task_id,
+                at=self._now(), rest=tuple(rest), chord=chord,
+            )
+        )  # fmt: skip
+
+    def _put(self, parcel: Parcel) -> int:
+        number = next(self._ids)
+        self.waiting[number] = replace(parcel, number=number)
+        self.sent += 1
+        return number
+
+    def _new_id(self) -> str:
+        return f"t{next(self._ids)}"
+
+    # -- as workers take ---------------------------------------------------------------------------------------
+
+    def order(self) -> list[int]:
+        """Numbers of what waits, as Redis would hand it out: by priority, then the oldest first."""
+        return sorted(self.waiting, key=lambda number: (self.waiting[number].priority, number))
+
+    def take(self, number: int) -> Parcel:
+        """Not acknowledged until `ack`."""
+        parcel = self.unacked[number] = self.waiting.pop(number)
+        return parcel
+
+    def ack(self, parcel: Parcel) -> None:
+        self.unacked.pop(parcel.number, None)
+
+    def lengths(self) -> dict[Queue, int]:
+        """Messages that wait in each queue."""
+        counts = Counter(parcel.queue for parcel in self.waiting.values())
+        return {queue: counts[queue] for queue in Queue}
+
+    # -- faults ------------------------------------------------------------------------------------------------
+
+    def lose(self, number: int) -> None:
+        self.waiting.pop(number, None)
+
+    def repeat(self, number: int) -> None:
+        """The same message, a second time: with the same task id."""
+        if parcel := self.waiting.get(number) or self.unacked.get(number):
+            self._put(parcel)
+
+    def redeliver(self, number: int) -> None:
+        """The visibility timeout is over: what nobody acknowledged comes again, though its worker may be at it."""
+        if parcel := self.unacked.pop(number, None):
+            self._put(parcel)
+
+    def lose_chord(self, name: str) -> None:
+        self.chords.pop(name, None)
+
+    def forget_since(self, at: float) -> Iterator[int]:
+        """A restart: what was sent after `at` was not on disk yet."""
+        for number in [number for number, parcel in self.waiting.items() if parcel.at > at]:
+            self.lose(number)
+            yield number

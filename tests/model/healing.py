@@ -1,0 +1,81 @@
+"""Liveness: once the faults stop, every job comes to its end, in time, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from orchestrator.reaper.rules import GIVE_UP_S
+from shared.job_store import TERMINAL, State
+from shared.job_store.keys import ACTIVE, JobKeys, LineKeys
+from shared.models import Lane
+from tests.model.world import World
+
+#: Seconds between two looks of the reaper, and how many looks a job may need after all is said.
+LOOK_S, LOOKS = 2.0, 30
+#: Seconds in which a job ends when nothing goes wrong any more: suspects are tried alone, 20 s each.
+SOON_S = 240.0
+
+
+def heal(world: World) -> None:
+    """No more faults: those that stood still go on, everything is delivered, the reaper looks every 2 s."""
+    for fiber in list(world.fibers):
+        if not fiber.wakes_at and not fiber.ended:
+            world.resume(fiber)
+    world.advance(LOOK_S)
+    since = world.clock.at
+    due = {job_id: float(world.wire.hget(JobKeys(job_id).job, "deadline_at") or 0) for job_id in world.open_jobs()}
+    while left := world.open_jobs():
+        deliver_all(world)
+        world.look()
+        for job_id in left:
+            late = world.clock.at - max(due[job_id] + GIVE_UP_S, since) - LOOKS * LOOK_S
+            assert late < 0, f"stuck: {describe(world, job_id)}"
+        world.advance(LOOK_S if world.clock.at - since < SOON_S else 5 * LOOK_S)
+    deliver_all(world)
+    for _ in range(3):
+        world.look()
+        world.advance(LOOK_S)
+        deliver_all(world)
+    _in_time(world, due, since)
+    _nothing_left(world)
+
+
+def deliver_all(world: World, most: int = 2_000) -> None:
+    """In order, each to its end."""
+    for _ in range(most):
+        waiting = world.broker.order()
+        if not waiting:
+            return
+        world.deliver(waiting[0], world.workers[waiting[0] % len(world.workers)])
+    raise AssertionError(f"after {most} messages there are still {len(world.broker.waiting)}")
+
+
+def _in_time(world: World, due: dict[str, float], since: float) -> None:
+    poisoned = {job_id for job_id, _ in world.poison}
+    for job_id, deadline in due.items():
+        job = world.jobs.job(job_id)
+        assert job is not None
+        ended = float(world.wire.hget(JobKeys(job_id).job, "finished_at") or 0)
+        assert ended - max(deadline + GIVE_UP_S, since) < LOOKS * LOOK_S, describe(world, job_id)
+        if deadline - since > SOON_S + job.leaf_reserve and job_id not in poisoned:
+            assert job.state is State.DONE, f"time was left, but: {describe(world, job_id)}"
+            assert world.wire.hget(JobKeys(job_id).job, "leaves_failed") in {b"0", None}, describe(world, job_id)
+
+
+def _nothing_left(world: World) -> None:
+    assert world.wire.zrange(ACTIVE, 0, -1) == []
+    assert world.wire.hgetall(LineKeys.under_way) == {}
+    for lane in Lane:
+        keys = LineKeys(lane.value)
+        assert {int(value) for value in world.wire.hvals(keys.counts)} <= {0}, world.wire.hgetall(keys.counts)
+        assert world.wire.hgetall(keys.held) == {}
+        assert world.wire.lrange(keys.ring, 0, -1) == []
+    for job_id in world.shapes:
+        job = world.jobs.job(job_id)
+        assert job is None or job.state in TERMINAL
+
+
+def describe(world: World, job_id: str) -> str:
+    """All that is known of a job."""
+    keys = JobKeys(job_id)
+    hashes = {key: {k.decode(): v[:100] for k, v in world.wire.hgetall(key).items()} for key in (keys.job, keys.work)}
+    events = [(number.decode(), fields) for number, fields in world.wire.xrange(keys.events)][-12:]
+    return f"{job_id} now {world.clock.at}: {hashes}, {world.wire.hgetall(keys.leaves)}, {events}"

@@ -1,0 +1,177 @@
+"""The stateful test: hypothesis plays the world, and tries to lose work in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from shared.job_store.keys import JobKeys, LineKeys
+from shared.models import JobRequest, Lane
+from tests.model.checks import Checks
+from tests.model.fibers import LOST, TWICE, UNHEARD, Fiber
+from tests.model.healing import heal
+from tests.model.shapes import Shape
+from tests.model.world import World
+
+BATCH = "00000000000000batch"
+TENANTS = ("ada", "bo")
+PICK = st.integers(0, 50)
+CALLS = st.integers(0, 30)
+SHAPES = st.builds(
+    Shape, leaves=st.integers(0, 3), branches=st.integers(0, 2), children=st.integers(1, 3),
+    chain=st.integers(0, 2), searched=st.sampled_from([True, True, True, False]),
+)  # fmt: skip
+
+
+class Machine(RuleBasedStateMachine):
+    """Every rule is something that can happen to a running system."""
+
+    make: Callable[..., World]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = type(self).make(lanes={"under_way": 3})
+        self.checks = Checks(self.world.wire)
+        self.torn = False
+
+    @initialize(shape=SHAPES)
+    def first(self, shape: Shape) -> None:
+        self.world.jobs.batches.open(BATCH)
+        self.submit(shape, "ada", Lane.INTERACTIVE, 600, batched=False, calls=None)
+
+    # -- what should happen ------------------------------------------------------------------------------------
+
+    @rule(
+        shape=SHAPES, tenant=st.sampled_from(TENANTS), lane=st.sampled_from(Lane),
+        deadline=st.sampled_from([30, 120, 600, 3600]), batched=st.booleans(), calls=st.none() | CALLS,
+    )  # fmt: skip
+    def submit(
+        self, shape: Shape, tenant: str, lane: Lane, deadline: int, batched: bool, calls: int | None
+    ) -> None:  # fmt: skip
+        if len(self.world.shapes) < 5:
+            request = JobRequest(question="why?", tenant=tenant, lane=lane, deadline_s=deadline)
+            self.world.submit(shape, request, BATCH if batched else None, calls)
+
+    @rule(messages=st.integers(1, 25))
+    def work(self, messages: int) -> None:
+        for number in self.world.broker.order()[:messages]:
+            self.world.deliver(number, self.worker(number))
+
+    @rule(messages=st.integers(5, 60), seconds=st.sampled_from([0.1, 2.0]))
+    def work_and_look(self, messages: int, seconds: float) -> None:
+        for _ in range(messages):
+            if waiting := self.world.broker.order():
+                self.world.deliver(waiting[0], self.worker(waiting[0]))
+        self.world.advance(seconds)
+        self.world.look()
+
+    @rule(seconds=st.sampled_from([0.5, 2.0, 5.0, 5.0, 11.0, 21.0, 35.0, 130.0, 700.0]))
+    def wait(self, seconds: float) -> None:
+        self.world.advance(seconds)
+
+    @rule(which=st.integers(0, 1), calls=st.none() | st.none() | CALLS)
+    def look(self, which: int, calls: int | None) -> None:
+        if not any(fiber.worker == self.world.ops[which] for fiber in self.world.fibers):
+            self.world.look(which, calls)
+
+    @rule(job=PICK, calls=st.none() | CALLS)
+    def cancel(self, job: int, calls: int | None) -> None:
+        if open_ := self.world.open_jobs()[1:]:
+            self.world.cancel(open_[job % len(open_)], calls)
+
+    # -- what may happen ---------------------------------------------------------------------------------------
+
+    @rule(message=PICK, worker=PICK, calls=CALLS)
+    def begin(self, message: int, worker: int, calls: int) -> None:
+        """Any message, not only the next one; its worker stops on the way."""
+        if waiting := self.world.broker.order():
+            self.world.deliver(waiting[message % len(waiting)], self.worker(worker), calls)
+
+    @rule(which=PICK, calls=st.none() | CALLS, fault=st.sampled_from(["", "", LOST, UNHEARD, TWICE]))
+    def go_on(self, which: int, calls: int | None, fault: str) -> None:
+        if fiber := self.stopped(which):
+            fiber.fault = fault
+            self.world.resume(fiber, calls)
+
+    @rule(message=PICK, calls=CALLS, fault=st.sampled_from([LOST, UNHEARD, TWICE]))
+    def begin_and_fail(self, message: int, calls: int, fault: str) -> None:
+        """Redis fails in the middle of a step."""
+        if waiting := self.world.broker.order():
+            number = waiting[message % len(waiting)]
+            fiber = self.world.deliver(number, self.worker(message), calls)
+            if not fiber.ended:
+                fiber.fault = fault
+                self.world.resume(fiber)
+
+    @rule(worker=PICK, lingers=st.booleans(), ops=st.booleans())
+    def kill(self, worker: int, lingers: bool, ops: bool) -> None:
+        group = self.world.ops if ops else self.world.workers
+        self.world.kill(group[worker % len(group)], lingers=lingers)
+
+    @rule(worker=PICK)
+    def cut_off(self, worker: int) -> None:
+        """It is taken for dead, and goes on later."""
+        self.world.cut_off(self.worker(worker))
+
+    @rule(message=PICK, what=st.sampled_from(["lose", "lose", "repeat", "redeliver", "chord", "restart"]))
+    def disturb(self, message: int, what: str) -> None:
+        broker = self.world.broker
+        if what == "chord" and broker.chords:
+            broker.lose_chord(list(broker.chords)[message % len(broker.chords)])
+        elif what == "restart":
+            list(broker.forget_since(self.world.true - 1.0))
+        elif what == "redeliver" and broker.unacked:
+            broker.redeliver(list(broker.unacked)[message % len(broker.unacked)])
+        elif what in {"lose", "repeat"} and (waiting := broker.order()):
+            getattr(broker, what)(waiting[message % len(waiting)])
+
+    @rule(seconds=st.sampled_from([-3600.0, -30.0, 30.0, 3600.0]))
+    def set_clock(self, seconds: float) -> None:
+        self.world.clock.at += seconds
+
+    @precondition(lambda self: not self.torn)
+    @rule()
+    def delete_lines(self) -> None:
+        for key in self.world.wire.keys(f"{LineKeys.tag}*"):
+            self.world.wire.delete(key)
+
+    @rule(job=PICK)
+    def delete_marks(self, job: int) -> None:
+        if open_ := self.world.open_jobs():
+            self.world.wire.delete(JobKeys(open_[job % len(open_)]).work)
+
+    @rule(job=PICK, item=PICK)
+    def poison(self, job: int, item: int) -> None:
+        """Whoever works at this dies of it. Not in the first job: something must be left to be done."""
+        if ids := list(self.world.shapes)[1:]:
+            job_id = ids[job % len(ids)]
+            items = ["plan.job", "merge.tree", "merge.summarise", *(node.id for node in self.world.shapes[job_id].first())]
+            self.world.poison.add((job_id, items[item % len(items)]))
+
+    # -- what must hold ----------------------------------------------------------------------------------------
+
+    @invariant()
+    def all_counts_are_true(self) -> None:
+        self.checks.jobs(self.world.shapes)
+        self.checks.batch(BATCH)
+        for lane in Lane:
+            self.checks.lines(lane, TENANTS)
+
+    def teardown(self) -> None:
+        try:
+            heal(self.world)
+            self.all_counts_are_true()
+        finally:
+            self.world.close()
+
+    # -- small helps -------------------------------------------------------------------------------------------
+
+    def worker(self, number: int) -> str:
+        return self.world.workers[number % len(self.world.workers)]
+
+    def stopped(self, which: int) -> Fiber | None:
+        found: list[Any] = [fiber for fiber in self.world.fibers if not fiber.wakes_at]
+        return found[which % len(found)] if found else None

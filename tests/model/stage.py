@@ -1,0 +1,99 @@
+"""Puts the real tasks, through their real steps, on the simulated broker, workers and clock: nothing else is patched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import celery.canvas
+from celery import Signature
+
+if TYPE_CHECKING:
+    from tests.model.world import World
+
+
+class Running:
+    """A task as the steps see it while it runs."""
+
+    def __init__(self, world: World, app: Any, name: str, task_id: str, chord: str | None) -> None:
+        self._world, self.app, self.name = world, app, name
+        self.request = SimpleNamespace(id=task_id, chord=chord)
+
+    def add_to_chord(self, signature: Signature) -> None:
+        self._world.broker.add_to_chord(self.request.chord, signature)
+
+
+class Stage:
+    """The two apps' tasks; `world` is the one that plays on it now."""
+
+    def __init__(self) -> None:
+        from orchestrator import tasks as plan  # noqa: PLC0415 - they read the address of Redis when they are imported
+        from workers import steps as pool  # noqa: PLC0415
+        from workers.merge import tasks as merge  # noqa: PLC0415
+        from workers.rerank import tasks as rerank  # noqa: PLC0415
+        from workers.search import tasks as search  # noqa: PLC0415
+
+        self.world: World
+        self.plan, self.search, self.rerank, self.merge = plan, search, rerank, merge
+        self.steps = (plan.steps, pool.steps)
+        self.app = plan.app
+
+    def run(self, name: str, raw: dict[str, Any], task_id: str, chord: str | None) -> None:
+        """One task, from its message to its return."""
+        app = self.steps[0].app if name.startswith("plan.") else self.steps[1].app
+        task: Any = app.tasks[name]
+        task.run.__func__(Running(self.world, app, name, task_id, chord), raw)
+
+    @contextmanager
+    def set(self) -> Iterator[Stage]:
+        """While it lasts, tasks run in the world."""
+        with ExitStack() as stack:
+            for target, name, value in self._changes():
+                stack.enter_context(patch.object(target, name, value))
+            yield self
+
+    def _changes(self) -> Iterator[tuple[Any, str, Any]]:
+        from orchestrator.reaper import leader, look  # noqa: PLC0415
+        from shared import watch  # noqa: PLC0415
+        from shared.job_store import work  # noqa: PLC0415
+
+        for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
+            yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
+        for module in (work, leader):
+            yield module, "worker_id", lambda: self.world.worker_id()
+        for module in (look, watch):
+            yield module, "living", lambda _, ids, **__: self.world.living(ids)
+        yield look, "queue_lengths", lambda _: self.world.broker.lengths()
+        yield watch, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=lambda s: self.world.sleep(s))
+        yield watch, "Thread", lambda target, **_: self.world.thread(target)
+        yield from self._labour()
+
+    def _labour(self) -> Iterator[tuple[Any, str, Any]]:
+        yield self.plan, "planner", lambda: self.world.labour
+        for module in (self.search, self.rerank):
+            yield module, "shared_cache", lambda: None
+        yield self.search, "corpus", lambda: None
+        yield self.search, "search_half", self._later("search_half")
+        yield self.rerank, "_reranker", lambda: None
+        yield self.rerank, "rerank_half", self._later("rerank_half")
+        yield self.merge, "conclude", self._later("conclude")
+        merge_tree, rerank_pool = self.merge.merge_tree, self.rerank.rerank_pool
+        yield self.merge, "merge_tree", lambda *args: self.world.labour.merge_tree(merge_tree)(*args)
+        yield self.rerank, "rerank_pool", lambda *args: self.world.labour.rerank_pool(rerank_pool)(*args)
+
+    def _later(self, name: str) -> Callable[..., Any]:
+        return lambda *args, **kwargs: getattr(self.world.labour, name)(*args, **kwargs)
+
+    def enter(self, world: World) -> None:
+        """`world` plays from now on: the steps of both sides use its job store."""
+        from shared.dispatch import Dispatcher  # noqa: PLC0415
+        from shared.job_store.ledger import Ledger  # noqa: PLC0415
+
+        self.world = world
+        world.jobs.endings.freed = Dispatcher(self.app, world.jobs).try_run
+        for steps in self.steps:
+            steps.jobs, steps._watch = world.jobs, world.watches
+            steps._ledger = Ledger(world.jobs.client, world.jobs.settings)

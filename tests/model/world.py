@@ -1,0 +1,261 @@
+"""A small world around one real Redis: a clock, workers that die and come back, a broker, and the jobs in it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
+from typing import Any
+
+import redis
+from kombu.exceptions import OperationalError
+
+from orchestrator.reaper.leader import LOCK
+from orchestrator.reaper.reaper import Reaper
+from orchestrator.reaper.suspects import SLOT
+from shared.contract import Message
+from shared.dispatch import Dispatcher
+from shared.job_store import TERMINAL, JobStore, State
+from shared.job_store.codec import text
+from shared.job_store.keys import JobKeys
+from shared.job_store.work import Begun
+from shared.models import JobRequest
+from shared.settings import Settings
+from shared.watch import Watch
+from tests.model.broker import Broker, Parcel
+from tests.model.fibers import Fiber, Killed
+from tests.model.shapes import Labour, Shape
+from tests.model.stage import Stage
+from tests.model.wire import Wire
+
+START = 1_800_000_000.0
+#: Keys that Redis lets expire by its own clock, and after how many seconds: here the world's clock does it.
+SHORT_LIVED = {LOCK: 10.0, SLOT: 20.0}
+
+
+class SimClock:
+    """Redis' clock. It may be set; no two readings are the same."""
+
+    def __init__(self) -> None:
+        self.at = START
+
+    def now(self) -> float:
+        self.at += 1e-5
+        return self.at
+
+
+class Watches:
+    """Each process has its own."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._of = world, dict[str, Watch]()
+
+    def _mine(self) -> Watch:
+        return self._of.setdefault(self._world.worker_id(), Watch(self._world.jobs))
+
+    def over(self, message: Message, task: str) -> AbstractContextManager[Begun]:
+        if self._world.current is not None:
+            self._world.current.at = (message.job_id, message.node_id or task)
+        return self._mine().over(message, task)
+
+    def poison(self, begun: Begun, message: Message, task: str) -> str | None:
+        return self._mine().poison(begun, message, task)
+
+
+class World:
+    """`true` seconds run on whatever the clock of Redis says. Not to be used once `close` was called.
+
+    `split`: what is sent to Redis in one go without MULTI may be torn apart.
+    """
+
+    def __init__(self, stage: Stage, wire: Wire, settings: Settings, workers: int = 3, *, split: bool = True) -> None:
+        self.stage, self.wire, self.split = stage, wire, split
+        self.clock, self.true = SimClock(), START
+        self.current: Fiber | None = None
+        self.jobs = JobStore(wire, settings, clock=self.clock)
+        self.broker = Broker(lambda: self.true, self.point)
+        self.watches = Watches(self)
+        self.shapes = dict[str, Shape]()
+        self.labour = Labour(self.shapes.__getitem__, lambda: self.current.at if self.current else ("", ""), self.work)
+        self.poison = set[tuple[str, str]]()
+        self.fibers = list[Fiber]()
+        self._ids, self._generation = itertools.count(1), itertools.count(1)
+        self.signs = dict[str, float]()
+        self.workers = [self._born(f"w{number}") for number in range(workers)]
+        self.ops = [self._born(f"ops{number}") for number in range(2)]
+        self._seen = dict[str, tuple[bytes, float]]()
+        wire.traffic = self
+        wire.flushall()
+        stage.enter(self)
+
+    def close(self) -> None:
+        """No thread is left behind."""
+        for fiber in self.fibers:
+            fiber.kill()
+
+    # -- what the patched code asks ----------------------------------------------------------------------------
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        if self.current is None:
+            return function()
+        self.current.point()
+        return self.current.call(function)
+
+    def point(self) -> None:
+        if self.current is not None:
+            self.current.point()
+
+    def send(self, signature: Any) -> None:
+        self.broker.send(signature)
+
+    def worker_id(self) -> str:
+        return self.current.worker if self.current else "client"
+
+    def living(self, ids: Iterable[str]) -> frozenset[str]:
+        return frozenset(worker for worker in ids if self.signs.get(worker, 0.0) > self.true)
+
+    def work(self, job_id: str, item: str) -> None:
+        """The work itself: it kills who does it, if it is poison."""
+        self.point()
+        if (job_id, item) in self.poison and self.current is not None:
+            self.kill(self.current.worker)
+            raise Killed
+
+    def thread(self, target: Callable[[], object]) -> SimThread:
+        return SimThread(self, self.worker_id(), target)
+
+    def sleep(self, seconds: float) -> None:
+        assert self.current is not None
+        self.current.wakes_at = self.true + seconds
+        self.current.pause()
+
+    # -- processes ---------------------------------------------------------------------------------------------
+
+    def _born(self, name: str) -> str:
+        worker = f"{name.partition('@')[0]}@sim:{next(self._generation)}"
+        self.signs[worker] = float("inf")
+        return worker
+
+    def run(self, worker: str, name: str, function: Callable[[], object], calls: int | None = None) -> Fiber:
+        """A process begins something; it stops after so many calls, or runs to the end."""
+        fiber = Fiber(worker, name, function)
+        self.fibers.append(fiber)
+        self.resume(fiber, calls)
+        return fiber
+
+    def resume(self, fiber: Fiber, calls: int | None = None) -> None:
+        """Let a stopped one go on. A worker that was cut off is there again."""
+        if self.signs.get(fiber.worker) == 0.0:
+            self.signs[fiber.worker] = float("inf")
+        before, self.current = self.current, fiber
+        try:
+            fiber.resume(calls)
+        finally:
+            self.current = before
+        self.fibers = [one for one in self.fibers if not one.ended]
+
+    def kill(self, worker: str, *, lingers: bool = False) -> None:
+        """A process dies, with all that it was at, and a new one takes its place. `lingers`: its sign of life does."""
+        for fiber in self.fibers:
+            if fiber.worker == worker:
+                fiber.killed = True
+                if fiber is not self.current:
+                    fiber.kill()
+        self.fibers = [one for one in self.fibers if not one.ended]
+        self.signs[worker] = self.true + 20.0 if lingers else -1.0
+        for group in (self.workers, self.ops):
+            if worker in group:
+                group[group.index(worker)] = self._born(worker)
+
+    def cut_off(self, worker: str) -> None:
+        """It lives, but nobody sees it; what it was at goes on when it is resumed."""
+        self.signs[worker] = 0.0
+
+    # -- what happens in it ------------------------------------------------------------------------------------
+
+    def deliver(self, number: int, worker: str, calls: int | None = None) -> Fiber:
+        """A worker takes a message."""
+        parcel = self.broker.take(number)
+        return self.run(worker, parcel.task, lambda: self._carry_out(parcel), calls)
+
+    def _carry_out(self, parcel: Parcel) -> None:
+        with suppress(redis.RedisError, OperationalError):  # Celery notes the failure, and acknowledges all the same
+            try:
+                self.stage.run(parcel.task, parcel.raw, parcel.task_id, None if parcel.rest else parcel.chord)
+            except (redis.RedisError, OperationalError):
+                self.broker.break_chord(parcel)
+                raise
+            finally:
+                self.point()
+            self.broker.follow(parcel)
+        self.broker.ack(parcel)
+
+    def look(self, which: int = 0, calls: int | None = None) -> Fiber:
+        """A reaper looks once."""
+        return self.run(self.ops[which], "reaper", self._look, calls)
+
+    def _look(self) -> None:
+        with suppress(redis.RedisError, OperationalError):
+            Reaper(self.stage.app, self.jobs).run()
+
+    def submit(self, shape: Shape, request: JobRequest, batch: str | None = None, calls: int | None = None) -> str:
+        """A client enqueues a job, and sends it if there is room. Returns its id."""
+        job_id = f"{next(self._ids):013x}feedbeef"
+        self.shapes[job_id] = shape
+
+        def enqueue() -> None:
+            with suppress(redis.RedisError, OperationalError):
+                if batch:
+                    self.jobs.batches.add(batch, [job_id])
+                self.jobs.enqueue([(job_id, request)], batch)
+                Dispatcher(self.stage.app, self.jobs).run()
+
+        self.run("client", "submit", enqueue, calls)
+        return job_id
+
+    def cancel(self, job_id: str, calls: int | None = None) -> None:
+        """Somebody ends a job."""
+
+        def stop() -> None:
+            with suppress(redis.RedisError):
+                self.jobs.endings.stop([job_id], State.CANCELLED, "cancelled by the caller")
+
+        self.run("client", "cancel", stop, calls)
+
+    def advance(self, seconds: float) -> None:
+        """Time passes: sleepers wake, and keys expire."""
+        self.true += seconds
+        self.clock.at += seconds
+        self._expire()
+        for fiber in [one for one in self.fibers if 0 < one.wakes_at <= self.true]:
+            fiber.wakes_at = 0.0
+            self.resume(fiber)
+
+    def _expire(self) -> None:
+        values = self.wire.mget(list(SHORT_LIVED))
+        for (key, ttl), value in zip(SHORT_LIVED.items(), values, strict=True):
+            held, since = self._seen.get(key, (None, 0.0))
+            if value is None or value != held:
+                self._seen[key] = (value, self.true)
+            elif self.true - since >= ttl:
+                self.wire.delete(key)
+
+    def open_jobs(self) -> list[str]:
+        """Ids of the jobs that exist and have not ended."""
+        states = [(job_id, self.wire.hget(JobKeys(job_id).job, "state")) for job_id in self.shapes]
+        return [job_id for job_id, state in states if state is not None and State(text(state)) not in TERMINAL]
+
+
+class SimThread:
+    """A thread of a simulated process: a fiber of its own, which may sleep."""
+
+    def __init__(self, world: World, worker: str, target: Callable[[], object]) -> None:
+        self._world, self._fiber = world, Fiber(worker, "thread", target, sleeps=True)
+
+    def start(self) -> None:
+        """It gets its turn when time passes: whoever starts it may hold a lock that it wants."""
+        self._fiber.wakes_at = self._world.true
+        self._world.fibers.append(self._fiber)
+
+    def is_alive(self) -> bool:
+        return not self._fiber.ended
