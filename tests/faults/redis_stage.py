@@ -39,6 +39,7 @@ class RedisServer:
     def __init__(self, folder: Path, *options: str, sentinel: bool = False) -> None:
         self.port, self.folder = free_port(), folder
         folder.mkdir(parents=True, exist_ok=True)
+        # A Sentinel reads all of this from a file that it rewrites.
         fixed = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
         fixed += ["--appendonly", "yes", "--maxmemory-policy", "noeviction"]
         self._command = [str(redis_binary()), *(options if sentinel else (*fixed, *options))]
@@ -48,9 +49,12 @@ class RedisServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
-    def start(self) -> Self:
+    def launch(self) -> None:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+
+    def start(self) -> Self:
+        self.launch()
         eventually(self.answers, 20)
         return self
 
