@@ -1,4 +1,4 @@
-"""What is done about jobs after they were submitted: why they are not done, cancel, retry, dead letters (A6, G10)."""
+"""What is done about jobs after they were submitted: lists, batches, why, cancel, retry, dead letters (A6, G10)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from orchestrator.retrying import Retried, Retrying, unknown
 from orchestrator.submitting import Submitter
 from shared.errors import NotFoundError
 from shared.job_store import JobReader, JobStore, State, reachable
+from shared.models import BatchStatus, JobStatus
 from shared.models.why import BatchWhy, Why
 from shared.settings import Settings
 
@@ -24,6 +25,23 @@ class Aftercare:
     _jobs: JobStore
     _reader: JobReader
     _submitter: Submitter
+
+    def batch_status(self, batch_id: str, *, reconcile: bool = True) -> BatchStatus:
+        """The counts of a batch. Raises: NotFoundError."""
+        with reachable(self.settings):
+            if reconcile:
+                self._jobs.batches.reconcile(batch_id)
+            return self._jobs.batches.status(batch_id)
+
+    def batch_jobs(self, batch_id: str) -> list[str]:
+        """The job ids of a batch, in order of submission. Raises: NotFoundError."""
+        with reachable(self.settings):
+            return sorted(job_id for job_id, _ in self._jobs.batches.members(batch_id))
+
+    def jobs(self, limit: int = 20) -> list[JobStatus]:
+        """The newest jobs, newest first."""
+        with reachable(self.settings):
+            return self._reader.recent(limit)
 
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""

@@ -13,17 +13,17 @@ from orchestrator import searching
 from orchestrator.aftercare import Aftercare
 from orchestrator.enumeration.rows import listed_rows
 from orchestrator.ingest import Ingest, Progress
-from orchestrator.intake import Question, Rejected, Submitted, as_request
+from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_request
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
 from orchestrator.money import as_budget, check_prices
 from orchestrator.outage import Outage
 from orchestrator.submitting import Submitter
 from shared.celery_app import make_app
-from shared.errors import InputError, NotRunningError, RamifyError
+from shared.errors import InputError, LaneFullError, NotRunningError, RamifyError
 from shared.job_store import JobReader, JobStore, connect, new_id, reachable
 from shared.job_store.ledger import within
-from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
+from shared.models import Answer, Event, JobRequest, JobStatus, Lane
 from shared.models.budget import Budget
 from shared.models.enumeration import Row
 from shared.models.find import FindResult, SessionResult
@@ -119,18 +119,31 @@ class Ramify(Aftercare):
     def add_to_batch(self, batch_id: str, requests: Iterable[JobRequest]) -> Iterator[str]:
         """Enqueue requests page by page with flat memory; yields job ids in order.
 
-        Raises: LaneFullError when too many jobs wait; what was taken before stays.
+        Raises: BatchFullError when too many jobs wait; what was taken before stays.
         """
-        stream = iter(requests)
+        stream, before = iter(requests), 0
         while page := list(islice(stream, _PAGE)):
             with reachable(self.settings):
                 reserved = [(*self._jobs.reserve(request, new_id()), request) for request in page]
                 new = {job_id: request for job_id, exists, request in reserved if not exists}
                 self._jobs.batches.add(batch_id, list(dict.fromkeys(job_id for job_id, _, _ in reserved)))
-                self._submitter.submit(list(new.items()), batch_id)
+                full = self._entered(new, batch_id)
                 if len(new) < len(reserved):
                     self._jobs.batches.reconcile(batch_id)
-            yield from (job_id for job_id, _, _ in reserved)
+            gone = frozenset(full.refused if full else ())
+            yield from (job_id for job_id, _, _ in reserved if job_id not in gone)
+            if full:
+                places = tuple(before + place for place, (job_id, _, _) in enumerate(reserved) if job_id in gone)
+                raise BatchFullError(full, batch_id, places)
+            before += len(page)
+
+    def _entered(self, new: Mapping[str, JobRequest], batch_id: str) -> LaneFullError | None:
+        """What of a page found no room."""
+        try:
+            self._submitter.submit(list(new.items()), batch_id)
+        except LaneFullError as error:
+            return error
+        return None
 
     def count_rejected(self, batch_id: str, count: int) -> None:
         """Note in the batch how many lines were refused."""
@@ -144,23 +157,6 @@ class Ramify(Aftercare):
         """How far a job is. Raises: NotFoundError."""
         with reachable(self.settings):
             return self._reader.status(job_id)
-
-    def batch_status(self, batch_id: str, *, reconcile: bool = True) -> BatchStatus:
-        """The counts of a batch. Raises: NotFoundError."""
-        with reachable(self.settings):
-            if reconcile:
-                self._jobs.batches.reconcile(batch_id)
-            return self._jobs.batches.status(batch_id)
-
-    def batch_jobs(self, batch_id: str) -> list[str]:
-        """The job ids of a batch, in order of submission. Raises: NotFoundError."""
-        with reachable(self.settings):
-            return sorted(job_id for job_id, _ in self._jobs.batches.members(batch_id))
-
-    def jobs(self, limit: int = 20) -> list[JobStatus]:
-        """The newest jobs, newest first."""
-        with reachable(self.settings):
-            return self._reader.recent(limit)
 
     def wait(self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None) -> JobStatus:
         """Wait until a job has ended, or `timeout_s` (the job's own deadline and a minute if None) is over.

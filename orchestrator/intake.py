@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from orchestrator.plan_file import as_plan, request_fields
-from shared.errors import InputError
+from shared.errors import InputError, LaneFullError
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
 from shared.settings.faults import json_fault, request_fault
@@ -32,6 +32,18 @@ class Submitted(Model):
     batch_id: str
     job_ids: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
+
+
+class BatchFullError(LaneFullError):
+    """Too many jobs waited before all of a batch was taken; what was taken before stays, in batch `batch_id`.
+
+    `places`: which requests were not taken (from 0), up to where reading stopped.
+    """
+
+    def __init__(self, error: LaneFullError, batch_id: str, places: tuple[int, ...]) -> None:
+        self.batch_id, self.places = batch_id, places
+        super().__init__(f"{error}; batch {batch_id} holds what was taken before", error.refused)
+        self.reason = str(error)
 
 
 Question = str | Mapping[str, Any] | JobRequest

@@ -74,12 +74,22 @@ def batch(  # noqa: PLR0913 - the signature is the command line
     with session_of(ctx).client() as client:
         taken = batch_intake.take(client, files, chosen, together)
         _report(taken)
+        if taken.full:
+            raise typer.Exit(_refused(taken, as_json=json))
         raise typer.Exit(_wait(client, taken, files, as_json=json) if wait or out else _enqueued(taken, as_json=json))
 
 
 def _report(taken: Taken) -> None:
     if taken.rejected:
         output.warn(f"refused: {counted(taken.rejected, 'line')}; {taken.rejects} says why")
+
+
+def _refused(taken: Taken, *, as_json: bool) -> int:
+    """A lane was full: what was taken runs, and nobody waits for it."""
+    if as_json:
+        output.document(taken.summary())
+    output.fail(taken.refusal())
+    return outcome.FAILED
 
 
 def _enqueued(taken: Taken, *, as_json: bool) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -13,12 +14,16 @@ from typing import IO, Any
 from orchestrator.cli import output
 from orchestrator.cli.follow import GRACE_S
 from orchestrator.cli.reading import STDIN, lines_of, writable
+from orchestrator.cli.wording import counted
 from orchestrator.client import Ramify
-from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
+from orchestrator.intake import BatchFullError, Rejected, as_request, bounded_lines, read_questions
 from orchestrator.money import as_budget, check_prices
 from shared.errors import InputError
 from shared.models import JobRequest, Lane
 from shared.settings.sections import Jobs
+
+#: Requests whose lines are known: more than the client submits at a time.
+_REMEMBERED = 1000
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,20 @@ class Files:
 
 @dataclass(frozen=True)
 class Taken:
-    """A batch as it was enqueued: job ids in order of submission. `until`: when the last job must have ended."""
+    """A batch as it was enqueued: job ids in order of submission. `until`: when the last job must have ended.
+
+    `full`: why a lane took no more, from line `refused_from` on; `later`: lines behind that one that were taken all the
+    same, since other tenants had room.
+    """
 
     batch_id: str
     job_ids: tuple[str, ...]
     rejected: int
     rejects: Path | None
     until: float
+    full: str | None = None
+    refused_from: int | None = None
+    later: int = 0
 
     def summary(self) -> dict[str, Any]:
         """For `--json`."""
@@ -60,7 +72,13 @@ class Taken:
             "enqueued": len(self.job_ids),
             "rejected": self.rejected,
             "rejects_file": file,
-        }
+        } | ({"error": self.refusal(), "refused_from_line": self.refused_from} if self.full else {})
+
+    def refusal(self) -> str:
+        """What a full lane has kept out, as a sentence."""
+        taken = counted(len(self.job_ids), "question")
+        but = f", but for {counted(self.later, 'line')} of other tenants" if self.later else ""
+        return f"{self.full}; batch {self.batch_id}: {taken} taken, nothing from line {self.refused_from} on{but}"
 
 
 def take(client: Ramify, files: Files, defaults: Mapping[str, Any], budget: Mapping[str, Any] | None = None) -> Taken:
@@ -81,15 +99,29 @@ def take(client: Ramify, files: Files, defaults: Mapping[str, Any], budget: Mapp
         first = next(requests, None)
         if first is None:
             raise InputError("FILE", files.source, _nothing(refused))
-        batch_id, job_ids = client.open_batch(budget), list[str]()
-        try:
-            job_ids.extend(client.add_to_batch(batch_id, chain([first], requests)))
-        except BaseException:
-            output.note(f"batch {batch_id} holds only the questions that were enqueued so far")
-            raise
+        batch_id = client.open_batch(budget)
+        job_ids, full = _entered(client, batch_id, chain([first], requests))
         client.count_rejected(batch_id, refused.count)
         rejects = files.rejects if refused.count else None
-        return Taken(batch_id, tuple(dict.fromkeys(job_ids)), refused.count, rejects, reader.until)
+        taken = Taken(batch_id, tuple(dict.fromkeys(job_ids)), refused.count, rejects, reader.until)
+        if full is None:
+            return taken
+        later = max(0, len(job_ids) - full.places[0])
+        return replace(taken, full=full.reason, refused_from=reader.line(full.places[0]), later=later)
+
+
+def _entered(client: Ramify, batch_id: str, requests: Iterator[JobRequest]) -> tuple[list[str], BatchFullError | None]:
+    """The jobs that were taken, and what kept the others out."""
+    job_ids = list[str]()
+    try:
+        for job_id in client.add_to_batch(batch_id, requests):
+            job_ids.append(job_id)
+    except BatchFullError as error:
+        return job_ids, error
+    except BaseException:
+        output.note(f"batch {batch_id} holds only the questions that were enqueued so far")
+        raise
+    return job_ids, None
 
 
 class _Reader:
@@ -98,16 +130,24 @@ class _Reader:
     def __init__(self, jobs: Jobs, refused: _Refused) -> None:
         self._jobs, self._refused = jobs, refused
         self._longest_s = 0.0
+        self._lines = deque[int](maxlen=_REMEMBERED)
+        self._count = 0
         self.until = 0.0
 
+    def line(self, place: int) -> int:
+        """The line of one of the last requests, by its place among all (from 0)."""
+        return self._lines[place - self._count]
+
     def requests(self, lines: Iterable[tuple[int, JobRequest | Rejected]]) -> Iterator[JobRequest]:
-        for _, found in lines:
+        for number, found in lines:
             if isinstance(found, Rejected):
                 self._refused.add(found)
                 continue
             lane_s = self._jobs.batch_deadline_s if found.lane is Lane.BATCH else self._jobs.deadline_s
             own_s = found.deadline_s or lane_s
             self._longest_s = max(self._longest_s, min(own_s, found.max_seconds or own_s))
+            self._lines.append(number)
+            self._count += 1
             yield found
             self.until = time.time() + self._longest_s + GRACE_S
 
