@@ -1,6 +1,6 @@
 # The commands of a newcomer and of CI. Everything lives in .venv; nothing outside this folder is changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test lint lock clean
+.PHONY: help setup setup-dev demo test fuzz lint lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -20,6 +20,10 @@ demo: $(VENV)/.ready ## start everything, ask five questions of the sample corpu
 
 test: $(VENV)/.ready-dev ## run the tests; ARGS="tests/unit -k plan" narrows them
 	@$(RUN) -m pytest $(ARGS)
+
+fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 of each, ARGS="--target route" narrows it
+	@$(RUN) -m tests.fuzz.regexes --length 300
+	@$(RUN) -m tests.fuzz.run $(ARGS)
 
 lint: $(VENV)/.ready-dev ## ruff, mypy, import-linter
 	$(VENV)/bin/ruff check .

@@ -39,7 +39,7 @@ def refusal(server: str, response: httpx.Response) -> RamifyError:
     code, param = _fault_names(response)
     named = " ".join(name for name in (code, param) if name)
     sentence = f"{server} answered {status}{f' ({named})' if named else ''}"
-    wait = retry_after(response.headers.get("Retry-After", ""))
+    wait = retry_after(response.headers)
     if status == _BUSY and code not in _NO_CREDIT:
         return BusyError(f"{sentence}: it is busy or failing", wait)
     if status >= 500 and code not in _NO_CREDIT:
@@ -63,17 +63,26 @@ def backoff_s(error: Exception, tries: int, deadline: float) -> bool | float:
     return wait if time.monotonic() + wait < deadline else False
 
 
-def retry_after(value: str) -> float | None:
-    """Seconds from `Retry-After`, which holds seconds or an HTTP date (RFC 9110); None when it holds neither."""
-    value = value.strip()
+def retry_after(headers: httpx.Headers) -> float | None:
+    """Seconds from `Retry-After`, which holds seconds or an HTTP date (RFC 9110); None when it holds neither.
+
+    A date is read by the server's own clock, its `Date`, where it tells that: ours may be wrong.
+    """
+    value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", value):
         return float(value)
+    at = _date(value)
+    return (
+        None if at is None else max(0.0, (at - (_date(headers.get("Date", "")) or datetime.now(UTC))).total_seconds())
+    )
+
+
+def _date(value: str) -> datetime | None:
     try:
         at = parsedate_to_datetime(value)
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        return max(0.0, (at - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def read_within(response: httpx.Response, most: int) -> bytes | None:

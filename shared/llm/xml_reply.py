@@ -20,7 +20,7 @@ _FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL}
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _YES = {"true", "yes", "1", "是"}
 _NONE = {"", "none", "no", "无", "null"}
-_FENCED = re.compile(r"```[ \t]*(\w*)[ \t]*\n(.*?)\n?```", re.DOTALL)
+_FENCED = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)\n?```", re.DOTALL)  # possessive: a reply may be all blanks
 _UNKNOWN = re.compile(r"<unknown\s*/?>", re.IGNORECASE)
 _ANSWER = re.compile(r"<answer\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s)")

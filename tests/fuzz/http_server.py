@@ -11,7 +11,7 @@ _WAIT_S = 2.0
 
 
 class RawServer:
-    """`with RawServer() as server:` then set `server.answer`. It closes after it has answered, or lets the peer wait."""
+    """`with RawServer() as server:` then set `server.answer`. It closes when it has answered, or lets the peer wait."""
 
     def __init__(self) -> None:
         self.answer, self.lingers = b"", False

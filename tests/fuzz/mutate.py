@@ -38,8 +38,8 @@ _NUMBERS = ("0", "-1", "1e999", "-0.0", "1" * 50, "9" * 5000, "0x10", "1_000", "
 _HUGE = "@huge-number@"
 _ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**64), 10**400, 1.5, 1e308, float("nan"), float("inf"), _HUGE,
-    "", " ", "\n", "x", "null", "true", "-1", "\ud800", "\0", "a\nb", "\x1b[31m", "中" * 400, "x" * 5000, "{}", "[]", "../..",
-    [], {}, [[]], [None], {"": ""}, [{}], {"a": {"b": {}}}, ["x"] * 100, [0] * 100,
+    "", " ", "\n", "x", "null", "true", "-1", "\ud800", "\0", "a\nb", "\x1b[31m", "中" * 400, "x" * 5000, "{}", "[]",
+    "../..", [], {}, [[]], [None], {"": ""}, [{}], {"a": {"b": {}}}, ["x"] * 100, [0] * 100,
 )  # fmt: skip
 #: How long an input may be in characters, and how often: most are small, a few find what grows too fast.
 _LENGTHS = ((0.90, 6_000), (0.985, 24_000), (1.0, 64_000))

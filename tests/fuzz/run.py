@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.fuzz.guard import Finding, ended_when_endless, watched
 from tests.fuzz.target import Target
@@ -24,6 +25,7 @@ from tests.fuzz.targets import TARGETS
 #: Taken out of the environment at once: Ramify refuses names that begin with its own and are no settings.
 INPUTS = os.environ.pop("RAMIFY_FUZZ_INPUTS", "")
 SEED = os.environ.pop("RAMIFY_FUZZ_SEED", "")
+ROOT = Path(__file__).parents[2]
 _MEMORY = 4 << 30
 _LONGEST_S = 7200
 _SHOWN = 3

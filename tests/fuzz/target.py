@@ -14,7 +14,7 @@ Run = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Target:
-    """`opened` gives the function to run, for as long as the context lasts. `full` and `short` are numbers of inputs."""
+    """`opened` gives the function to run, while the context lasts. `full` and `short` are numbers of inputs."""
 
     name: str
     make: Callable[[Mutator], Any]

@@ -82,15 +82,9 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("--help",),
     ("--version",),
 )
-_TOKENS = (
-    "--json", "--help", "-h", "--debug", "--set", "--set=a.b=c", "--config", "--data-dir", "-n", "-1", "0", "1e9", "nan", "inf", "--", "-", "--=", "---",
-    "--top=" + "9" * 5000, "--after=2026-02-30", "--before", "٢", "--plan", "plan.toml", "--session=chat.json", ".", "..", "", " ", "{}", "[", "%s",
-    "--mode=deep", "--strategy", "x" * 300, "中" * 5000, "\x1b[31m", "\u202e", "\udcff", "a\nb", "--tag", "--path", "--namespace", "a b", "--summary",
-    "--no-summary", "--max-calls=-1", "--max-tokens", "--watch", "--csv", "--target-uri", "--related=9", "--depth=3", "ramify://", "@", "[red]x[/red]", ":a:",
-)  # fmt: skip
 _FILES = {
-    "plan.toml": samples.PLANS[0],
-    "chat.json": samples.SESSIONS[0],
+    "plan.toml": samples.forms("plan")[0],
+    "chat.json": samples.forms("session")[0],
     "questions.jsonl": '"a?"\n{"question": "b?"}\n{\n',
     "labels.jsonl": '{"question": "a", "relevant": ["b"]}\n',
     "ramify.toml": '[search]\nstrategy = "deep"\n',
@@ -113,7 +107,7 @@ class _Kept(FakeSession):
 
 
 class _Client(FakeRamify):
-    """A client that has run nothing. It checks what it is given as the real one does, up to the message that is sent."""
+    """A client that has run nothing. It checks what it is given as the real one does, up to what is sent."""
 
     def submit(self, question: Any, **options: Any) -> str:
         job_id = super().submit(question, **options)
@@ -224,4 +218,4 @@ def _possible(word: str) -> str:
     return word if word.startswith(_SAFE) else word.replace("/", "_")
 
 
-TARGETS = (Target(name="cli", make=_argv, opened=_opened, tokens=_TOKENS, full=20_000, short=150),)
+TARGETS = (Target(name="cli", make=_argv, opened=_opened, tokens=samples.tokens("cli"), full=20_000, short=150),)

@@ -88,32 +88,32 @@ def _json_lines(mutator: Mutator) -> bytes:
 
 
 _TABLE = "\n".join(["| a | b |", "|---|---|", *(f"| {n} | `x` |" for n in range(200))])
-_MARKDOWN = (*samples.notes(), *samples.FRONT, "> - a\n>   ```\n>   b\n>   ```\n" * 9, _TABLE)
+_MARKDOWN = (*samples.notes(), *samples.forms("front"), "> - a\n>   ```\n>   b\n>   ```\n" * 9, _TABLE)
 
 TARGETS = (
     Target(
         name="front_matter",
-        make=lambda mutator: mutator.text(samples.FRONT),
+        make=lambda mutator: mutator.text(samples.forms("front")),
         opened=always(_front_matter),
         allowed=(UnreadableError,),
-        tokens=samples.YAML_TOKENS,
+        tokens=samples.tokens("yaml"),
         short=600,
     ),
     Target(
         name="document_jsonl",
         make=_json_lines,
         opened=always(lambda content: _ingest(".jsonl", content)),
-        tokens=(*samples.JSON_TOKENS, "id", "text", "path", "tags", "date", "kind", "facet"),
+        tokens=(*samples.tokens("json"), "id", "text", "path", "tags", "date", "kind", "facet"),
     ),
-    _documents(".md", _MARKDOWN, samples.MARKDOWN_TOKENS, short=150),
-    _documents(".txt", samples.notes(), samples.MARKDOWN_TOKENS),
-    _documents(".rst", samples.RST, samples.RST_TOKENS, short=150),
-    *(_documents(suffix, (text,), samples.CODE_TOKENS) for suffix, text in samples.CODE.items()),
+    _documents(".md", _MARKDOWN, samples.tokens("markdown"), short=150),
+    _documents(".txt", samples.notes(), samples.tokens("markdown")),
+    _documents(".rst", samples.forms("rst"), samples.tokens("rst"), short=150),
+    *(_documents(suffix, (text,), samples.tokens("code")) for suffix, text in samples.code().items()),
     Target(
         name="prose",
         make=lambda mutator: mutator.text(samples.notes()),
         opened=always(_prose),
-        tokens=samples.MARKDOWN_TOKENS,
+        tokens=samples.tokens("markdown"),
         short=150,
     ),
 )

@@ -26,7 +26,8 @@ from tests.fuzz.mutate import Mutator, as_json
 from tests.fuzz.target import Run, Target
 
 _CHAT = {
-    "id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello 你好"}, "finish_reason": "stop"}],
+    "id": "c",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi 你好"}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
 }  # fmt: skip
 _PARTS = {
@@ -38,15 +39,6 @@ _VECTORS = {
     "usage": {"total_tokens": 4},
 }
 _SCORES = {"results": [{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": -3.25}], "usage": {}}
-_TOKENS = (
-    "HTTP/1.1 200 OK\r\n", "HTTP/1.0 ", "HTTP/2 ", "HTTP/9.9 ", "ICY ", " 099 ", " 999 ", " 1000 ", " -1 ", "100 Continue\r\n\r\n", "204 ",
-    "304 ", "Content-Length: ", "Content-Length: 5\r\n", "Content-Length: -1\r\n", "Content-Length: 99999999999999999999\r\n", "Content-Length: 1_0\r\n",
-    "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip, chunked\r\n", "Content-Encoding: gzip\r\n", "Content-Encoding: gzip, gzip\r\n",
-    "Content-Encoding: deflate\r\n", "Content-Encoding: br, zstd\r\n", "Content-Encoding: identity\r\n", "Retry-After: ", "Retry-After: 1e9\r\n",
-    "Retry-After: Fri, 31 Dec 9999 23:59:59 -9999\r\n", "Retry-After: " + "9" * 400 + "\r\n", "Location: http://a/\r\n", "Connection: upgrade\r\n",
-    "Upgrade: h2c\r\n", "Content-Type: application/json; charset=utf-7\r\n", "\r\n", "\r\n\r\n", "\n", "\n\n", ": ", "\0", "\t", " ", "0\r\n\r\n",
-    "5;a=b\r\n", "ffffffffffffffff\r\n", "-5\r\n", "Set-Cookie: a=b\r\n" * 200, "X: " + "y" * 9000 + "\r\n", "é", "\x85", "choices", "usage", "index",
-)  # fmt: skip
 _HEAD = (
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {n}\r\n\r\n{body}",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{n:x}\r\n{body}\r\n0\r\n\r\n",
@@ -192,7 +184,7 @@ def _target(name: str, endpoint: str, make: Callable[[Mutator], tuple[bytes, boo
         make=make,
         opened=_asked(endpoint),
         allowed=(TransientError, PermanentError, ReplyError),
-        tokens=(*_TOKENS, *samples.JSON_TOKENS[:10]),
+        tokens=(*samples.tokens("http"), *samples.tokens("json")[:10]),
         short=short,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -77,8 +78,15 @@ def _lines(mutator: Mutator) -> bytes:
     return mutator.raw(["\n".join(lines)])
 
 
+def _conversation(mutator: Mutator) -> bytes:
+    """Half of them changed as a tree, which leaves them JSON."""
+    if mutator.rng.random() < 0.5:
+        return mutator.raw(samples.forms("session"))
+    return mutator.json([json.loads(samples.forms("session")[0])]).encode("utf-8", "surrogatepass")
+
+
 TARGETS = (
-    Target(name="batch", make=_lines, opened=always(_batch), tokens=samples.JSON_TOKENS),
+    Target(name="batch", make=_lines, opened=always(_batch), tokens=samples.tokens("json")),
     Target(
         name="request",
         make=lambda mutator: mutator.value(samples.REQUESTS),
@@ -88,16 +96,16 @@ TARGETS = (
     ),
     Target(
         name="plan_file",
-        make=lambda mutator: mutator.raw(samples.PLANS),
+        make=lambda mutator: mutator.raw(samples.forms("plan")),
         opened=_file("plan.toml", _plan),
         allowed=(InputError,),
-        tokens=samples.TOML_TOKENS,
+        tokens=samples.tokens("toml"),
     ),
     Target(
         name="session_file",
-        make=lambda mutator: mutator.raw(samples.SESSIONS),
+        make=_conversation,
         opened=_file("session.json", _session),
         allowed=(InputError,),
-        tokens=samples.JSON_TOKENS,
+        tokens=samples.tokens("json"),
     ),
 )

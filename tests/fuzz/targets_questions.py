@@ -41,13 +41,6 @@ _SESSION = Session(
         Message(role="assistant", content="1. A log\n2. 队列"),
     ),
 )
-_TOKENS = (
-    "how ", "why ", "what is ", " and ", " or ", " the ", " of ", ", ", "?", "; ", "vs ", "compare ", "difference between ", "whose ",
-    "who wrote ", " that ", " which ", "list all ", "every ", "notes ", "tagged ", "#a ", "without ", "not ", "with their ", "in ", "under ",
-    "since ", "before ", "between ", "2026", "2026-03-04", "March ", "last year", "the last 3 weeks", "q1 2026", "2026年3月4日", "去年", "最近7天",
-    "为什么", "如何", "和", "的", "区别", "列出所有", "标签为", "除了", "以外", "有哪些", "是什么", "吗", "《", "》", "「", "」", "“", "”", "、", "：",
-    "a.b ", "a/b/ ", "it ", "they ", "the second one", "第二个", "它", "'s ", "-", "_", "(", ")", "\n", "1. ", "hello ", "thanks ", "你好", "St. ", "Of ",
-)  # fmt: skip
 _KEY_SAMPLES = (
     "notes/en/queues/redis.md#part",
     "C# notes",
@@ -55,28 +48,6 @@ _KEY_SAMPLES = (
     "ramify://default/notes/zh/缓存.md#3",
     "a%2Fb?c=d",
     "../a.html",
-)
-_KEY_TOKENS = (
-    "ramify://",
-    "://",
-    "/",
-    "../",
-    "#",
-    "%",
-    "%41",
-    "%ZZ",
-    "%C3",
-    "?",
-    ".md",
-    ".html",
-    ":",
-    "title:",
-    "path:",
-    "label:",
-    "[[",
-    "]]",
-    "|",
-    " ",
 )
 
 
@@ -136,7 +107,9 @@ def _target(name: str, run: Callable[[str], object]) -> Target:
     def make(mutator: Mutator) -> str:
         return mutator.text(samples.questions(), MAX_QUESTION_CHARS)
 
-    return Target(name=name, make=make, opened=always(_asked(run)), allowed=(InputError,), tokens=_TOKENS)
+    return Target(
+        name=name, make=make, opened=always(_asked(run)), allowed=(InputError,), tokens=samples.tokens("questions")
+    )
 
 
 TARGETS = (
@@ -145,8 +118,12 @@ TARGETS = (
     _target("list", _list),
     _target("intent", lambda question: intent_by_rules(question, _SESSION)),
     _target("names", lambda text: names_of(text[:80], text)),
-    Target(name="keys", make=lambda m: m.text(_KEY_SAMPLES), opened=always(_keys), tokens=_KEY_TOKENS),
+    Target(name="keys", make=lambda m: m.text(_KEY_SAMPLES), opened=always(_keys), tokens=samples.tokens("keys")),
     Target(
-        name="uri", make=lambda m: m.text(_KEY_SAMPLES), opened=always(_uri), allowed=(InputError,), tokens=_KEY_TOKENS
+        name="uri",
+        make=lambda m: m.text(_KEY_SAMPLES),
+        opened=always(_uri),
+        allowed=(InputError,),
+        tokens=samples.tokens("keys"),
     ),
 )

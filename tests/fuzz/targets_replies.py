@@ -77,7 +77,7 @@ def _said(text: str, least: int, most: int, *, lines: bool = False) -> None:
 
 
 def _reply(mutator: Mutator, given: Sequence[str]) -> str:
-    """Half of them changed inside their texts alone: XML breaks at the first change elsewhere, and nothing lies behind."""
+    """Half of them changed inside their texts alone: elsewhere, XML breaks at the first change."""
     if mutator.rng.random() < 0.5:
         return mutator.text(given)
     parts = _BETWEEN.split(mutator.rng.choice(given))
@@ -94,18 +94,18 @@ def _target(name: str, run: Callable[[str], Any], given: Sequence[str], short: i
         make=lambda mutator: _reply(mutator, given),
         opened=always(run),
         allowed=(ReplyError,),
-        tokens=samples.XML_TOKENS,
+        tokens=samples.tokens("xml"),
         short=short,
     )
 
 
 TARGETS = (
-    _target("decomposition", _decomposition, (samples.DECOMPOSITION,), 600),
-    _target("rewrites", _rewrites, (samples.REWRITES,)),
-    _target("answer", _answer, samples.ANSWERS),
+    _target("decomposition", _decomposition, samples.forms("decomposition"), 600),
+    _target("rewrites", _rewrites, samples.forms("rewrites")),
+    _target("answer", _answer, samples.forms("answer")),
     _target("summary", _summary, samples.SUMMARIES),
-    _target("intent", _plan, (samples.PLAN, samples.NO_PLAN)),
-    _target("route", parse_route, samples.ROUTES),
-    _target("extract", _rows, (samples.ROWS,)),
-    _target("marks", _marks, (samples.MARKS,)),
+    _target("intent", _plan, samples.forms("intent")),
+    _target("route", parse_route, samples.forms("route")),
+    _target("extract", _rows, samples.forms("rows")),
+    _target("marks", _marks, samples.forms("marks")),
 )
