@@ -40,14 +40,14 @@ def status(
     raise typer.Exit(code)
 
 
-def _lookup(client: Ramify, id_: str) -> tuple[JobStatus | None, BatchStatus | None]:
+def _lookup(client: Ramify, id_: str, *, reconcile: bool = True) -> tuple[JobStatus | None, BatchStatus | None]:
     """The job of that id, or the batch. Raises: NotFoundError when it is neither."""
     try:
         return client.status(id_), None
     except NotFoundError:
         pass
     try:
-        return None, client.batch_status(id_)
+        return None, client.batch_status(id_, reconcile=reconcile)
     except NotFoundError:
         fix = "there is no such job or batch, or it has expired; `ramify jobs` lists the newest jobs"
         raise NotFoundError("ID", id_, fix) from None
@@ -149,7 +149,7 @@ def jobs(
 def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
     """End a job, or all open jobs of a batch."""
     with session_of(ctx).client() as client:
-        _, batch = _lookup(client, id_)
+        _, batch = _lookup(client, id_, reconcile=False)
         if batch:
             count = client.cancel_batch(id_)
             done = {"batch_id": id_, "cancelled": count, "total": batch.total}

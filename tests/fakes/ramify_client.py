@@ -177,6 +177,9 @@ class FakeRamify:
     def cancel(self, job_id):
         return not self.status(job_id).terminal
 
+    def cancel_batch(self, batch_id):
+        return sum(not self.status(job_id).terminal for job_id in self.batches[batch_id])
+
     def open_batch(self, budget=None):
         self.budget = budget
         self.batches["batch001"] = []
