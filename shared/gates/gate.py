@@ -22,6 +22,8 @@ from shared.settings.providers import ProviderKind, Providers
 _CONNECT_S = 3.0
 #: A patient call looks again this often while another one probes (s).
 _LOOK_S = 0.5
+#: Calls that were held back together go within a tenth of the wait, and within this time (s).
+_SPREAD_S = 1.0
 #: Clocks and rounding: a call that had nearly all of a time had all of it.
 _NEARLY = 0.9
 _WHY_CHARS = 200
@@ -101,17 +103,18 @@ class Gate:
             match answer.verdict:
                 case Verdict.GO:
                     return _Entry(token, answer.watched)
-                case Verdict.PROBING if patient:
+                case Verdict.FULL:
+                    raise self._refusal(answer)
+                case Verdict.OPEN | Verdict.PROBING if not patient:
+                    raise self._refusal(answer)
+                case Verdict.PROBING:
                     wait = min(wait, _LOOK_S)
-                case Verdict.OPEN | Verdict.PROBING | Verdict.FULL:
-                    if not patient or answer.verdict is Verdict.FULL:
-                        raise self._refusal(answer)
                 case Verdict.TURN:
                     turn = True
             if wait > left:
                 raise self._refusal(answer)
-            if not turn:  # those that were held back together do not go together
-                wait *= 1 + secrets.randbelow(100) / 1000
+            if not turn:
+                wait += min(wait, _SPREAD_S * 10) * secrets.randbelow(100) / 1000
             time.sleep(min(wait, left))
 
     def _leave(self, entry: _Entry, report: Report) -> None:

@@ -96,7 +96,7 @@ def transport(store: Store, providers: Providers) -> ServerTransport:
 def _fault(response: httpx.Response) -> RamifyError | None:
     """What of an answer may pass: busy, failing, or half an answer."""
     status = response.status_code
-    wait = retry_after(response.headers.get("Retry-After", ""))
+    wait = retry_after(response.headers)
     if status == 429:
         return BusyError("Qdrant is overloaded (429)", wait)
     if status >= 500:
