@@ -12,7 +12,7 @@ from celery import Celery, Signature, chord
 
 from shared.contract import Message, TaskName
 from shared.errors import RamifyError
-from shared.job_store import Job, JobStore
+from shared.job_store import Job, JobReader, JobStore
 from shared.job_store.nodes import grown_branches
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
 from shared.models.route import PlannerName, Route
@@ -91,19 +91,21 @@ def take_over(step: Step, app: Celery) -> bool:
 
 def _planned(jobs: JobStore, job: Job) -> Job | None:
     """The newest job of the chain of retries that had been planned."""
-    old_id, first = job.retry_of, True
-    for _ in range(_MOST_BACK):
+    old_id, gone = job.retry_of, f"What job {job.retry_of} had has expired: the question was planned anew."
+    for back in range(_MOST_BACK):
         old = jobs.job(old_id) if old_id else None
         if old is None:
-            if first:
-                said = f"Job {old_id}, which this one tries again, has expired: the question was planned anew."
-                jobs.annotate(job.id, warnings=[said])
+            if not back:
+                jobs.annotate(job.id, warnings=[gone])
             return None
         if old.request.tenant != job.request.tenant or not old.terminal:
             raise RamifyError(f"job {old.id} cannot be tried again here: it is another tenant's, or has not ended")
         if jobs.leaf_states(old.id):
             return old
-        old_id, first = old.retry_of, False
+        if JobReader(jobs.client).status(old.id).leaves_total:
+            jobs.annotate(job.id, warnings=[gone])
+            return None
+        old_id = old.retry_of
     return None
 
 
