@@ -203,6 +203,13 @@ def workers(client: Redis) -> Sequence[Sign]:
     return sorted((sign for sign in signs if sign), key=lambda sign: sign.worker)
 
 
+def ages(client: Redis) -> dict[str, float]:
+    """Seconds since the last sign of every worker that gave one within a day, by id. Raises: RedisError."""
+    now = _now(client)
+    seen: Any = client.zrange(WORKERS, 0, -1, withscores=True)
+    return {_text(worker): max(0.0, now - at) for worker, at in seen}
+
+
 def _read(worker: str, age_s: float, raw: bytes | str) -> Sign | None:
     """A sign; None when it is not one of ours, but written by hand."""
     try:

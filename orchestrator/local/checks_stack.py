@@ -9,21 +9,22 @@ from typing import Any
 import redis as redis_client
 from celery.exceptions import TimeoutError as NoReplyError
 
-from orchestrator.local import reach
+from orchestrator.local import checks_pools, checks_redis, reach
 from orchestrator.local.checks import Check, size
-from orchestrator.local.redis_server import connect
 from orchestrator.local.state import StackState, read_state
+from shared import vitals
 from shared.cache import Cache
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import RamifyError
+from shared.job_store import connect
+from shared.job_store.faults import fault
 from shared.settings import Settings
+from shared.watchdog import queue_keys
 
 _START = "ramify up -d"
 _NOT_RUNNING = "not running"
 _INSPECT_S = 2.0
 _INFO_S = 5.0
-#: kombu's separator between a queue's name and its priority in Redis.
-_PRIORITY_MARK = "\x06\x16"
 
 
 def supervisor(settings: Settings, state: StackState | None) -> Sequence[Check]:
@@ -47,50 +48,33 @@ def supervisor(settings: Settings, state: StackState | None) -> Sequence[Check]:
 
 
 def redis(settings: Settings | None) -> Sequence[Check]:
-    """PING, persistence, memory policy, and what waits in the queues."""
+    """What Redis says of itself, what waits in the queues, and what the caches saved."""
     if settings is None:
         return tuple(Check(name=name, ok=None, detail=_NOT_RUNNING, fix=_START) for name in ("redis", "queues"))
     try:
-        with connect(settings.redis.url.get_secret_value(), min(settings.redis.timeout_s, 3.0)) as client:
-            info: dict[str, Any] = client.info()
-            queues = Check(
-                name="queues", ok=None, detail="in the broker that redis.broker_url names: ask its own tools"
-            )
-            if not settings.redis.broker_url.get_secret_value():
-                queues = _depth(client)
-            return (_ping(info), *_persistence(info), _policy(info), queues, _caches(client, settings))
-    except (redis_client.RedisError, ValueError) as error:
-        fix = "start it, or correct redis.url"
-        return (Check(name="redis", ok=False, detail=f"does not answer: {error}", fix=fix),)
+        with _looking(settings) as client:
+            found = checks_redis.read(client.info())
+            if found[0].ok:
+                found = (*found, _queues(client, settings), _caches(client, settings))
+            return found
+    except redis_client.RedisError as error:
+        said = fault(error) or f"does not answer: {error}"
+        return (Check(name="redis", ok=False, detail=said, fix="start it, or correct redis.url"),)
 
 
-def _ping(info: dict[str, Any]) -> Check:
-    used = size(float(info.get("used_memory", 0)))
-    return Check(name="redis", ok=True, detail=f"answers, version {info.get('redis_version')}, {used} in use")
+def _looking(settings: Settings) -> redis_client.Redis:
+    """A client that does not try again by itself: who asks here wants to know how things are now."""
+    return connect(settings, retries=0, timeout_s=min(settings.redis.timeout_s, 3.0))
 
 
-def _persistence(info: dict[str, Any]) -> Sequence[Check]:
-    if not int(info.get("aof_enabled", 0)):
-        fix = "set `appendonly yes`, or jobs are lost with Redis"
-        return (Check(name="redis persistence", ok=False, detail="no append-only file", fix=fix),)
-    good = info.get("aof_last_write_status") == "ok" and info.get("aof_last_bgrewrite_status") == "ok"
-    detail = f"append-only file, last write {info.get('aof_last_write_status')}"
-    return (Check(name="redis persistence", ok=good, detail=detail, fix="" if good else "is the disk full?"),)
-
-
-def _policy(info: dict[str, Any]) -> Check:
-    policy = info.get("maxmemory_policy", "unknown")
-    fix = "" if policy == "noeviction" else "set `maxmemory-policy noeviction`: others throw jobs away"
-    return Check(name="redis memory policy", ok=policy == "noeviction", detail=str(policy), fix=fix)
-
-
-def queue_keys(queue: Queue) -> list[str]:
-    """The Redis lists that hold a queue: one for each priority step."""
-    return [queue.value if step == 0 else f"{queue.value}{_PRIORITY_MARK}{step}" for step in PRIORITY_STEPS]
+def _queues(client: redis_client.Redis, settings: Settings) -> Check:
+    if settings.redis.broker_url.get_secret_value():
+        return Check(name="queues", ok=None, detail="in the broker that redis.broker_url names: ask its own tools")
+    return _depth(client)
 
 
 def _depth(client: redis_client.Redis) -> Check:
-    keys = {queue: queue_keys(queue) for queue in Queue}
+    keys = {queue: queue_keys(queue.value) for queue in Queue}
     with client.pipeline(transaction=False) as pipe:
         for names in keys.values():
             for key in names:
@@ -127,15 +111,14 @@ def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
         pools, store = (Check(name=name, ok=None, detail=detail) for name in ("pools", "store"))
         return (pools, *_folder(settings), store)
     answers = reach.served(connected, _INSPECT_S)
-    queues = {queue for names in answers.values() for queue in names}
-    return (_pools(answers, queues), *_folder(settings), _store(connected, TaskName.SEARCH_INFO.queue in queues))
-
-
-def _pools(answers: dict[str, list[str]], queues: set[str]) -> Check:
-    if missing := [queue.value for queue in Queue if queue.value not in queues]:
-        fix = "see the pools' logs; `ramify up -d` starts them" if answers else _START
-        return Check(name="pools", ok=False, detail=f"no worker serves {', '.join(missing)}", fix=fix)
-    return Check(name="pools", ok=True, detail=f"{len(answers)} workers serve all queues: {', '.join(sorted(answers))}")
+    with _looking(connected) as client:
+        signs, last = vitals.workers(client), dict[str, float]()
+        for worker, age in vitals.ages(client).items():
+            name = checks_pools.node(worker)
+            last[name] = min(age, last.get(name, age))
+    served = checks_pools.read(answers, signs, last, connected.redis.deaf_after_s)
+    searched = any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values())
+    return (*served, *_folder(settings), _store(connected, searched))
 
 
 def _folder(settings: Settings) -> Sequence[Check]:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from orchestrator.local.redis_server import connect
 from shared.celery_app import make_app
 from shared.contract import Queue, TaskName
-from shared.errors import NotRunningError, SettingsError
+from shared.job_store import connect, reachable
 from shared.settings import Settings
 
 
 def require_redis(settings: Settings) -> None:
     """Raises: NotRunningError when the Redis that the settings name does not answer PING; SettingsError for no URL."""
-    try:
-        with connect(settings.redis.url.get_secret_value(), settings.redis.timeout_s) as client:
-            client.ping()
-    except ValueError:
-        raise SettingsError("redis.url", "the value given", "write redis://[user:password@]host:port/db") from None
-    except RedisError as error:
-        raise NotRunningError(f"the Redis of redis.url does not answer: {error}") from None
+    with connect(settings, retries=0) as client, reachable(settings):
+        client.ping()
 
 
 def answering(settings: Settings, expected: int, timeout_s: float = 1.0) -> set[str]:

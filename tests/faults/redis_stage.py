@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
@@ -17,6 +17,7 @@ import redis
 from orchestrator.client import Ramify
 from orchestrator.local import commands, reach
 from orchestrator.local.state import run_dir
+from orchestrator.outage import Outage
 from shared.errors import NotRunningError
 from shared.settings import Settings
 from tests.conftest import free_port, redis_binary
@@ -98,7 +99,10 @@ def pools(settings: Settings, names: tuple[str, ...] = (), *, beat: bool = True)
             stack.callback(_end, process)
             started[program.name] = psutil.Process(process.pid)
         workers = set(started) - {"beat"}
-        eventually(lambda: reach.answering(settings, len(workers)) >= workers)
+        try:
+            eventually(lambda: reach.answering(settings, len(workers)) >= workers, 2 * PATIENCE_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{tails(settings)}") from None
         yield started
 
 
@@ -129,6 +133,18 @@ def come_back(settings: Settings, client: Ramify, seconds: float = PATIENCE_S) -
             last = str(error)
         assert time.monotonic() - began < seconds, f"no job passes after {seconds:.0f} s: {last}\n{tails(settings)}"
         time.sleep(0.1)
+
+
+def states(client: Ramify, job_ids: Iterable[str], seconds: float = PATIENCE_S) -> dict[str, str]:
+    """The state of each job once all have ended, or as they are when time is up."""
+    until, outage, found = time.monotonic() + seconds, Outage(), dict[str, str]()
+    for job_id in job_ids:
+        while not (status := outage.through(lambda job_id=job_id: client.status(job_id))).terminal:  # type: ignore[misc]
+            if time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        found[job_id] = str(status.state)
+    return found
 
 
 def tails(settings: Settings) -> str:

@@ -137,7 +137,7 @@ def test_given_a_look_that_raises_when_examined_then_the_other_lines_are_still_t
 
 
 def test_given_two_lanes_when_the_keys_are_named_then_they_are_kombus():
-    keys = checks_stack.queue_keys(Queue.PLAN)
+    keys = checks_stack.queue_keys(Queue.PLAN.value)
     assert keys == ["plan", *(f"plan\x06\x16{step}" for step in (1, 2, 3, 5, 6, 7, 8))]
 
 
