@@ -16,11 +16,13 @@ import pytest
 import redis
 from pydantic import SecretStr
 
-from shared.budget import BudgetError
+from shared.budget import BudgetError, Meter, Use, metered
 from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
 from shared.gates import Gate, GateError, UnreachableError, UnsureError
 from shared.gates.shared_board import SharedBoard, key_of
 from shared.http_client import JsonClient, calls_made
+from shared.llm.client import ChatClient
+from shared.settings import load_settings
 from shared.settings.providers import Providers
 from tests.fakes.openai_server import CutOff, FakeOpenAI, Fault, Hang, Malformed, Reply, Slow, Step
 
@@ -316,6 +318,30 @@ def test_a_refused_call_is_not_counted_and_a_budget_that_refuses_does_not_hold_t
     assert isinstance(failure(worker, before=refuse), BudgetError)
     assert post(make(), before=lambda: made.append(1)) == 1
     assert made == [1]
+
+
+def test_a_budget_counts_the_calls_that_were_made_and_not_those_that_were_refused(
+    server: FakeOpenAI, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Account:
+        of, counts_money = "", False
+        settled: list[int] = []  # noqa: RUF012 - one class per test
+
+        def reserve(self, hold: str, use: Use) -> None:
+            server.script("chat", Fault(500))
+
+        def settle(self, hold: str, use: Use) -> None:
+            self.settled.append(use.calls)
+
+    board = SharedBoard(client)
+    monkeypatch.setattr("shared.gates.process._board", board)
+    settings = load_settings(llm_base_url=server.url, llm_model="m", llm_attempts=3, providers=QUICK)
+    with ChatClient(settings) as llm, metered(Meter([Account()], settings.prices)):
+        for _ in range(5):
+            with pytest.raises(TransientError):
+                llm.complete(PROMPT, timeout_s=10)
+    assert len(server.requests()) == 3
+    assert Account.settled == [1, 1, 1], "failed calls count, refused ones do not"
 
 
 def test_a_patient_call_waits_for_a_server_that_comes_back(server: FakeOpenAI, make: Make) -> None:
