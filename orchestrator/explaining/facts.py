@@ -13,10 +13,10 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import ResponseError
 
 from orchestrator.explaining.providers import left_alone
-from orchestrator.reaper.look import read_world
+from orchestrator.reaper.look import living_workers, queue_lengths
 from orchestrator.reaper.view import View, World
-from shared.contract import priority
-from shared.job_store import JobReader, JobStore, State
+from shared.contract import Queue, TaskName, priority
+from shared.job_store import TERMINAL, JobReader, JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.dead import DeadKeys
 from shared.job_store.keys import JobKeys, LineKeys, is_shadow
@@ -26,6 +26,12 @@ from shared.models import JobStatus, Lane, Node
 from shared.models.why import Failure, Redriven
 from shared.vitals import Sign, workers
 
+_OF_NODE = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
+_STEPS = {
+    State.QUEUED: TaskName.PLAN_JOB,
+    State.PLANNING: TaskName.PLAN_JOB,
+    State.SUMMARISING: TaskName.MERGE_SUMMARISE,
+}
 _EVENTS = 500
 _REDRIVES = 5
 T = TypeVar("T")
@@ -33,12 +39,16 @@ T = TypeVar("T")
 
 @dataclass
 class Facts:
-    """What is known of one job. `own`: jobs of its tenant under way in its lane."""
+    """What is known of one job. `own`: jobs of its tenant under way in its lane.
+
+    `known`: nothing hinders a judgement about what is lost.
+    """
 
     status: JobStatus
     view: View
     world: World = field(default_factory=lambda: World(now=0.0))
     place: Place | None = None
+    known: bool = True
     own: int = 0
     window: int = 0
     signs: Sequence[Sign] = ()
@@ -49,6 +59,25 @@ class Facts:
     letters: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     faults: list[str] = field(default_factory=list)
+
+
+def task_of(view: View, node: str) -> TaskName | None:
+    """The task that a node which is not done stands at; None for one that waits, or has ended."""
+    return _OF_NODE.get(view.leaves.get(node, ""))
+
+
+def step_of(view: View) -> TaskName:
+    """The task that the whole job stands at, when no node of it is open."""
+    at_merge = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
+    return _STEPS.get(view.state, at_merge)
+
+
+def _queues(view: View) -> set[Queue]:
+    """The queues in which work of the job may wait."""
+    if view.state in TERMINAL or view.in_line:
+        return set()
+    nodes = {task.queue for node in view.leaves if (task := task_of(view, node))}
+    return nodes if nodes and view.state is State.SEARCHING else {step_of(view).queue}
 
 
 class Look:
@@ -68,8 +97,8 @@ class Look:
         facts = Facts(status=status, view=view, place=place, window=settings.lanes.under_way, faults=self._faults)
         facts.redriven = int(raw["redriven"]) if raw["redriven"].isdecimal() else 0
         facts.own = self._tried("its tenant's share", lambda: self._own(lane, status.tenant), 0)
-        plain = World(now=self._jobs.clock.now(), max_deaths=settings.lanes.max_deaths)
-        facts.world = self._tried("queues and workers", lambda: read_world(self._app, self._jobs, [view]), plain)
+        facts.world = self._world(view)
+        facts.known = not self._faults
         facts.signs = self._tried("the workers", lambda: workers(self._jobs.client), ())
         facts.nodes = self._tried("its tree", lambda: self._jobs.nodes(self._id), {})
         facts.failed = self._tried("its failed leaves", lambda: self._failed(view, facts.nodes), ())
@@ -77,6 +106,18 @@ class Look:
         facts.letters = self._tried("dead letters", lambda: self._letters(view), ())
         facts.providers = self._tried("the providers", lambda: left_alone(self._jobs.client, settings), ())
         return facts
+
+    def _world(self, view: View) -> World:
+        """What cannot be read counts as well: nobody is called dead for that."""
+        busy = {marks.busy.worker for marks in view.items.values() if marks.busy}
+        queues = _queues(view)
+        return World(
+            now=self._jobs.clock.now(),
+            living=self._tried("who lives", lambda: living_workers(self._jobs.client, busy), frozenset(busy)),
+            waiting=self._tried("the queues", lambda: queue_lengths(self._app, queues) if queues else {}, {}),
+            front=self._tried("the front of the queues", self._jobs.work.front, {}),
+            max_deaths=self._jobs.settings.lanes.max_deaths,
+        )
 
     def _tried(self, what: str, read: Callable[[], T], otherwise: T) -> T:
         try:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.explaining.facts import Facts
+from orchestrator.explaining.facts import Facts, step_of, task_of
 from orchestrator.explaining.wording import duration, nth, worker_name
 from orchestrator.reaper import rules
 from orchestrator.reaper.view import DONE, Redrive
 from shared.contract import Queue, TaskName
 from shared.job_store import TERMINAL, State
 from shared.models.why import Piece
-
-_OF_NODE = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
-_STEPS = {
-    State.QUEUED: TaskName.PLAN_JOB,
-    State.PLANNING: TaskName.PLAN_JOB,
-    State.SUMMARISING: TaskName.MERGE_SUMMARISE,
-}
 
 
 def pieces(facts: Facts) -> tuple[Piece, ...]:
@@ -31,27 +24,19 @@ def pieces(facts: Facts) -> tuple[Piece, ...]:
 def _pieces(facts: Facts) -> Iterator[Piece]:
     view = facts.view
     if view.state is State.SEARCHING:
-        found = [_node(facts, node, state) for node, state in view.leaves.items() if state in {*_OF_NODE, "waiting"}]
-        yield from found
-        if found:
+        open_nodes = [node for node, state in view.leaves.items() if state == "waiting" or task_of(view, node)]
+        yield from (_node(facts, node) for node in open_nodes)
+        if open_nodes:
             return
-    yield _sent(facts, *_step(facts))
+    step = step_of(view)
+    yield _sent(facts, step.value, step)
 
 
-def _step(facts: Facts) -> tuple[str, TaskName, str]:
-    """Item, task and what it is of the step that the whole job stands at."""
-    view = facts.view
-    task = _STEPS.get(view.state)
-    if task is None:
-        task = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
-    return task.value, task, ""
-
-
-def _node(facts: Facts, node_id: str, state: str) -> Piece:
+def _node(facts: Facts, node_id: str) -> Piece:
     node = facts.nodes.get(node_id)
     what = node.query if node else ""
-    if state != "waiting":
-        return _sent(facts, node_id, _OF_NODE[state], what)
+    if task := task_of(facts.view, node_id):
+        return _sent(facts, node_id, task, what)
     needs = tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in DONE) if node else ()
     for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
     return Piece(
@@ -60,7 +45,7 @@ def _node(facts: Facts, node_id: str, state: str) -> Piece:
     )  # fmt: skip
 
 
-def _sent(facts: Facts, item: str, task: TaskName, what: str) -> Piece:
+def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> Piece:
     """A piece that is at a worker, in a queue, or nowhere."""
     marks, world = facts.view.item(item), facts.world
     again = sum(item in redriven.items for redriven in facts.redrives)
@@ -98,7 +83,7 @@ def _queued(piece: Piece) -> str:
 def _lost(facts: Facts, item: str) -> str:
     """Why the reaper would send it again now; empty when it would not."""
     decision = rules.decide(facts.view, facts.world)
-    if not isinstance(decision, Redrive):
+    if not facts.known or not isinstance(decision, Redrive):
         return ""
     names = {missing.item: missing.why for missing in decision.missing}
     body = item in {TaskName.RERANK_ROOT.value, TaskName.MERGE_TREE.value}

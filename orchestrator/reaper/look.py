@@ -91,24 +91,24 @@ def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
     workers = {item.busy.worker for view in views for item in view.items.values() if item.busy}
     return World(
         now=jobs.clock.now(),
-        living=_living(jobs.client, workers),
+        living=living_workers(jobs.client, workers),
         waiting=queue_lengths(app),
         front=jobs.work.front(),
         max_deaths=jobs.settings.lanes.max_deaths,
     )
 
 
-def _living(client: Redis, workers: set[str]) -> frozenset[str]:
+def living_workers(client: Redis, workers: set[str]) -> frozenset[str]:
     """Right after a start of Redis a worker of another host is taken to live: its sign has not come back yet."""
     info: Any = client.info("server") if workers else {}
     return living(client, workers, signs=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
 
 
-def queue_lengths(app: Celery) -> dict[Queue, int]:
-    """Messages that wait in each queue, on any broker; a queue that nobody has declared yet is empty."""
+def queue_lengths(app: Celery, queues: Iterable[Queue] = Queue) -> dict[Queue, int]:
+    """Messages that wait in each of these queues, on any broker; one that nobody has declared yet is empty."""
     lengths = {}
     with app.connection_for_read() as connection:  # a new one: one from the pool may have outlived an outage
-        for queue in Queue:
+        for queue in queues:
             try:
                 channel: Any
                 with connection.channel() as channel:
