@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from redis.exceptions import ResponseError
@@ -20,9 +18,6 @@ from shared.models import BatchStatus, Lane
 from shared.models.why import BatchWhy, CommonError, Slowest
 from shared.vitals import workers
 
-#: Members that are looked through for errors, and errors that are read, at most.
-_MEMBERS, _ERRORS = 20_000, 500
-
 
 def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     """Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
@@ -32,7 +27,7 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     under_way = min(len(running), status.total - status.finished)
     waiting = status.total - status.finished - under_way
     slowest = _slowest(store, running)
-    error = _common(store, status)
+    error = _common(store, batch_id)
     pace, tenants = _pace(store, lane, faults)
     left = waiting + under_way
     eta = round(left * tenants / pace, 1) if pace and left else None
@@ -75,27 +70,18 @@ def _slowest(store: JobStore, job_ids: list[str]) -> Slowest | None:
     return Slowest(job_id=job_id, state=state, for_s=round(max(0.0, store.clock.now() - since), 1))
 
 
-def _common(store: JobStore, status: BatchStatus) -> CommonError | None:
-    """The commonest error among some of the jobs that have one; nothing is looked through when none has."""
-    if not any(status.by_state.get(state) for state in ("failed", "expired", "cancelled")):
-        return None
-    counts = Counter[str]()
-    ended = list(islice(_ended_badly(store, status.batch_id), _ERRORS))
+def _common(store: JobStore, batch_id: str) -> CommonError | None:
+    """The commonest error among the last jobs that failed or expired."""
+    ended = store.batches.failed(batch_id)
     with store.client.pipeline(transaction=False) as pipe:
         for job_id in ended:
             pipe.hget(JobKeys(job_id).job, "error")
         errors = pipe.execute() if ended else []
-    counts.update(shown(text(error)) for error in errors if error)
+    counts = Counter(shown(text(error)) for error in errors if error)
     if not counts:
         return None
     error, count = counts.most_common(1)[0]
     return CommonError(error=error, count=count, looked_at=sum(counts.values()))
-
-
-def _ended_badly(store: JobStore, batch_id: str) -> Iterator[str]:
-    for job_id, state in islice(store.batches.members(batch_id), _MEMBERS):
-        if state in {"failed", "expired", "cancelled"}:
-            yield job_id
 
 
 def _pace(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float | None, int]:

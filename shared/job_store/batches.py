@@ -19,6 +19,8 @@ from shared.models.budget import Budget
 from shared.settings import Settings
 
 _PAGE = 500
+#: Jobs without an answer that are kept by name.
+MOST_FAILED = 200
 #: Seconds that a job may be entered before it is created.
 _ENTERED_S = 120.0
 
@@ -61,8 +63,12 @@ class Batches:
     def count(self, batch_id: str, job_id: str, state: State, *, partial: bool, client: Any = None) -> bool:
         """Count a job's end, once. `client`: a pipeline to put it into."""
         keys = BatchKeys(batch_id)
-        args = [self._ttl, job_id, state.value, int(partial)]
-        return bool(self._run("count_in_batch", [keys.batch, keys.members], args, client=client))
+        args = [self._ttl, job_id, state.value, int(partial), MOST_FAILED]
+        return bool(self._run("count_in_batch", [keys.batch, keys.members, keys.failed], args, client=client))
+
+    def failed(self, batch_id: str) -> list[str]:
+        """The last jobs that failed or expired, the newest first, at most MOST_FAILED."""
+        return [text(job_id) for job_id in self._client.lrange(BatchKeys(batch_id).failed, 0, -1)]
 
     def forget(self, batch_id: str, job_ids: Sequence[str]) -> int:
         """Take jobs out that were entered but never came to be. Returns how many."""

@@ -88,6 +88,7 @@ class BatchKeys:
         tag = f"{PREFIX}:{{{batch_id}}}"
         self.batch = f"{tag}:batch"  # hash: total, finished, partial, rejected, state:<state>
         self.members = f"{tag}:members"  # hash: job id -> final state, or empty
+        self.failed = f"{tag}:failed"  # list: the last jobs that failed or expired, the newest first
 
 
 class IngestKeys:

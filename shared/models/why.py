@@ -114,7 +114,7 @@ class Slowest(Model):
 
 
 class CommonError(Model):
-    """The error that most jobs of a batch ended with: `count` of `looked_at` jobs without a complete answer."""
+    """The error that most jobs of a batch ended with: `count` of the last `looked_at` that failed or expired."""
 
     error: str
     count: int

@@ -1,0 +1,47 @@
+"""What waiting jobs cost, small enough for every run; the bounds are generous: `bench_queue` has the numbers."""
+
+from __future__ import annotations
+
+import time
+
+import redis
+
+from orchestrator.client import Ramify
+from shared.settings import Settings
+from tests.benchmarks.queue_load import measured, questions
+
+
+def test_many_waiting_jobs_cost_each_what_a_few_do(client: redis.Redis, settings: Settings) -> None:
+    with Ramify(settings) as ramify:
+        batch_id = ramify.open_batch()
+        few = measured(ramify, batch_id, 200, probe=400)
+        many = measured(ramify, batch_id, 8_000, probe=400)
+        print(f"\n{few}\n{many}")
+        assert many.submit_per_s > few.submit_per_s / 4
+        for look, (p50, _) in few.ms.items():
+            assert many.ms[look][0] < 4 * p50 + 10, look
+
+
+def test_a_waiting_job_takes_less_than_two_and_a_half_kilobytes(client: redis.Redis, settings: Settings) -> None:
+    """Exact: Redis counts its own bytes."""
+    with Ramify(settings) as ramify:
+        batch_id = ramify.open_batch()
+        list(ramify.add_to_batch(batch_id, questions(500)))
+        before = int(client.info("memory")["used_memory"])  # type: ignore[index]
+        list(ramify.add_to_batch(batch_id, questions(4_000)))
+        each = (int(client.info("memory")["used_memory"]) - before) / 4_000  # type: ignore[index]
+        print(f"{each:.0f} bytes a waiting job")
+        assert each < 2_500
+
+
+def test_a_batch_of_thousands_is_cancelled_in_seconds(client: redis.Redis, settings: Settings) -> None:
+    with Ramify(settings) as ramify:
+        batch_id = ramify.open_batch()
+        ids = list(ramify.add_to_batch(batch_id, questions(3_000)))
+        began = time.perf_counter()
+        assert ramify.cancel_batch(batch_id) == len(ids)
+        spent = time.perf_counter() - began
+        print(f"{len(ids)} jobs in {spent:.1f} s")
+        assert ramify.batch_status(batch_id, reconcile=False).by_state == {"cancelled": len(ids)}
+        assert spent < 20
+        assert ramify.cancel_batch(batch_id) == 0
