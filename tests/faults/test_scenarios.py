@@ -10,6 +10,8 @@ from tests.faults.harness.report import show, verdict
 from tests.faults.harness.rounds import Ground, Plan, run_round
 
 _SECONDS, _JOBS, _LOAD_S = 10.0, 40, 2.0
+#: Submits go on while these last: some are refused.
+_REFUSING = ("full disk", "no memory")
 SCENARIOS = {
     "mixed": broker.mixed,
     "lost messages": broker.lost,
@@ -18,6 +20,7 @@ SCENARIOS = {
     "unacked deleted": broker.without_unacked,
     "chord counters deleted": broker.without_chords,
     "forged results": broker.forged,
+    "damaged records": broker.damaged,
     "a frozen worker": processes.frozen,
     "beat killed": processes.without_beat,
     "two pools at once": processes.two_at_once,
@@ -42,9 +45,10 @@ def _cases() -> list[object]:
 def test_given_a_fault_when_jobs_run_then_nothing_is_lost_and_nothing_is_done_twice(
     ground: Ground, name: str, seed: int
 ) -> None:
-    one = run_round(ground, Plan(name, seed, _SECONDS, min(_JOBS, FORM.jobs), _LOAD_S), SCENARIOS[name])
+    load_s = _SECONDS if name in _REFUSING else _LOAD_S
+    one = run_round(ground, Plan(name, seed, _SECONDS, min(_JOBS, FORM.jobs), load_s), SCENARIOS[name])
 
     show(one)
     verdict(ground.rig, one)
-    lost = {state: count for state, count in one.states.items() if state not in {"done", "cancelled"}}
-    assert not lost or name in {"full disk", "no memory"}, f"these did not get their answers: {lost}"
+    unanswered = {state: count for state, count in one.states.items() if state not in {"done", "cancelled"}}
+    assert sum(unanswered.values()) <= (broker.DAMAGED if name == "damaged records" else 0), unanswered

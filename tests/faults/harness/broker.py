@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 
 import redis
 
@@ -20,6 +21,8 @@ _QUEUES = [
     for step in PRIORITY_STEPS
 ]
 _EVERY_S = 0.05
+#: Recorded results that are written over with rubbish: so many jobs may end failed, with the reason.
+DAMAGED = 3
 Trick = Callable[[Harm], object]
 
 
@@ -115,25 +118,41 @@ def mixed(of: Harm) -> None:
 
 def forged(of: Harm) -> None:
     """Results of leaves that are still open are written by hand: rubbish, and ones that look right."""
-
-    def forge(of: Harm) -> object:
-        for job_id in _running(of.rig.redis):
-            tag = f"ramify:{{{job_id}}}"
-            leaves = of.rig.redis.hgetall(f"{tag}:leaves")
-            open_leaves = [node.decode() for node, state in leaves.items() if state in {b"pending", b"searched"}]
-            if open_leaves:
-                node = of.dice.choice(open_leaves)
-                return of.rig.redis.hset(f"{tag}:results", node, _forgery(node, of.dice)) is not None
-        return False
-
-    _again_and_again(of, forge)
+    _again_and_again(of, lambda of: _write_result(of, {b"pending", b"searched"}))
 
 
-def _running(client: redis.Redis) -> list[str]:
-    return [job.decode() for job in client.hkeys("ramify:{line}:under_way")]
+def damaged(of: Harm) -> None:
+    """Results that are recorded are written over with rubbish, a few: what was known is lost."""
+    done = 0
+
+    def damage(of: Harm) -> bool:
+        nonlocal done
+        damaged = done < DAMAGED and _write_result(of, {b"done"}, rubbish=True)
+        done += damaged
+        return damaged
+
+    _again_and_again(of, damage)
 
 
-def _forgery(node: str, dice: random.Random) -> bytes:
-    if dice.random() < 0.5:
+def _write_result(of: Harm, states: set[bytes], *, rubbish: bool = False) -> bool:
+    """Write a result over that of a leaf in one of these states, unless it leaves that state in the same moment."""
+    for job_id in of.rig.redis.hkeys("ramify:{line}:under_way"):
+        leaves, results = (f"ramify:{{{job_id.decode()}}}:{name}" for name in ("leaves", "results"))
+        with of.rig.redis.pipeline() as pipe:
+            pipe.watch(leaves)
+            nodes = [node.decode() for node, state in pipe.hgetall(leaves).items() if state in states]
+            if not nodes:
+                continue
+            node = of.dice.choice(nodes)
+            pipe.multi()
+            pipe.hset(results, node, _forgery(node, of.dice, rubbish=rubbish))
+            with suppress(redis.WatchError):
+                pipe.execute()
+                return True
+    return False
+
+
+def _forgery(node: str, dice: random.Random, *, rubbish: bool) -> bytes:
+    if rubbish or dice.random() < 0.5:
         return dice.randbytes(40)
     return zlib.compress(LeafResult(node_id=node, status=LeafStatus.DONE).model_dump_json().encode())

@@ -73,7 +73,7 @@ def _plan(number: int, *, chinese: bool, services: tuple[Service, ...], dice: ra
 
 
 def orders(asked: list[Ask], seed: int, seconds: float, name: str) -> list[Order]:
-    """Every question once, over `seconds`, in an order and with options of the seed's; keys hold for this `name` only."""
+    """Every question once, over `seconds`, in the seed's order and with its options; keys hold for this `name` only."""
     dice = random.Random(seed)
     shuffled = dice.sample(asked, len(asked))
     made: list[Order] = []
