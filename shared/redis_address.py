@@ -95,7 +95,7 @@ class Address:
         login = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
         database = self.options.get("db", 0)
         return ";".join(
-            f"sentinel://{login}{quote(host, safe='[]')}:{port}/{database}" for host, port in self._bracketed()
+            f"sentinel://{login}{quote(host, safe='[]:')}:{port}/{database}" for host, port in self._bracketed()
         )
 
     @property

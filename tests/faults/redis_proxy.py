@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Coroutine
@@ -26,8 +27,9 @@ class Link:
 class Proxy:
     """Listens on `port` and passes bytes to `target`; its methods may be called from any thread."""
 
-    def __init__(self, target: int) -> None:
-        self.target, self.port = target, 0
+    def __init__(self, target: int, tls: ssl.SSLContext | None = None) -> None:
+        """With `tls` it speaks that to its clients, as a Redis with a certificate does."""
+        self.target, self.port, self._tls = target, 0, tls
         self.links: set[Link] = set()
         self.delay_s = 0.0
         self.refusing = False
@@ -89,7 +91,7 @@ class Proxy:
         return int(self._call(all_of_them()))
 
     async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def _close(self) -> None:

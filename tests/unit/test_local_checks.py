@@ -95,13 +95,7 @@ def test_a_field_that_a_release_does_not_have_is_no_fault(missing: str) -> None:
 
 # -- workers ---------------------------------------------------------------------------------------------------------
 
-ALL = {
-    "plan@a": ["plan"],
-    "search@a": ["search", "index"],
-    "rerank@a": ["rerank"],
-    "merge@a": ["merge"],
-    "ops@a": ["ops"],
-}
+ALL = {f"{pool}@a": [queue.value for queue in queues] for pool, queues in POOL_QUEUES.items()}
 SEEN = dict.fromkeys(ALL, 1.0)
 
 

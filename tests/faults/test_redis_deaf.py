@@ -1,0 +1,156 @@
+"""A worker that takes nothing any more ends itself, so that it is started anew; one that has reasons does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import redis
+
+from orchestrator.local import commands
+from shared.broker import ReadySub
+from shared.settings import Settings, load_settings
+from shared.thread_pool import ThreadPool
+from shared.vitals import workers
+from shared.watchdog import EXIT_CODE, Deafness, Look
+from tests.faults.redis_proxy import Proxy
+from tests.faults.redis_stage import eventually
+
+DEAF_AFTER_S = 3.0
+
+
+def seconds(*looks: tuple[int, int, int]) -> list[float]:
+    """How deaf a worker with two threads counts after each look (waiting, received, busy), one a second."""
+    deafness = Deafness()
+    return [deafness.after(Look(*look, threads=2), now) for now, look in enumerate(looks)]
+
+
+def test_deaf_is_who_takes_nothing_though_it_could() -> None:
+    assert seconds((1, 0, 0), (1, 0, 0), (1, 0, 0), (2, 0, 1)) == [0.0, 0.0, 1.0, 2.0]
+
+
+def test_who_takes_something_now_and_then_is_not() -> None:
+    assert seconds((9, 1, 0), (9, 1, 0), (9, 1, 1), (9, 2, 0), (9, 2, 0)) == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_who_has_nothing_to_take_or_no_thread_free_is_not() -> None:
+    assert seconds(*[(0, 5, 0)] * 5) == [0.0] * 5
+    assert seconds(*[(7, 5, 2)] * 5) == [0.0] * 5
+
+
+def test_an_outage_does_not_count() -> None:
+    deafness, look = Deafness(), Look(1, 0, 0, threads=2)
+    assert [deafness.after(look, now) for now in (0, 1, 9)] == [0.0, 0.0, 8.0]
+    deafness.unknown()
+    assert [deafness.after(look, now) for now in (60, 61)] == [0.0, 1.0]
+
+
+@contextmanager
+def worker(settings: Settings, app: str) -> Iterator[subprocess.Popen[bytes]]:
+    env = {**os.environ, **commands.environment(settings)}
+    command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", "merge", "-P", "threads", "-c", "2"]
+    with (settings.data_dir / "log").open("wb") as log:
+        process = subprocess.Popen([*command, "-n", "merge@%h", "-l", "INFO"], env=env, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+@pytest.fixture
+def quick(redis_url: str, client: redis.Redis, tmp_path: Path) -> Settings:
+    return load_settings(redis={"url": redis_url, "deaf_after_s": DEAF_AFTER_S}, data_dir=tmp_path)
+
+
+def test_a_deaf_worker_ends_itself_and_says_why(quick: Settings, client: redis.Redis) -> None:
+    with worker(quick, "tests.faults.deaf_app") as process:
+        eventually(lambda: workers(client))
+        time.sleep(DEAF_AFTER_S + 3)
+        assert process.poll() is None, "with nothing to take it is not deaf"
+        client.lpush("merge", "{}")
+        eventually(lambda: any(sign.deaf_s for sign in workers(client)) or process.poll() is not None)
+        assert process.wait(30) == EXIT_CODE
+    log = (quick.data_dir / "log").read_text()
+    assert "takes no messages: 1 wait in merge, 2 of 2 threads are free" in log
+    assert workers(client) == []
+    assert client.llen("merge") == 1, "the next worker finds it"
+
+
+def test_a_redis_that_is_away_for_longer_than_that_ends_nobody(quick: Settings, client: redis.Redis) -> None:
+    with Proxy(urlsplit(quick.redis.url.get_secret_value()).port or 0) as proxy:
+        through = {"url": proxy.url, "deaf_after_s": DEAF_AFTER_S, "timeout_s": 1.0}
+        with worker(load_settings(redis=through, data_dir=quick.data_dir), "workers.app") as process:
+            eventually(lambda: workers(client))
+            proxy.refusing = True
+            proxy.cut()
+            client.lpush("merge", "{}")
+            time.sleep(DEAF_AFTER_S + 3)
+            proxy.refusing = False
+            eventually(lambda: not client.llen("merge"))
+            assert process.poll() is None
+
+
+def test_the_pool_hears_of_every_end() -> None:
+    """Where Celery's own pool of threads drops the error, and with it one of its places, for ever."""
+    ends: list[Any] = []
+
+    def target() -> None:
+        raise ConnectionError("Redis is away just as the end is recorded")
+
+    pool = ThreadPool(limit=1)
+    pool.start()
+    try:
+        for _ in range(3):
+            pool.apply_async(target, callback=ends.append).get(timeout=5)
+        assert [(failed, str(info.exception.exc)) for failed, info, _ in ends] == [
+            (True, "Redis is away just as the end is recorded")
+        ] * 3
+    finally:
+        pool.stop()
+
+
+def test_what_fails_while_the_end_is_told_is_told_once() -> None:
+    ends: list[Any] = []
+
+    def told(end: Any) -> None:
+        ends.append(end)
+        raise RuntimeError("the listener itself fails")
+
+    pool = ThreadPool(limit=1)
+    pool.start()
+    try:
+        with pytest.raises(RuntimeError, match="listener"):
+            pool.apply_async(lambda: "done", callback=told).get(timeout=5)
+        assert ends == ["done"]
+    finally:
+        pool.stop()
+
+
+def test_reading_a_silent_subscription_does_not_wait(client: redis.Redis) -> None:
+    listener = ReadySub(client.connection_pool)
+    listener.subscribe("news")
+    assert listener.parse_response()[0] == b"subscribe"
+
+    def too_late(*_: object) -> None:
+        raise AssertionError("it waits for a message that nobody sends")
+
+    signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(5)
+    try:
+        assert listener.parse_response() is None
+        client.publish("news", "hello")
+        eventually(lambda: listener.connection.can_read(timeout=0), 5)
+        assert listener.parse_response()[2] == b"hello"
+    finally:
+        signal.alarm(0)
+        listener.close()
