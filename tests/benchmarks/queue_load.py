@@ -22,9 +22,7 @@ class Level:
 
     def __str__(self) -> str:
         looks = ", ".join(f"{name} p50 {p50:.2f} p99 {p99:.2f} ms" for name, (p50, p99) in self.ms.items())
-        return (
-            f"{self.waiting:7,} waiting: {self.submit_per_s:,.0f} submits/s, {self.bytes_per_job:,.0f} B/job; {looks}"
-        )
+        return f"{self.waiting:,} waiting: {self.submit_per_s:,.0f} submits/s, {looks}"
 
 
 def questions(count: int) -> Iterator[JobRequest]:
