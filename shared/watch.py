@@ -49,14 +49,18 @@ class Watch:
     @contextmanager
     def over(self, message: Message, task: str) -> Iterator[Begun]:
         """Marks the work as begun, and as ended when the block ends, however it does. Raises: RedisError at first."""
-        item = message.node_id or task
-        begun = self._jobs.work.begin(message.job_id, item, task)
+        item, mark = message.node_id or task, self._jobs.work.mark(task)
+        try:
+            begun = self._jobs.work.begin(message.job_id, item, task, mark)
+        except RedisError:  # it may have been done all the same, and only its reply been lost
+            self._end_when_possible(message.job_id, item, mark)
+            raise
         try:
             self._tell_front(begun, task)
             yield begun
         finally:
             if begun.job is not None and not begun.job.terminal:
-                self._end(message.job_id, item, begun.mark)
+                self._end(message.job_id, item, mark)
 
     def poison(self, begun: Begun, message: Message, task: str) -> str | None:
         """Why this work is not to be tried any more: it has killed too many workers. Leaves a dead letter."""
@@ -100,11 +104,14 @@ class Watch:
         try:
             self._jobs.work.end(job_id, item, mark)
         except RedisError:
-            with self._lock:
-                self._unended.append((job_id, item, mark))
-                if self._ending is None or not self._ending.is_alive():
-                    self._ending = Thread(target=self._end_later, name="ended-steps", daemon=True)
-                    self._ending.start()
+            self._end_when_possible(job_id, item, mark)
+
+    def _end_when_possible(self, job_id: str, item: str, mark: Mark) -> None:
+        with self._lock:
+            self._unended.append((job_id, item, mark))
+            if self._ending is None or not self._ending.is_alive():
+                self._ending = Thread(target=self._end_later, name="ended-steps", daemon=True)
+                self._ending.start()
 
     def _end_later(self) -> None:
         while True:

@@ -18,13 +18,15 @@ TOKEN = f"{_TAG}:token"
 LOOKED = f"{_TAG}:looked"
 #: A look takes milliseconds; a leader that died blocks the next one for so long.
 _LOCK_MS = 10_000
+#: Seconds that the counter of tokens is kept after the last look.
+_TOKEN_S = 86_400
 
 
 @contextmanager
 def leading(client: Redis) -> Iterator[int]:
     """The fencing token of this leadership; 0 while another one leads. Raises: redis.exceptions.RedisError."""
     run = Scripts(client)
-    token = int(run("lead", [LOCK, TOKEN], [worker_id(), _LOCK_MS]))
+    token = int(run("lead", [LOCK, TOKEN], [worker_id(), _LOCK_MS, _TOKEN_S]))
     try:
         yield token
     finally:

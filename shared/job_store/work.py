@@ -82,17 +82,20 @@ class Work:
         self._client, self._settings, self._clock = client, settings, clock
         self._run = Scripts(client)
 
-    def begin(self, job_id: str, item: str, task: str) -> Begun:
-        """This process begins an item: read its job and leave a mark, in one step."""
-        keys, now = JobKeys(job_id), self._clock.now()
-        mark = Mark(now, worker_id(), task)
+    def mark(self, task: str) -> Mark:
+        """What this process begins now."""
+        return Mark(self._clock.now(), worker_id(), task)
+
+    def begin(self, job_id: str, item: str, task: str, mark: Mark | None = None) -> Begun:
+        """This process begins an item: read its job and leave a mark, in one step. The same mark again is harmless."""
+        keys, mark = JobKeys(job_id), mark or self.mark(task)
         args = [self._settings.jobs.ttl_s, item, str(mark), *FIELDS]
         out = self._run("begin", [keys.job, keys.leaves, keys.work], args)
         if not out:
             return Begun(None, mark)
         before, deaths, sent, node_state = (text(value) for value in out[:4])
         values = (text(value) if value is not None else None for value in out[4:])
-        job = read_job(job_id, dict(zip(FIELDS, values, strict=True)), now)
+        job = read_job(job_id, dict(zip(FIELDS, values, strict=True)), mark.begun_at)
         return Begun(job, mark, before, int(deaths), _number(sent), node_state)
 
     def end(self, job_id: str, item: str, mark: Mark) -> None:

@@ -2,11 +2,14 @@
 -- KEYS 1 job hash   2 work hash
 -- ARGV 1 ttl (s)   2 item   3 mark of the dead worker   4 claim of the step, or ''   5 1: another worker has begun since
 -- Returns how many workers the item has killed; -1 when this death was counted before.
+local proof = redis.call('HGET', KEYS[2], 'proof:' .. ARGV[2])
+for mark in string.gmatch(proof or '', '[^\n]+') do
+  if mark == ARGV[3] then return -1 end
+end
 if ARGV[5] ~= '1' then
   if redis.call('HGET', KEYS[2], 'busy:' .. ARGV[2]) ~= ARGV[3] then return -1 end
   redis.call('HDEL', KEYS[2], 'busy:' .. ARGV[2])
 end
-local proof = redis.call('HGET', KEYS[2], 'proof:' .. ARGV[2])
 redis.call('HSET', KEYS[2], 'proof:' .. ARGV[2], (proof and proof .. '\n' or '') .. ARGV[3])
 if ARGV[4] ~= '' then redis.call('HDEL', KEYS[1], 'claim:' .. ARGV[4]) end
 redis.call('EXPIRE', KEYS[2], ARGV[1])

@@ -1,8 +1,11 @@
 -- One reaper leads. Each time it gets a fencing token, larger than any before: what an older leader still does is refused.
+-- Tokens are not smaller than Redis' seconds: were the counter lost, jobs that were fenced before would never be sent again.
 -- KEYS 1 lock   2 token counter
--- ARGV 1 who   2 milliseconds
+-- ARGV 1 who   2 milliseconds   3 ttl of the counter (s)
 -- Returns the token, 0 while another one leads.
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-local token = redis.call('INCR', KEYS[2])
-redis.call('SET', KEYS[1], token .. ' ' .. ARGV[1], 'PX', ARGV[2])
+local last, seconds = tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(redis.call('TIME')[1])
+local token = math.max(last + 1, seconds)
+redis.call('SET', KEYS[2], string.format('%.0f', token), 'EX', ARGV[3])
+redis.call('SET', KEYS[1], string.format('%.0f', token) .. ' ' .. ARGV[1], 'PX', ARGV[2])
 return token
