@@ -49,16 +49,7 @@ class Batches:
     def add(self, batch_id: str, job_ids: Sequence[str], rejected: int = 0) -> None:
         """Enter jobs (before they can end) and count lines that were refused. Entering a job again changes nothing."""
         keys = BatchKeys(batch_id)
-        with self._client.pipeline(transaction=True) as pipe:
-            for job_id in job_ids:
-                pipe.hsetnx(keys.members, job_id, "")
-            entered = sum(pipe.execute()) if job_ids else 0
-        with self._client.pipeline(transaction=True) as pipe:
-            pipe.hincrby(keys.batch, "total", entered)
-            pipe.hincrby(keys.batch, "rejected", rejected)
-            pipe.expire(keys.batch, self._ttl)
-            pipe.expire(keys.members, self._ttl)
-            pipe.execute()
+        self._run("enter_in_batch", [keys.batch, keys.members], [self._ttl, rejected, *job_ids])
 
     def count(self, batch_id: str, job_id: str, state: State, *, partial: bool, client: Any = None) -> bool:
         """Count a job's end, once. `client`: a pipeline to put it into."""

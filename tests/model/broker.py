@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,7 +49,8 @@ class Broker:
         self.waiting: dict[int, Parcel] = {}
         self.unacked: dict[int, Parcel] = {}
         self.chords: dict[str, Chord] = {}
-        self.sent = 0
+        #: Told of every message that a process has sent; it may take it away again.
+        self.arrived: Callable[[Parcel], object] = lambda _: None
 
     # -- as Celery sends ---------------------------------------------------------------------------------------
 
@@ -102,18 +103,19 @@ class Broker:
     def _publish(self, tasks: list[tuple[Any, str]], chord: str | None) -> None:
         self._point()
         (task, task_id), *rest = tasks
-        self._put(
+        parcel = self.put(
             Parcel(
                 task=task.task, raw=dict(task.args[0]), priority=int(task.options["priority"]), task_id=task_id,
                 at=self._now(), rest=tuple(rest), chord=chord,
             )
         )  # fmt: skip
+        self.arrived(parcel)
 
-    def _put(self, parcel: Parcel) -> int:
+    def put(self, parcel: Parcel) -> Parcel:
+        """It waits from now on, behind all others."""
         number = next(self._ids)
-        self.waiting[number] = replace(parcel, number=number)
-        self.sent += 1
-        return number
+        found = self.waiting[number] = replace(parcel, number=number)
+        return found
 
     def _new_id(self) -> str:
         return f"t{next(self._ids)}"
@@ -145,18 +147,16 @@ class Broker:
     def repeat(self, number: int) -> None:
         """The same message, a second time: with the same task id."""
         if parcel := self.waiting.get(number) or self.unacked.get(number):
-            self._put(parcel)
+            self.put(parcel)
 
     def redeliver(self, number: int) -> None:
         """The visibility timeout is over: what nobody acknowledged comes again, though its worker may be at it."""
         if parcel := self.unacked.pop(number, None):
-            self._put(parcel)
+            self.put(parcel)
 
     def lose_chord(self, name: str) -> None:
         self.chords.pop(name, None)
 
-    def forget_since(self, at: float) -> Iterator[int]:
-        """A restart: what was sent after `at` was not on disk yet."""
-        for number in [number for number, parcel in self.waiting.items() if parcel.at > at]:
-            self.lose(number)
-            yield number
+    def forget_since(self, at: float) -> list[Parcel]:
+        """A restart: what was sent after `at` was not on disk yet. Returns what is lost."""
+        return [self.waiting.pop(number) for number in self.order() if self.waiting[number].at > at]

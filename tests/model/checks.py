@@ -110,7 +110,7 @@ class Checks:
         keys = BatchKeys(batch_id)
         batch, members = (_text(self._client.hgetall(key)) for key in (keys.batch, keys.members))
         ended = Counter(state for state in members.values() if state)
-        assert int(batch["total"]) >= len(members), (batch, members)
+        assert int(batch["total"]) == len(members), (batch, members)
         assert int(batch["finished"]) == sum(ended.values()), (batch, members)
         assert {n.removeprefix("state:"): int(v) for n, v in batch.items() if n.startswith("state:")} == ended, batch
         for job_id, state in members.items():

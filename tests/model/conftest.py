@@ -29,7 +29,7 @@ def make_world(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
             for script in folder.glob("*.lua"):
                 plain.script_load(source(script.stem))
         with Stage().set() as stage:
-            yield lambda **options: World(stage, wire, changed(settings, options), **options)
+            yield lambda kind=World, **options: kind(stage, wire, changed(settings, options), **options)
         wire.close()
 
 

@@ -22,12 +22,12 @@ class Fiber:
     """
 
     def __init__(self, worker: str, name: str, function: Callable[[], object], *, sleeps: bool = False) -> None:
-        self.worker, self.name, self._sleeps = worker, name, sleeps
+        self.worker, self.name, self.sleeps = worker, name, sleeps
         self._function = function
         self._thread: threading.Thread | None = None
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
         self._left: int | None = None
-        self.ended = self.killed = False
+        self.ended = self.killed = self.worked = False
         self.error: BaseException | None = None
         self.calls = 0
         self.fault = ""
@@ -37,7 +37,7 @@ class Fiber:
     def resume(self, calls: int | None = None) -> None:
         """Run on for so many calls; None: until the end, or until it sleeps."""
         self._left = calls
-        if self._thread is None and calls is None and not self._sleeps:
+        if self._thread is None and calls is None and not self.sleeps:
             self._thread = threading.current_thread()
             self._run()
         elif self._thread is None:

@@ -122,7 +122,7 @@ class Machine(RuleBasedStateMachine):
         if what == "chord" and broker.chords:
             broker.lose_chord(list(broker.chords)[message % len(broker.chords)])
         elif what == "restart":
-            list(broker.forget_since(self.world.true - 1.0))
+            broker.forget_since(self.world.true - 1.0)
         elif what == "redeliver" and broker.unacked:
             broker.redeliver(list(broker.unacked)[message % len(broker.unacked)])
         elif what in {"lose", "repeat"} and (waiting := broker.order()):

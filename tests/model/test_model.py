@@ -22,6 +22,7 @@ def profile() -> settings:
         deadline=None,
         database=None,
         print_blob=True,
+        report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),
     )

@@ -68,6 +68,9 @@ class World:
     `split`: what is sent to Redis in one go without MULTI may be torn apart.
     """
 
+    #: Work takes time: who does it sleeps.
+    sleeps = False
+
     def __init__(self, stage: Stage, wire: Wire, settings: Settings, workers: int = 3, *, split: bool = True) -> None:
         self.stage, self.wire, self.split = stage, wire, split
         self.clock, self.true = SimClock(), START
@@ -98,7 +101,7 @@ class World:
     def call(self, function: Callable[[], Any]) -> Any:
         if self.current is None:
             return function()
-        self.current.point()
+        self.point()
         return self.current.call(function)
 
     def point(self) -> None:
@@ -138,7 +141,7 @@ class World:
 
     def run(self, worker: str, name: str, function: Callable[[], object], calls: int | None = None) -> Fiber:
         """A process begins something; it stops after so many calls, or runs to the end."""
-        fiber = Fiber(worker, name, function)
+        fiber = Fiber(worker, name, function, sleeps=self.sleeps and worker in self.workers)
         self.fibers.append(fiber)
         self.resume(fiber, calls)
         return fiber
