@@ -108,7 +108,7 @@ def _lost(view: View, world: World, name: str, task: TaskName) -> str:
     item = view.item(name)
     if item.busy is not None:
         return "" if item.busy.worker in world.living else "its worker died"
-    if item.proof and (item.sent_at or 0.0) <= item.proof[-1].begun_at:
+    if item.proof and (item.sent_at or 0.0) <= item.proof[-1].begun_at <= world.now + SKEW_S:
         return "its worker died"
     sent = max(item.sent_at or 0.0, 0.0 if name in view.leaves else view.updated_at)
     age = world.now - sent
