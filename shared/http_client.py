@@ -109,7 +109,8 @@ class JsonClient:
                     if time.monotonic() >= deadline:
                         over = TransientError(f"{self._server}: no time is left to ask it")
                         raise faults[-1] if faults else over  # what was wrong says more than that the time is up
-                    with self._gate.passed(deadline, self._attempt_s, before, patient=patient):
+                    patient_until = deadline if patient else 0.0
+                    with self._gate.passed(deadline, self._attempt_s, before, patient_until=patient_until):
                         calls += 1
                         return JsonReply(body=self._once(url, content, deadline), calls=calls)
         except RamifyError as error:
@@ -149,7 +150,8 @@ class JsonClient:
             raise UnreachableError(f"{self._server} {failed}: {reason(error)}") from None
 
     def _too_slow(self, error: httpx.TimeoutException, seconds: float) -> TransientError:
-        within = f"within {seconds:.3g} s" if seconds == self._attempt_s else "in the time that was left"
+        whole = seconds > 0.99 * self._attempt_s
+        within = f"within {self._attempt_s:.3g} s" if whole else "in the time that was left"
         message = f"{self._server} did not answer {within}"
         if isinstance(error, httpx.PoolTimeout):
             return UnsureError(message)  # our own connections were all in use

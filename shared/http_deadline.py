@@ -39,6 +39,11 @@ def earliest(deadline: float) -> float:
     return min(deadline, _deadline.get())
 
 
+def time_left() -> float:
+    """Seconds until the block `until` around the caller ends; infinite outside of one."""
+    return _deadline.get() - time.monotonic()
+
+
 class DeadlineTransport(httpx.HTTPTransport):
     """httpx's pooled transport, whose sockets obey `until`: a peer that sends a byte a second cannot outlive it."""
 

@@ -63,15 +63,15 @@ class Gate:
 
     @contextmanager
     def passed(
-        self, deadline: float, attempt_s: float, before: Callable[[], None] = nothing, *, patient: bool = False
+        self, deadline: float, attempt_s: float, before: Callable[[], None] = nothing, *, patient_until: float = 0.0
     ) -> Iterator[None]:
         """One call of the provider, which is the block: how that ends decides whether others may go.
 
-        Waits for a turn until `deadline` (on `time.monotonic`) at most. `attempt_s` bounds the call, in seconds;
-        `before` runs when the call may go, right before it. A `patient` call waits while the breaker is open too.
+        Waits for a turn until `deadline` (on `time.monotonic`) at most, and until `patient_until` for a breaker that is
+        open. `attempt_s` bounds the call, in seconds; `before` runs when the call may go, right before it.
         Raises: GateError when it may not go, and what `before` and the block raise.
         """
-        entry = self._enter(deadline, attempt_s, patient=patient)
+        entry = self._enter(deadline, attempt_s, patient_until)
         try:
             before()
         except BaseException:
@@ -92,7 +92,7 @@ class Gate:
         enough = min(attempt_s, self._breaker.slow_s, _CONNECT_S if connecting else attempt_s)
         return UnreachableError(message) if had_s >= _NEARLY * enough else UnsureError(message)
 
-    def _enter(self, deadline: float, attempt_s: float, *, patient: bool) -> _Entry:
+    def _enter(self, deadline: float, attempt_s: float, patient_until: float) -> _Entry:
         token, turn = secrets.token_hex(8), False
         while True:
             left = max(0.0, deadline - time.monotonic())
@@ -105,10 +105,10 @@ class Gate:
                     return _Entry(token, answer.watched)
                 case Verdict.FULL:
                     raise self._refusal(answer)
-                case Verdict.OPEN | Verdict.PROBING if not patient:
-                    raise self._refusal(answer)
-                case Verdict.PROBING:
-                    wait = min(wait, _LOOK_S)
+                case Verdict.OPEN | Verdict.PROBING:
+                    wait = wait if answer.verdict is Verdict.OPEN else min(wait, _LOOK_S)
+                    if time.monotonic() + wait > patient_until:
+                        raise self._refusal(answer)
                 case Verdict.TURN:
                     turn = True
             if wait > left:
@@ -173,7 +173,7 @@ class Ungated:
         attempt_s: float,  # noqa: ARG002
         before: Callable[[], None] = nothing,
         *,
-        patient: bool = False,  # noqa: ARG002
+        patient_until: float = 0.0,  # noqa: ARG002
     ) -> Iterator[None]:
         """Runs `before`, then the block."""
         before()

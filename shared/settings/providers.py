@@ -51,6 +51,10 @@ class Providers(Section):
     )
     longest_pause_s: float = Field(default=120.0, gt=0, le=3600, description="the most that Retry-After is obeyed for")
     qdrant_attempts: int = Field(default=3, ge=1, le=10, description="tries of one call of Qdrant on transient errors")
+    qdrant_patience_s: float = Field(
+        default=60.0, ge=0, le=3600,
+        description="a search tries on this long while Qdrant is down, a seventh of its leaf's time at most",
+    )  # fmt: skip
 
     def limit(self, kind: ProviderKind) -> RateLimit:
         """The rate limit of a kind."""

@@ -5,6 +5,7 @@ It knows HTTP and what an answer of Qdrant ends with, nothing else; what errors 
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -13,7 +14,7 @@ import stamina
 
 from shared.errors import RamifyError, TransientError
 from shared.gates import BusyError, Gate, UnreachableError, UnsureError
-from shared.http_deadline import DeadlineTransport, earliest, proxy_for, until
+from shared.http_deadline import DeadlineTransport, earliest, proxy_for, time_left, until
 from shared.http_faults import backoff_s, reason, retry_after
 from shared.settings.providers import Providers
 from shared.settings.sections import Store
@@ -23,33 +24,43 @@ _CREATES = re.compile(r"/collections/[^/]+$")
 #: Endings of what only reads, beside every GET; the last one is how points are fetched by their ids.
 _READS = re.compile(r"/(query|query/batch|scroll|count|facet|points)$")
 _LATER = {408, 425}
+#: No search goes without Qdrant, so it waits for one that was started anew; the other leaves need time too.
+_SHARE_OF_LEAF = 1 / 7
 
 
 class ServerTransport(httpx.BaseTransport):
     """Sends each request up to `attempts` times, each within `attempt_s` seconds, on any failure that may pass.
 
-    All of it takes no longer than the block `until` around the caller allows, and at most `attempts * attempt_s`.
+    All of it takes no longer than the block `until` around the caller allows; without one `attempts * attempt_s`. In
+    such a block, a leaf's, a request goes on trying for `patience_s`, or a seventh of the time that is left.
     Raises: RamifyError; the Qdrant client hands it on inside its own ResponseHandlingException.
     """
 
-    def __init__(self, inner: DeadlineTransport, gate: Gate, attempts: int, attempt_s: float) -> None:
+    def __init__(
+        self, inner: DeadlineTransport, gate: Gate, attempts: int, attempt_s: float, patience_s: float = 0.0
+    ) -> None:
         self._inner, self._gate = inner, gate
-        self._attempts, self._attempt_s = attempts, attempt_s
+        self._attempts, self._attempt_s, self._patience_s = attempts, attempt_s, patience_s
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """The whole response, read to its end."""
-        deadline = earliest(time.monotonic() + self._attempts * self._attempt_s)
+        began, in_leaf = time.monotonic(), math.isfinite(time_left())
+        deadline = earliest(math.inf if in_leaf else began + self._attempts * self._attempt_s)
         method, path = request.method, request.url.path
         once = method == "PUT" and _CREATES.search(path)
         reads = method == "GET" or (method == "POST" and _READS.search(path))
+        patience_s = min(self._patience_s, _SHARE_OF_LEAF * time_left()) if in_leaf else 0.0
+        # Nobody waits for a write, and a document that fails has to be ingested again.
+        patient_until = began + patience_s if reads else deadline
         tries = 0
 
         def backoff(error: Exception) -> bool | float:
+            if once or (tries >= self._attempts and time.monotonic() >= patient_until):
+                return False
             return backoff_s(error, tries, deadline)
 
-        for attempt in stamina.retry_context(on=backoff, attempts=1 if once else self._attempts, timeout=None):
-            # Nobody waits for a write, and a document that fails has to be ingested again.
-            with attempt, self._gate.passed(deadline, self._attempt_s, patient=not reads):
+        for attempt in stamina.retry_context(on=backoff, attempts=None, timeout=None):
+            with attempt, self._gate.passed(deadline, self._attempt_s, patient_until=patient_until):
                 tries += 1
                 return self._once(request, deadline)
         raise AssertionError("unreachable")
@@ -90,7 +101,7 @@ def transport(store: Store, providers: Providers) -> ServerTransport:
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0) if local else httpx.Limits()
     inner = DeadlineTransport(proxy=proxy_for(url), limits=limits)
     gate = Gate("qdrant", str(url), providers)
-    return ServerTransport(inner, gate, providers.qdrant_attempts, store.timeout_s)
+    return ServerTransport(inner, gate, providers.qdrant_attempts, store.timeout_s, providers.qdrant_patience_s)
 
 
 def _fault(response: httpx.Response) -> RamifyError | None:

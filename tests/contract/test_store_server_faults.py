@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ from shared.errors import RamifyError, StoreError, TransientError
 from shared.gates import Gate, GateError
 from shared.gates.shared_board import SharedBoard
 from shared.http_deadline import DeadlineTransport, until
+from shared.models import Filters
 from shared.settings import load_settings
 from shared.settings.providers import Providers
 from shared.store import DENSE
@@ -26,6 +28,8 @@ from shared.store.server import ServerStore
 from shared.store.server_transport import ServerTransport, is_cut_off, transport
 from tests.conftest import free_port
 from tests.fakes.qdrant_server import Answer, FakeQdrant, good
+from workers.corpus import Corpus
+from workers.search.leaf import Ask, search_half
 
 ASK = models.QueryRequest(query=[1.0, 0.0], using=DENSE)
 GOOD = good("/query/batch")
@@ -44,10 +48,14 @@ def make(qdrant: FakeQdrant, client: redis.Redis) -> Iterator[Make]:
     """Stores as those of several workers, with one Redis."""
     with ExitStack() as stack:
 
-        def build(timeout_s: float = 2.0, attempts: int = 3, url: str = qdrant.url, **providers: Any) -> ServerStore:
+        def build(
+            timeout_s: float = 2.0, attempts: int = 3, url: str = qdrant.url, patience_s: float = 0, **providers: Any
+        ) -> ServerStore:
             board = SharedBoard(client)
             gate = Gate("qdrant", url, Providers.model_validate({"pause_s": 0.1, **providers}), lambda: board)
-            made = ServerTransport(DeadlineTransport(proxy=None, limits=httpx.Limits()), gate, attempts, timeout_s)
+            made = ServerTransport(
+                DeadlineTransport(proxy=None, limits=httpx.Limits()), gate, attempts, timeout_s, patience_s
+            )
             opened = QdrantClient(url=url, transport=made, timeout=2, check_compatibility=False)
             return stack.enter_context(closing(ServerStore(opened, "ramify")))
 
@@ -179,18 +187,18 @@ def test_retry_after_holds_back_all_workers(qdrant: FakeQdrant, make: Make, form
 
 def test_a_dead_server_is_left_alone_by_all_and_found_again(qdrant: FakeQdrant, make: Make) -> None:
     qdrant.always = Answer(503, {})
-    stores = [make(breaker=BREAKER) for _ in range(2)]
+    stores = [make(breaker={"failures": 3, "open_s": 2}) for _ in range(2)]
     failure(stores[0])
     began = time.monotonic()
     errors = [failure(stores[n % 2]) for n in range(50)]
-    assert time.monotonic() - began < 0.39
+    assert time.monotonic() - began < 1.5
     assert len(qdrant.seen) == 3
     assert {type(error) for error in errors} == {GateError}
     assert "Qdrant at 127.0.0.1:" in str(errors[0])
     assert "after 3 failures in a row, the last: it failed with 503" in str(errors[0])
 
     qdrant.always = None
-    time.sleep(0.45)
+    time.sleep(began + 2.1 - time.monotonic())
     assert len(stores[1].query([ASK])) == len(stores[0].query([ASK])) == 1
 
 
@@ -208,6 +216,48 @@ def test_a_write_waits_for_a_server_that_comes_back_and_a_search_does_not(qdrant
     began = time.monotonic()
     store._client.set_payload("ramify", {"backlinks": 1}, points=[1], wait=True)
     assert 0.2 < time.monotonic() - began < 2
+
+
+def test_searches_of_leaves_sit_out_a_server_that_is_started_anew(qdrant: FakeQdrant, make: Make) -> None:
+    """Four workers, ten leaves, no Qdrant for a second: none of them fails, and few of them ask it meanwhile."""
+    qdrant.always = Answer(503, {})
+    stores = [make(patience_s=20, breaker=BREAKER) for _ in range(4)]
+
+    def leaf(n: int) -> int:
+        with until(time.monotonic() + 60):
+            return len(stores[n % 4].query([ASK]))
+
+    with ThreadPoolExecutor(4) as threads:
+        found = [threads.submit(leaf, n) for n in range(10)]
+        time.sleep(1.0)
+        asked, qdrant.always = len(qdrant.seen), None
+        assert [one.result() for one in found] == [1] * 10
+    assert asked <= 3 + 4 + 3, "three to open it, those that were under way, and the probes"
+
+
+@pytest.mark.parametrize(("left_s", "patience_s", "waits_s"), [(60, 0.6, 0.6), (5, 60, 5 / 7), (60, 0, 0)])
+def test_a_leaf_waits_for_a_share_of_its_time_at_most(
+    qdrant: FakeQdrant, make: Make, left_s: float, patience_s: float, waits_s: float
+) -> None:
+    qdrant.always = Answer(503, {})
+    store = make(attempts=1, patience_s=patience_s, breaker={"failures": 1, "open_s": 0.3, "longest_open_s": 0.3})
+    failure(store)
+    began = time.monotonic()
+    with until(time.monotonic() + left_s):
+        assert isinstance(failure(store), TransientError)
+    assert waits_s - 0.4 <= time.monotonic() - began < waits_s + 0.6
+
+
+def test_the_search_of_a_leaf_ends_with_its_time_and_says_so(qdrant: FakeQdrant, tmp_path: Path) -> None:
+    store = {"kind": "server", "url": qdrant.url, "timeout_s": 10}
+    corpus = Corpus(load_settings(data_dir=tmp_path, store=store))
+    ask = Ask(text="缓存 vacuum", strategy="default", filters=Filters(), tenant="default", wanted=5)
+    qdrant.always = Answer(200, GOOD, slow=30)
+    began = time.monotonic()
+    with pytest.raises(TransientError, match="Qdrant does not answer while reading the collection"):
+        search_half(ask, corpus, None, 0.5)
+    assert time.monotonic() - began < 3
+    corpus.close()
 
 
 def test_making_a_collection_is_not_tried_again(qdrant: FakeQdrant, make: Make) -> None:
