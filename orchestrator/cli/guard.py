@@ -48,6 +48,11 @@ class Guarded(TyperGroup):
         except OSError as error:
             raise _of_path(error) from None
         except Exception as error:
+            if said := _of_redis(error):
+                if session_of(ctx).debug:
+                    traceback.print_exc()
+                output.fail(said)
+                raise typer.Exit(outcome.FAILED) from None
             _clean(error)
             raise
         return result
@@ -66,3 +71,12 @@ def _clean(error: Exception) -> None:
     message = getattr(error, "message", None)
     if isinstance(message, str):
         error.message = clean(message)  # type: ignore[attr-defined] # Click's, where there is one
+
+
+def _of_redis(error: Exception) -> str | None:
+    """The sentence for an error of Redis or of the broker that nobody on the way here had one for; None for others."""
+    if type(error).__module__.partition(".")[0] not in {"redis", "kombu"}:
+        return None
+    from shared.job_store.faults import fault, unknown  # noqa: PLC0415 - Redis' client is loaded by now
+
+    return f"Redis {fault(error) or unknown(error)}"

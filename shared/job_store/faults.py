@@ -124,6 +124,6 @@ def fault(error: BaseException) -> str | None:
     return None
 
 
-def unknown(error: RedisError) -> str:
+def unknown(error: Exception) -> str:
     """What is said of an error that nobody foresaw."""
     return f"refused a command ({type(error).__name__}: {shown(str(error))}): {_DOCTOR}; --debug shows where"

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from kombu.exceptions import OperationalError
+from redis.exceptions import OutOfMemoryError, ResponseError
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
@@ -151,6 +153,26 @@ def test_given_bad_usage_when_run_then_the_code_is_2():
     assert ramify("nosuch").exit_code == 2
     assert ramify("ask").exit_code == 2
     assert ramify("jobs", "-n", "0").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OutOfMemoryError("command not allowed"), "error: Redis is out of memory: raise its maxmemory"),
+        (ResponseError("WRONGTYPE\n\x1b[2J of a key"), "error: Redis refused a command (ResponseError:"),
+        (OperationalError("[Errno 104] Connection reset by peer"), "error: Redis refused a command (OperationalError:"),
+    ],
+)
+def test_given_an_error_of_redis_that_nobody_expected_then_it_is_one_line(client, monkeypatch, error, said):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(client, "jobs", fails)
+    done = ramify("jobs")
+    assert done.exit_code == 1
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
 
 
 def test_given_debug_when_it_fails_then_the_traceback_is_shown(client):
