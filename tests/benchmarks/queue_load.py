@@ -28,7 +28,8 @@ class Level:
 
     def __str__(self) -> str:
         looks = ", ".join(f"{name} p50 {p50:.2f} p99 {p99:.2f} ms" for name, (p50, p99) in self.ms.items())
-        return f"{self.waiting:,} waiting: {self.submit_per_s:,.0f} submits/s ({self.submit_us:.0f} us of CPU each), {looks}"
+        rate = f"{self.submit_per_s:,.0f} submits/s ({self.submit_us:.0f} us of CPU each)"
+        return f"{self.waiting:,} waiting: {rate}, {looks}"
 
 
 def questions(count: int) -> Iterator[JobRequest]:
