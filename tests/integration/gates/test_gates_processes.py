@@ -30,7 +30,7 @@ from shared.settings.providers import Providers
 from tests.conftest import free_port, redis_binary
 from tests.fakes.openai_server import FakeOpenAI, Fault, Reply, Step
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 #: A worker: calls as fast as it may for some seconds, and prints how its calls ended.
 WORKER = """
 import json, sys, time

@@ -1,0 +1,38 @@
+"""Clients of a fake provider, as those of several workers: each with a gate of its own, over one Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+import redis
+from pydantic import SecretStr
+
+from shared.gates import Gate
+from shared.gates.shared_board import SharedBoard
+from shared.http_client import JsonClient
+from shared.settings.providers import Providers
+from tests.fakes.openai_server import FakeOpenAI
+from tests.integration.gates.calls import KEY, QUICK, Make
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+@pytest.fixture
+def make(server: FakeOpenAI, client: redis.Redis) -> Iterator[Make]:
+    """Clients as those of several workers: each with a gate of its own, over one Redis."""
+    with ExitStack() as stack:
+
+        def build(attempts: int = 1, attempt_s: float = 60.0, url: str = server.url, **providers: Any) -> JsonClient:
+            board = SharedBoard(client)
+            gate = Gate("llm", url, Providers.model_validate({**QUICK, **providers}), lambda: board)
+            made = JsonClient(url, SecretStr(KEY), "LLM server", attempts, attempt_s=attempt_s, gate=gate)
+            return stack.enter_context(made)
+
+        yield build
