@@ -26,7 +26,9 @@ GROUPS = [
     "status",
     "result",
     "jobs",
+    "why",
     "cancel",
+    "retry",
     "eval",
 ]
 
