@@ -6,7 +6,7 @@
 local state, open, claim, since =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'open', 'claim:merging', 'updated_at'))
 if state == 'merging' then
-  if claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
+  if claim and claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
 elseif state ~= 'searching' or (tonumber(open) > 0 and ARGV[6] ~= '1') then
   return 0
 end

@@ -7,7 +7,7 @@
 local state, claim, since, created =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at', 'created_at'))
 if state == 'planning' then
-  if claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
+  if claim and claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
 elseif state ~= 'queued' then
   return 0
 end
