@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from typing import Any
 
 from celery import Celery, current_app
+from celery.exceptions import CPendingDeprecationWarning
 from celery.signals import (
     setup_logging,
     task_received,
@@ -186,6 +188,8 @@ def end_signs(**_: object) -> None:
 def log_to_stderr(loglevel: int | str = logging.INFO, **_: object) -> None:
     """One line per record, without colours; Celery's own formats would print task arguments."""
     logging.basicConfig(level=loglevel or logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # Eight lines at every lost connection, about a choice that is made above.
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
     logging.getLogger("celery.app.trace").setLevel(logging.WARNING)

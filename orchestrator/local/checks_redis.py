@@ -72,6 +72,9 @@ def _behind(replica: Info, offset: float) -> str:
 def _persistence(info: Info) -> Check:
     """With a disk that is full Redis first refuses all writes, then, once it is restarted, has lost what it refused."""
     name = "redis persistence"
+    if info.get("rdb_last_bgsave_status", "ok") != "ok":
+        detail = "cannot write its snapshot, and takes no changes (stop-writes-on-bgsave-error)"
+        return Check(name=name, ok=False, detail=detail, fix="make room on its disk; its log says what fails")
     if not _number(info, "aof_enabled"):
         fix = "set `appendonly yes`, or jobs are lost with Redis"
         return Check(name=name, ok=False, detail="no append-only file", fix=fix)

@@ -54,12 +54,18 @@ def redis(settings: Settings | None) -> Sequence[Check]:
     try:
         with _looking(settings) as client:
             found = checks_redis.read(client.info())
-            if found[0].ok:
-                found = (*found, _queues(client, settings), _caches(client, settings))
-            return found
+            return (*found, *_held(client, settings)) if found[0].ok else found
     except redis_client.RedisError as error:
         said = fault(error) or f"does not answer: {error}"
         return (Check(name="redis", ok=False, detail=said, fix="start it, or correct redis.url"),)
+
+
+def _held(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
+    """A Redis that takes no changes may refuse these too; what it said of itself is worth no less."""
+    try:
+        return (_queues(client, settings), _caches(client, settings))
+    except redis_client.RedisError as error:
+        return (Check(name="queues", ok=None, detail=f"cannot be asked: Redis {fault(error) or type(error).__name__}"),)
 
 
 def _looking(settings: Settings) -> redis_client.Redis:

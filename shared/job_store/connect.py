@@ -37,7 +37,8 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
         "socket_connect_timeout": seconds,
         "socket_keepalive": True,
         "socket_keepalive_options": dict(KEEPALIVE),
-        "health_check_interval": health_s(settings.redis),
+        # It sends a PING first, which a Redis that loads or cannot write refuses where it would answer INFO.
+        "health_check_interval": health_s(settings.redis) if retries else 0,
         "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, _LOST),
     }
     try:
