@@ -52,12 +52,14 @@ def ended_when_endless() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def watched(run: Callable[[Any], None], given: Any, allowed: tuple[type[BaseException], ...]) -> Finding | None:
+def watched(
+    run: Callable[[Any], None], given: Any, allowed: tuple[type[BaseException], ...], most_cpu_s: float = MOST_CPU_S
+) -> Finding | None:
     """Run one input. Slow ones get two more tries: a busy machine is forgiven, a real hang repeats."""
     finding, seconds = _once(run, given, allowed)
     if finding is not None:
         return finding
-    most = MOST_CPU_S * max(1.0, size_of(given) / OF_SIZE)
+    most = most_cpu_s * max(1.0, size_of(given) / OF_SIZE)
     if seconds > most:
         seconds = min(seconds, *(_once(run, given, allowed)[1] for _ in range(2)))
     return Finding("slow", f"{seconds:.2f} s of CPU time, at most {most:.2f} s") if seconds > most else None

@@ -72,7 +72,7 @@ def run_target(target: Target, seed: str, numbers: range) -> Report:
                     refused.append(True)
                     raise
 
-            finding = watched(counted, given, target.allowed)
+            finding = watched(counted, given, target.allowed, target.most_cpu_s)
             report.inputs += 1
             report.refused += bool(refused)
             if finding is not None:

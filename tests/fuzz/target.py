@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tests.fuzz.guard import MOST_CPU_S
 from tests.fuzz.mutate import Mutator
 
 Run = Callable[[Any], None]
@@ -23,6 +24,7 @@ class Target:
     tokens: Sequence[str] = ()
     full: int = 100_000
     short: int = 300
+    most_cpu_s: float = MOST_CPU_S
 
     def made(self, seed: str, number: int) -> Any:
         """The input of this number."""

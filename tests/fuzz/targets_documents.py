@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from shared.models import DocumentOutcome, RawDocument
+from shared.models.ingest import CODE_SUFFIXES
 from shared.settings.sections import Chunking
 from shared.text import sentences, shingles, terms
 from tests.fuzz import samples
 from tests.fuzz.guard import MOST_SENTENCE
 from tests.fuzz.mutate import Mutator, as_json
 from tests.fuzz.target import Target, always
+from workers.index.code import grammar
 from workers.index.limits import chunked
 from workers.index.metadata import read_metadata
 from workers.index.readers import READERS, UnreadableError, read_documents
@@ -74,7 +76,8 @@ def _documents(
         opened=always(lambda content: _ingest(suffix, content)),
         tokens=tokens,
         short=short,
-        full=full,
+        # Nonsense that a grammar recovers from slowly is given up at the parser's own deadline.
+        most_cpu_s=1.0 if suffix not in CODE_SUFFIXES else 1.0 + grammar.DEADLINE_S,
     )
 
 
