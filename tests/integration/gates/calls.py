@@ -15,7 +15,7 @@ from tests.fakes.openai_server import FakeOpenAI, Fault, Step
 
 KEY, PROMPT = "sk-secret-0123456789", "the private words of the prompt"
 BODY = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
-QUICK = {"breaker": {"failures": 3, "open_s": 0.4, "longest_open_s": 1.5}, "pause_s": 0.1}
+QUICK = {"breaker": {"failures": 3, "open_s": 1.0, "longest_open_s": 3}, "pause_s": 0.1}
 Make = Callable[..., JsonClient]
 
 

@@ -34,7 +34,7 @@ def test_while_the_breaker_is_open_100_calls_cost_two_connections_and_millisecon
     seconds = time.monotonic() - began
     assert len(server.requests()) == sent == 3
     assert server.connections - connected <= 2
-    assert seconds < 1, "a hundredth of a second each; three tries with backoff would take 60"
+    assert seconds < 5, "three tries with backoff would take 60"
     assert {type(error) for error in errors} == {GateError}
     assert {calls_made(error) for error in errors} == {0}
     [sentence] = {str(error) for error in errors}
@@ -48,7 +48,7 @@ def test_each_way_to_fail_opens_it_and_one_probe_closes_it_again(server: FakeOpe
     assert isinstance(failure(worker), GateError)
     server.handle("chat", lambda _: Reply("fine"))
     sent = len(server.requests())
-    time.sleep(0.45)
+    time.sleep(1.05)
 
     assert [post(worker), post(make()), post(worker)] == [1, 1, 1]
     assert len(server.requests()) == sent + 3
@@ -67,7 +67,7 @@ def test_half_open_exactly_one_of_many_calls_probes(server: FakeOpenAI, make: Ma
     opened(server, make)
     times = timed(server, lambda _: Slow(0.4, Reply("fine")))
     workers = [make() for _ in range(4)]
-    time.sleep(0.45)
+    time.sleep(1.05)
 
     def attempt(n: int) -> str:
         try:
@@ -91,7 +91,7 @@ def test_a_probe_that_fails_leaves_it_alone_for_longer(server: FakeOpenAI, make:
         time.sleep(failure(worker).retry_after + 0.05)
         assert isinstance(failure(worker), UnreachableError)
         spans.append(str(failure(worker)).split("left alone for ")[1].split(" s")[0])
-    assert spans == ["0.8", "1.5", "1.5"]
+    assert spans == ["2", "3", "3"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_errors_that_will_not_pass_never_open_it(
 def test_an_error_that_will_not_pass_closes_it_for_the_server_answers(server: FakeOpenAI, make: Make) -> None:
     worker = opened(server, make)
     server.handle("chat", lambda _: Fault(401))
-    time.sleep(0.45)
+    time.sleep(1.05)
     assert isinstance(failure(worker), PermanentError)
     assert isinstance(failure(worker), PermanentError)
 
@@ -132,7 +132,7 @@ def test_the_servers_own_time_out_opens_it_however_short(server: FakeOpenAI, mak
 def test_a_probe_whose_own_time_was_too_short_leaves_the_next_one_to_probe(server: FakeOpenAI, make: Make) -> None:
     worker = opened(server, make)
     server.handle("chat", lambda _: Slow(0.3, Reply("fine")))
-    time.sleep(0.45)
+    time.sleep(1.05)
     assert isinstance(failure(worker, timeout_s=0.1), UnsureError)
     assert post(make()) == 1
 
@@ -145,7 +145,7 @@ def test_a_refused_call_is_not_counted_and_a_budget_that_refuses_does_not_hold_t
     failure(worker, before=lambda: made.append(1))
     assert made == [], "the hook is for calls that are made"
     server.handle("chat", lambda _: Reply("fine"))
-    time.sleep(0.45)
+    time.sleep(1.05)
 
     def refuse() -> None:
         raise BudgetError("used up")
@@ -188,7 +188,7 @@ def test_a_patient_call_waits_for_a_server_that_comes_back(server: FakeOpenAI, m
         workers = [make() for _ in range(6)]
         assert list(threads.map(lambda worker: post(worker, patient=True), workers)) == [1] * 6
 
-    assert 0.3 < time.monotonic() - began < 3
+    assert 0.7 < time.monotonic() - began < 8
     opened(server, make)
     assert isinstance(failure(make(), timeout_s=0.1, patient=True), GateError)
 
