@@ -1,6 +1,6 @@
 # The commands of a newcomer and of CI. Everything lives in .venv; nothing outside this folder is changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test fuzz lint lock clean
+.PHONY: help setup setup-dev demo test fuzz faults lint lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -24,6 +24,10 @@ test: $(VENV)/.ready-dev ## run the tests; ARGS="tests/unit -k plan" narrows the
 fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 of each, ARGS="--target route" narrows it
 	@$(RUN) -m tests.fuzz.regexes --length 300
 	@$(RUN) -m tests.fuzz.run $(ARGS)
+
+faults: $(VENV)/.ready-dev ## kill, freeze and lose for an hour, and count; RAMIFY_TEST_SEED and RAMIFY_TEST_ROUNDS choose the seeds
+	@RAMIFY_TEST_ROUNDS=$${RAMIFY_TEST_ROUNDS:-10} $(RUN) -m pytest -s tests/faults/test_worker_kills.py \
+	  tests/faults/test_redis_kills.py tests/faults/test_scenarios.py $(ARGS)
 
 lint: $(VENV)/.ready-dev ## ruff, mypy, import-linter
 	$(VENV)/bin/ruff check .
