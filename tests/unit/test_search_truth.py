@@ -121,6 +121,17 @@ def test_given_no_truth_in_the_collection_when_searched_again_then_the_store_is_
     assert texts(find(store, "zebra", version=8)) == ["zebra", "the truth"]
 
 
+def test_given_two_tenants_when_one_has_no_truth_then_that_is_not_said_of_the_other(store: Counted) -> None:
+    other = OpenedStore(store.collection, "other")
+    other.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
+    other.upsert([piece("theirs", 0, "zebra")])
+    store.upsert([piece("page", 0, "zebra"), piece("page", 1, "the truth", Part.TRUTH)])
+
+    assert texts(find(other, "zebra", version=9)) == ["zebra"]
+    assert texts(find(store, "zebra", version=9)) == ["zebra", "the truth"]
+    assert texts(find(other, "zebra", version=9)) == ["zebra"]
+
+
 def test_given_a_cut_when_the_truth_of_a_shown_page_stands_behind_it_then_it_takes_the_place_of_its_last_hit() -> None:
     def hit(name: str, doc: str, part: Part = Part.TEXT) -> Hit:
         return Hit(chunk_id=name, doc_id=doc, path=f"{doc}.md", title=doc, text=name, score=1, part=part)
