@@ -16,11 +16,12 @@ TERMINAL = ("done", "failed", "cancelled", "expired")
 
 @dataclass
 class Seen:
-    """One job: its hash, its nodes' states, its events as (seconds, fields)."""
+    """One job: its hash, its nodes' states, who is at its work, its events as (seconds, fields)."""
 
     job_id: str
     fields: dict[str, str]
     leaves: dict[str, str]
+    work: dict[str, str]
     events: list[tuple[float, dict[str, str]]]
     has_answer: bool
 
@@ -52,11 +53,12 @@ def seen(client: redis.Redis, job_ids: Iterable[str]) -> dict[str, Seen]:
         with client.pipeline(transaction=True) as pipe:
             pipe.hgetall(f"{tag}:job")
             pipe.hgetall(f"{tag}:leaves")
+            pipe.hgetall(f"{tag}:work")
             pipe.xrange(f"{tag}:events")
             pipe.exists(f"{tag}:answer")
-            fields, leaves, events, answered = pipe.execute()
+            fields, leaves, work, events, answered = pipe.execute()
         read = [(int(entry.split(b"-")[0]) / 1000, _plain(data)) for entry, data in events]
-        found[job_id] = Seen(job_id, _plain(fields), _plain(leaves), read, bool(answered))
+        found[job_id] = Seen(job_id, _plain(fields), _plain(leaves), _plain(work), read, bool(answered))
     return found
 
 

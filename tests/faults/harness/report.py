@@ -62,7 +62,7 @@ def verdict(rig: Rig, one: Round) -> None:
     for job in named[:_JOBS]:
         began = job.events[0][0] if job.events else 0.0
         fields = {name: value for name, value in job.fields.items() if name not in {"request", "route"}}
-        lines += [f"\njob {job.job_id}: {fields}", f"  leaves {job.leaves}"]
+        lines += [f"\njob {job.job_id}: {fields}", f"  leaves {job.leaves}, work {job.work}"]
         lines += [f"  {at - began:8.3f} { ({k: v[:90] for k, v in event.items()}) }" for at, event in job.events]
     lines.append(f"\nkills (Unix seconds): {[(round(kill.at, 2), kill.name, kill.pid) for kill in one.kills.done]}")
     for log in sorted(rig.logs().glob("*.log")):

@@ -106,7 +106,8 @@ def run_round(ground: Ground, plan: Plan, harm: Callable[[Harm], None], *, lost_
     unasked = set(unknown_jobs(rig, ids | before))  # their submit was refused when they were there already
     open_jobs = _until_ended(rig, ids | unasked, END_S)
     end_s = time.monotonic() - began
-    faults = [f"{len(open_jobs)} jobs did not end in {END_S:.0f} s: {open_jobs[:5]}"] if open_jobs else []
+    stuck = seen(rig.redis, open_jobs).values()
+    faults = [f"job {job.job_id} did not end in {END_S:.0f} s: leaves {job.leaves}, work {job.work}" for job in stuck]
     bring_back_unacknowledged(rig)
     faults += until_quiet(rig.redis, QUIET_S)
     jobs = seen(rig.redis, ids | unasked)
