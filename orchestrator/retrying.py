@@ -5,7 +5,8 @@ Only from here does a job get its `retry_of`: a request cannot name one, so nobo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -13,14 +14,16 @@ from pydantic import ValidationError
 
 from orchestrator.submitting import Submitter
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
-from shared.job_store import JobStore, new_id
-from shared.job_store.keys import is_shadow
+from shared.job_store import JobStore, State, new_id
+from shared.job_store.keys import is_shadow, made_at
 from shared.job_store.retries import Ended
 from shared.models import JobRequest
 from shared.models.base import Model
 from shared.models.budget import Budget
 
 _PAGE = 200
+#: Seconds between a claim and the new job, at most: after that nobody is at it.
+_CLAIMED_S = 30.0
 T = TypeVar("T")
 
 
@@ -31,6 +34,15 @@ class Retried(Model):
     job_id: str | None = None
     batch_id: str | None = None
     jobs: int = 1
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The right to try a job again: its new id, the link that stood there before, the request."""
+
+    new: str
+    before: str
+    request: JobRequest
 
 
 class Retrying:
@@ -51,10 +63,24 @@ class Retrying:
         request = _request(old)
         if request is None:
             raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
-        new = new_id()
-        self._submitter.submit([(new, request)], retry_of={new: job_id})
-        self._jobs.retries.link({new: job_id})
-        return Retried(job_id=new, retry_of=job_id)
+        claim = _Claim(new_id(), old.retried_as, request)
+        if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}):
+            raise _already(job_id, "its newest retry")
+        if full := self._submit({job_id: claim}):
+            raise full
+        return Retried(job_id=claim.new, retry_of=job_id)
+
+    def _submit(self, claimed: Mapping[str, _Claim], batch_id: str | None = None) -> LaneFullError | None:
+        """Enqueue the new jobs of old ones, by the ids of these. The error when some found no room: their links go."""
+        news, full = {claim.new: old for old, claim in claimed.items()}, None
+        try:
+            self._submitter.submit([(claim.new, claim.request) for claim in claimed.values()], batch_id, retry_of=news)
+        except LaneFullError as error:
+            full = error
+            refused = [news.pop(new) for new in error.refused]
+            self._jobs.retries.claim({old: (claimed[old].before, claimed[old].new) for old in refused})
+        self._jobs.retries.tell(news)
+        return full
 
     def _check(self, old: Ended) -> None:
         if old.open:
@@ -64,16 +90,22 @@ class Retrying:
             raise InputError("job id", old.job_id, f"it is done and complete: `ramify result {old.job_id}` shows it")
         newer = self._newer([old]).get(old.job_id)
         if newer and newer.open:
-            fix = f"it is tried again already: `ramify status {newer.job_id}` follows that"
-            raise InputError("job id", old.job_id, fix)
+            raise _already(old.job_id, newer.job_id)
         if newer and newer.complete:
             fix = f"its retry has answered: `ramify result {newer.job_id}` shows it"
             raise InputError("job id", old.job_id, fix)
 
     def _newer(self, olds: list[Ended]) -> Mapping[str, Ended]:
-        """Old job id -> its newest retry, where there is one that is not gone."""
-        links = {old.retried_as: old.job_id for old in olds if old.retried_as}
-        return {links[new]: found for new, found in self._jobs.retries.read(links).items()}
+        """Old job id -> its newest retry, where that is not gone. One that was just claimed counts as open."""
+        links = {old.retried_as: old for old in olds if old.retried_as}
+        found = self._jobs.retries.read(links)
+        fresh = self._jobs.clock.now() - _CLAIMED_S
+        claimed = {
+            new: replace(old, job_id=new, state=State.QUEUED)
+            for new, old in links.items()
+            if new not in found and made_at(new) > fresh
+        }
+        return {links[new].job_id: newer for new, newer in {**found, **claimed}.items()}
 
     def batch(self, batch_id: str, tenant: str | None = None) -> Retried:
         """A new batch of the jobs of an ended batch that have no complete answer. Streams: memory stays flat.
@@ -91,20 +123,19 @@ class Retrying:
         for page in _pages(self._unanswered(batch_id, tenant)):
             if not taken:
                 self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()))
-            try:
-                taken += self._enter(new, dict(page))
-            except LaneFullError as error:
-                taken += len(page) - len(error.refused)
-                self._jobs.retries.link_batch(new, batch_id)
-                raise _midway(error, batch_id, new, taken) from None
+            more, full = self._enter(new, page)
+            taken += more
+            if full:
+                self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
+                raise _midway(full, batch_id, new, taken)
         if not taken:
             fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
             raise InputError("batch id", batch_id, fix)
-        self._jobs.retries.link_batch(new, batch_id)
+        self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
         return Retried(batch_id=new, retry_of=batch_id, jobs=taken)
 
-    def _unanswered(self, batch_id: str, tenant: str | None) -> Iterator[tuple[str, JobRequest]]:
-        """(old job id, request) of what is to be tried again."""
+    def _unanswered(self, batch_id: str, tenant: str | None) -> Iterator[tuple[Ended, JobRequest]]:
+        """(old job, request) of what is to be tried again."""
         for page in _pages(self._jobs.batches.members(batch_id)):
             olds = [
                 old
@@ -116,20 +147,16 @@ class Retrying:
                 again = newer.get(old.job_id)
                 request = _request(old)
                 if request is not None and (again is None or not (again.open or again.complete)):
-                    yield old.job_id, request
+                    yield old, request
 
-    def _enter(self, batch_id: str, olds: Mapping[str, JobRequest]) -> int:
-        """Submit a page and link what was taken. Raises: LaneFullError, with that done."""
-        news = {new_id(): old for old in olds}
-        self._jobs.batches.add(batch_id, list(news))
-        try:
-            self._submitter.submit([(new, olds[old]) for new, old in news.items()], batch_id, retry_of=news)
-        except LaneFullError as error:
-            refused = set(error.refused)
-            self._jobs.retries.link({new: old for new, old in news.items() if new not in refused})
-            raise
-        self._jobs.retries.link(news)
-        return len(news)
+    def _enter(self, batch_id: str, page: Sequence[tuple[Ended, JobRequest]]) -> tuple[int, LaneFullError | None]:
+        """Submit a page. How many were taken, and what kept the others out."""
+        wanted = {old.job_id: _Claim(new_id(), old.retried_as, request) for old, request in page}
+        won = self._jobs.retries.claim({old: (claim.new, claim.before) for old, claim in wanted.items()})
+        claimed = {old: wanted[old] for old in won}
+        self._jobs.batches.add(batch_id, [claim.new for claim in claimed.values()])
+        full = self._submit(claimed, batch_id)
+        return len(claimed) - (len(full.refused) if full else 0), full
 
 
 def _request(old: Ended) -> JobRequest | None:
@@ -138,6 +165,10 @@ def _request(old: Ended) -> JobRequest | None:
         return JobRequest.model_validate_json(old.request).model_copy(update={"idempotency_key": None})
     except ValidationError:
         return None
+
+
+def _already(job_id: str, newer: str) -> InputError:
+    return InputError("job id", job_id, f"it is tried again already: `ramify why {job_id}` names {newer}")
 
 
 def _midway(error: LaneFullError, old: str, new: str, taken: int) -> LaneFullError:

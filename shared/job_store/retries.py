@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from redis import Redis
@@ -60,22 +60,31 @@ class Retries:
                 found[job_id] = Ended(job_id, State(state), partial == "1", tenant, retried_as, request)
         return found
 
-    def link(self, news: Mapping[str, str]) -> None:
-        """Note at old jobs as what they are tried again: new id -> old id."""
+    def claim(self, links: Mapping[str, tuple[str, str]]) -> list[str]:
+        """Set the links of old jobs: old id -> (new id, link that was seen).
+
+        Returns the old ids for which nobody was quicker.
+        """
+        with self._client.pipeline(transaction=False) as pipe:
+            for old, (new, seen) in links.items():
+                self._run("claim_retry", [JobKeys(old).job], [new, seen], client=pipe)
+            won = pipe.execute() if links else []
+        return [old for old, mine in zip(links, won, strict=True) if mine]
+
+    def tell(self, news: Mapping[str, str]) -> None:
+        """Say in the events of old jobs as what they are tried again: new id -> old id."""
         with self._client.pipeline(transaction=False) as pipe:
             for new, old in news.items():
-                self._retried(pipe, [JobKeys(old).job, JobKeys(old).events], new)
+                keys, jobs = JobKeys(old), self._jobs
+                self._run("retried", [keys.job, keys.events], [jobs.ttl_s, jobs.max_events, new], client=pipe)
             pipe.execute()
 
-    def link_batch(self, new: str, old: str) -> None:
+    def link_batch(self, new: str, old: str, seen: str) -> None:
         """Note both ways that batch `new` tries the jobs of batch `old` again."""
         with self._client.pipeline(transaction=False) as pipe:
             pipe.hset(BatchKeys(new).batch, "retry_of", old)
-            self._retried(pipe, [BatchKeys(old).batch], new)
+            self._run("claim_retry", [BatchKeys(old).batch], [new, seen], client=pipe)
             pipe.execute()
-
-    def _retried(self, pipe: object, names: Sequence[str], new: str) -> None:
-        self._run("retried", list(names), [self._jobs.ttl_s, self._jobs.max_events, new], client=pipe)
 
     def took_over(self, job_id: str, old: str, leaves: int, total: int) -> None:
         """Note that a job has taken over `leaves` of the `total` leaves of `old`."""

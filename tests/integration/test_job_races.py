@@ -6,9 +6,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 import redis
+from celery import Celery
 
 from orchestrator.client import Ramify
 from orchestrator.reaper.reaper import Reaper
@@ -39,6 +41,13 @@ def ramify(client: redis.Redis, tight: Settings) -> Iterator[Ramify]:
 @pytest.fixture
 def store(client: redis.Redis, tight: Settings) -> JobStore:
     return JobStore(client, tight)
+
+
+@pytest.fixture
+def app(tight: Settings) -> Iterator[Celery]:
+    app = make_app(tight)
+    yield app
+    app.close()
 
 
 def at_once(seed: int, *acts: Callable[[], object]) -> list[object]:
@@ -72,9 +81,9 @@ def placed(ramify: Ramify, store: JobStore, place: str) -> tuple[Life, list[str]
     return (life if place in {IN_LINE, ADMITTED} else life.to(place)), others
 
 
-def past_its_deadline(ramify: Ramify, store: JobStore, by: float) -> Act:
+def past_its_deadline(app: Celery, store: JobStore, by: float) -> Act:
     """The reaper looks at a job whose deadline has passed `by` seconds ago."""
-    reaper = Reaper(make_app(ramify.settings), store)
+    reaper = Reaper(app, store)
 
     def act(job_id: str) -> int:
         store.client.hset(JobKeys(job_id).job, "deadline_at", store.clock.now() - by)
@@ -84,19 +93,21 @@ def past_its_deadline(ramify: Ramify, store: JobStore, by: float) -> Act:
     return act
 
 
-ACTS: dict[str, Callable[[Ramify, JobStore], Act]] = {
-    "cancel": lambda ramify, _: ramify.cancel,
-    "expire": lambda ramify, _: lambda job_id: ramify.cancel(job_id, State.EXPIRED, "too late"),
-    "deadline": lambda ramify, store: past_its_deadline(ramify, store, 10),
-    "given up": lambda ramify, store: past_its_deadline(ramify, store, 1000),
+ACTS: dict[str, Callable[[Ramify, Celery, JobStore], Act]] = {
+    "cancel": lambda ramify, *_: ramify.cancel,
+    "expire": lambda ramify, *_: lambda job_id: ramify.cancel(job_id, State.EXPIRED, "too late"),
+    "deadline": lambda _, app, store: past_its_deadline(app, store, 10),
+    "given up": lambda _, app, store: past_its_deadline(app, store, 1000),
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", list(ACTS))
-def test_an_end_races_a_worker_that_finishes(ramify: Ramify, store: JobStore, place: str, name: str) -> None:
+def test_an_end_races_a_worker_that_finishes(
+    ramify: Ramify, app: Celery, store: JobStore, place: str, name: str
+) -> None:
     """given a job at any state / when it is ended while a worker finishes it / then it ends once, and all adds up."""
-    act = ACTS[name](ramify, store)
+    act = ACTS[name](ramify, app, store)
     for seed in range(ROUNDS):
         life, others = placed(ramify, store, place)
         finished, acted = at_once(seed, lambda: life.finish(place), lambda: act(life.id))  # noqa: B023 - joined before
@@ -157,12 +168,8 @@ def test_a_batch_is_cancelled_while_workers_finish_it(ramify: Ramify, store: Job
             return sum(Life(store, job_id).finish(ADMITTED) for job_id in share)
 
         acts = [lambda share=share: work(share) for share in shares]
-        *done, first, second = at_once(
-            seed,
-            *acts,
-            lambda: ramify.cancel_batch(batch.batch_id),
-            lambda: ramify.cancel_batch(batch.batch_id),  # noqa: B023
-        )
+        cancel = partial(ramify.cancel_batch, batch.batch_id)
+        *done, first, second = at_once(seed, *acts, cancel, cancel)
         print(f"seed {seed}: done {done}, cancelled {first} and {second}")
         status = ramify.batch_status(batch.batch_id, reconcile=False)
         assert status.by_state == {

@@ -196,6 +196,8 @@ def test_a_damaged_document_or_one_of_another_tenant_is_not_replayed(
     client: redis.Redis, settings: Settings, content: bytes
 ) -> None:
     letter, _ = document()
+    app = make_app(settings)
     with pytest.raises(InputError, match=r"damaged|another tenant"):
-        replay_document(make_app(settings), client, letter, content)
+        replay_document(app, client, letter, content)
+    app.close()
     assert client.llen("index") == 0

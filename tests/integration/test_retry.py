@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import redis
+from celery import Celery
 
 from orchestrator.client import Ramify
 from orchestrator.takeover import take_over
@@ -43,8 +47,16 @@ def partial(ramify: Ramify, store: JobStore, failed: tuple[str, ...] = ("0.1",),
     return life
 
 
-def step_of(store: JobStore, settings: Settings, job_id: str) -> tuple[Step, Any]:
+@pytest.fixture
+def app(settings: Settings) -> Iterator[Celery]:
     app = make_app(settings)
+    yield app
+    gc.collect()  # a chord's result unsubscribes when it goes, over a connection that somebody has to close
+    app.backend.result_consumer.stop()
+    app.close()
+
+
+def step_of(store: JobStore, app: Celery, job_id: str) -> tuple[Step, Celery]:
     assert store.start_planning(job_id, "worker")
     job = store.job(job_id)
     assert job is not None
@@ -52,7 +64,7 @@ def step_of(store: JobStore, settings: Settings, job_id: str) -> tuple[Step, Any
 
 
 def test_a_partial_job_is_tried_again_and_only_what_failed_is_sent(
-    ramify: Ramify, store: JobStore, settings: Settings, client: redis.Redis
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
 ) -> None:
     old = partial(ramify, store, idempotency_key="k", top_n=7)
     made = ramify.retry(old.id)
@@ -62,7 +74,7 @@ def test_a_partial_job_is_tried_again_and_only_what_failed_is_sent(
     assert new is not None
     assert (new.request.question, new.request.top_n, new.request.idempotency_key) == (*_asked(old), None)
     client.delete(*client.keys("plan*"))
-    assert take_over(*step_of(store, settings, new.id))
+    assert take_over(*step_of(store, app, new.id))
     assert store.leaf_states(new.id) == {"0.0": "done", "0.1": "pending", "0.2": "done"}
     assert queued(client) == {"search": 1}, "one leaf, no body yet"
     status = ramify.status(new.id)
@@ -83,20 +95,20 @@ def _asked(life: Life) -> tuple[str, int | None]:
 
 
 def test_a_job_whose_merge_failed_is_merged_anew_and_nothing_is_searched(
-    ramify: Ramify, store: JobStore, settings: Settings, client: redis.Redis
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
 ) -> None:
     old = Life(store, ramify.submit("why?")).to("merging")
     store.stop(old.job, State.FAILED, "merge.tree: internal error")
     new = ramify.retry(old.id).job_id or ""
     client.delete(*client.keys("plan*"))
-    assert take_over(*step_of(store, settings, new))
+    assert take_over(*step_of(store, app, new))
     assert queued(client) == {"merge": 1}
     assert set(store.leaf_states(new).values()) == {"done"}
 
 
 @pytest.mark.parametrize("gone", ["everything", "blobs", "damaged"])
 def test_what_has_expired_or_is_damaged_is_planned_anew_and_says_so(
-    ramify: Ramify, store: JobStore, settings: Settings, client: redis.Redis, gone: str
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis, gone: str
 ) -> None:
     old = partial(ramify, store)
     keys = JobKeys(old.id)
@@ -107,25 +119,25 @@ def test_what_has_expired_or_is_damaged_is_planned_anew_and_says_so(
         client.delete(keys.nodes, keys.leaves, keys.results)
     else:
         client.hset(keys.results, "0.0", b"no blob at all")
-    assert not take_over(*step_of(store, settings, new))
+    assert not take_over(*step_of(store, app, new))
     said = " ".join(ramify.status(new).warnings)
     assert "planned anew" in said
     assert store.leaf_states(new) == {}
 
 
 def test_a_retry_of_a_retry_that_never_ran_takes_over_from_the_first(
-    ramify: Ramify, store: JobStore, settings: Settings
+    ramify: Ramify, store: JobStore, app: Celery
 ) -> None:
     old = partial(ramify, store)
     second = ramify.retry(old.id).job_id or ""
     ramify.cancel(second)
     third = ramify.retry(second).job_id or ""
-    assert take_over(*step_of(store, settings, third))
+    assert take_over(*step_of(store, app, third))
     assert [state for _, state in sorted(store.leaf_states(third).items())] == ["done", "pending", "done"]
 
 
 def test_a_worker_that_is_killed_in_the_middle_leaves_a_job_that_can_end(
-    ramify: Ramify, store: JobStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ramify: Ramify, store: JobStore, app: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """given a takeover that stops after its first leaf / then the others are pending: the reaper sends those."""
     old = partial(ramify, store)
@@ -138,7 +150,7 @@ def test_a_worker_that_is_killed_in_the_middle_leaves_a_job_that_can_end(
         calls.append(job_id)
         return real(job_id, result)
 
-    step, app = step_of(store, settings, new)
+    step, app = step_of(store, app, new)
     with monkeypatch.context() as patch:
         patch.setattr(store, "record_leaf", killed)
         with pytest.raises(KeyboardInterrupt):
@@ -149,9 +161,7 @@ def test_a_worker_that_is_killed_in_the_middle_leaves_a_job_that_can_end(
     assert (life.merging(), life.summarising(), life.done()) == (True, True, True)
 
 
-def test_another_tenants_job_is_not_taken_over_at_either_end(
-    ramify: Ramify, store: JobStore, settings: Settings
-) -> None:
+def test_another_tenants_job_is_not_taken_over_at_either_end(ramify: Ramify, store: JobStore, app: Celery) -> None:
     old = partial(ramify, store, tenant="acme")
     for stranger in ("default", "ACME"):
         with pytest.raises(NotFoundError):
@@ -159,13 +169,30 @@ def test_another_tenants_job_is_not_taken_over_at_either_end(
     assert ramify.status(old.id).retried_as is None
     forged = new_id()
     store.enqueue([(forged, JobRequest(question="why?", tenant="evil"))], retry_of={forged: old.id})
-    step, app = step_of(store, settings, forged)
+    step, app = step_of(store, app, forged)
     with pytest.raises(RamifyError, match="another tenant"):
         take_over(step, app)
     assert store.leaf_states(forged) == {}
     with pytest.raises(InputError):
         ramify.submit({"question": "why?", "retry_of": old.id})
     assert ramify.retry(old.id, "acme").job_id
+
+
+def test_of_many_that_try_a_job_again_at_once_one_does(ramify: Ramify, store: JobStore, settings: Settings) -> None:
+    old, made, barrier = partial(ramify, store), list[str](), threading.Barrier(8)
+
+    def run() -> None:
+        with Ramify(settings) as own:
+            barrier.wait(timeout=10)
+            with suppress(InputError):
+                made.append(own.retry(old.id).job_id or "")
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert made == [ramify.status(old.id).retried_as]
 
 
 def test_what_cannot_be_tried_again_is_refused_in_a_sentence(ramify: Ramify, store: JobStore) -> None:
