@@ -9,7 +9,7 @@ from typing import Any
 
 from redis import Redis
 
-from shared.errors import NotFoundError
+from shared.errors import NotFoundError, RamifyError
 from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.keys import RECENT, JobKeys
@@ -54,9 +54,13 @@ class JobReader:
         return self.statuses(ids)
 
     def answer(self, job_id: str) -> Answer | None:
-        """The answer, or None while there is none (see `status` for why)."""
+        """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""
         blob = self._client.get(JobKeys(job_id).answer)
-        return codec.unpack(blob, Answer) if isinstance(blob, bytes) else None
+        try:
+            return codec.unpack(blob, Answer) if isinstance(blob, bytes) else None
+        except ValueError as error:
+            kind = type(error).__name__
+            raise RamifyError(f"the answer of job {job_id} cannot be read ({kind}): ask the question again") from None
 
     def events(self, job_id: str, timeout_s: float, after: str = "0") -> Iterator[Event]:
         """Events from the beginning (or after an id) until the job ends or `timeout_s` is over."""

@@ -12,7 +12,7 @@ from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.job import FIELDS, Job, read_job
 from shared.job_store.keys import JobKeys
-from shared.models import LeafResult, MergedPool, Node, SearchResult
+from shared.models import LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.route import Route
 
 
@@ -60,13 +60,13 @@ class JobReads:
         return codec.unpack(raw, SearchResult) if raw else None
 
     def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
-        """The recorded leaves: all, or those of `node_ids`."""
+        """The recorded leaves: all, or those of `node_ids`. One that cannot be read has failed, and says so."""
         key = JobKeys(job_id).results
         if node_ids is None:
             found: list[tuple[str, object]] = [(text(key), blob) for key, blob in self.client.hgetall(key).items()]
         else:
             found = list(zip(node_ids, self.client.hmget(key, list(node_ids)) if node_ids else [], strict=True))
-        return {node_id: codec.unpack(blob, LeafResult) for node_id, blob in found if blob is not None}
+        return {node_id: _recorded(node_id, blob) for node_id, blob in found if blob is not None}
 
     def events(self, job_id: str, limit: int) -> list[dict[str, str]]:
         """The first `limit` events of a job, oldest first, without waiting for more."""
@@ -77,3 +77,11 @@ class JobReads:
         """The merged pool, once there is one."""
         raw = self.client.get(JobKeys(job_id).pool)
         return codec.unpack(raw, MergedPool) if isinstance(raw, bytes) else None
+
+
+def _recorded(node_id: str, blob: object) -> LeafResult:
+    try:
+        return codec.unpack(blob, LeafResult).model_copy(update={"node_id": node_id})
+    except (ValueError, TypeError) as error:
+        reason = f"its recorded result cannot be read ({type(error).__name__}): somebody else has written to it"
+        return LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=reason)

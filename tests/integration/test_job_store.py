@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable
 
 import pytest
 import redis
 
+from shared.errors import RamifyError
 from shared.job_store import STOPPED, TERMINAL, TRANSITIONS, Job, JobReader, JobStore, State, new_id
 from shared.job_store.keys import ACTIVE, JobKeys
 from shared.models import (
@@ -324,3 +326,28 @@ def test_results_of_some_leaves_are_read_alone(store: JobStore) -> None:
     assert list(store.results(job.id, ["0.2", "0.3"])) == ["0.2"]
     assert store.results(job.id, []) == {}
     assert sorted(store.results(job.id)) == ["0.1", "0.2"]
+
+
+@pytest.mark.parametrize("blob", [b"", b"garbage", b"x\x9c", zlib.compress(b"[]"), zlib.compress(b"{}")])
+def test_given_a_result_written_by_hand_when_read_then_that_leaf_has_failed_and_the_others_stand(
+    store: JobStore, blob: bytes
+) -> None:
+    job = create(store)
+    store.start_planning(job.id, "planner")
+    store.start_searching(job.id, [leaf("0.0"), leaf("0.1")])
+    for node_id in ("0.0", "0.1"):
+        store.record_leaf(job.id, result(node_id))
+    store.client.hset(JobKeys(job.id).results, "0.1", blob)
+    found = store.results(job.id)
+    assert {node_id: leaf.status for node_id, leaf in found.items()} == {
+        "0.0": LeafStatus.DONE,
+        "0.1": LeafStatus.FAILED,
+    }
+    assert "cannot be read" in (found["0.1"].error or "")
+
+
+def test_given_an_answer_written_by_hand_when_read_then_a_sentence_says_so(store: JobStore) -> None:
+    job = create(store)
+    store.client.set(JobKeys(job.id).answer, b"garbage")
+    with pytest.raises(RamifyError, match="cannot be read"):
+        JobReader(store.client).answer(job.id)
