@@ -53,16 +53,21 @@ class ServerTransport(httpx.BaseTransport):
         # Nobody waits for a write, and a document that fails has to be ingested again.
         patient_until = began + patience_s if reads else deadline
         tries = 0
+        faults: list[Exception] = []
 
         def backoff(error: Exception) -> bool | float:
+            faults.append(error)
             if once or (tries >= self._attempts and time.monotonic() >= patient_until):
                 return False
             return backoff_s(error, tries, deadline)
 
         for attempt in stamina.retry_context(on=backoff, attempts=None, timeout=None):
-            with attempt, self._gate.passed(deadline, self._attempt_s, patient_until=patient_until):
-                tries += 1
-                return self._once(request, deadline)
+            with attempt:
+                if faults and time.monotonic() >= deadline:
+                    raise faults[-1]  # what was wrong says more than that the time is up
+                with self._gate.passed(deadline, self._attempt_s, patient_until=patient_until):
+                    tries += 1
+                    return self._once(request, deadline)
         raise AssertionError("unreachable")
 
     def close(self) -> None:
