@@ -13,6 +13,8 @@ from shared.errors import InputError
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import SUFFIXES
 
+#: Folders in one another; Python walks them by recursion, and 1,000 end it.
+_MOST_FOLDERS = 100
 _NO_TEXT = "its name is not UTF-8 or holds control characters: rename it"
 LINES = frozenset({".jsonl", ".ndjson"})
 #: Folders of fetched packages and caches: passed over in silence, as hidden ones are.
@@ -76,6 +78,9 @@ def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
         passed += [f"{_printable(Path(folder) / name)}: is what a build made" for name in sorted(built)]
         others = FETCHED_FOLDERS | built
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in others)
+        if folders and len(Path(folder).relative_to(root).parts) >= _MOST_FOLDERS:
+            passed.append(f"{_printable(Path(folder))}: its folders are nested more than {_MOST_FOLDERS} deep")
+            folders.clear()
         for name in sorted(files):
             file = Path(folder) / name
             if name.startswith(".") or file.suffix.lower() not in SUFFIXES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_SHOWN, _LONGEST_NAME = 80, 300
+_SHOWN, _LONGEST_NAME, _LONGEST_FIX = 80, 300, 1500
 
 
 class RamifyError(Exception):
@@ -27,7 +27,7 @@ class InputError(RamifyError):
 
     def __init__(self, field: str, value: object, fix: str) -> None:
         self.field, self.value, self.fix = field, value, fix
-        super().__init__(f"{_name(field)}: {shown(value)} cannot be used: {fix}")
+        super().__init__(f"{_line(field, _LONGEST_NAME)}: {shown(value)} cannot be used: {_line(fix, _LONGEST_FIX)}")
 
 
 class SettingsError(InputError):
@@ -94,10 +94,10 @@ class MessageVersionError(PermanentError):
     """A queue message of a version that this worker does not speak."""
 
 
-def _name(field: str) -> str:
-    """A field's name as one printable line: callers write some of them, and paths stand before others."""
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in field[: _LONGEST_NAME + 1])
-    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+def _line(text: str, most: int) -> str:
+    """`text` as one printable line: callers write some names of fields, and fixes repeat what was given."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def shown(value: object) -> str:

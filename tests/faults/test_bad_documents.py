@@ -95,8 +95,32 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "out.jsonl": (_bytes(_line(path="../../etc/passwd")), "leads out of its folder"),
     "backwards.jsonl": (_bytes(_line(path="a\\..\\..\\b")), "leads out of its folder"),
     "half.jsonl": (_bytes(b'{"id": 1, "text": "\\ud800"}\n' + _line()), "half a surrogate"),
+    "utf16.md": (_bytes(b"\xff\xfe" + b"\x00\xd8" * 1000), "is not UTF-16"),
+    "overlong.md": (_bytes(b"# \xc0\xaf\xed\xa0\x80"), "is not UTF-8"),
+    "deep.py": (_bytes(b"f(\n" * 30_000 + b")\n" * 30_000), ""),
+    "nested.rs": (_bytes(b"mod a {\n" * 8000 + b"}\n" * 8000), ""),
+    "minified.js": (_bytes(b"x" * 6000), "minified"),
+    "deep.rst": (_bytes("".join(f"{'  ' * n}* a\n\n" for n in range(600)).encode()), ""),
+    "tag.md": (_bytes(b"---\na: !!python/object/apply:os.system [id]\n---\ntext"), ""),
+    "merge.md": (_bytes(b"---\na: &a {b: c}\nd:\n  <<: *a\n---\ntext"), "anchor or alias"),
+    "many.jsonl": (
+        _bytes(_line(path="/etc/passwd", id=1) + b"[" * 9 + b"\n" + b'{"id":' + b"9" * 5000 + b"}"),
+        "not valid JSON",
+    ),
     "good.md": (_bytes("# Good\n\n缓存雪崩 and vacuum".encode()), ""),
 }
+
+
+def _nest(folder: Path, deep: int) -> None:
+    """Folders in one another. By relative names: the whole one may be too long for the system."""
+    folder.mkdir()
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(deep):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
 
 
 @pytest.mark.timeout(400)
@@ -110,11 +134,18 @@ def test_given_files_made_to_do_harm_when_ingested_then_each_is_told_and_nothing
     (root / "loop").symlink_to(root)
     (root / "leaving.md").symlink_to("/etc/hostname")
     (root / "nowhere.md").symlink_to(root / "is-not-there.md")
+    (root / "one.md").symlink_to(root / "other.md")
+    (root / "other.md").symlink_to(root / "one.md")
+    _nest(root / "folders", 1200)
     (root / "two\nlines\x1b[31m.md").write_text("text", encoding="utf-8")
     os.mkfifo(root / "pipe.md")
 
     command = [sys.executable, "-c", _CHILD, str(root), str(tmp_path / "data")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=350, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=350, check=False)
+    finally:
+        # pytest's own clean-up walks folders by recursion, too.
+        subprocess.run(["rm", "-rf", str(root / "folders")], check=True)
 
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(done.stdout.splitlines()[-1])
@@ -128,6 +159,8 @@ def test_given_files_made_to_do_harm_when_ingested_then_each_is_told_and_nothing
             assert [status for status, _, _ in said] == ["added"], (name, said)
     assert [status for status, _, _ in report["told"]["half.jsonl"]] == ["failed", "added"]
     for part in ("leaving.md: is a link", "nowhere.md: is a link", "pipe.md: is a pipe", "holds control characters"):
+        assert any(part in sentence for sentence in report["passed"]), part
+    for part in ("one.md: is a link", "other.md: is a link", "nested more than 100 deep"):
         assert any(part in sentence for sentence in report["passed"]), part
     assert not any("\n" in sentence or "\x1b" in sentence for sentence in report["passed"])
     print(f"{report['mb']} MB, {report['cpu']:.0f} CPU seconds")

@@ -166,6 +166,20 @@ def test_a_line_of_code_that_is_all_blanks_makes_no_empty_chunk() -> None:
     _ingest(".go", ("package a\n\nfunc f() {" + "\u1680" * 4500 + "}\n").encode())
 
 
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".ts", "namespace A {\n" * 6000 + "}\n" * 6000),
+        (".rs", "mod a {\n" * 6000 + "}\n" * 6000),
+        (".java", "class A {\n" * 6000 + "}\n" * 6000),
+        (".py", "def f(): pass\n" * 12_000),
+    ],
+)
+def test_many_definitions_beside_or_in_each_other_are_read_in_linear_time(suffix: str, text: str) -> None:
+    """Each was named with all those around it, and compared with all beside it: a GB, and a minute."""
+    assert _cpu(_ingest, suffix, text.encode()) < 6
+
+
 def test_a_reply_that_is_packed_twice_does_not_unfold() -> None:
     """334 bytes became 2 GB: each layer was unpacked whole before the reply's bound was looked at."""
     body = gzip.compress(_bomb(), 9)
