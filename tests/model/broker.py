@@ -51,6 +51,8 @@ class Broker:
         self.chords: dict[str, Chord] = {}
         #: Told of every message that a process has sent; it may take it away again.
         self.arrived: Callable[[Parcel], object] = lambda _: None
+        #: Told of every message before it waits.
+        self.put_away: Callable[[Parcel], object] = lambda _: None
 
     # -- as Celery sends ---------------------------------------------------------------------------------------
 
@@ -113,6 +115,7 @@ class Broker:
 
     def put(self, parcel: Parcel) -> Parcel:
         """It waits from now on, behind all others."""
+        self.put_away(parcel)
         number = next(self._ids)
         found = self.waiting[number] = replace(parcel, number=number)
         return found

@@ -25,6 +25,7 @@ class Seen:
     last: str = "-"
     recorded: set[str] = field(default_factory=set)
     ends: int = 0
+    fence: int = 0
 
 
 class Checks:
@@ -52,6 +53,7 @@ class Checks:
             if fields:
                 self._job(job_id, _text(fields), _text(leaves), _names(results), _names(candidates), bool(answer))
                 self._events(job_id, State(fields[b"state"].decode()), events)
+                self._fence(job_id, int(fields.get(b"fence", b"0")))
 
     def _job(  # noqa: PLR0913, PLR0917 - what is read of it
         self, job_id: str, job: Mapping[str, str], leaves: Mapping[str, str], results: set[str],
@@ -81,6 +83,11 @@ class Checks:
                 seen.recorded.add(event["id"])
         assert seen.state is state, f"{job_id}: the events say {seen.state}, the job says {state}"
         assert seen.ends == (state in TERMINAL), f"{job_id} ended {seen.ends} times"
+
+    def _fence(self, job_id: str, fence: int) -> None:
+        seen = self.seen[job_id]
+        assert fence >= seen.fence, f"{job_id}: a former reaper, of token {fence}, sent work after {seen.fence} had"
+        seen.fence = fence
 
     def lines(self, lane: Lane, tenants: Iterable[str], window: int | None = None) -> None:
         """The counters of a lane say what is in its lines. `window`: most that may be under way."""

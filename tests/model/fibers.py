@@ -10,6 +10,9 @@ import redis
 #: What may become of one call: it never arrived; it was carried out, but its reply was lost; it was sent twice.
 LOST, UNHEARD, TWICE = "lost", "unheard", "twice"
 
+#: Seconds after which a fiber that neither stops nor ends is a fault of this simulation.
+HANGS_S = 30.0
+
 
 class Killed(BaseException):
     """Ends a fiber whose process was killed: nothing that it still tries has any effect."""
@@ -27,7 +30,7 @@ class Fiber:
         self._thread: threading.Thread | None = None
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
         self._left: int | None = None
-        self.ended = self.killed = self.worked = False
+        self.ended = self.killed = self.worked = self.broken = False
         self.error: BaseException | None = None
         self.calls = 0
         self.fault = ""
@@ -37,16 +40,18 @@ class Fiber:
     def resume(self, calls: int | None = None) -> None:
         """Run on for so many calls; None: until the end, or until it sleeps."""
         self._left = calls
+        if self.ended:
+            return
         if self._thread is None and calls is None and not self.sleeps:
             self._thread = threading.current_thread()
             self._run()
         elif self._thread is None:
             self._thread = threading.Thread(target=self._run_and_tell, name=self.name, daemon=True)
             self._thread.start()
-            self._back.acquire()
+            self._await()
         else:
             self._go.release()
-            self._back.acquire()
+            self._await()
         if self.error is not None:
             raise self.error
 
@@ -55,8 +60,11 @@ class Fiber:
         self.killed = True
         if not self.ended and self._thread not in {None, threading.current_thread()}:
             self._go.release()
-            self._back.acquire()
+            self._await()
         self.ended = True
+
+    def _await(self) -> None:
+        assert self._back.acquire(timeout=HANGS_S), f"{self.name} of {self.worker} does not come back"
 
     def _run_and_tell(self) -> None:
         try:
@@ -98,6 +106,7 @@ class Fiber:
     def call(self, function: Callable[[], object]) -> object:
         """One call of Redis, with what the world has in store for it."""
         fault, self.fault = self.fault, ""
+        self.broken = self.broken or bool(fault)
         if fault == LOST:
             raise redis.ConnectionError("the simulated connection was lost")
         if fault == TWICE:

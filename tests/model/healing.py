@@ -10,8 +10,9 @@ from tests.model.world import World
 
 #: Seconds between two looks of the reaper, and how many looks a job may need after all is said.
 LOOK_S, LOOKS = 2.0, 30
-#: Seconds in which a job ends when nothing goes wrong any more: suspects are tried alone, 20 s each.
-SOON_S = 240.0
+#: Seconds in which a job ends when nothing goes wrong any more: a sign of life lasts 20 s, and suspects are tried alone,
+#: each for 20 s.
+SOON_S, SUSPECT_S = 34.0, 22.0
 
 
 def heal(world: World) -> None:
@@ -23,19 +24,20 @@ def heal(world: World) -> None:
     since = world.clock.at
     failed = {job_id: world.wire.hget(JobKeys(job_id).job, "leaves_failed") for job_id in world.open_jobs()}
     due = {job_id: float(world.wire.hget(JobKeys(job_id).job, "deadline_at") or 0) for job_id in world.open_jobs()}
+    soon = SOON_S + SUSPECT_S * sum(_deaths(world, job_id) for job_id in due)
     while left := world.open_jobs():
         deliver_all(world)
         world.look()
         for job_id in left:
             late = world.clock.at - max(due[job_id] + GIVE_UP_S, since) - LOOKS * LOOK_S
             assert late < 0, f"stuck: {describe(world, job_id)}"
-        world.advance(LOOK_S if world.clock.at - since < SOON_S else 5 * LOOK_S)
+        world.advance(LOOK_S if world.clock.at - since < soon else 5 * LOOK_S)
     deliver_all(world)
     for _ in range(3):
         world.look()
         world.advance(LOOK_S)
         deliver_all(world)
-    _in_time(world, due, failed, since)
+    _in_time(world, due, failed, since, soon)
     _nothing_left(world)
 
 
@@ -49,7 +51,7 @@ def deliver_all(world: World, most: int = 2_000) -> None:
     raise AssertionError(f"after {most} messages there are still {len(world.broker.waiting)}")
 
 
-def _in_time(world: World, due: dict[str, float], failed: dict[str, bytes | None], since: float) -> None:
+def _in_time(world: World, due: dict[str, float], failed: dict[str, bytes | None], since: float, soon: float) -> None:
     """Those that had time enough are done, and none of their leaves has failed since."""
     poisoned = {job_id for job_id in due if _deaths(world, job_id) > 1} | {job_id for job_id, _ in world.poison}
     for job_id, deadline in due.items():
@@ -57,8 +59,9 @@ def _in_time(world: World, due: dict[str, float], failed: dict[str, bytes | None
         assert job is not None
         ended = float(world.wire.hget(JobKeys(job_id).job, "finished_at") or 0)
         assert ended - max(deadline + GIVE_UP_S, since) < LOOKS * LOOK_S, describe(world, job_id)
-        if deadline - since > SOON_S + job.leaf_reserve and job_id not in poisoned:
+        if deadline - since > soon + job.leaf_reserve and job_id not in poisoned:
             assert job.state is State.DONE, f"time was left, but: {describe(world, job_id)}"
+            assert ended - since < soon, f"{ended - since:.0f} s of silence: {describe(world, job_id)}"
             assert world.wire.hget(JobKeys(job_id).job, "leaves_failed") == failed[job_id], describe(world, job_id)
 
 

@@ -77,10 +77,22 @@ class Machine(RuleBasedStateMachine):
         if not any(fiber.worker == self.world.ops[which] for fiber in self.world.fibers):
             self.world.look(which, calls)
 
+    @rule(calls=CALLS, messages=st.integers(0, 20))
+    def overlap(self, calls: int, messages: int) -> None:
+        """A reaper stands still in its look until another one leads, and then goes on."""
+        if any(fiber.worker in self.world.ops for fiber in self.world.fibers):
+            return
+        old = self.world.look(0, calls)
+        self.work(messages)
+        self.world.advance(11.0)
+        self.world.look(1)
+        self.world.resume(old)
+
     @rule(job=PICK, calls=st.none() | CALLS)
     def cancel(self, job: int, calls: int | None) -> None:
-        if open_ := self.world.open_jobs()[1:]:
-            self.world.cancel(open_[job % len(open_)], calls)
+        """Any but the first, ended or not."""
+        if ids := list(self.world.shapes)[1:]:
+            self.world.cancel(ids[job % len(ids)], calls)
 
     # -- what may happen ---------------------------------------------------------------------------------------
 
@@ -142,13 +154,19 @@ class Machine(RuleBasedStateMachine):
     def delete_marks(self, job: int) -> None:
         if open_ := self.world.open_jobs():
             self.world.wire.delete(JobKeys(open_[job % len(open_)]).work)
+            self.world.unmarked.add(open_[job % len(open_)])
 
     @rule(job=PICK, item=PICK)
     def poison(self, job: int, item: int) -> None:
         """Whoever works at this dies of it. Not in the first job: something must be left to be done."""
         if ids := list(self.world.shapes)[1:]:
             job_id = ids[job % len(ids)]
-            items = ["plan.job", "merge.tree", "merge.summarise", *(node.id for node in self.world.shapes[job_id].first())]
+            items = [
+                "plan.job",
+                "merge.tree",
+                "merge.summarise",
+                *(node.id for node in self.world.shapes[job_id].first()),
+            ]
             self.world.poison.add((job_id, items[item % len(items)]))
 
     # -- what must hold ----------------------------------------------------------------------------------------

@@ -30,11 +30,11 @@ class Stage:
     """The two apps' tasks; `world` is the one that plays on it now."""
 
     def __init__(self) -> None:
-        from orchestrator import tasks as plan  # noqa: PLC0415 - they read the address of Redis when they are imported
-        from workers import steps as pool  # noqa: PLC0415
-        from workers.merge import tasks as merge  # noqa: PLC0415
-        from workers.rerank import tasks as rerank  # noqa: PLC0415
-        from workers.search import tasks as search  # noqa: PLC0415
+        from orchestrator import tasks as plan
+        from workers import steps as pool
+        from workers.merge import tasks as merge
+        from workers.rerank import tasks as rerank
+        from workers.search import tasks as search
 
         self.world: World
         self.plan, self.search, self.rerank, self.merge = plan, search, rerank, merge
@@ -56,9 +56,9 @@ class Stage:
             yield self
 
     def _changes(self) -> Iterator[tuple[Any, str, Any]]:
-        from orchestrator.reaper import leader, look  # noqa: PLC0415
-        from shared import watch  # noqa: PLC0415
-        from shared.job_store import work  # noqa: PLC0415
+        from orchestrator.reaper import leader, look
+        from shared import watch
+        from shared.job_store import work
 
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
             yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
@@ -89,8 +89,8 @@ class Stage:
 
     def enter(self, world: World) -> None:
         """`world` plays from now on: the steps of both sides use its job store."""
-        from shared.dispatch import Dispatcher  # noqa: PLC0415
-        from shared.job_store.ledger import Ledger  # noqa: PLC0415
+        from shared.dispatch import Dispatcher
+        from shared.job_store.ledger import Ledger
 
         self.world = world
         world.jobs.endings.freed = Dispatcher(self.app, world.jobs).try_run

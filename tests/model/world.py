@@ -81,12 +81,15 @@ class World:
         self.shapes = dict[str, Shape]()
         self.labour = Labour(self.shapes.__getitem__, lambda: self.current.at if self.current else ("", ""), self.work)
         self.poison = set[tuple[str, str]]()
+        #: Work of which there were two messages at once, and jobs whose marks were deleted: their marks prove nothing.
+        self.crowded, self.unmarked = set[tuple[str, str]](), set[str]()
         self.fibers = list[Fiber]()
         self._ids, self._generation = itertools.count(1), itertools.count(1)
         self.signs = dict[str, float]()
         self.workers = [self._born(f"w{number}") for number in range(workers)]
         self.ops = [self._born(f"ops{number}") for number in range(2)]
         self._seen = dict[str, tuple[bytes, float]]()
+        self.broker.put_away = self._note
         wire.traffic = self
         wire.flushall()
         stage.enter(self)
@@ -109,7 +112,29 @@ class World:
             self.current.point()
 
     def send(self, signature: Any) -> None:
+        if self.current is not None and self.current.worker in self.ops:
+            self._is_needed(signature)
         self.broker.send(signature)
+
+    def _is_needed(self, signature: Any) -> None:
+        """What a worker that lives is at must not be sent again: it has said so, unless its mark was overwritten."""
+        first = (getattr(signature, "tasks", None) or [signature])[0]
+        what = item_of(first.task, first.args[0])
+        for fiber in self.fibers:
+            if (
+                fiber.at == what
+                and fiber.worker in self.living([fiber.worker])
+                and fiber.calls > 1
+                and not fiber.broken
+            ):
+                known = what in self.crowded or what[0] in self.unmarked
+                assert known, f"{what} was sent again, though {fiber.worker} is at it"
+
+    def _note(self, parcel: Parcel) -> None:
+        what = item_of(parcel.task, parcel.raw)
+        others = [*self.broker.waiting.values(), *self.broker.unacked.values()]
+        if any(item_of(other.task, other.raw) == what for other in others):
+            self.crowded.add(what)
 
     def worker_id(self) -> str:
         return self.current.worker if self.current else "client"
@@ -247,6 +272,11 @@ class World:
         """Ids of the jobs that exist and have not ended."""
         states = [(job_id, self.wire.hget(JobKeys(job_id).job, "state")) for job_id in self.shapes]
         return [job_id for job_id, state in states if state is not None and State(text(state)) not in TERMINAL]
+
+
+def item_of(task: str, raw: dict[str, Any]) -> tuple[str, str]:
+    """Job and piece of work that a message is about."""
+    return raw["job_id"], raw.get("node_id") or task
 
 
 class SimThread:
