@@ -13,7 +13,10 @@ from celery import concurrency
 from kombu.transport import TRANSPORT_ALIASES, redis
 from redis.backoff import NoBackoff
 from redis.client import PubSub
+from redis.exceptions import ConnectionError  # noqa: A004 - kombu knows this one
 from redis.retry import Retry
+
+from shared.redis_pools import remember
 
 #: One more try, on a new connection.
 _RETRIES = 1
@@ -45,10 +48,20 @@ class _Steady:
     """
 
     def _connparams(self: Any, asynchronous: bool = False) -> dict[str, Any]:
+        if getattr(self.connection, "client", None) is None:
+            # Else AttributeError, as which nobody expects it: the acknowledgement of a task that outlived its
+            # connection ended the whole worker.
+            raise ConnectionError("the connection to the broker was closed")
         params: dict[str, Any] = super()._connparams(asynchronous)  # type: ignore[misc]
         if not asynchronous:
             params["retry"] = Retry(NoBackoff(), _RETRIES)
         return params
+
+    def _get_pool(self: Any, asynchronous: bool = False) -> Any:
+        pool = super()._get_pool(asynchronous)  # type: ignore[misc]
+        if not asynchronous:
+            remember(pool)
+        return pool
 
     @cached_property
     def subclient(self: Any) -> ReadySub:

@@ -171,7 +171,8 @@ def _begin(settings: Settings, queues: tuple[str, ...], watchdog: Watchdog | Non
     if _Vitals.pid == os.getpid():  # a pool of one process tells both signals
         return
     _Vitals.pid = os.getpid()
-    _Vitals.running = Vitals(connect(settings), settings)
+    # Without retries: the first silence is worth knowing, since the process' other connections share it.
+    _Vitals.running = Vitals(connect(settings, retries=0), settings)
     _Vitals.running.queues, _Vitals.running.watchdog = queues, watchdog
     _Vitals.running.start()
 

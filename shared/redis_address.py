@@ -33,7 +33,7 @@ _SENTINEL_PORT = 26_379
 
 def health_s(settings: Redis) -> float:
     """Seconds of rest after which a connection is tried with a PING, and of silence after which it counts as dead."""
-    return 2 * settings.timeout_s
+    return settings.timeout_s
 
 
 class Address:

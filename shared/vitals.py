@@ -17,9 +17,11 @@ from typing import Any
 
 from redis import Redis
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from shared.models.base import Model
 from shared.process import identity, pid_namespace
+from shared.redis_pools import drop_idle
 from shared.settings import Settings
 from shared.watchdog import Watchdog
 
@@ -140,6 +142,8 @@ class Vitals:
                     self.watchdog.look(self._leave)
                 silent = False
             except Exception as error:  # noqa: BLE001 - see above; said once, and seen by all in the missing sign
+                if isinstance(error, RedisTimeoutError):
+                    drop_idle()
                 if not silent:
                     _log.warning("no sign of life can be given (%s: %s); trying on", type(error).__name__, error)
                 silent = True

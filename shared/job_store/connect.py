@@ -15,6 +15,7 @@ from redis.retry import Retry
 from shared.errors import NotRunningError, RamifyError, SettingsError
 from shared.job_store.faults import fault, unknown
 from shared.redis_address import KEEPALIVE, Address, health_s, where
+from shared.redis_pools import remember
 from shared.settings import Settings
 
 __all__ = ["connect", "reachable", "where"]
@@ -42,9 +43,11 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
         "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, _LOST),
     }
     try:
-        return _by_sentinel(address, options) if address.master else redis.Redis.from_url(address.redis_url, **options)
+        found = _by_sentinel(address, options) if address.master else redis.Redis.from_url(address.redis_url, **options)
     except (ValueError, TypeError) as error:  # TypeError: an option of the URL that no client has
         raise SettingsError("redis.url", address.place, f"{error}") from None
+    remember(found.connection_pool)
+    return found
 
 
 class _Managed(redis.Redis):
