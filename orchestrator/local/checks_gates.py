@@ -43,7 +43,7 @@ def _check(state: GateState) -> Check:
         past = f"was left alone from {_at(state.since)} to {_at(state.until)}, after {failures}"
         return Check(name=name, ok=False, detail=f"{where} {past}; the next call tries it{limit}", fix=fix)
     if state.paused_until is not None:
-        detail = f"{where} wants no request before {_at(state.paused_until)} (429){limit}"
+        detail = f"{where} wants no request before {_at(state.paused_until)}{limit}"
         return Check(name=name, ok=None, detail=detail, fix=f"set providers.{state.provider}.requests_per_minute")
     note = f", {failures}" if state.failures else ""
     return Check(name=name, ok=True, detail=f"{where}: calls go{note}{limit}")
