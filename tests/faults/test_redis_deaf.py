@@ -18,6 +18,9 @@ import redis
 
 from orchestrator.local import commands
 from shared.broker import ReadySub
+from shared.celery_app import make_app
+from shared.job_store import connect
+from shared.redis_pools import drop_idle
 from shared.settings import Settings, load_settings
 from shared.thread_pool import ThreadPool
 from shared.vitals import workers
@@ -134,6 +137,28 @@ def test_what_fails_while_the_end_is_told_is_told_once() -> None:
         assert ends == ["done"]
     finally:
         pool.stop()
+
+
+def test_a_late_acknowledgement_is_an_error_that_celery_expects(settings: Settings) -> None:
+    """A task may outlive the connection that brought it; kombu's own AttributeError ended the whole worker."""
+    with make_app(settings) as app, app.connection_for_write() as line:
+        channel = line.default_channel
+        errors = line.connection_errors
+        line.close()
+        with pytest.raises(errors, match="was closed"):
+            channel.basic_ack("tag")
+
+
+def test_idle_connections_are_dropped_and_those_in_use_are_not(settings: Settings) -> None:
+    with connect(settings) as store, store.pubsub() as used:
+        used.subscribe("news")
+        used.get_message(timeout=1)
+        store.ping()
+        assert store.info("clients")["connected_clients"] >= 2
+        before = store.client_id()
+        drop_idle()
+        assert store.client_id() != before, "a new one"
+        assert used.connection._sock is not None
 
 
 def test_reading_a_silent_subscription_does_not_wait(client: redis.Redis) -> None:

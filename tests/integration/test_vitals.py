@@ -118,6 +118,22 @@ def test_signs_go_on_after_an_error(client: redis.Redis, settings: Settings, mon
         signs.stop()
 
 
+def test_a_redis_that_is_full_lets_the_sign_live_on(
+    client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vitals, "BEAT_S", 0.05)
+    signs = Vitals(client, settings)
+    signs.start()
+    try:
+        assert eventually(lambda: bool(client.exists(vitals.key(worker_id()))))
+        client.config_set("maxmemory", "1kb")
+        client.expire(vitals.key(worker_id()), 5)
+        assert eventually(lambda: client.ttl(vitals.key(worker_id())) > 10)
+    finally:
+        client.config_set("maxmemory", 0)
+        signs.stop()
+
+
 def test_what_was_written_by_hand_is_no_worker(client: redis.Redis) -> None:
     now = float(client.time()[0])  # type: ignore[index]
     for name, value in (("a", "no json"), ("b", "[1]"), ("c", '{"pool": 3}'), ("d", '{"pool":"x","started":1}')):
