@@ -190,6 +190,6 @@ def _target(name: str, endpoint: str, make: Callable[[Mutator], tuple[bytes, boo
 
 
 TARGETS = (
-    _target("raw", "chat", _raw, 300),
+    _target("raw", "chat", _raw, 150),
     *(_target(endpoint, endpoint, _body(endpoint), 150) for endpoint in _BODIES),
 )

@@ -103,19 +103,24 @@ def _uri(text: str) -> None:
     assert namespace is None or namespace
 
 
-def _target(name: str, run: Callable[[str], object]) -> Target:
+def _target(name: str, run: Callable[[str], object], short: int = 300) -> Target:
     def make(mutator: Mutator) -> str:
         return mutator.text(samples.questions(), MAX_QUESTION_CHARS)
 
     return Target(
-        name=name, make=make, opened=always(_asked(run)), allowed=(InputError,), tokens=samples.tokens("questions")
+        name=name,
+        make=make,
+        opened=always(_asked(run)),
+        allowed=(InputError,),
+        tokens=samples.tokens("questions"),
+        short=short,
     )
 
 
 TARGETS = (
     _target("route", route_by_rules),
     _target("rules", _rules),
-    _target("list", _list),
+    _target("list", _list, 100),
     _target("intent", lambda question: intent_by_rules(question, _SESSION)),
     _target("names", lambda text: names_of(text[:80], text)),
     Target(name="keys", make=lambda m: m.text(_KEY_SAMPLES), opened=always(_keys), tokens=samples.tokens("keys")),
