@@ -31,6 +31,8 @@ from tests.faults.redis_stage import RedisServer, come_back, eventually, pools, 
 
 SEED = int(os.environ.get("RAMIFY_TEST_SEED", "1"))
 ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "1"))
+#: Six processes start first, which takes its time on a busy machine.
+pytestmark = pytest.mark.timeout(400)
 NOTES = Path(__file__).parents[2] / "examples" / "notes" / "en" / "queues"
 #: The short form has short timeouts, so that silence is noticed sooner.
 TIMEOUT_S = 2.0 if ROUNDS == 1 else 5.0

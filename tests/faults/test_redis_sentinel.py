@@ -18,6 +18,8 @@ from shared.job_store import connect
 from shared.settings import Settings, load_settings
 from tests.faults.redis_stage import RedisServer, come_back, eventually, log_of, pools, states
 
+#: Six processes start first, which takes its time on a busy machine.
+pytestmark = pytest.mark.timeout(400)
 NOTES = Path(__file__).parents[2] / "examples" / "notes" / "en" / "queues"
 PASSWORD = "geheim/;@ 密码"
 GUARD = "another/secret"
