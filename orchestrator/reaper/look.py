@@ -73,6 +73,8 @@ def _view(  # noqa: PLR0913, PLR0917 - what the rows hold
         rank=int(fields["rank"] or priority(Lane(fields["lane"]))),
         updated_at=float(fields["updated_at"] or 0),
         deadline_at=float(fields["deadline_at"]),
+        lane=Lane(fields["lane"]),
+        tenant=fields["tenant"],
         in_line=place[0],
         counted=place[1],
         has_pool=pool,

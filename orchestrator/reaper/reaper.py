@@ -23,7 +23,7 @@ from shared.dispatch import Dispatcher
 from shared.job_store import TERMINAL, JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.keys import ACTIVE, PREFIX
-from shared.models import NodeKind
+from shared.models import Lane, NodeKind
 from shared.signatures import body, member, step
 
 log = logging.getLogger("ramify.reaper")
@@ -40,6 +40,7 @@ class Reaper:
         self._app, self._jobs = app, jobs
         self._dispatcher = Dispatcher(app, jobs)
         self._suspects = Suspects(jobs.client)
+        self._turned = False
 
     def run(self) -> int:
         """One look; returns at how many jobs, 0 when another reaper leads. Raises: RedisError, OperationalError."""
@@ -50,6 +51,8 @@ class Reaper:
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
             for start in range(0, len(wanted), _PAGE):
                 self._look(wanted[start : start + _PAGE], token)
+            if wanted and self._turned:
+                self._recount()
             self._dispatcher.run()
             self._jobs.client.set(LOOKED, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
             return len(wanted)
@@ -59,6 +62,7 @@ class Reaper:
         cursor = int(text(self._jobs.client.get(_CURSOR) or b"0"))
         cursor, found = self._jobs.client.zscan(ACTIVE, cursor, count=_IN_TURN)
         self._jobs.client.set(_CURSOR, cursor, ex=self._jobs.settings.jobs.ttl_s)
+        self._turned = cursor == 0
         return [text(job_id) for job_id, _ in found]
 
     def _look(self, job_ids: Sequence[str], token: int) -> None:
@@ -66,12 +70,28 @@ class Reaper:
         self._jobs.release(gone)
         if not views:
             return
+        self._give_turns([view for view in views if view.in_line])
         world = read_world(self._app, self._jobs, views)
         self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Settle)])
         for view in views:
             closer = self._without_dead(self._counted(view, world), world)
             self._do(closer, rules.decide(closer, world), token)
         self._look_again([view for view in views if view.state not in TERMINAL], world.now)
+
+    def _give_turns(self, waiting: Sequence[View]) -> None:
+        """Whatever happened to the lists: a tenant of whom a job waits gets its turns."""
+        for lane in Lane:
+            if tenants := {view.tenant for view in waiting if view.lane is lane}:
+                self._mended(lane, self._jobs.lines.mend(lane, tenants, recount=False))
+
+    def _recount(self) -> None:
+        """Once for all open jobs: a count that is too high would let nobody in any more."""
+        for lane in Lane:
+            self._mended(lane, self._jobs.lines.mend(lane, (), recount=True))
+
+    def _mended(self, lane: Lane, things: int) -> None:
+        if things:
+            log.warning("the lists of the %s lane were wrong: put right", lane.value)
 
     def _counted(self, view: View, world: World) -> View:
         """Whatever happened to the lists: a job that waits is in its line, one that runs is among those under way."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from shared.contract import Queue, TaskName
 from shared.job_store import State
 from shared.job_store.work import Item
+from shared.models import Lane
 
 #: States of a leaf that has its result.
 DONE = frozenset({"done", "failed"})
@@ -25,6 +26,8 @@ class View:
     rank: int
     updated_at: float
     deadline_at: float
+    lane: Lane = Lane.INTERACTIVE
+    tenant: str = ""
     in_line: bool = False
     counted: bool = True
     has_pool: bool = False

@@ -111,6 +111,15 @@ class Lines:
         args = [self._settings.jobs.ttl_s, job_id, tenant, lane.value, f"{created_at:.6f}", int(runs)]
         return bool(self._run("rejoin", names, args))
 
+    def mend(self, lane: Lane, tenants: Iterable[str], *, recount: bool) -> int:
+        """Give turns to those of `tenants` that wait without, and count again what waits and what is under way.
+
+        Returns how many things were put right.
+        """
+        keys = LineKeys(lane.value)
+        names = [keys.ring, keys.counts, keys.held, keys.under_way]
+        return int(self._run("mend", names, [self._settings.jobs.ttl_s, lane.value, keys.of, int(recount), *tenants]))
+
     def under_way(self) -> dict[str, tuple[Lane, str]]:
         """Job id -> lane and tenant of all that are under way; bounded by the windows."""
         found = {}

@@ -1,4 +1,4 @@
-"""A day of the simulated world: jobs arrive all the time, and all the time something goes wrong. Event driven, seeded."""
+"""A day of the simulated world: jobs arrive and things go wrong all the time. Event driven, seeded."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.contract import Queue
+from shared.job_store import TERMINAL, State
 from shared.job_store.keys import JobKeys
 from shared.models import JobRequest, Lane
 from tests.model.broker import Parcel
@@ -138,16 +139,25 @@ class Day(World):
     def die(self, worker: str) -> None:
         """A worker, or a reaper, is killed: what it was at has to be found and sent again."""
         self.tally.faults["deaths"] += 1
-        for fiber in self.fibers:
-            if fiber.worker == worker and fiber.at[0]:
-                self._lost.setdefault(_known_as(*fiber.at), self.true)
+        at = [fiber.at for fiber in self.fibers if fiber.worker == worker and fiber.at[0]]
         self.kill(worker, lingers=self.dice.random() < 0.5)
+        for what in at:
+            self._lose(_known_as(*what))
+
+    def _lose(self, what: tuple[str, str]) -> None:
+        """Work is lost, if it was still to be done and there is no other message of it."""
+        state, node = self.wire.hget(JobKeys(what[0]).job, "state"), self.wire.hget(JobKeys(what[0]).leaves, what[1])
+        messages = [*self.broker.waiting.values(), *(fiber_at for fiber_at in self.fibers if fiber_at.at[0])]
+        known = {_of(one) if isinstance(one, Parcel) else _known_as(*one.at) for one in messages}
+        over = state is None or State(state.decode()) in TERMINAL or node in {b"done", b"failed", b"grown"}
+        if not over and what not in known:
+            self._lost.setdefault(what, self.true)
 
     def restart(self) -> None:
         """Redis comes back without what the broker was given in the last second."""
         self.tally.faults["restarts"] += 1
         for parcel in self.broker.forget_since(self.true - 1.0):
-            self._lost.setdefault(_of(parcel), self.true)
+            self._lose(_of(parcel))
 
     def _arrived(self, parcel: Parcel) -> None:
         """A message has been sent."""
@@ -156,8 +166,8 @@ class Day(World):
         chance, rates = self.dice.random(), self.rates
         if chance < rates.lost:
             self.tally.faults["lost"] += 1
-            self._lost[_of(parcel)] = self.true
             self.broker.lose(parcel.number)
+            self._lose(_of(parcel))
         elif chance < rates.lost + rates.repeated:
             self.tally.faults["repeated"] += 1
             self.broker.put(parcel)

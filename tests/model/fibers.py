@@ -1,4 +1,4 @@
-"""Simulated threads of simulated workers: each runs only while the world lets it, from one call of Redis to the next."""
+"""Threads of simulated workers: each runs only while the world lets it, from one call of Redis to the next."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Killed(BaseException):
 class Fiber:
     """One run of a function by a simulated process. Deterministic: only one fiber runs at any time.
 
+    `doubtful`: it was disturbed, or has ended: what it is at may be sent again. `worked`: it came to the work itself.
     `sleeps`: it stops by itself on the way, so that it needs a thread even where nobody else stops it.
     """
 
@@ -30,7 +31,7 @@ class Fiber:
         self._thread: threading.Thread | None = None
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
         self._left: int | None = None
-        self.ended = self.killed = self.worked = self.broken = False
+        self.ended = self.killed = self.worked = self.doubtful = False
         self.error: BaseException | None = None
         self.calls = 0
         self.fault = ""
@@ -106,7 +107,7 @@ class Fiber:
     def call(self, function: Callable[[], object]) -> object:
         """One call of Redis, with what the world has in store for it."""
         fault, self.fault = self.fault, ""
-        self.broken = self.broken or bool(fault)
+        self.doubtful = self.doubtful or bool(fault)
         if fault == LOST:
             raise redis.ConnectionError("the simulated connection was lost")
         if fault == TWICE:

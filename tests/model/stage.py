@@ -1,4 +1,4 @@
-"""Puts the real tasks, through their real steps, on the simulated broker, workers and clock: nothing else is patched."""
+"""Puts the real tasks, through their real steps, on the simulated broker, workers and clock. Patches nothing else."""
 
 from __future__ import annotations
 

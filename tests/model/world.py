@@ -120,15 +120,10 @@ class World:
         """What a worker that lives is at must not be sent again: it has said so, unless its mark was overwritten."""
         first = (getattr(signature, "tasks", None) or [signature])[0]
         what = item_of(first.task, first.args[0])
-        for fiber in self.fibers:
-            if (
-                fiber.at == what
-                and fiber.worker in self.living([fiber.worker])
-                and fiber.calls > 1
-                and not fiber.broken
-            ):
-                known = what in self.crowded or what[0] in self.unmarked
-                assert known, f"{what} was sent again, though {fiber.worker} is at it"
+        at_it = [fiber for fiber in self.fibers if fiber.at == what and fiber.calls > 1 and not fiber.doubtful]
+        if living := self.living(fiber.worker for fiber in at_it):
+            known = what in self.crowded or what[0] in self.unmarked
+            assert known, f"{what} was sent again, though {', '.join(living)} is at it"
 
     def _note(self, parcel: Parcel) -> None:
         what = item_of(parcel.task, parcel.raw)
@@ -198,6 +193,8 @@ class World:
     def cut_off(self, worker: str) -> None:
         """It lives, but nobody sees it; what it was at goes on when it is resumed."""
         self.signs[worker] = 0.0
+        for fiber in self.fibers:
+            fiber.doubtful = fiber.doubtful or fiber.worker == worker
 
     # -- what happens in it ------------------------------------------------------------------------------------
 
@@ -213,8 +210,9 @@ class World:
             except (redis.RedisError, OperationalError):
                 self.broker.break_chord(parcel)
                 raise
-            finally:
-                self.point()
+            if self.current is not None:
+                self.current.doubtful = True
+            self.point()
             self.broker.follow(parcel)
         self.broker.ack(parcel)
 
