@@ -10,6 +10,7 @@ import logging
 from itertools import islice
 from threading import Lock
 
+from shared.errors import TransientError
 from shared.store import filters
 from shared.store.base import Collection, CollectionState
 from shared.store.schema import PAGE, TENANT
@@ -17,6 +18,8 @@ from shared.store.scoped import ScopedStore
 from shared.tenants import DEFAULT_TENANT
 
 log = logging.getLogger("ramify.store")
+#: Seconds that a question waits for it. It takes about 25 us a chunk of an embedded store.
+_ADOPTING_S = 10.0
 
 
 class TenantStores:
@@ -33,14 +36,12 @@ class TenantStores:
         to the tenant `default`, which is tried again each time.
         """
         view = ScopedStore(self._collection, tenant)
-        with self._adopting:
-            if not self._adopted:
-                adopt(self._collection)
-                self._adopted = True
+        self._adopt_once()
         return view
 
     def state(self) -> CollectionState | None:
-        """The whole collection, for the operator. None when there is none yet."""
+        """The whole collection, for the operator. None when there is none yet. Raises: as `of`."""
+        self._adopt_once()
         return self._collection.info()
 
     def without_tenant(self) -> int:
@@ -50,6 +51,18 @@ class TenantStores:
     def close(self) -> None:
         """Let go of the collection. Safe to call twice."""
         self._collection.close()
+
+    def _adopt_once(self) -> None:
+        if self._adopted:
+            return
+        if not self._adopting.acquire(timeout=_ADOPTING_S):
+            raise TransientError("chunks of an older release are being given to the tenant default: ask again later")
+        try:
+            if not self._adopted:
+                adopt(self._collection)
+                self._adopted = True
+        finally:
+            self._adopting.release()
 
 
 _ORPHANS = filters.all_of(filters.without(TENANT))

@@ -14,7 +14,7 @@ from orchestrator.cli.main import app
 from orchestrator.client import Ramify
 from shared.errors import InputError
 from tests.acceptance.conftest import launched
-from tests.fakes.two_tenants import MARKS, files
+from tests.fakes.lookalikes import MARKS, files
 
 QUESTION = "How does Redis persistence fail, and who owns the page that it names?"
 

@@ -22,7 +22,8 @@ from shared.models.find import Anchor, FindRequest, RelatedRequest
 from shared.rerankers import reranker
 from shared.settings import Settings, load_settings
 from tests.fakes.listing import TODAY
-from tests.fakes.two_tenants import MARKS, World, files
+from tests.fakes.lookalikes import MARKS, files
+from tests.fakes.two_tenants import World
 from workers.enumerate.scan import scan_shard
 from workers.enumerate.values import KnownValues, counted
 from workers.search.leaf import Ask, rerank_half, search_half

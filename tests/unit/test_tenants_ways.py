@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from shared.errors import InputError
+from shared.errors import InputError, TransientError
 from shared.job_store.inbox import DocumentBatch, FinishOrder
 from shared.models import Filters, RawDocument
 from shared.models.enumeration import ValuesRequest
 from shared.models.find import RelatedRequest
 from shared.settings import load_settings
-from shared.store import ScopedStore
+from shared.store import ScopedStore, TenantStores
 from shared.store.base import ChunkStore, Collection
+from shared.store.embedded import EmbeddedStore
 from shared.tenants import tenant_name
 from tests.fakes.stores import open_store
 from workers.index import Indexer
@@ -136,6 +137,17 @@ def test_given_documents_of_another_tenant_when_indexed_then_the_batch_is_refuse
         indexer.index([raw])
     assert store.info() is None
     store.close()
+
+
+def test_given_older_chunks_that_are_being_given_away_when_asked_meanwhile_then_the_wait_has_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.store.tenants._ADOPTING_S", 0.01)
+    stores = TenantStores(EmbeddedStore(tmp_path / "store"))
+    with stores._adopting, pytest.raises(TransientError, match="older release"):
+        stores.of("a")
+    assert stores.of("a").info() is None
+    stores.close()
 
 
 def test_given_the_same_file_when_two_tenants_have_it_then_no_id_is_shared_and_the_defaults_stay_as_they_were() -> None:
