@@ -120,11 +120,21 @@ def test_what_has_expired_or_is_damaged_is_planned_anew_and_says_so(
     elif gone == "blobs":
         client.delete(keys.nodes, keys.leaves, keys.results)
     else:
-        client.hset(keys.results, "0.0", b"no blob at all")
+        client.hset(keys.nodes, "0.0", "{no node")
     assert not take_over(*step_of(store, app, new))
     said = " ".join(ramify.status(new).warnings)
     assert "planned anew" in said
     assert store.leaf_states(new) == {}
+
+
+def test_a_recorded_leaf_that_is_damaged_runs_again(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
+) -> None:
+    old = partial(ramify, store)
+    client.hset(JobKeys(old.id).results, "0.0", b"no blob at all")
+    new = ramify.retry(old.id).job_id or ""
+    assert take_over(*step_of(store, app, new))
+    assert store.leaf_states(new) == {"0.0": "pending", "0.1": "pending", "0.2": "done"}
 
 
 def test_a_retry_of_a_retry_that_never_ran_takes_over_from_the_first(
