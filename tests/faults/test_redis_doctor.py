@@ -72,11 +72,10 @@ def test_a_disk_that_fails_is_said_by_all(server: RedisServer, settings: Setting
 
 
 def test_while_it_loads_its_file_that_is_what_is_said(tmp_path: Path) -> None:
-    with RedisServer(tmp_path / "redis") as server, server.client() as client:
-        with client.pipeline() as pipe:
-            for number in range(20_000):
-                pipe.set(f"key:{number}", number)
-            pipe.execute()
+    with RedisServer(tmp_path / "redis") as server, server.client() as client, client.pipeline() as pipe:
+        for number in range(20_000):
+            pipe.set(f"key:{number}", number)
+        pipe.execute()
     again = RedisServer(tmp_path / "redis", "--key-load-delay", "200")
     settings = load_settings(redis={"url": again.url}, data_dir=tmp_path)
     again.launch()
