@@ -320,7 +320,7 @@ def test_given_a_taken_port_when_started_in_the_background_then_the_setting_is_n
 def test_given_a_redis_of_their_own_when_it_does_not_answer_then_the_stack_does_not_start(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings: Settings = load_settings(data_dir=tmp_path / "data", redis={"url": "redis://127.0.0.1:9/0"})
-    with pytest.raises(RamifyError, match=r"the Redis of redis\.url does not answer"):
+    with pytest.raises(RamifyError, match=r"Redis at 127\.0\.0\.1:9 does not answer"):
         background.start(settings)
 
 
