@@ -51,7 +51,7 @@ class Reaper:
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
             for start in range(0, len(wanted), _PAGE):
                 self._look(wanted[start : start + _PAGE], token)
-            if wanted and self._turned:
+            if self._turned:
                 self._recount()
             self._dispatcher.run()
             self._jobs.client.set(LOOKED, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)

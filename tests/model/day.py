@@ -43,7 +43,7 @@ class Rates:
     restart_every: float = 1800.0
     background_every: float = 240.0
     burst_every: float = 2400.0
-    burst: int = 18
+    burst: int = 14
 
 
 @dataclass

@@ -19,7 +19,11 @@ from tests.model.world import World
 BATCH = "00000000000000batch"
 TENANTS = ("ada", "bo")
 PICK = st.integers(0, 50)
-CALLS = st.integers(0, 30)
+#: A step takes about ten calls of Redis, a look more.
+CALLS = st.integers(0, 12) | st.integers(0, 12) | st.integers(0, 60)
+TASKS = st.sampled_from(
+    ["plan.job", "plan.refine", "search.leaf", "rerank.leaf", "merge.tree", "rerank.root", "merge.summarise"]
+)
 SHAPES = st.builds(
     Shape, leaves=st.integers(0, 3), branches=st.sampled_from([0, 1, 1, 2]), children=st.sampled_from([1, 2, 2, 3]),
     chain=st.integers(0, 2), searched=st.sampled_from([True, True, True, False]),
@@ -51,7 +55,7 @@ class Machine(RuleBasedStateMachine):
     @rule(request=REQUESTS, shape=SHAPES, batched=st.booleans(), calls=st.none() | CALLS)
     def submit(self, request: JobRequest, shape: Shape, batched: bool, calls: int | None) -> None:
         if len(self.world.shapes) < 5:
-            self.world.submit(shape, request, BATCH if batched else None, calls)
+            self.world.submit(shape, request, BATCH if batched else None, calls=calls)
 
     @rule(messages=st.integers(1, 25))
     def work(self, messages: int) -> None:
@@ -92,13 +96,20 @@ class Machine(RuleBasedStateMachine):
         if ids := list(self.world.shapes)[1:]:
             self.world.cancel(ids[job % len(ids)], calls)
 
+    @rule(job=PICK, calls=st.none() | CALLS)
+    def retry(self, job: int, calls: int | None) -> None:
+        """What is tried again takes over the leaves that the old one had recorded."""
+        ids = list(self.world.shapes)
+        if len(ids) < 8:
+            self.world.retry(ids[job % len(ids)], calls)
+
     # -- what may happen ---------------------------------------------------------------------------------------
 
-    @rule(message=PICK, worker=PICK, calls=CALLS)
-    def begin(self, message: int, worker: int, calls: int) -> None:
+    @rule(task=TASKS, message=PICK, worker=PICK, calls=CALLS)
+    def begin(self, task: str, message: int, worker: int, calls: int) -> None:
         """Any message, not only the next one; its worker stops on the way."""
-        if waiting := self.world.broker.order():
-            self.world.deliver(waiting[message % len(waiting)], self.worker(worker), calls)
+        if number := self.reach(task, message):
+            self.world.deliver(number, self.worker(worker), calls)
 
     @rule(which=PICK, calls=st.none() | CALLS, fault=st.sampled_from(["", "", LOST, UNHEARD, TWICE]))
     def go_on(self, which: int, calls: int | None, fault: str) -> None:
@@ -106,21 +117,26 @@ class Machine(RuleBasedStateMachine):
             fiber.fault = fault
             self.world.resume(fiber, calls)
 
-    @rule(message=PICK, calls=CALLS, fault=st.sampled_from([LOST, UNHEARD, TWICE]))
-    def begin_and_fail(self, message: int, calls: int, fault: str) -> None:
+    @rule(task=TASKS, message=PICK, calls=CALLS, fault=st.sampled_from([LOST, UNHEARD, TWICE]))
+    def begin_and_fail(self, task: str, message: int, calls: int, fault: str) -> None:
         """Redis fails in the middle of a step."""
-        if waiting := self.world.broker.order():
-            number = waiting[message % len(waiting)]
+        if number := self.reach(task, message):
             fiber = self.world.deliver(number, self.worker(message), calls)
-            if not fiber.ended:
-                fiber.fault = fault
-                self.world.resume(fiber)
+            fiber.fault = fault
+            self.world.resume(fiber)
 
-    @rule(message=PICK, calls=CALLS)
-    def twins(self, message: int, calls: int) -> None:
+    @rule(task=TASKS, message=PICK, calls=CALLS, lingers=st.booleans())
+    def begin_and_die(self, task: str, message: int, calls: int, lingers: bool) -> None:
+        """Its worker is killed between two calls."""
+        if number := self.reach(task, message):
+            worker = self.worker(message)
+            self.world.deliver(number, worker, calls)
+            self.world.kill(worker, lingers=lingers)
+
+    @rule(task=TASKS, message=PICK, calls=CALLS)
+    def twins(self, task: str, message: int, calls: int) -> None:
         """A message comes twice: the second copy is worked on while the first worker stands still."""
-        if waiting := self.world.broker.order():
-            number = waiting[message % len(waiting)]
+        if number := self.reach(task, message):
             copy = self.world.broker.put(self.world.broker.waiting[number]).number
             first = self.world.deliver(number, self.worker(0), calls)
             self.world.deliver(copy, self.worker(1))
@@ -197,6 +213,17 @@ class Machine(RuleBasedStateMachine):
             self.world.close()
 
     # -- small helps -------------------------------------------------------------------------------------------
+
+    def reach(self, task: str, which: int, most: int = 40) -> int | None:
+        """Work on until messages of `task` wait; the number of one of them. None where none comes."""
+        for _ in range(most):
+            waiting = self.world.broker.order()
+            if found := [number for number in waiting if self.world.broker.waiting[number].task == task]:
+                return found[which % len(found)]
+            if not waiting:
+                return None
+            self.world.deliver(waiting[0], self.worker(waiting[0]))
+        return None
 
     def worker(self, number: int) -> str:
         return self.world.workers[number % len(self.world.workers)]

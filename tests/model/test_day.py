@@ -7,6 +7,8 @@ import statistics
 import time
 from collections import Counter
 
+import pytest
+
 from orchestrator.reaper.rules import GIVE_UP_S
 from shared.job_store import TERMINAL, State
 from shared.job_store.dead import DeadKeys
@@ -25,6 +27,7 @@ SEED = 20_261_120
 SLACK_S = 30.0
 
 
+@pytest.mark.timeout(900)
 def test_given_24_hours_of_faults_then_no_job_is_stuck_and_nothing_leaks(make_world: MakeWorld) -> None:
     for seed in [time.time_ns() % 10**9 for _ in range(ROUNDS)] or [SEED]:
         day = make_world(Day, seed=seed, lanes={"under_way": 8})

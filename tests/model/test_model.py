@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -28,6 +29,7 @@ def profile() -> settings:
     )
 
 
+@pytest.mark.timeout(900)
 def test_given_any_history_of_faults_when_they_stop_then_every_job_ends_in_time(make_world: MakeWorld) -> None:
     Machine.make = staticmethod(make_world)
     run_state_machine_as_test(Machine, settings=profile())

@@ -224,7 +224,21 @@ class World:
         with suppress(redis.RedisError, OperationalError):
             Reaper(self.stage.app, self.jobs).run()
 
-    def submit(self, shape: Shape, request: JobRequest, batch: str | None = None, calls: int | None = None) -> str:
+    def retry(self, job_id: str, calls: int | None = None) -> None:
+        """A client tries again what has ended without a whole answer."""
+        job = self.jobs.job(job_id)
+        if job is not None and job.terminal and self.wire.hget(JobKeys(job_id).job, "partial") != b"0":
+            self.submit(self.shapes[job_id], job.request, calls=calls, retry_of=job_id)
+
+    def submit(
+        self,
+        shape: Shape,
+        request: JobRequest,
+        batch: str | None = None,
+        *,
+        calls: int | None = None,
+        retry_of: str = "",
+    ) -> str:
         """A client enqueues a job, and sends it if there is room. Returns its id."""
         job_id = f"{next(self._ids):013x}feedbeef"
         self.shapes[job_id] = shape
@@ -233,7 +247,7 @@ class World:
             with suppress(redis.RedisError, OperationalError):
                 if batch:
                     self.jobs.batches.add(batch, [job_id])
-                self.jobs.enqueue([(job_id, request)], batch)
+                self.jobs.enqueue([(job_id, request)], batch, {job_id: retry_of} if retry_of else None)
                 Dispatcher(self.stage.app, self.jobs).run()
 
         self.run("client", "submit", enqueue, calls)
