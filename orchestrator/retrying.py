@@ -65,7 +65,7 @@ class Retrying:
             raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
         claim = _Claim(new_id(), old.retried_as, request)
         if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}):
-            raise _already(job_id, "its newest retry")
+            raise _already(job_id, job_id)
         if full := self._submit({job_id: claim}):
             raise full
         return Retried(job_id=claim.new, retry_of=job_id)
@@ -168,7 +168,7 @@ def _request(old: Ended) -> JobRequest | None:
 
 
 def _already(job_id: str, newer: str) -> InputError:
-    return InputError("job id", job_id, f"it is tried again already: `ramify why {job_id}` names {newer}")
+    return InputError("job id", job_id, f"it is tried again already: `ramify why {newer}` says how far that is")
 
 
 def _midway(error: LaneFullError, old: str, new: str, taken: int) -> LaneFullError:

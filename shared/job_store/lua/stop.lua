@@ -7,8 +7,13 @@ local state, created = unpack(redis.call('HMGET', KEYS[1], 'state', 'created_at'
 if not state or state == 'done' or state == 'failed' or state == 'cancelled' or state == 'expired' then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[4], 'error', ARGV[5], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('DEL', KEYS[2])
+local waited = redis.call('EXISTS', KEYS[3]) == 0
 opened(KEYS[3], created)
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])
+if waited then  -- a new stream takes 4 KB for what will never come; read back it takes what it needs
+  local dump = redis.pcall('DUMP', KEYS[3])
+  if type(dump) == 'string' then redis.pcall('RESTORE', KEYS[3], 0, dump, 'REPLACE') end
+end
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 redis.call('EXPIRE', KEYS[3], ARGV[2])
 return 1
