@@ -7,7 +7,6 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from shared.contract import Queue
@@ -16,6 +15,7 @@ from shared.job_store.keys import JobKeys
 from shared.models import JobRequest, Lane
 from tests.model.broker import Parcel
 from tests.model.fibers import Killed
+from tests.model.rates import Rates, Tally
 from tests.model.shapes import Shape
 from tests.model.world import World
 
@@ -24,38 +24,6 @@ LOOK_S = 2.0
 TENANTS = ("ada", "bo", "cy", "dee")
 #: Threads of a worker, and how long messages that nobody acknowledged stay away (s).
 THREADS, VISIBILITY_S = 4, 900.0
-
-
-@dataclass(frozen=True)
-class Rates:
-    """How often things happen. Chances are per message, per call of Redis or per job; `*_every` are mean seconds."""
-
-    lost: float = 0.01
-    repeated: float = 0.01
-    delayed: float = 0.02
-    reordered: float = 0.1
-    death: float = 0.0004
-    stall: float = 0.0004
-    cut_off: float = 0.5
-    poison: float = 0.01
-    cancel: float = 0.02
-    kill_every: float = 600.0
-    restart_every: float = 1800.0
-    background_every: float = 240.0
-    burst_every: float = 2400.0
-    burst: int = 14
-
-
-@dataclass
-class Tally:
-    """What happened. Recoveries are simulated seconds from a loss to the next sending of what was lost."""
-
-    faults: Counter[str] = field(default_factory=Counter)
-    jobs: int = 0
-    deliveries: int = 0
-    wasted: int = 0
-    looks: int = 0
-    recoveries: list[float] = field(default_factory=list)
 
 
 class Day(World):

@@ -111,16 +111,10 @@ class Labour:
         self._work(step.job.id, "merge.summarise")
         return "simple", Aggregated(summary=Summary(text="so it is"))
 
-    def merge_tree(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def merge(*args: Any) -> Any:
-            self._work(self._at()[0], "merge.tree")
-            return real(*args)
+    def merge_tree(self, real: Callable[..., Any], *args: Any) -> Any:
+        self._work(self._at()[0], "merge.tree")
+        return real(*args)
 
-        return merge
-
-    def rerank_pool(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def rerank(*args: Any) -> Any:
-            self._work(self._at()[0], "rerank.root")
-            return real(*args)
-
-        return rerank
+    def rerank_pool(self, real: Callable[..., Any], *args: Any) -> Any:
+        self._work(self._at()[0], "rerank.root")
+        return real(*args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -63,11 +64,11 @@ class Stage:
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
             yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
         for module in (work, leader):
-            yield module, "worker_id", lambda: self.world.worker_id()
+            yield module, "worker_id", self._later("worker_id")
         for module in (look, watch):
             yield module, "living", lambda _, ids, **__: self.world.living(ids)
         yield look, "queue_lengths", lambda _: self.world.broker.lengths()
-        yield watch, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=lambda s: self.world.sleep(s))
+        yield watch, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=self._later("sleep"))
         yield watch, "Thread", lambda target, **_: self.world.thread(target)
         yield from self._labour()
 
@@ -76,16 +77,20 @@ class Stage:
         for module in (self.search, self.rerank):
             yield module, "shared_cache", lambda: None
         yield self.search, "corpus", lambda: None
-        yield self.search, "search_half", self._later("search_half")
+        yield self.search, "search_half", self._later("labour.search_half")
         yield self.rerank, "_reranker", lambda: None
-        yield self.rerank, "rerank_half", self._later("rerank_half")
-        yield self.merge, "conclude", self._later("conclude")
-        merge_tree, rerank_pool = self.merge.merge_tree, self.rerank.rerank_pool
-        yield self.merge, "merge_tree", lambda *args: self.world.labour.merge_tree(merge_tree)(*args)
-        yield self.rerank, "rerank_pool", lambda *args: self.world.labour.rerank_pool(rerank_pool)(*args)
+        yield self.rerank, "rerank_half", self._later("labour.rerank_half")
+        yield self.merge, "conclude", self._later("labour.conclude")
+        yield self.merge, "merge_tree", self._later("labour.merge_tree", self.merge.merge_tree)
+        yield self.rerank, "rerank_pool", self._later("labour.rerank_pool", self.rerank.rerank_pool)
 
-    def _later(self, name: str) -> Callable[..., Any]:
-        return lambda *args, **kwargs: getattr(self.world.labour, name)(*args, **kwargs)
+    def _later(self, name: str, *first: Any) -> Callable[..., Any]:
+        """The method of that name, of whatever world plays when it is called."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return attrgetter(name)(self.world)(*first, *args, **kwargs)
+
+        return call
 
     def enter(self, world: World) -> None:
         """`world` plays from now on: the steps of both sides use its job store."""

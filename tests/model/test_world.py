@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shared.job_store.keys import JobKeys
 from shared.models import JobRequest
 from tests.model.conftest import MakeWorld
+from tests.model.fibers import UNHEARD
 from tests.model.shapes import Shape
 
 
@@ -23,4 +25,23 @@ def test_a_job_without_faults_goes_all_the_way(make_world: MakeWorld, shape: Sha
     job = world.jobs.job(job_id)
     assert job is not None
     assert job.state == "done", world.jobs.client.hgetall(f"ramify:{{{job_id}}}:job")
+    world.close()
+
+
+def test_a_begin_that_was_carried_out_but_not_heard_of_leaves_no_mark_of_a_worker_that_lives(
+    make_world: MakeWorld,
+) -> None:
+    """Such a mark would say for ever that somebody is at it: the job would stand still until its deadline."""
+    world = make_world()
+    job_id = world.submit(Shape(), JobRequest(question="why?"))
+    (number,) = world.broker.order()
+    fiber = world.deliver(number, world.workers[0], 0)
+    fiber.fault = UNHEARD
+    world.resume(fiber)
+    assert world.wire.hkeys(JobKeys(job_id).work) == [b"busy:plan.job"]
+    world.advance(1.0)
+    assert world.wire.hkeys(JobKeys(job_id).work) == []
+    world.advance(5.0)
+    world.look()
+    assert len(world.broker.order()) == 1
     world.close()

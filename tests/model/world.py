@@ -4,62 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from typing import Any
 
 import redis
 from kombu.exceptions import OperationalError
 
-from orchestrator.reaper.leader import LOCK
 from orchestrator.reaper.reaper import Reaper
-from orchestrator.reaper.suspects import SLOT
-from shared.contract import Message
 from shared.dispatch import Dispatcher
 from shared.job_store import TERMINAL, JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.keys import JobKeys
-from shared.job_store.work import Begun
 from shared.models import JobRequest
 from shared.settings import Settings
-from shared.watch import Watch
 from tests.model.broker import Broker, Parcel
 from tests.model.fibers import Fiber, Killed
+from tests.model.props import SHORT_LIVED, START, SimClock, SimThread, Watches, item_of
 from tests.model.shapes import Labour, Shape
 from tests.model.stage import Stage
 from tests.model.wire import Wire
-
-START = 1_800_000_000.0
-#: Keys that Redis lets expire by its own clock, and after how many seconds: here the world's clock does it.
-SHORT_LIVED = {LOCK: 10.0, SLOT: 20.0}
-
-
-class SimClock:
-    """Redis' clock. It may be set; no two readings are the same."""
-
-    def __init__(self) -> None:
-        self.at = START
-
-    def now(self) -> float:
-        self.at += 1e-5
-        return self.at
-
-
-class Watches:
-    """Each process has its own."""
-
-    def __init__(self, world: World) -> None:
-        self._world, self._of = world, dict[str, Watch]()
-
-    def _mine(self) -> Watch:
-        return self._of.setdefault(self._world.worker_id(), Watch(self._world.jobs))
-
-    def over(self, message: Message, task: str) -> AbstractContextManager[Begun]:
-        if self._world.current is not None:
-            self._world.current.at = (message.job_id, message.node_id or task)
-        return self._mine().over(message, task)
-
-    def poison(self, begun: Begun, message: Message, task: str) -> str | None:
-        return self._mine().poison(begun, message, task)
 
 
 class World:
@@ -284,23 +247,3 @@ class World:
         """Ids of the jobs that exist and have not ended."""
         states = [(job_id, self.wire.hget(JobKeys(job_id).job, "state")) for job_id in self.shapes]
         return [job_id for job_id, state in states if state is not None and State(text(state)) not in TERMINAL]
-
-
-def item_of(task: str, raw: dict[str, Any]) -> tuple[str, str]:
-    """Job and piece of work that a message is about."""
-    return raw["job_id"], raw.get("node_id") or task
-
-
-class SimThread:
-    """A thread of a simulated process: a fiber of its own, which may sleep."""
-
-    def __init__(self, world: World, worker: str, target: Callable[[], object]) -> None:
-        self._world, self._fiber = world, Fiber(worker, "thread", target, sleeps=True)
-
-    def start(self) -> None:
-        """It gets its turn when time passes: whoever starts it may hold a lock that it wants."""
-        self._fiber.wakes_at = self._world.true
-        self._world.fibers.append(self._fiber)
-
-    def is_alive(self) -> bool:
-        return not self._fiber.ended
