@@ -76,7 +76,8 @@ def search(
     related = fields.pop("related", MAX_RELATED)
     if not isinstance(related, int) or not 0 <= related <= MAX_RELATED:
         raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
-    request = as_request(question, {"top_n": _TOP, **fields})
+    whose = {"tenant": session.tenant} if isinstance(session, KeptSession) else {}
+    request = as_request(question, {"top_n": _TOP, **whose, **fields})
     if isinstance(session, KeptSession) and session.tenant != request.tenant:
         raise InputError("session", session.id, f"it is the tenant {session.tenant}'s, the question {request.tenant}'s")
     said = session.load() if isinstance(session, KeptSession) else as_session(session or {})

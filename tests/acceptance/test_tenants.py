@@ -98,6 +98,7 @@ def test_given_a_conversation_when_asked_for_another_tenant_then_it_is_refused_a
     talk = stack.session("talk", "alpha")
     talk.append("user", "Tell me of Redis persistence")
     own("alpha", stack.search("and who owns it?", talk, tenant="alpha", plan=True))
+    own("alpha", stack.search("and who owns it?", talk))
     with pytest.raises(InputError, match="alpha's"):
         stack.search("and who owns it?", talk, tenant="beta")
     assert not stack.session("talk", "beta").load()
