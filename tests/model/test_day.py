@@ -20,7 +20,7 @@ from tests.model.day import HOUR, LOOK_S, TENANTS, Day
 from tests.model.healing import deliver_all, describe
 from tests.model.shapes import Shape
 
-#: By default always the same day, but for the order of sets (PYTHONHASHSEED=0). With RAMIFY_TEST_ROUNDS that many others.
+#: By default always the same day (but for the order of sets: PYTHONHASHSEED=0). With RAMIFY_TEST_ROUNDS so many others.
 ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "0"))
 SEED = 20_261_120
 #: Seconds past the deadline and the giving up in which a look must come by; a reaper may die now and then.
