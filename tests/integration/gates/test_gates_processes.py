@@ -20,8 +20,8 @@ from pydantic import SecretStr
 from shared.errors import RamifyError, TransientError
 from shared.gates import Gate, GateError
 from shared.gates.board import Answer, Ask, Board, Report, Terms, Verdict
+from shared.gates.fallback_board import FallbackBoard
 from shared.gates.local_board import LocalBoard
-from shared.gates.process import FallbackBoard
 from shared.gates.shared_board import SharedBoard
 from shared.http_client import JsonClient
 from shared.job_store.connect import connect
@@ -189,7 +189,7 @@ def test_a_redis_that_is_killed_and_comes_back_costs_no_call(
     server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ramify.gates")
-    monkeypatch.setattr("shared.gates.process._REST_S", 0.2)
+    monkeypatch.setattr("shared.gates.fallback_board._REST_S", 0.2)
     port = free_port()
     command = [str(redis_binary()), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
 
