@@ -18,7 +18,7 @@ IN_FLIGHT = 2
 #: Results asked for per document wanted: several chunks of one document count once.
 _CHUNKS_PER_DOCUMENT = 3
 _MOST_RESULTS = 200
-#: Seconds past its deadline after which a job is given up: the sweep does it before.
+#: Seconds past its deadline after which a job is given up: the reaper does it before.
 _GRACE_S = 90.0
 _POLL_S = 0.03
 _CACHED = (
