@@ -9,6 +9,7 @@ from typing import Any
 
 import redis
 
+from orchestrator.reaper.rules import GRACE_S
 from shared.job_store import TERMINAL, TRANSITIONS, State
 from shared.job_store.keys import BatchKeys, JobKeys, LineKeys
 from shared.models import Lane
@@ -34,6 +35,8 @@ class Checks:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
         self.seen = dict[str, Seen]()
+        #: False once the clock was set: then times say nothing of what came before what.
+        self.clock_runs_true = True
 
     def jobs(self, job_ids: Iterable[str]) -> None:
         """Those that are given; what has ended and been seen so is only looked at for changes."""
@@ -66,6 +69,12 @@ class Checks:
         assert int(job.get("open", 0)) == sum(state not in {*_DONE, "grown"} for state in leaves.values()), leaves
         assert results == {node for node, state in leaves.items() if state in _DONE}, (job_id, results, leaves)
         assert candidates <= {node for node, state in leaves.items() if state == "searched"}, (job_id, candidates)
+        if (
+            self.clock_runs_true
+            and "merging_at" in job
+            and float(job["merging_at"]) < float(job["deadline_at"]) + GRACE_S
+        ):
+            assert int(job["open"]) == 0, f"{job_id} was merged before its time: {leaves}"
         assert answer == (job["state"] == "done"), (job_id, job["state"], "answer" if answer else "no answer")
 
     def _events(self, job_id: str, state: State, events: list[Any]) -> None:
