@@ -81,7 +81,8 @@ def fresh(root: Path, folder: Path) -> Content:
     store = open_store(settings)
     indexer = Indexer(store, Bm25Encoder, None, settings)
     found, _ = find([root])
-    indexer.index([raw for item in found for raw in read(item, "default", "default", 10**7) if isinstance(raw, RawDocument)])
+    raw = [piece for item in found for piece in read(item, "default", "default", 10**7)]
+    indexer.index([piece for piece in raw if isinstance(piece, RawDocument)])
     indexer.finish()
     store.close()
     return stored(settings)
