@@ -57,16 +57,9 @@ class Machine(RuleBasedStateMachine):
         if len(self.world.shapes) < 5:
             self.world.submit(shape, request, BATCH if batched else None, calls=calls)
 
-    @rule(messages=st.integers(1, 25))
-    def work(self, messages: int) -> None:
-        for number in self.world.broker.order()[:messages]:
-            self.world.deliver(number, self.worker(number))
-
-    @rule(messages=st.integers(5, 60), seconds=st.sampled_from([0.1, 2.0]))
+    @rule(messages=st.integers(1, 12), seconds=st.sampled_from([0.1, 2.0]))
     def work_and_look(self, messages: int, seconds: float) -> None:
-        for _ in range(messages):
-            if waiting := self.world.broker.order():
-                self.world.deliver(waiting[0], self.worker(waiting[0]))
+        self.work(messages)
         self.world.advance(seconds)
         self.world.look()
 
@@ -215,15 +208,18 @@ class Machine(RuleBasedStateMachine):
 
     # -- small helps -------------------------------------------------------------------------------------------
 
+    def work(self, messages: int) -> None:
+        for _ in range(messages):
+            if waiting := self.world.broker.order():
+                self.world.deliver(waiting[0], self.worker(waiting[0]))
+
     def reach(self, task: str, which: int, most: int = 40) -> int | None:
         """Work on until messages of `task` wait; the number of one of them. None where none comes."""
         for _ in range(most):
             waiting = self.world.broker.order()
             if found := [number for number in waiting if self.world.broker.waiting[number].task == task]:
                 return found[which % len(found)]
-            if not waiting:
-                return None
-            self.world.deliver(waiting[0], self.worker(waiting[0]))
+            self.work(1)
         return None
 
     def worker(self, number: int) -> str:
