@@ -99,6 +99,20 @@ def test_given_another_answer_when_compared_then_the_difference_is_named() -> No
     assert "leaves" in Essence(_answer(leaves=_answer().leaves[:1])).differences(calm)[0]
 
 
+def _found(*hits: tuple[str, float]) -> Answer:
+    made = [{"chunk_id": name, "doc_id": "d", "path": "p", "title": "t", "text": "x", "score": s} for name, s in hits]
+    return _answer(leaves=({"node_id": "0.0", "status": "done", "hits": made},))
+
+
+def test_given_hits_in_another_order_when_compared_then_only_ties_may_differ() -> None:
+    calm = Essence(_found(("a", 0.9), ("b", 0.9), ("c", 0.5)))
+    assert Essence(_found(("b", 0.9), ("a", 0.9), ("c", 0.5))).differences(calm) == []
+    assert Essence(_found(("b", 0.9), ("a", 0.9), ("d", 0.5))).differences(calm) == [], "one that ties with the last"
+    assert Essence(_found(("a", 0.9), ("c", 0.9), ("b", 0.5))).differences(calm)
+    assert Essence(_found(("a", 0.9), ("b", 0.8), ("c", 0.5))).differences(calm)
+    assert Essence(_found(("a", 0.9), ("b", 0.9))).differences(calm)
+
+
 def test_given_a_killed_leaf_when_timed_then_its_record_ends_it() -> None:
     kill = Kill(0.5, "search", 1, [Piece("search.leaf", "j", "0.1"), Piece("merge.tree", "j", None)])
     lost = Kill(0.5, "rerank", 2, [Piece("rerank.leaf", "gone", "0.1")])

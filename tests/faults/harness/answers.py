@@ -28,17 +28,30 @@ class Essence:
         found += [
             f"leaf {node}: {self.leaves[node]}, undisturbed {calm.leaves[node]}"
             for node in sorted(self.leaves.keys() & calm.leaves.keys() - self.failed)
-            if self.leaves[node] != calm.leaves[node]
+            if self.leaves[node][0] != calm.leaves[node][0] or not _same(self.leaves[node][1], calm.leaves[node][1])
         ]
-        if not self.failed and not found and self.results != calm.results:
-            found.append(f"merged results {self.results}, undisturbed {calm.results}")
-        if not self.failed and not found and self.text != calm.text:
-            found.append(f"text {self.text!r}, undisturbed {calm.text!r}")
-        return found
+        if self.failed or found:
+            return found
+        if not _same(self.results, calm.results):
+            return [f"merged results {self.results}, undisturbed {calm.results}"]
+        if self.results == calm.results and self.text != calm.text:
+            return [f"text {self.text!r}, undisturbed {calm.text!r}"]
+        return []
 
 
 def _hits(hits: Iterable[Hit]) -> Hits:
     return tuple((hit.chunk_id, round(hit.score, 5)) for hit in hits)
+
+
+def _same(one: Hits, other: Hits) -> bool:
+    """The same scores in the same order, of the same hits; where scores tie, in any order.
+
+    After a restart the store may give ties in another order. Of those that tie with the last one, others may be kept.
+    """
+    scores = [score for _, score in one]
+    if scores != [score for _, score in other]:
+        return False
+    return not scores or {hit for hit in one if hit[1] > scores[-1]} == {hit for hit in other if hit[1] > scores[-1]}
 
 
 def undisturbed(client: Ramify, asked: list[Ask], seconds: float) -> dict[int, Essence]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from orchestrator.local.state import tail
+from tests.faults.harness.jobs import Seen
 from tests.faults.harness.rig import Rig
 from tests.faults.harness.rounds import Round
 
@@ -34,6 +35,9 @@ def show(one: Round) -> None:
     rows = {
         "jobs": _counts(one.states),
         "partial": str(one.partial),
+        "unanswered": _counts(
+            Counter(_plain(job.fields.get("error", "")) for job in one.jobs.values() if _failed(job))
+        ),
         "jobs/s": f"{len(one.jobs) / one.seconds:.1f}, all ended after {one.seconds:.0f} s",
         "kills": _counts(one.kills.per_pool()),
         "leaf back": spread(one.recovery.leaves),
@@ -44,6 +48,15 @@ def show(one: Round) -> None:
     for name, text in rows.items():
         table.add_row(name, text)
     Console(width=140, force_terminal=False).print(table)
+
+
+def _failed(job: Seen) -> bool:
+    return job.state not in {"done", "cancelled"}
+
+
+def _plain(reason: str) -> str:
+    """Without what is different for each job."""
+    return reason.partition(";")[0]
 
 
 def _counts(counts: Counter[str]) -> str:
