@@ -12,6 +12,7 @@ from tests.faults.harness.rounds import Ground, Harm, Plan, run_round
 
 #: What the append-only file may be behind.
 SYNC_S = 1.0
+_SECONDS = FORM.seconds if FORM.long else 6.0
 
 
 @pytest.mark.timeout(FORM.seconds + FORM.jobs + 420)
@@ -24,7 +25,7 @@ def test_given_a_redis_that_is_killed_when_jobs_run_then_what_was_acknowledged_e
             of.rig.until_redis_answers()
             until(lambda: of.kills.kill("redis"), 10, "the supervisor says which process Redis is now")
 
-    one = run_round(ground, Plan("Redis kills", seed, FORM.seconds, FORM.jobs, FORM.load_s), harm, lost_before_s=SYNC_S)
+    one = run_round(ground, Plan("Redis kills", seed, _SECONDS, FORM.jobs, FORM.load_s), harm, lost_before_s=SYNC_S)
 
     show(one)
     verdict(ground.rig, one)

@@ -9,7 +9,7 @@ from tests.faults.harness.form import FORM
 from tests.faults.harness.report import show, verdict
 from tests.faults.harness.rounds import Ground, Plan, run_round
 
-_SECONDS, _JOBS, _LOAD_S = 10.0, 40, 2.0
+_SECONDS, _JOBS, _LOAD_S = 10.0 if FORM.long else 6.0, 40, 2.0
 #: Submits go on while these last: some are refused.
 _REFUSING = ("full disk", "no memory")
 SCENARIOS = {

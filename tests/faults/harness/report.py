@@ -32,6 +32,7 @@ def show(one: Round) -> None:
     """Print what came of a round."""
     table = Table(title=f"{one.plan.name}, RAMIFY_TEST_SEED={one.plan.seed}", show_header=False)
     refused = Counter(reason for _, reason in one.sent.refused)
+    unanswered = Counter(_plain(job.fields.get("error", "")) for job in one.jobs.values() if _failed(job))
     rows = {
         "jobs": _counts(one.states),
         "partial": str(one.partial),
