@@ -36,9 +36,7 @@ def show(one: Round) -> None:
     rows = {
         "jobs": _counts(one.states),
         "partial": str(one.partial),
-        "unanswered": _counts(
-            Counter(_plain(job.fields.get("error", "")) for job in one.jobs.values() if _failed(job))
-        ),
+        "unanswered": _counts(unanswered),
         "jobs/s": f"{len(one.jobs) / one.seconds:.1f}, all ended after {one.seconds:.0f} s",
         "kills": _counts(one.kills.per_pool()),
         "leaf back": spread(one.recovery.leaves),
