@@ -161,6 +161,13 @@ def test_a_death_frees_the_claim_so_that_the_next_one_may_plan(bench: Bench) -> 
     assert bench.jobs.start_planning(job.id, "another")
 
 
+def test_a_death_alone_and_a_second_sending_alone_free_the_claim(bench: Bench) -> None:
+    died, sent = (bench.job(State.PLANNING, silent_for=0.0) for _ in range(2))
+    bench.jobs.work.died(died.id, "plan.job", bench.at_work(died, "plan.job", GONE, "plan.job"))
+    bench.jobs.redrive(sent.id, State.PLANNING, 1, "lost", [("plan.job", "", "")])
+    assert [bench.jobs.start_planning(job.id, "another") for job in (died, sent)] == [True, True]
+
+
 def test_a_death_is_counted_once_whoever_tells_it_and_however_often(bench: Bench) -> None:
     job = bench.job()
     mark, work = bench.at_work(job, "0.1", GONE), bench.jobs.work
