@@ -1,7 +1,7 @@
 """Wraps every task of a job in one place: reads message and job, skips ended jobs, leaves marks, shows failures.
 
 A step never raises into Celery for a fault of its own: a raising chord member would keep the body from running (A5).
-Only a lost Redis gets out; the reaper then re-drives what is missing.
+Only a lost Redis or broker gets out; the reaper then re-drives what is missing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from celery import Celery
+from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from shared.budget import metered
@@ -100,7 +101,7 @@ class Steps:
     def _tried(self, step: Step, body: Body, on_error: OnError) -> None:
         try:
             body(step)
-        except RedisError:
+        except (RedisError, OperationalError):
             raise
         except Exception as error:
             reason = reason_of(error)

@@ -30,6 +30,7 @@ log = logging.getLogger("ramify.reaper")
 _CURSOR = f"{PREFIX}:{{reaper}}:cursor"
 #: Jobs that a look takes from those that are due, and from all in turn, so that no list is trusted blindly.
 _DUE, _IN_TURN = 500, 200
+_CURSOR_DIGITS = 20
 _PAGE = 100
 
 
@@ -59,7 +60,8 @@ class Reaper:
 
     def _in_turn(self) -> list[str]:
         """The next few of all open jobs: whatever happened to the lists, each is looked at now and then."""
-        cursor = int(text(self._jobs.client.get(_CURSOR) or b"0"))
+        kept = text(self._jobs.client.get(_CURSOR) or b"0")
+        cursor = int(kept) if kept.isdecimal() and len(kept) < _CURSOR_DIGITS else 0
         cursor, found = self._jobs.client.zscan(ACTIVE, cursor, count=_IN_TURN)
         self._jobs.client.set(_CURSOR, cursor, ex=self._jobs.settings.jobs.ttl_s)
         self._turned = cursor == 0
