@@ -61,7 +61,7 @@ class Reaper:
     def _in_turn(self) -> list[str]:
         """The next few of all open jobs: whatever happened to the lists, each is looked at now and then."""
         kept = text(self._jobs.client.get(_CURSOR) or b"0")
-        cursor = int(kept) if kept.isdecimal() and len(kept) < _CURSOR_DIGITS else 0
+        cursor = int(kept) if kept.isdecimal() and len(kept) <= _CURSOR_DIGITS else 0
         cursor, found = self._jobs.client.zscan(ACTIVE, cursor, count=_IN_TURN)
         self._jobs.client.set(_CURSOR, cursor, ex=self._jobs.settings.jobs.ttl_s)
         self._turned = cursor == 0
