@@ -2,60 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 import redis
 from kombu.exceptions import OperationalError
 
 from shared.celery_app import make_app
-from shared.contract import Message, TaskName
+from shared.contract import Message
 from shared.errors import PermanentError
-from shared.job_store import JobStore, State, new_id
+from shared.job_store import State, new_id
 from shared.models import JobRequest
 from shared.settings import Settings
 from shared.steps import Step, Steps, fail_job
 
+TASK = SimpleNamespace(name="plan.job", request=SimpleNamespace(id="task"))
 
-@pytest.fixture
-def ran(settings: Settings) -> Callable[[Exception], State]:
-    """Runs a planning step that raises; the state of its job afterwards."""
-    app = make_app(settings)
-    steps = Steps(app)
 
-    def run(error: Exception) -> State:
+class Run:
+    """One planning step that raises."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.steps, self.job_id = Steps(make_app(settings)), new_id()
+        self.steps.jobs.create([(self.job_id, JobRequest(question="why?"))])
+        self.steps.jobs.start_planning(self.job_id, "task")
+
+    def __call__(self, error: Exception) -> None:
         def body(_: Step) -> None:
             raise error
 
-        steps(TaskName.PLAN_JOB, on_error=fail_job)(body)
-        job_id = new_id()
-        steps.jobs.create([(job_id, JobRequest(question="why?"))])
-        steps.jobs.start_planning(job_id, "x")
-        try:
-            app.tasks["plan.job"](Message(job_id=job_id).wire())
-        finally:
-            found = steps.jobs.job(job_id)
-            assert found is not None
-            assert not steps.jobs.work.of(job_id) or steps.jobs.work.of(job_id)["plan.job"].busy is None, "it has ended"
-            state.append(found.state)
-        return found.state
+        self.steps._run(TASK, Message(job_id=self.job_id).wire(), body, fail_job)
 
-    state: list[State] = []
-    run.state = state  # type: ignore[attr-defined]
-    return run
+    @property
+    def state(self) -> State:
+        job = self.steps.jobs.job(self.job_id)
+        assert job is not None
+        return job.state
+
+    def marked(self) -> bool:
+        item = self.steps.jobs.work.of(self.job_id).get("plan.job")
+        return item is not None and item.busy is not None
 
 
-def test_given_a_fault_of_its_own_when_run_then_the_job_fails_with_the_reason(
-    ran: Callable[[Exception], State], settings: Settings, client: redis.Redis
-) -> None:
-    assert ran(PermanentError("no such model")) is State.FAILED
-    assert JobStore(client, settings).due() == []
+def test_given_a_fault_of_its_own_when_run_then_the_job_fails(client: redis.Redis, settings: Settings) -> None:
+    run = Run(settings)
+    run(PermanentError("no such model"))
+    assert run.state is State.FAILED
+    assert not run.marked()
 
 
 @pytest.mark.parametrize("error", [OperationalError("no broker"), redis.ConnectionError("gone")])
 def test_given_a_broker_or_redis_that_is_away_when_run_then_the_job_is_left_for_the_reaper(
-    ran: Callable[[Exception], State], error: Exception
+    client: redis.Redis, settings: Settings, error: Exception
 ) -> None:
+    run = Run(settings)
     with pytest.raises(type(error)):
-        ran(error)
-    assert ran.state == [State.PLANNING]  # type: ignore[attr-defined]
+        run(error)
+    assert run.state is State.PLANNING
+    assert not run.marked(), "nobody is at it any more: it may be sent again"
