@@ -15,6 +15,8 @@ from tests.faults.harness.rounds import Ground, Harm, Plan, run_round
 
 #: Seconds in the middle of all leaves from the kill of their worker to their record. The short form shares its machine.
 MEDIAN_RECOVERY_S = 15.0 if FORM.long else 30.0
+#: Share of the jobs that may end with a reason in place of an answer.
+_MOST_UNANSWERED = 0.01
 #: Kills a second at least, on a machine that is slow to start processes.
 _LEAST_KILLS = 0.3
 _BEFORE_S = 2.0
@@ -35,5 +37,7 @@ def test_given_workers_that_are_killed_when_jobs_run_then_nothing_is_lost_and_no
     verdict(ground.rig, one)
     assert len(one.kills.done) >= _LEAST_KILLS * (FORM.seconds - _BEFORE_S), "the storm has really blown"
     assert len(one.jobs) == FORM.jobs
+    unanswered = FORM.jobs - one.states["done"] - one.states["cancelled"]
+    assert unanswered <= _MOST_UNANSWERED * FORM.jobs, "work that is innocent of its workers' deaths is not retired"
     assert one.recovery.leaves, "no leaf was killed: nothing is shown"
     assert statistics.median(one.recovery.leaves) < MEDIAN_RECOVERY_S
