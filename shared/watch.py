@@ -15,7 +15,7 @@ from shared.contract import Message, TaskName
 from shared.errors import shown
 from shared.job_store import JobStore
 from shared.job_store.dead import DeadLetters
-from shared.job_store.work import Begun, Mark, read_mark
+from shared.job_store.work import Begun, Mark, convicted, read_mark
 from shared.models.dead import DeadLetter
 from shared.vitals import living
 
@@ -68,7 +68,7 @@ class Watch:
         before = read_mark(begun.before)
         if before is not None and before.worker not in living(self._jobs.client, [before.worker]):
             deaths = max(deaths, self._jobs.work.died(message.job_id, item, begun.before, overtaken=True))
-        if deaths < self._jobs.settings.lanes.max_deaths or begun.job is None:
+        if begun.job is None or not convicted(deaths, begun.alone, self._jobs.settings.lanes.max_deaths):
             return None
         letter_id = f"{message.job_id}:{item}"
         reason = f"it killed its worker {deaths} times and is not tried again; `ramify dead show {letter_id}`"

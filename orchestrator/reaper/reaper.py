@@ -7,8 +7,8 @@ What it sends again is harmless when the first copy still comes: leaves are reco
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from celery import Celery, Signature
@@ -31,7 +31,7 @@ _CURSOR = f"{PREFIX}:{{reaper}}:cursor"
 #: Jobs that a look takes from those that are due, and from all in turn, so that no list is trusted blindly.
 _DUE, _IN_TURN = 500, 200
 _CURSOR_DIGITS = 20
-_PAGE = 100
+_PAGE = 500
 
 
 class Reaper:
@@ -48,6 +48,7 @@ class Reaper:
         with leading(self._jobs.client) as token:
             if not token:
                 return 0
+            self._suspects.let_go(self._jobs)
             under_way = self._jobs.lines.under_way()
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
             for start in range(0, len(wanted), _PAGE):
@@ -75,8 +76,9 @@ class Reaper:
         self._give_turns([view for view in views if view.in_line])
         world = read_world(self._app, self._jobs, views)
         self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Settle)])
+        at_once = Counter(mark.worker for view in views for _, mark in rules.dead_marks(view, world))
         for view in views:
-            closer = self._without_dead(self._counted(view, world), world)
+            closer = self._without_dead(self._counted(view, world), world, at_once)
             self._do(closer, rules.decide(closer, world), token)
         self._look_again([view for view in views if view.state not in TERMINAL], world.now)
 
@@ -105,13 +107,13 @@ class Reaper:
         log.warning("job %s stood in no list; put back", job.id)
         return replace(view, counted=True, in_line=not decision.runs)
 
-    def _without_dead(self, view: View, world: World) -> View:
-        """Count the deaths of the job's workers: their work is nobody's now."""
+    def _without_dead(self, view: View, world: World, at_once: Mapping[str, int]) -> View:
+        """Count the deaths of the job's workers: their work is nobody's now. `at_once`: pieces that each had."""
         dead = list(rules.dead_marks(view, world))
         if not dead:
             return view
         for name, mark in dead:
-            deaths = self._jobs.work.died(view.job_id, name, view.items[name].busy_raw)
+            deaths = self._jobs.work.died(view.job_id, name, view.items[name].busy_raw, alone=at_once[mark.worker] == 1)
             log.warning("job %s: %s died at %s (death %d of it)", view.job_id, mark.worker, name, deaths)
         return replace(view, items=self._jobs.work.of(view.job_id))
 

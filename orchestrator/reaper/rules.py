@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from orchestrator.reaper.view import DONE, Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
 from shared.contract import TaskName
 from shared.job_store import TERMINAL, State
-from shared.job_store.work import Mark
+from shared.job_store.work import Mark, convicted
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
 GRACE_S = 5.0
@@ -61,7 +61,7 @@ def dead_marks(view: View, world: World) -> Iterator[tuple[str, Mark]]:
 
 
 def _forced(view: View, world: World) -> Decision:
-    body = _body(view, "the deadline has passed")
+    body = _body(view, world, "the deadline has passed")
     sent = view.item(body.item).sent_at
     return Wait() if sent is not None and 0 <= world.now - sent < GRACE_S else Force(body)
 
@@ -74,7 +74,7 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
         step = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
     if why := _lost(view, world, step.value, step):
         body = step in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}
-        yield _body(view, why, suspect_by=step.value) if body else _step(view, step, why)
+        yield _body(view, world, why, step.value) if body else _step(view, world, step, why)
 
 
 def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
@@ -85,7 +85,7 @@ def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
             yield Missing(node, _OF_NODE[state], state, view.item(node).sent_raw, why, _suspect(view, world, node))
     yield from _unbound(view, world)
     if not open_ and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
-        yield _body(view, why)
+        yield _body(view, world, why)
 
 
 def _unbound(view: View, world: World) -> Iterator[Missing]:
@@ -127,17 +127,18 @@ def _passed(view: View, world: World, task: TaskName, sent: float, age: float) -
     return "it has waited too long" if age > TOO_LONG_S else ""
 
 
-def _step(view: View, step: TaskName, why: str) -> Missing:
+def _step(view: View, world: World, step: TaskName, why: str) -> Missing:
     name = step.value
-    return Missing(name, step, "", view.item(name).sent_raw, why, view.item(name).deaths >= SUSPECT)
+    return Missing(name, step, "", view.item(name).sent_raw, why, _suspect(view, world, name))
 
 
-def _body(view: View, why: str, suspect_by: str = "") -> Missing:
+def _body(view: View, world: World, why: str, suspect_by: str = "") -> Missing:
     """The body is sent as a whole, under the name of its first task."""
     name = TaskName.MERGE_TREE.value
-    suspect = view.item(suspect_by or name).deaths >= SUSPECT
+    suspect = _suspect(view, world, suspect_by or name)
     return Missing(name, TaskName.MERGE_TREE, "", view.item(name).sent_raw, why, suspect)
 
 
 def _suspect(view: View, world: World, name: str) -> bool:
-    return SUSPECT <= view.item(name).deaths < world.max_deaths
+    item = view.item(name)
+    return item.deaths >= SUSPECT and not convicted(item.deaths, item.alone, world.max_deaths)

@@ -10,12 +10,21 @@ from collections.abc import Iterable, Iterator
 from redis import Redis
 
 from orchestrator.reaper.view import Missing
+from shared.contract import TaskName
+from shared.job_store import TERMINAL, JobStore, State
 from shared.job_store.codec import text
-from shared.job_store.keys import PREFIX
+from shared.job_store.keys import PREFIX, JobKeys
 
 SLOT = f"{PREFIX}:{{reaper}}:suspect"
 #: Seconds after which the next suspect is tried, whatever became of the last one.
 _SLOT_S = 20
+_ENDED = frozenset({"done", "failed", "grown"})
+#: States of a job in which a step of the whole is still to be done.
+_OPEN = {
+    TaskName.PLAN_JOB.value: {State.QUEUED, State.PLANNING},
+    TaskName.MERGE_TREE.value: {State.SEARCHING, State.MERGING},
+    TaskName.MERGE_SUMMARISE.value: {State.SUMMARISING},
+}
 
 
 class Suspects:
@@ -23,6 +32,21 @@ class Suspects:
 
     def __init__(self, client: Redis) -> None:
         self._client = client
+
+    def let_go(self, jobs: JobStore) -> None:
+        """The next one may be tried as soon as the last has ended."""
+        held = self._client.get(SLOT)
+        if held is None:
+            return
+        job_id, _, item = text(held).partition(" ")
+        keys = JobKeys(job_id)
+        with jobs.client.pipeline(transaction=False) as pipe:
+            pipe.hget(keys.job, "state")
+            pipe.hget(keys.leaves, item)
+            state, node = pipe.execute()
+        over = state is None or text(state) in TERMINAL
+        if over or (text(node) in _ENDED if node else text(state) not in _OPEN.get(item, ())):
+            self._client.delete(SLOT)
 
     def one_at_a_time(self, job_id: str, missing: Iterable[Missing]) -> Iterator[Missing]:
         """Everything but the suspects, and of these the one that may be tried now."""

@@ -2,7 +2,8 @@
 
 An item is a node's id, or the name of a step of the whole job. Its fields in the hash `work`:
 `sent:<item>` when its message was sent (Unix seconds); `busy:<item>` who is at it: "<begun at> <worker> <task>";
-`dead:<item>` how many workers have died of it; `proof:<item>` their marks, one a line.
+`dead:<item>` how many workers have died at it, `alone:<item>` how many of these were at nothing else; `proof:<item>`
+their marks, one a line.
 """
 
 from __future__ import annotations
@@ -28,6 +29,18 @@ CLAIMS = {
     TaskName.MERGE_TREE.value: "merging",
     TaskName.MERGE_SUMMARISE.value: "summarising",
 }
+
+
+#: Deaths alone that convict, and how many times the usual deaths do in company.
+_ALONE, _IN_COMPANY = 2, 3
+
+
+def convicted(deaths: int, alone: int, most: int) -> bool:
+    """True when an item is not to be tried any more: `most` deaths, of which two were nobody else's fault.
+
+    What died beside others is convicted later: all of them were there when somebody killed the worker from outside.
+    """
+    return (deaths >= most and alone >= min(_ALONE, most)) or deaths >= _IN_COMPANY * most
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,7 @@ class Item:
     sent_at: float | None = None
     busy: Mark | None = None
     deaths: int = 0
+    alone: int = 0
     proof: tuple[Mark, ...] = ()
     sent_raw: str = ""
     busy_raw: str = ""
@@ -71,6 +85,7 @@ class Begun:
     mark: Mark
     before: str = ""
     deaths: int = 0
+    alone: int = 0
     sent_at: float | None = None
     node_state: str = ""
 
@@ -93,23 +108,24 @@ class Work:
         out = self._run("begin", [keys.job, keys.leaves, keys.work], args)
         if not out:
             return Begun(None, mark)
-        before, deaths, sent, node_state = (text(value) for value in out[:4])
-        values = (text(value) if value is not None else None for value in out[4:])
+        before, deaths, alone, sent, node_state = (text(value) for value in out[:5])
+        values = (text(value) if value is not None else None for value in out[5:])
         job = read_job(job_id, dict(zip(FIELDS, values, strict=True)), mark.begun_at)
-        return Begun(job, mark, before, int(deaths), _number(sent), node_state)
+        return Begun(job, mark, before, int(deaths), int(alone), _number(sent), node_state)
 
     def end(self, job_id: str, item: str, mark: Mark) -> None:
         """This process has ended the item."""
         self._run("end_step", [JobKeys(job_id).work], [item, str(mark)])
 
-    def died(self, job_id: str, item: str, mark: str, *, overtaken: bool = False) -> int:
+    def died(self, job_id: str, item: str, mark: str, *, overtaken: bool = False, alone: bool = False) -> int:
         """Count the death of the worker with that mark. Returns all deaths of the item; -1 when it was counted before.
 
-        `overtaken`: another worker has begun the item since, so that the mark stands there no more.
+        `overtaken`: another worker has begun the item since, so that the mark stands there no more. `alone`: the worker
+        was at nothing else.
         """
         keys, found = JobKeys(job_id), read_mark(mark)
         claim = CLAIMS.get(found.task, "") if found else ""
-        args = [self._settings.jobs.ttl_s, item, mark, claim, int(overtaken)]
+        args = [self._settings.jobs.ttl_s, item, mark, claim, int(overtaken), int(alone)]
         return int(self._run("died", [keys.job, keys.work], args))
 
     def of(self, job_id: str) -> dict[str, Item]:
@@ -144,12 +160,13 @@ def read_items(raw: Mapping[Any, Any]) -> dict[str, Item]:
 
 
 def _item(marks: Mapping[str, str]) -> Item:
-    sent, dead = marks.get("sent", ""), marks.get("dead", "0")
+    sent, dead, alone = marks.get("sent", ""), marks.get("dead", "0"), marks.get("alone", "0")
     proof: Sequence[Mark | None] = [read_mark(line) for line in marks.get("proof", "").splitlines()]
     return Item(
         sent_at=_number(sent),
         busy=read_mark(marks.get("busy", "")),
         deaths=int(dead) if dead.isdecimal() else 0,
+        alone=int(alone) if alone.isdecimal() else 0,
         proof=tuple(mark for mark in proof if mark is not None),
         sent_raw=sent,
         busy_raw=marks.get("busy", ""),

@@ -18,5 +18,8 @@ class Lanes(Section):
         description="jobs of a lane that may be under way; one tenant alone gets half, so that others find room",
     )  # fmt: skip
     max_deaths: int = Field(
-        default=3, ge=1, le=20, description="workers that one piece of work may kill before it is retired"
+        default=3,
+        ge=1,
+        le=20,
+        description="workers that die at one piece of work before it is retired; beside others three times as many",
     )

@@ -190,6 +190,34 @@ def test_of_two_suspects_one_is_tried_at_a_time_and_innocent_work_goes_on(bench:
     assert third.state is State.SEARCHING
 
 
+def test_the_next_suspect_is_tried_as_soon_as_the_last_has_ended(bench: Bench) -> None:
+    first, second = bench.job(), bench.job()
+    for job in (first, second):
+        bench.client.hset(JobKeys(job.id).work, "dead:0.1", 2)
+    bench.look()
+    bench.sent()
+    tried = bench.client.get(SLOT).decode().split(" ")[0]
+    bench.jobs.record_leaf(tried, LeafResult(node_id="0.1", status=LeafStatus.DONE))
+    bench.look()
+    assert bench.client.get(SLOT).decode().split(" ")[0] != tried
+    assert bench.sent()["search"] == 1
+
+
+def test_a_death_in_company_is_told_from_one_alone(bench: Bench) -> None:
+    first, second = bench.job(), bench.job()
+    for job in (first, second):
+        bench.at_work(job, "0.1", GONE)
+    bench.look()
+    assert [(item.deaths, item.alone) for job in (first, second) for item in [bench.jobs.work.of(job.id)["0.1"]]] == [
+        (1, 0),
+        (1, 0),
+    ]
+    bench.sent()
+    bench.at_work(first, "0.1", GONE)
+    bench.look()
+    assert [bench.jobs.work.of(first.id)["0.1"].alone, bench.jobs.work.of(second.id)["0.1"].alone] == [1, 0]
+
+
 def test_past_the_deadline_a_partial_merge_is_forced_and_later_the_job_expires(bench: Bench) -> None:
     searching, planning = (
         bench.job(deadline_s=30, silent_for=0.0),

@@ -175,10 +175,14 @@ def test_only_marks_of_dead_workers_are_deaths_and_none_of_a_job_that_has_ended(
     assert list(dead_marks(replace(view, state=State.CANCELLED), WORLD)) == []
 
 
-@pytest.mark.parametrize(("deaths", "suspect"), [(0, False), (1, False), (2, True), (3, False)])
-def test_what_killed_two_workers_is_tried_alone_and_what_killed_three_is_sent_to_be_retired(
-    deaths: int, suspect: bool
+@pytest.mark.parametrize(
+    ("deaths", "alone", "suspect"),
+    [(0, 0, False), (1, 1, False), (2, 2, True), (3, 1, True), (3, 2, False), (8, 1, True), (9, 0, False)],
+)
+def test_what_killed_two_workers_is_tried_alone_and_what_killed_two_of_three_alone_is_sent_to_be_retired(
+    deaths: int, alone: int, suspect: bool
 ) -> None:
-    decision = decide(job(leaves={"0.1": "pending"}, items={"0.1": sent(LONG_AGO, deaths=deaths)}), WORLD)
+    items = {"0.1": sent(LONG_AGO, deaths=deaths, alone=alone)}
+    decision = decide(job(leaves={"0.1": "pending"}, items=items), WORLD)
     assert isinstance(decision, Redrive)
     assert [one.suspect for one in decision.missing] == [suspect]

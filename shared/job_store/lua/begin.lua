@@ -1,16 +1,17 @@
 -- A worker begins a piece of work: a node's step, or a step of the whole job. Says what the step must know of its job.
 -- KEYS 1 job hash   2 leaves hash   3 work hash
 -- ARGV 1 ttl (s)   2 item   3 mark: begun at, worker, task   4... names of the fields of the job hash, the state first
--- Returns {mark that stood there before, workers killed so far, when it was sent, state of the node, fields...}; {} when
--- the job is gone.
+-- Returns {mark that stood there before, workers killed so far, those that were at nothing else, when it was sent, state of
+-- the node, fields...}; {} when the job is gone.
 local fields = redis.call('HMGET', KEYS[1], unpack(ARGV, 4))
 local state = fields[1]
 if not state then return {} end
 local item = ARGV[2]
-local before, killed, sent = unpack(redis.call('HMGET', KEYS[3], 'busy:' .. item, 'dead:' .. item, 'sent:' .. item))
+local before, killed, alone, sent =
+  unpack(redis.call('HMGET', KEYS[3], 'busy:' .. item, 'dead:' .. item, 'alone:' .. item, 'sent:' .. item))
 local node = redis.call('HGET', KEYS[2], item)
 if state ~= 'done' and state ~= 'failed' and state ~= 'cancelled' and state ~= 'expired' then
   redis.call('HSET', KEYS[3], 'busy:' .. item, ARGV[3])
   redis.call('EXPIRE', KEYS[3], ARGV[1])
 end
-return {before or '', killed or '0', sent or '', node or '', unpack(fields)}
+return {before or '', killed or '0', alone or '0', sent or '', node or '', unpack(fields)}

@@ -1,6 +1,7 @@
 -- The worker of a piece of work is dead: counted once, with the evidence. What it had claimed is free again.
 -- KEYS 1 job hash   2 work hash
 -- ARGV 1 ttl (s)   2 item   3 mark of the dead worker   4 claim of the step, or ''   5 1: another worker has begun since
+--      6 1: the worker was at nothing else
 -- Returns how many workers the item has killed; -1 when this death was counted before.
 local proof = redis.call('HGET', KEYS[2], 'proof:' .. ARGV[2])
 for mark in string.gmatch(proof or '', '[^\n]+') do
@@ -12,5 +13,6 @@ if ARGV[5] ~= '1' then
 end
 redis.call('HSET', KEYS[2], 'proof:' .. ARGV[2], (proof and proof .. '\n' or '') .. ARGV[3])
 if ARGV[4] ~= '' then redis.call('HDEL', KEYS[1], 'claim:' .. ARGV[4]) end
+if ARGV[6] == '1' then redis.call('HINCRBY', KEYS[2], 'alone:' .. ARGV[2], 1) end
 redis.call('EXPIRE', KEYS[2], ARGV[1])
 return redis.call('HINCRBY', KEYS[2], 'dead:' .. ARGV[2], 1)
