@@ -86,12 +86,16 @@ def test_given_two_leaves_that_end_when_told_often_then_each_that_waited_is_adde
     assert store.leaf_states(job.id)["0.3"] == "pending"
 
 
+def _broken(*_: object) -> None:
+    raise ValueError("no names")
+
+
 def test_given_a_binding_that_breaks_when_told_then_the_leaf_is_searched_without_and_a_warning_says_so(
-    store: JobStore, settings: Settings, job: Job, client: redis.Redis
+    store: JobStore, settings: Settings, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = Task(make_app(settings))
     record(store, job, "0.2", "Bo")
-    client.hset(f"ramify:{{{job.id}}}:results", "0.2", b"cut off")
+    monkeypatch.setattr("workers.rerank.dependents.bind", _broken)
     ended(store, job, SECOND, task)
     assert task.added == ["0.4"]
     assert (store.nodes(job.id)["0.4"].query, store.nodes(job.id)["0.4"].bound_by) == ("where is?", "nothing")
