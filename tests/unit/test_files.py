@@ -84,7 +84,8 @@ def test_a_large_jsonl_travels_in_pieces_of_whole_lines(tmp_path: Path, monkeypa
     lines = [f'{{"id": "{n}", "text": "line {n}"}}\n'.encode() for n in range(50)]
     file.write_bytes(b"".join(lines))
 
-    pieces = [item for item in read(Found(file, file), "default", "default", max_bytes=1000) if isinstance(item, RawDocument)]
+    found = read(Found(file, file), "default", "default", max_bytes=1000)
+    pieces = [item for item in found if isinstance(item, RawDocument)]
 
     assert len(pieces) > 5
     assert b"".join(piece.content for piece in pieces) == b"".join(lines)

@@ -87,11 +87,10 @@ def test_every_error_of_redis_is_one_sentence(kind: type[Exception]) -> None:
 
 
 def test_an_error_of_the_broker_counts_as_the_one_that_it_came_from() -> None:
+    wrapped = OperationalError("command not allowed")
+    wrapped.__cause__ = exceptions.OutOfMemoryError("command not allowed")
     with pytest.raises(NotRunningError, match="out of memory"), reachable(Settings(redis={"url": URL})):
-        try:
-            raise exceptions.OutOfMemoryError("command not allowed")
-        except exceptions.RedisError as error:
-            raise OperationalError(str(error)) from error
+        raise wrapped
 
 
 @pytest.mark.parametrize("error", [ValueError("ours"), KeyError("ours"), OSError("ours")])

@@ -22,8 +22,13 @@ def job(question: str, **fields) -> Job:
     now = time.time()
     request = JobRequest.model_validate({"question": question, **fields})
     return Job(
-        id="0123456789ab", state=State.PLANNING, request=request, created_at=now, updated_at=now,
-        deadline_at=now + 60, left_s=60,
+        id="0123456789ab",
+        state=State.PLANNING,
+        request=request,
+        created_at=now,
+        updated_at=now,
+        deadline_at=now + 60,
+        left_s=60,
     )
 
 

@@ -75,7 +75,9 @@ def test_given_what_is_no_name_when_checked_then_it_is_refused(bad: str) -> None
 
 def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_result_says_so(corpus: Corpus) -> None:
     def warnings(strategy: str, **more: object) -> str:
-        ask = Ask.model_validate({"text": "zebra", "strategy": strategy, "filters": Filters(), "tenant": "default", "wanted": 5, **more})
+        ask = Ask.model_validate(
+            {"text": "zebra", "strategy": strategy, "filters": Filters(), "tenant": "default", "wanted": 5, **more}
+        )
         found = search_half(ask, corpus, None, 10)
         assert [hit.symbol for hit in found.hits] == ["a.run"]
         return " ".join(found.warnings)
