@@ -18,7 +18,7 @@ from orchestrator.reaper.leader import LOOKED, leading
 from orchestrator.reaper.look import read_views, read_world
 from orchestrator.reaper.suspects import Suspects
 from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, World
-from shared.contract import Message, TaskName
+from shared.contract import Message, TaskName, priority
 from shared.dispatch import Dispatcher
 from shared.job_store import TERMINAL, JobStore, State
 from shared.job_store.codec import text
@@ -156,12 +156,13 @@ class Reaper:
                 log.warning("job %s: %s sent again: %s", view.job_id, ", ".join(sorted(granted)), why)
 
     def _signature(self, view: View, one: Missing, *, force: bool) -> Signature:
-        message = Message(job_id=view.job_id)
+        """What was lost has waited its turn already: it goes before all else of its lane."""
+        message, first = Message(job_id=view.job_id), priority(view.lane)
         if one.task is TaskName.MERGE_TREE:
-            return body(self._app, view.job_id, view.rank, force=force)
+            return body(self._app, view.job_id, first, force=force)
         if one.seen in {"done", "failed", ""}:
             node_id = one.item if one.seen else None
-            return step(self._app, one.task, message.model_copy(update={"node_id": node_id}), view.rank)
+            return step(self._app, one.task, message.model_copy(update={"node_id": node_id}), first)
         node = self._jobs.nodes(view.job_id)[one.item]
         kind = NodeKind.BRANCH if one.task is TaskName.PLAN_REFINE else NodeKind.LEAF
-        return member(self._app, view.job_id, view.rank, node.model_copy(update={"kind": kind}))
+        return member(self._app, view.job_id, first, node.model_copy(update={"kind": kind}))

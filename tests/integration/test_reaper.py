@@ -190,6 +190,13 @@ def test_of_two_suspects_one_is_tried_at_a_time_and_innocent_work_goes_on(bench:
     assert third.state is State.SEARCHING
 
 
+def test_what_was_lost_goes_before_all_else_of_its_lane(bench: Bench) -> None:
+    job = bench.job()
+    bench.client.hset(JobKeys(job.id).job, "rank", 3)
+    bench.look()
+    assert (bench.client.llen("search"), bench.client.llen("search\x06\x163")) == (1, 0)
+
+
 def test_the_next_suspect_is_tried_as_soon_as_the_last_has_ended(bench: Bench) -> None:
     first, second = bench.job(), bench.job()
     for job in (first, second):
