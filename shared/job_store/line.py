@@ -129,16 +129,6 @@ class Lines:
                 found[text(job_id)] = (Lane(lane), tenant)
         return found
 
-    def missing(self, jobs: Iterable[tuple[str, Lane, str]]) -> list[str]:
-        """Those of (job id, lane, tenant) that neither wait nor are under way."""
-        wanted = list(jobs)
-        with self._client.pipeline(transaction=False) as pipe:
-            for job_id, lane, tenant in wanted:
-                pipe.zscore(LineKeys(lane.value).of + tenant, job_id)
-                pipe.hexists(LineKeys.under_way, job_id)
-            rows = iter(pipe.execute())
-        return [job_id for job_id, _, _ in wanted if (next(rows) is None) & (not next(rows))]
-
     def place(self, job_id: str, lane: Lane, tenant: str) -> Place:
         """Where a job stands now."""
         keys = LineKeys(lane.value)

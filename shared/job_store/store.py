@@ -233,10 +233,6 @@ class JobStore(JobReads):
         now = self.clock.now()
         return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", now, start=0, num=limit)]
 
-    def forget(self, job_id: str) -> None:
-        """Take an ended or vanished job off the reaper's list."""
-        self.client.zrem(ACTIVE, job_id)
-
     def _head(self, now: float | None = None) -> list[float | int | str]:
         jobs = self.settings.jobs
         return [f"{now or self.clock.now():.6f}", jobs.ttl_s, jobs.max_events]
