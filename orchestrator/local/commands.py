@@ -29,11 +29,15 @@ class Pool(Model):
 
 
 class Table(Model):
-    """Everything that the stack starts besides Redis. `control_app` is what beat and Flower load."""
+    """Everything that the stack starts besides Redis. `control_app` is what beat and Flower load.
+
+    `copied`: pools and beat are copies of a template where the system can do that.
+    """
 
     pools: dict[str, Pool]
     control_app: str = "orchestrator.app"
     beat: bool = True
+    copied: bool = True
 
 
 def table(settings: Settings) -> Table:
@@ -85,12 +89,12 @@ def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) ->
     # Nothing here uses gossip and mingle, which cost a third of the tasks a second; Flower needs the heartbeat.
     options += ["--without-gossip", "--without-mingle", "--heartbeat-interval", str(_HEARTBEAT_S), "-l", "INFO"]
     events = ["-E"] if settings.pools.task_events else []
-    return Program(name, (*_celery(pool.app), "worker", *options, *events), env)
+    return Program(name, (*_celery(pool.app), "worker", *options, *events), env, copied=True)
 
 
 def beat(app: str, folder: Path, env: Mapping[str, str]) -> Program:
     """The clock of periodic tasks; `folder` holds its schedule."""
-    return Program("beat", (*_celery(app), "beat", "-s", str(folder / "beat"), "-l", "INFO"), env)
+    return Program("beat", (*_celery(app), "beat", "-s", str(folder / "beat"), "-l", "INFO"), env, copied=True)
 
 
 def flower(app: str, port: int, settings: Settings, env: Mapping[str, str]) -> Program:

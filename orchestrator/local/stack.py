@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from pydantic import SecretStr
 
-from orchestrator.local import commands, ports, reach
+from orchestrator.local import commands, copies, ports, reach
 from orchestrator.local.child_process import Child, Program
 from orchestrator.local.down import clear_leftovers
 from orchestrator.local.events import Event, EventKind
 from orchestrator.local.identity import identity
 from orchestrator.local.redis_server import RedisServer
+from orchestrator.local.signals import StopAskedError, StopSignals
 from orchestrator.local.state import (
     StackState,
     log_dir,
@@ -43,10 +43,6 @@ _STARTUP_DEATHS = 3
 _RECONNECT_S = 15.0
 
 
-class _StopAskedError(Exception):
-    """A signal came while we waited."""
-
-
 class Stack:
     """The embedded stack of one data folder. `run` once."""
 
@@ -59,8 +55,9 @@ class Stack:
         self._settings, self._on_event = settings, on_event
         self._table = table or commands.table(settings)
         self._redis: RedisServer | None = None
+        self._template: copies.Template | None = None
         self._children: dict[str, Child] = {}
-        self._signals = 0
+        self._signals = StopSignals()
         self._recheck: float | None = None
         self._state = StackState(pid=os.getpid(), mark=identity(os.getpid()) or "", started_at=datetime.now(UTC))
 
@@ -71,15 +68,15 @@ class Stack:
         for a port that is taken or a folder that cannot be written.
         """
         make_folders(self._settings)
-        with only_one(self._settings), self._taking_signals():
+        with only_one(self._settings), self._signals.taken():
             try:
                 self._start()
                 on_ready(self._state)
                 while True:
                     self._watch()
-                    self._keep_waiting()
+                    self._signals.keep_waiting()
                     time.sleep(_TICK_S)
-            except _StopAskedError:
+            except StopAskedError:
                 pass
             finally:
                 self._stop()
@@ -95,6 +92,8 @@ class Stack:
         programs = [commands.worker(name, pool, self._settings, env) for name, pool in self._table.pools.items()]
         if self._table.beat:
             programs.append(commands.beat(self._table.control_app, run_dir(self._settings), env))
+        if copies.can_copy() and self._table.copied:
+            self._start_template(programs)
         if self._settings.flower.enabled:
             programs.append(self._flower())
         for program in programs:
@@ -110,13 +109,25 @@ class Stack:
             return settings
         self._tell(EventKind.STARTING, "redis")
         rotate(log_dir(settings) / "redis.log")
-        self._redis = RedisServer(settings, self._keep_waiting)
+        self._redis = RedisServer(settings, self._signals.keep_waiting)
         self._children["redis"] = self._redis.child
         self._redis.start()
         self._save(redis_url=self._redis.url)
         self._tell(EventKind.READY, "redis", self._redis.url)
         redis = settings.redis.model_copy(update={"url": SecretStr(self._redis.url)})
         return settings.model_copy(update={"redis": redis})
+
+    def _start_template(self, programs: Sequence[Program]) -> None:
+        log = log_dir(self._settings) / f"{copies.NAME}.log"
+        rotate(log)
+        apps = [*(pool.app for pool in self._table.pools.values()), self._table.control_app]
+        self._template = copies.Template(apps, programs, log)
+        self._children[copies.NAME] = self._template.child
+        self._template.start()
+        self._save()
+        while self._template.loads():
+            self._signals.keep_waiting()
+            time.sleep(_TICK_S / 5)
 
     def _flower(self) -> Program:
         port = ports.pick("flower.port", self._settings.flower.host, self._settings.flower.port, _USUAL_FLOWER_PORT)
@@ -128,14 +139,14 @@ class Stack:
         rotate(log)
         child = self._children[program.name] = Child(program, log)
         self._tell(EventKind.STARTING, program.name)
-        child.start()
+        child.start(self._template)
         self._save()
 
     def _wait_ready(self) -> None:
         """Until every pool answers a ping. Raises: RamifyError when one keeps dying or stays silent."""
         until, silent = time.monotonic() + _READY_S, set(self._table.pools)
         while silent:
-            self._keep_waiting()
+            self._signals.keep_waiting()
             self._watch()
             if failed := next((c for c in self._children.values() if c.deaths >= _STARTUP_DEATHS), None):
                 raise RamifyError(f"{failed.program.name} does not start; the end of {failed.log}:\n{tail(failed.log)}")
@@ -154,11 +165,14 @@ class Stack:
 
     def _watch(self) -> None:
         """One look at every child: note the dead, start those whose pause is over."""
-        for name, child in self._children.items():
+        for name, child in list(self._children.items()):
             now = time.monotonic()
             if child.due is None and (code := child.exit_code()) is not None:
-                self._tell(EventKind.DIED, name, f"{_ending(code)}; starts again in {child.died(now):.0f} s")
-            elif child.due is not None and now >= child.due:
+                if name == copies.NAME and code >= 0:
+                    self._do_without_template(_ending(code))
+                else:
+                    self._tell(EventKind.DIED, name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
+            elif child.due is not None and now >= child.due and not (child.program.copied and self._template_loads()):
                 self._restart(name, child)
         if self._recheck and time.monotonic() >= self._recheck:
             self._recheck = None
@@ -167,7 +181,10 @@ class Stack:
     def _restart(self, name: str, child: Child) -> None:
         if name == "flower":
             child.program = self._flower()  # the port may have been lost to another program
-        child.start()
+        if self._template and name == copies.NAME:
+            self._template.start()
+        else:
+            child.start(self._template)
         child.restarts += 1
         if name == "redis" and self._redis:
             if not self._redis.wait_ready():
@@ -176,6 +193,16 @@ class Stack:
             self._recheck = time.monotonic() + _RECONNECT_S
         self._save()
         self._tell(EventKind.RESTARTED, name, f"restart {child.restarts}")
+
+    def _template_loads(self) -> bool:
+        return self._template is not None and self._template.loads()
+
+    def _do_without_template(self, ending: str) -> None:
+        """It ended by itself, and would again: its log says why."""
+        self._template = None
+        self._tell(EventKind.DIED, copies.NAME, f"{ending}; every process loads its code itself from now on")
+        del self._children[copies.NAME]
+        self._save()
 
     def _replace_silent(self) -> None:
         answered = reach.answering(self._settings, len(self._table.pools))
@@ -191,8 +218,10 @@ class Stack:
         others = [child for name, child in self._children.items() if name != "redis"]
         for child in others:
             child.signal(signal.SIGTERM)
-        began, asked = time.monotonic(), self._signals
-        while any(child.runs for child in others) and time.monotonic() - began < _STOP_S and self._signals == asked:
+        began, asked = time.monotonic(), self._signals.count
+        while (
+            any(child.runs for child in others) and time.monotonic() - began < _STOP_S and self._signals.count == asked
+        ):
             time.sleep(_TICK_S / 2)
         for child in others:
             if child.signal(signal.SIGKILL, group=True):
@@ -202,22 +231,6 @@ class Stack:
             self._tell(EventKind.KILLED, "redis", "did not stop")
         remove_state(self._settings)
         self._tell(EventKind.STOPPED, "stack")
-
-    @contextmanager
-    def _taking_signals(self) -> Iterator[None]:
-        def note(*_: object) -> None:
-            self._signals += 1
-
-        kept = {signum: signal.signal(signum, note) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-        try:
-            yield
-        finally:
-            for signum, handler in kept.items():
-                signal.signal(signum, handler)
-
-    def _keep_waiting(self) -> None:
-        if self._signals:
-            raise _StopAskedError
 
     def _save(self, **changes: object) -> None:
         children = tuple(child.state() for child in self._children.values() if child.pid)

@@ -345,7 +345,7 @@ def test_given_the_real_pools_in_the_background_when_who_started_them_dies_then_
         assert starter.stdout
         state = StackState.model_validate_json(starter.stdout.readline())
         assert state.ready
-        assert {child.name for child in state.children} == {"redis", *POOL_QUEUES, "beat", "flower"}
+        assert {child.name for child in state.children} == {"redis", *POOL_QUEUES, "beat", "flower", "template"}
         assert running(settings) == state
         starter.stdin.close()
         assert starter.wait(timeout=20) == 1

@@ -8,19 +8,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _VARIABLE = "RAMIFY_TEST_SKEW"
-#: Runs first in every Python process of the stack; does nothing but in a pool that the file names.
+#: Runs first in every Python process of the stack; does nothing but in a pool that the file names. A pool is a copy of
+#: a process that has run this before, so each looks for itself, once its command line says who it is.
 _SITE = """
 import json, os, time
-try:
-    words = open("/proc/self/cmdline", "rb").read().decode().split("\\0")
-    pool = words[words.index("-n") + 1].partition("@")[0]
-    skew = json.load(open(os.environ["RAMIFY_TEST_SKEW"])).get(pool, 0)
-except (OSError, ValueError, IndexError, KeyError):
-    skew = 0
-if skew:
-    right, right_ns = time.time, time.time_ns
-    time.time = lambda: right() + skew
-    time.time_ns = lambda: right_ns() + int(skew * 1e9)
+right, right_ns, known = time.time, time.time_ns, {}
+def skew():
+    pid = os.getpid()
+    if pid not in known:
+        try:
+            words = open("/proc/self/cmdline", "rb").read().decode().split("\\0")
+            if "orchestrator.local.template" in words:
+                return 0
+            pool = words[words.index("-n") + 1].partition("@")[0]
+            known[pid] = json.load(open(os.environ["RAMIFY_TEST_SKEW"])).get(pool, 0)
+        except (OSError, ValueError, IndexError, KeyError):
+            known[pid] = 0
+    return known[pid]
+time.time = lambda: right() + skew()
+time.time_ns = lambda: right_ns() + int(skew() * 1e9)
 """
 
 
