@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery, Signature, Task, chain
@@ -13,6 +14,34 @@ if TYPE_CHECKING:
     AnyTask = Task[..., Any]
 else:
     AnyTask = Task
+
+
+#: Header of a message that the reaper has sent again: when (Unix seconds, text).
+_SENT_AGAIN = "ramify_sent_again"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How a message came: by which priority of its queue, and when the reaper had sent it again, if it did."""
+
+    priority: int | None = None
+    sent_again: float | None = None
+
+
+def delivery(request: Any) -> Delivery:
+    """That of a task's request."""
+    again, by = getattr(request, _SENT_AGAIN, None), (getattr(request, "delivery_info", None) or {}).get("priority")
+    try:
+        return Delivery(by if isinstance(by, int) else None, None if again is None else float(again))
+    except (TypeError, ValueError):
+        return Delivery()
+
+
+def sent_again(signature: Signature, at: float) -> Signature:
+    """The same, to be sent by the reaper at that time (Unix seconds): its first task says so."""
+    first = signature.tasks[0] if isinstance(signature, chain) else signature
+    first.set(headers={_SENT_AGAIN: f"{at:.3f}"})
+    return signature
 
 
 def step(app: Celery, name: TaskName, message: Message, priority: int) -> Signature:

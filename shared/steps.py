@@ -22,7 +22,7 @@ from shared.errors import MessageVersionError, RamifyError, shown
 from shared.job_store import Job, JobStore, State, connect
 from shared.job_store.ledger import Ledger
 from shared.settings import Settings
-from shared.signatures import AnyTask
+from shared.signatures import AnyTask, delivery
 from shared.watch import Watch, settled
 
 log = logging.getLogger("ramify.steps")
@@ -87,7 +87,7 @@ class Steps:
             message = read_message(raw)
         except MessageVersionError as error:
             return self._refused(raw, error)
-        with self._watch.over(message, task.name) as begun:
+        with self._watch.over(message, task.name, delivery(task.request)) as begun:
             if begun.job is None or begun.job.terminal:
                 return {"skipped": "the job has ended"}
             step = Step(task, self.jobs, begun.job, message)

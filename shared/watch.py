@@ -17,12 +17,14 @@ from shared.job_store import JobStore
 from shared.job_store.dead import DeadLetters
 from shared.job_store.work import Begun, Mark, convicted, read_mark
 from shared.models.dead import DeadLetter
+from shared.signatures import Delivery
 from shared.vitals import living
 
 log = logging.getLogger("ramify.watch")
 #: Seconds between two words about how far a queue has come.
 _FRONT_S = 1.0
 _RETRY_S = 1.0
+_UNKNOWN = Delivery()
 #: Steps that have nothing to do for a node in any other state; a reranked leaf may still have to start others.
 _DOES = {
     TaskName.SEARCH_LEAF.value: {"pending"},
@@ -47,7 +49,7 @@ class Watch:
         self._ending: Thread | None = None
 
     @contextmanager
-    def over(self, message: Message, task: str) -> Iterator[Begun]:
+    def over(self, message: Message, task: str, came: Delivery = _UNKNOWN) -> Iterator[Begun]:
         """Marks the work as begun, and as ended when the block ends, however it does. Raises: RedisError at first."""
         item, mark = message.node_id or task, self._jobs.work.mark(task)
         try:
@@ -56,7 +58,7 @@ class Watch:
             self._end_when_possible(message.job_id, item, mark)
             raise
         try:
-            self._tell_front(begun, task)
+            self._tell_front(begun, task, came)
             yield begun
         finally:
             if begun.job is not None and not begun.job.terminal:
@@ -85,17 +87,21 @@ class Watch:
         )  # fmt: skip
         return reason
 
-    def _tell_front(self, begun: Begun, task: str) -> None:
-        """Now and then: messages older than this one are no longer in its queue."""
-        if begun.job is None:
+    def _tell_front(self, begun: Begun, task: str, came: Delivery) -> None:
+        """Now and then: messages older than this one are no longer in its queue.
+
+        Only where it is known when this one was sent: a mark that the reaper has renewed may be about another.
+        """
+        if begun.job is None or (begun.again and came.sent_again is None):
             return
-        queue, sent = TaskName(task).queue.value, begun.sent_at or begun.job.updated_at
-        name, now = f"{queue}:{begun.job.rank}", time.monotonic()
+        sent = came.sent_again or begun.sent_at or begun.job.updated_at
+        queue, rank = TaskName(task).queue.value, begun.job.rank if came.priority is None else came.priority
+        name, now = f"{queue}:{rank}", time.monotonic()
         if now - self._told.get(name, -_FRONT_S) < _FRONT_S:
             return
         self._told[name] = now
         try:
-            self._jobs.work.taken(queue, begun.job.rank, sent)
+            self._jobs.work.taken(queue, rank, sent)
         except RedisError as error:  # costs the reaper a hint
             log.warning("the front of %s could not be told: %s", name, type(error).__name__)
 

@@ -24,7 +24,7 @@ from shared.job_store import TERMINAL, JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.keys import ACTIVE, PREFIX
 from shared.models import Lane, NodeKind
-from shared.signatures import body, member, step
+from shared.signatures import body, member, sent_again, step
 
 log = logging.getLogger("ramify.reaper")
 _CURSOR = f"{PREFIX}:{{reaper}}:cursor"
@@ -115,7 +115,8 @@ class Reaper:
         for name, mark in dead:
             deaths = self._jobs.work.died(view.job_id, name, view.items[name].busy_raw, alone=at_once[mark.worker] == 1)
             log.warning("job %s: %s died at %s (death %d of it)", view.job_id, mark.worker, name, deaths)
-        return replace(view, items=self._jobs.work.of(view.job_id))
+        senders = [mark.begun_at for _, mark in dead if mark.task in rules.SENDERS]
+        return replace(view, items=self._jobs.work.of(view.job_id), sender_died=min(senders, default=None))
 
     def _look_again(self, views: Iterable[View], now: float) -> None:
         patience = self._jobs.settings.jobs.redrive_after_s
@@ -151,7 +152,7 @@ class Reaper:
             granted = self._jobs.redrive(view.job_id, view.state, token, why, items)
             for one in ones:
                 if one.item in granted:
-                    self._signature(view, one, force=force).apply_async()
+                    sent_again(self._signature(view, one, force=force), self._jobs.clock.now()).apply_async()
             if granted:
                 log.warning("job %s: %s sent again: %s", view.job_id, ", ".join(sorted(granted)), why)
 

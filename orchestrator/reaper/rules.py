@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.reaper.view import DONE, Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
-from shared.contract import TaskName
+from shared.contract import TaskName, priority
 from shared.job_store import TERMINAL, State
 from shared.job_store.work import Mark, convicted
 
@@ -26,6 +26,8 @@ TOO_LONG_S = 600.0
 SKEW_S = 5.0
 #: Deaths after which work is tried alone: its neighbours may only have died with it.
 SUSPECT = 2
+#: Steps that send nodes on their way, one message after the other.
+SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
 
 _STEPS = {
     State.QUEUED: TaskName.PLAN_JOB,
@@ -110,19 +112,24 @@ def _lost(view: View, world: World, name: str, task: TaskName) -> str:
         return "" if item.busy.worker in world.living else "its worker died"
     if item.proof and (item.sent_at or 0.0) <= item.proof[-1].begun_at <= world.now + SKEW_S:
         return "its worker died"
+    by_sender = view.sender_died is not None and (item.sent_at or 0.0) >= view.sender_died
+    if by_sender and task in {TaskName.SEARCH_LEAF, TaskName.PLAN_REFINE}:
+        return "whoever was to send it died"
     sent = max(item.sent_at or 0.0, 0.0 if name in view.leaves else view.updated_at)
     age = world.now - sent
     if age < -SKEW_S:
         return "its time of sending lies in the future"
     if age < ON_ITS_WAY_S:
         return ""
-    return _passed(view, world, task, sent, age)
+    # Where it stands: what the reaper sends goes before all else of its lane.
+    rank = priority(view.lane) if item.again else view.rank
+    return _passed(world, task, rank, sent, age)
 
 
-def _passed(view: View, world: World, task: TaskName, sent: float, age: float) -> str:
+def _passed(world: World, task: TaskName, rank: int, sent: float, age: float) -> str:
     if not world.waiting.get(task.queue, 0):
         return "its message is in no queue"
-    if world.front.get(f"{task.queue.value}:{view.rank}", 0.0) > sent + SLACK_S:
+    if world.front.get(f"{task.queue.value}:{rank}", 0.0) > sent + SLACK_S:
         return "later messages have been taken"
     return "it has waited too long" if age > TOO_LONG_S else ""
 

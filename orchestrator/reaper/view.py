@@ -18,7 +18,8 @@ DONE = frozenset({"done", "failed"})
 class View:
     """One job. Times are Unix seconds. `needs`: of each leaf that waits, the leaves that it waits for.
 
-    `counted`: it is among those under way, or is never counted (shadow runs).
+    `counted`: it is among those under way, or is never counted (shadow runs). `sender_died`: when the step began that
+    sends nodes to their first queue, and whose worker this look has found dead.
     """
 
     job_id: str
@@ -34,6 +35,7 @@ class View:
     leaves: Mapping[str, str] = field(default_factory=dict)
     items: Mapping[str, Item] = field(default_factory=dict)
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sender_died: float | None = None
 
     def item(self, name: str) -> Item:
         """The marks of an item; none if it has none."""

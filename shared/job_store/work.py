@@ -1,7 +1,8 @@
 """Who is at which piece of a job's work, since when, and whom it has killed: the marks that the reaper goes by (A4).
 
 An item is a node's id, or the name of a step of the whole job. Its fields in the hash `work`:
-`sent:<item>` when its message was sent (Unix seconds); `busy:<item>` who is at it: "<begun at> <worker> <task>";
+`sent:<item>` when its message was sent (Unix seconds), and the word "again" when that was by the reaper;
+`busy:<item>` who is at it: "<begun at> <worker> <task>";
 `dead:<item>` how many workers have died at it, `alone:<item>` how many of these were at nothing else; `proof:<item>`
 their marks, one a line.
 """
@@ -69,6 +70,7 @@ class Item:
     """One piece of work as its marks tell."""
 
     sent_at: float | None = None
+    again: bool = False
     busy: Mark | None = None
     deaths: int = 0
     alone: int = 0
@@ -79,7 +81,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Begun:
-    """A piece of work that was begun. `before`: who had begun it and not ended; `node_state`: of its node, if any."""
+    """A piece of work that was begun. `before`: who had begun it and not ended; `node_state`: of its node, if any.
+
+    `sent_at`: when its message was sent last; `again`: by the reaper, so that this may be an earlier message.
+    """
 
     job: Job | None
     mark: Mark
@@ -87,6 +92,7 @@ class Begun:
     deaths: int = 0
     alone: int = 0
     sent_at: float | None = None
+    again: bool = False
     node_state: str = ""
 
 
@@ -111,7 +117,7 @@ class Work:
         before, deaths, alone, sent, node_state = (text(value) for value in out[:5])
         values = (text(value) if value is not None else None for value in out[5:])
         job = read_job(job_id, dict(zip(FIELDS, values, strict=True)), mark.begun_at)
-        return Begun(job, mark, before, int(deaths), int(alone), _number(sent), node_state)
+        return Begun(job, mark, before, int(deaths), int(alone), *_sent(sent), node_state)
 
     def end(self, job_id: str, item: str, mark: Mark) -> None:
         """This process has ended the item."""
@@ -162,8 +168,10 @@ def read_items(raw: Mapping[Any, Any]) -> dict[str, Item]:
 def _item(marks: Mapping[str, str]) -> Item:
     sent, dead, alone = marks.get("sent", ""), marks.get("dead", "0"), marks.get("alone", "0")
     proof: Sequence[Mark | None] = [read_mark(line) for line in marks.get("proof", "").splitlines()]
+    sent_at, again = _sent(sent)
     return Item(
-        sent_at=_number(sent),
+        sent_at=sent_at,
+        again=again,
         busy=read_mark(marks.get("busy", "")),
         deaths=int(dead) if dead.isdecimal() else 0,
         alone=int(alone) if alone.isdecimal() else 0,
@@ -173,8 +181,10 @@ def _item(marks: Mapping[str, str]) -> Item:
     )
 
 
-def _number(value: str) -> float | None:
+def _sent(value: str) -> tuple[float | None, bool]:
+    """When a message was sent, and whether the reaper did that."""
+    at, _, by = value.partition(" ")
     try:
-        return float(value) if value else None
+        return (float(at) if at else None), by == "again"
     except ValueError:
-        return None
+        return None, False

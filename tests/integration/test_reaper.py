@@ -9,7 +9,7 @@ import redis
 
 from orchestrator.reaper.leader import LOCK, TOKEN
 from orchestrator.reaper.reaper import Reaper
-from orchestrator.reaper.suspects import SLOT
+from orchestrator.reaper.suspects import SLOTS
 from shared.celery_app import make_app
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.job_store import Job, JobStore, State, new_id
@@ -184,7 +184,7 @@ def test_of_two_suspects_one_is_tried_at_a_time_and_innocent_work_goes_on(bench:
         bench.client.hset(JobKeys(job.id).work, "dead:0.1", 2)
     bench.look()
     assert bench.sent() == {"search": 2, "plan": 3}, "one suspect, the leaf of the third, and three branches"
-    bench.client.delete(SLOT)
+    bench.client.delete(*SLOTS.values())
     bench.look()
     assert bench.sent() == {"search": 1}
     assert third.state is State.SEARCHING
@@ -203,10 +203,10 @@ def test_the_next_suspect_is_tried_as_soon_as_the_last_has_ended(bench: Bench) -
         bench.client.hset(JobKeys(job.id).work, "dead:0.1", 2)
     bench.look()
     bench.sent()
-    tried = bench.client.get(SLOT).decode().split(" ")[0]
+    tried = bench.client.get(SLOTS[Queue.SEARCH]).decode().split(" ")[0]
     bench.jobs.record_leaf(tried, LeafResult(node_id="0.1", status=LeafStatus.DONE))
     bench.look()
-    assert bench.client.get(SLOT).decode().split(" ")[0] != tried
+    assert bench.client.get(SLOTS[Queue.SEARCH]).decode().split(" ")[0] != tried
     assert bench.sent()["search"] == 1
 
 

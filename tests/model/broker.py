@@ -23,6 +23,7 @@ class Parcel:
     rest: tuple[tuple[Any, str], ...] = ()
     chord: str | None = None
     number: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def queue(self) -> Queue:
@@ -108,7 +109,7 @@ class Broker:
         parcel = self.put(
             Parcel(
                 task=task.task, raw=dict(task.args[0]), priority=int(task.options["priority"]), task_id=task_id,
-                at=self._now(), rest=tuple(rest), chord=chord,
+                at=self._now(), rest=tuple(rest), chord=chord, headers=dict(task.options.get("headers") or {}),
             )
         )  # fmt: skip
         self.arrived(parcel)

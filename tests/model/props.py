@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.reaper.leader import LOCK
-from orchestrator.reaper.suspects import SLOT
+from orchestrator.reaper.suspects import SLOTS
 from shared.contract import Message
 from shared.job_store.work import Begun
+from shared.signatures import Delivery
 from shared.watch import Watch
 from tests.model.fibers import Fiber
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 START = 1_800_000_000.0
 #: Keys that Redis lets expire by its own clock, and after how many seconds: here the world's clock does it.
-SHORT_LIVED = {LOCK: 10.0, SLOT: 20.0}
+SHORT_LIVED = {LOCK: 10.0, **dict.fromkeys(SLOTS.values(), 20.0)}
 
 
 class SimClock:
@@ -41,10 +42,10 @@ class Watches:
     def _mine(self) -> Watch:
         return self._of.setdefault(self._world.worker_id(), Watch(self._world.jobs))
 
-    def over(self, message: Message, task: str) -> AbstractContextManager[Begun]:
+    def over(self, message: Message, task: str, came: Delivery) -> AbstractContextManager[Begun]:
         if self._world.current is not None:
             self._world.current.at = (message.job_id, message.node_id or task)
-        return self._mine().over(message, task)
+        return self._mine().over(message, task, came)
 
     def poison(self, begun: Begun, message: Message, task: str) -> str | None:
         return self._mine().poison(begun, message, task)

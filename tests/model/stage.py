@@ -13,15 +13,21 @@ import celery.canvas
 from celery import Signature
 
 if TYPE_CHECKING:
+    from tests.model.broker import Parcel
     from tests.model.world import World
 
 
 class Running:
     """A task as the steps see it while it runs."""
 
-    def __init__(self, world: World, app: Any, name: str, task_id: str, chord: str | None) -> None:
-        self._world, self.app, self.name = world, app, name
-        self.request = SimpleNamespace(id=task_id, chord=chord)
+    def __init__(self, world: World, app: Any, parcel: Parcel) -> None:
+        self._world, self.app, self.name = world, app, parcel.task
+        self.request = SimpleNamespace(
+            id=parcel.task_id,
+            chord=None if parcel.rest else parcel.chord,
+            delivery_info={"priority": parcel.priority},
+            **parcel.headers,
+        )
 
     def add_to_chord(self, signature: Signature) -> None:
         self._world.broker.add_to_chord(self.request.chord, signature)
@@ -42,11 +48,11 @@ class Stage:
         self.steps = (plan.steps, pool.steps)
         self.app = plan.app
 
-    def run(self, name: str, raw: dict[str, Any], task_id: str, chord: str | None) -> None:
+    def run(self, parcel: Parcel) -> None:
         """One task, from its message to its return."""
-        app = self.steps[0].app if name.startswith("plan.") else self.steps[1].app
-        task: Any = app.tasks[name]
-        task.run.__func__(Running(self.world, app, name, task_id, chord), raw)
+        app = self.steps[0].app if parcel.task.startswith("plan.") else self.steps[1].app
+        task: Any = app.tasks[parcel.task]
+        task.run.__func__(Running(self.world, app, parcel), parcel.raw)
 
     @contextmanager
     def set(self) -> Iterator[Stage]:

@@ -169,7 +169,7 @@ class World:
     def _carry_out(self, parcel: Parcel) -> None:
         with suppress(redis.RedisError, OperationalError):  # Celery notes the failure, and acknowledges all the same
             try:
-                self.stage.run(parcel.task, parcel.raw, parcel.task_id, None if parcel.rest else parcel.chord)
+                self.stage.run(parcel)
             except (redis.RedisError, OperationalError):
                 self.broker.break_chord(parcel)
                 raise

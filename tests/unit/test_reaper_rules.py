@@ -186,3 +186,19 @@ def test_what_killed_two_workers_is_tried_alone_and_what_killed_two_of_three_alo
     decision = decide(job(leaves={"0.1": "pending"}, items=items), WORLD)
     assert isinstance(decision, Redrive)
     assert [one.suspect for one in decision.missing] == [suspect]
+
+
+def test_what_the_reaper_has_sent_again_is_passed_only_by_what_is_as_urgent() -> None:
+    again = sent(LONG_AGO, again=True)
+    view = job(rank=3, leaves={"0.1": "pending"}, items={"0.1": again})
+    busy = replace(WORLD, waiting={Queue.SEARCH: 100})
+    assert missing(view, replace(busy, front={"search:3": NOW})) == [], "that queue comes after its own"
+    assert missing(view, replace(busy, front={"search:0": NOW})) == [("0.1", TaskName.SEARCH_LEAF)]
+
+
+def test_nodes_are_sent_again_at_once_when_whoever_was_to_send_them_has_died() -> None:
+    items = {"0.0": sent(JUST_NOW), "0.1": at_work(LIVES), "0.2": sent(JUST_NOW), "0.3": sent(JUST_NOW - 9)}
+    view = job(leaves=dict(zip(items, ("pending", "pending", "searched", "pending"), strict=True)), items=items)
+    busy = replace(WORLD, waiting={Queue.SEARCH: 100, Queue.RERANK: 100})
+    assert missing(view, busy) == []
+    assert missing(replace(view, sender_died=JUST_NOW - 1), busy) == [("0.0", TaskName.SEARCH_LEAF)]

@@ -13,7 +13,7 @@ for i = 7, #ARGV, 4 do
   local busy = redis.call('HEXISTS', KEYS[3], 'busy:' .. item) == 1
   local same = node == '' or redis.call('HGET', KEYS[2], item) == node
   if same and not busy and sent == ARGV[i + 2] then
-    redis.call('HSET', KEYS[3], 'sent:' .. item, ARGV[1])
+    redis.call('HSET', KEYS[3], 'sent:' .. item, ARGV[1] .. ' again')
     if ARGV[i + 3] ~= '' then redis.call('HDEL', KEYS[1], 'claim:' .. ARGV[i + 3]) end
     out[#out + 1] = item
   end
