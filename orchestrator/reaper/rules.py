@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.reaper.view import DONE, Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
-from shared.contract import TaskName, priority
+from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.job_store import TERMINAL, State
 from shared.job_store.work import Mark, convicted
 
@@ -129,7 +129,9 @@ def _lost(view: View, world: World, name: str, task: TaskName) -> str:
 def _passed(world: World, task: TaskName, rank: int, sent: float, age: float) -> str:
     if not world.waiting.get(task.queue, 0):
         return "its message is in no queue"
-    if world.front.get(f"{task.queue.value}:{rank}", 0.0) > sent + SLACK_S:
+    # What is less urgent is taken only when nothing more urgent waits.
+    fronts = (world.front.get(f"{task.queue.value}:{step}", 0.0) for step in PRIORITY_STEPS if step >= rank)
+    if max(fronts, default=0.0) > sent + SLACK_S:
         return "later messages have been taken"
     return "it has waited too long" if age > TOO_LONG_S else ""
 
