@@ -69,7 +69,7 @@ def _conf(settings: Settings) -> dict[str, Any]:
         "worker_hijack_root_logger": False,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "beat_schedule": _schedule(settings),
-        "beat_scheduler": "celery.beat:Scheduler",  # in memory: the schedule is code, there is nothing to keep
+        "beat_scheduler": "orchestrator.beat:SteadyScheduler",
     }
 
 
@@ -116,10 +116,10 @@ def _backend(settings: Settings, address: Address) -> dict[str, Any]:
 
 
 def _schedule(settings: Settings) -> dict[str, Any]:
-    """The reaper, and the look after shadow runs where there are any; a beat that nobody took in time is dropped."""
+    """The reaper, and the look after shadow runs where there are any."""
     seconds = {TaskName.OPS_REAP: 2.0} | ({TaskName.OPS_SHADOW: 1.0} if settings.shadow.on else {})
     return {
-        task.value.removeprefix("ops."): {"task": task.value, "schedule": every, "options": {"expires": every}}
+        task.value.removeprefix("ops."): {"task": task.value, "schedule": every, "options": {"ignore_result": True}}
         for task, every in seconds.items()
     }
 

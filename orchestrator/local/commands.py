@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from enum import Enum
-from pathlib import Path
 from types import MappingProxyType
 
 from pydantic import BaseModel, SecretStr
@@ -92,9 +91,9 @@ def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) ->
     return Program(name, (*_celery(pool.app), "worker", *options, *events), env, copied=True)
 
 
-def beat(app: str, folder: Path, env: Mapping[str, str]) -> Program:
-    """The clock of periodic tasks; `folder` holds its schedule."""
-    return Program("beat", (*_celery(app), "beat", "-s", str(folder / "beat"), "-l", "INFO"), env, copied=True)
+def beat(app: str, env: Mapping[str, str]) -> Program:
+    """The clock of periodic tasks."""
+    return Program("beat", (*_celery(app), "beat", "-l", "INFO"), env, copied=True)
 
 
 def flower(app: str, port: int, settings: Settings, env: Mapping[str, str]) -> Program:

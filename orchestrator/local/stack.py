@@ -27,7 +27,6 @@ from orchestrator.local.state import (
     only_one,
     remove_state,
     rotate,
-    run_dir,
     tail,
     write_state,
 )
@@ -91,7 +90,7 @@ class Stack:
         env = commands.environment(self._settings)
         programs = [commands.worker(name, pool, self._settings, env) for name, pool in self._table.pools.items()]
         if self._table.beat:
-            programs.append(commands.beat(self._table.control_app, run_dir(self._settings), env))
+            programs.append(commands.beat(self._table.control_app, env))
         if copies.can_copy() and self._table.copied:
             self._start_template(programs)
         if self._settings.flower.enabled:

@@ -90,7 +90,7 @@ def pools(settings: Settings, names: tuple[str, ...] = (), *, beat: bool = True)
     if not names:
         programs = [commands.worker(name, pool, settings, env) for name, pool in table.pools.items()]
     if beat:
-        programs.append(commands.beat(table.control_app, run_dir(settings), env))
+        programs.append(commands.beat(table.control_app, env))
     with ExitStack() as stack:
         started: dict[str, psutil.Process] = {}
         for program in programs:

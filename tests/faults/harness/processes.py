@@ -72,7 +72,7 @@ def _another(rig: Rig, name: str) -> Iterator[None]:
     table = commands.table(rig.settings)
     beat = name == "beat"
     program = (
-        commands.beat(table.control_app, folder, env)
+        commands.beat(table.control_app, env)
         if beat
         else commands.worker(f"another-{name}", table.pools[name], rig.settings, env)
     )
