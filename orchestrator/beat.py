@@ -10,7 +10,10 @@ import time
 from typing import Any
 
 from celery.beat import ScheduleEntry, Scheduler
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
+from orchestrator.reaper.look import queue_lengths
 from shared.contract import Queue
 
 log = logging.getLogger("ramify.beat")
@@ -39,13 +42,12 @@ class SteadyScheduler(Scheduler):
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         """Send its task, unless enough of them wait already. Says what goes wrong; the next turn tries again."""
         try:
-            if producer.channel.queue_declare(Queue.OPS.value, passive=True).message_count >= MOST_WAITING:
-                log.debug("%s: nobody takes what waits; nothing is added", entry.name)
-                return
-        except producer.connection.channel_errors:  # the queue has never been used
-            pass
-        except producer.connection.recoverable_connection_errors as error:
+            waiting = queue_lengths(self.app, [Queue.OPS])[Queue.OPS]
+        except (OperationalError, RedisError, OSError) as error:
             log.warning("%s cannot be sent (%s)", entry.name, type(error).__name__)
+            return
+        if waiting >= MOST_WAITING:
+            log.warning("%s is not sent: %d messages of the ops queue wait, and nobody takes them", entry.name, waiting)
             return
         super().apply_entry(entry, producer=producer)
 

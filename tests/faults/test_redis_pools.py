@@ -21,6 +21,7 @@ import redis
 
 from orchestrator.client import Ramify
 from orchestrator.local import reach
+from orchestrator.reaper.leader import LOOKED
 from orchestrator.submitting import PATIENCE_S
 from shared.errors import RamifyError
 from shared.job_store import connect
@@ -198,11 +199,19 @@ def test_every_pool_takes_work_again_by_itself(stage: Stage, fault: Callable[[St
     fault(stage)
     back = come_back(stage.settings, stage.client)
     with_control = eventually(lambda: len(reach.answering(stage.settings, 5)) == 5)
+    seen = _looked(stage)
+    eventually(lambda: _looked(stage) != seen)  # beat and the reaper are back as well
     print(f"{fault.__name__}: work after {back:.1f} s, remote control after {back + with_control:.1f} s")
     for name, process in stage.processes.items():
         assert process.is_running(), f"{name} ended\n{tails(stage.settings)}"
         assert process.pid == before[name]
         assert process.status() != psutil.STATUS_ZOMBIE, f"{name} ended\n{tails(stage.settings)}"
+
+
+def _looked(stage: Stage) -> bytes | None:
+    with stage.server.client() as client:
+        looked: bytes | None = client.get(LOOKED)
+    return looked
 
 
 def test_all_that_was_accepted_is_answered_and_nothing_that_was_refused(stage: Stage) -> None:

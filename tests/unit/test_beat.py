@@ -95,18 +95,17 @@ def test_what_nobody_takes_does_not_pile_up(app: Celery, clock: Clock) -> None:
     assert waiting(app) == 1
 
 
+@pytest.mark.parametrize("error", [OperationalError("gone"), ConnectionResetError("gone")])
 def test_a_broker_that_is_away_ends_nothing(
-    app: Celery, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    app: Celery, clock: Clock, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     scheduler = SteadyScheduler(app=app)
     scheduler.tick()
-    away = pytest.MonkeyPatch()
-    errors = (*scheduler.producer.connection.recoverable_connection_errors, OperationalError)
-    away.setattr(type(scheduler.producer.channel), "queue_declare", _raise(errors[0]("gone")))
-    clock.passes(2.0)
-    assert scheduler.tick() == pytest.approx(2.0)
+    with pytest.MonkeyPatch.context() as away:
+        away.setattr(beat, "queue_lengths", _raise(error))
+        clock.passes(2.0)
+        assert scheduler.tick() == pytest.approx(2.0)
     assert "reap cannot be sent" in caplog.text
-    away.undo()
     take_all(app)
     clock.passes(2.0)
     scheduler.tick()

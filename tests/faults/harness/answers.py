@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from orchestrator.client import Ramify
 from shared.models import Answer, Hit
 from tests.faults.harness.load import Ask
 
+_WITHOUT = re.compile(r"Subquestion ([\d.]+) runs without the answer to")
 Hits = tuple[tuple[str, float], ...]
 
 
@@ -18,6 +20,8 @@ class Essence:
         queries = {node.id: node.query for node in answer.tree}
         self.leaves = {leaf.node_id: (queries.get(leaf.node_id), _hits(leaf.hits)) for leaf in answer.leaves}
         self.failed = {leaf.node_id for leaf in answer.leaves if leaf.status.value != "done"}
+        #: What ran without an answer that it needed, and was told so: asked otherwise, by right.
+        self.without = {word for warning in answer.warnings for word in _WITHOUT.findall(warning)}
         self.results, self.text = _hits(answer.results), answer.summary.text
 
     def differences(self, calm: Essence) -> list[str]:
@@ -27,10 +31,10 @@ class Essence:
             found.append(f"leaves {sorted(self.leaves)}, undisturbed {sorted(calm.leaves)}")
         found += [
             f"leaf {node}: {self.leaves[node]}, undisturbed {calm.leaves[node]}"
-            for node in sorted(self.leaves.keys() & calm.leaves.keys() - self.failed)
+            for node in sorted(self.leaves.keys() & calm.leaves.keys() - self.failed - self.without)
             if self.leaves[node][0] != calm.leaves[node][0] or not _same(self.leaves[node][1], calm.leaves[node][1])
         ]
-        if self.failed or found:
+        if self.failed or self.without or found:
             return found
         if not _same(self.results, calm.results):
             return [f"merged results {self.results}, undisturbed {calm.results}"]

@@ -89,7 +89,9 @@ def _another(rig: Rig, name: str) -> Iterator[None]:
 
 def wrong_clock(of: Harm) -> None:
     """One worker's wall clock is an hour off; another one's, an hour the other way."""
-    skewed = dict(zip(of.dice.sample(("search", "rerank", "merge", "plan", "ops"), 2), (_SKEW_S, -_SKEW_S), strict=True))
+    skewed = dict(
+        zip(of.dice.sample(("search", "rerank", "merge", "plan", "ops"), 2), (_SKEW_S, -_SKEW_S), strict=True)
+    )
     file = of.rig.skew_file
     file.write_text(json.dumps(skewed), encoding="utf-8")
     try:
