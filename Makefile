@@ -27,7 +27,7 @@ fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 o
 	@$(RUN) -m tests.fuzz.regexes --length 300
 	@$(RUN) -m tests.fuzz.run $(ARGS)
 
-faults: $(VENV)/.ready-dev ## kill, freeze and lose for an hour, and count; RAMIFY_TEST_SEED and RAMIFY_TEST_ROUNDS choose the seeds
+faults: $(VENV)/.ready-dev ## kill, freeze and lose for forty minutes, and count; RAMIFY_TEST_SEED and RAMIFY_TEST_ROUNDS choose the seeds
 	@RAMIFY_TEST_ROUNDS=$${RAMIFY_TEST_ROUNDS:-10} $(RUN) -m pytest -s tests/faults/test_worker_kills.py \
 	  tests/faults/test_redis_kills.py tests/faults/test_scenarios.py $(ARGS)
 

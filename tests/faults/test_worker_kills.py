@@ -13,8 +13,8 @@ from tests.faults.harness.form import FORM
 from tests.faults.harness.report import show, verdict
 from tests.faults.harness.rounds import Ground, Harm, Plan, run_round
 
-#: Seconds in the middle of all leaves from the kill of their worker to their record. The short form shares its machine.
-MEDIAN_RECOVERY_S = 15.0 if FORM.long else 30.0
+#: Seconds in the middle of all leaves from the kill of their worker to their record.
+MEDIAN_RECOVERY_S = 15.0
 #: Share of the jobs that may end with a reason in place of an answer.
 _MOST_UNANSWERED = 0.01
 #: Kills a second at least, on a machine that is slow to start processes.
