@@ -77,7 +77,7 @@ class Steps:
             def run(task: AnyTask, raw: Mapping[str, object]) -> dict[str, str]:
                 return self._run(task, dict(raw), body, on_error)
 
-            task: AnyTask = self.app.task(name=name.value, bind=True)(run)
+            task: AnyTask = self.app.task(name=name.value, bind=True, shared=False)(run)
             return task
 
         return register
@@ -136,6 +136,9 @@ def reason_of(error: Exception) -> str:
 
 
 def remote(app: Celery, name: TaskName, **options: Any) -> Callable[[Callable[..., Any]], AnyTask]:
-    """Decorator for tasks outside jobs (find, ingest, reaper): registered under their contract name."""
-    decorate: Callable[[Callable[..., Any]], AnyTask] = app.task(name=name.value, **options)
+    """Decorator for tasks outside jobs (find, ingest, reaper): registered under their contract name.
+
+    On this app alone: Celery would give them to every other app of the process too.
+    """
+    decorate: Callable[[Callable[..., Any]], AnyTask] = app.task(name=name.value, shared=False, **options)
     return decorate

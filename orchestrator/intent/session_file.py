@@ -71,4 +71,4 @@ def _line(line: str, number: int, name: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
-        raise InputError("--session", f"{name}, line {number}", f"it is no JSON: {_FORM}") from None
+        raise InputError("--session", name, f"line {number} is no JSON: {_FORM}") from None

@@ -25,7 +25,7 @@ def came() -> Iterator[tuple[Celery, Line[tuple[str, Delivery]]]]:
         def run(task, raw):
             seen.put((task.name, delivery(task.request)))
 
-        app.task(name=name.value, bind=True)(run)
+        app.task(name=name.value, bind=True, shared=False)(run)
     with start_worker(app, pool="solo", perform_ping_check=False, queues=["search", "rerank"]):
         yield app, seen
 
