@@ -164,6 +164,7 @@ def test_idle_connections_are_dropped_and_those_in_use_are_not(settings: Setting
 def test_reading_a_silent_subscription_does_not_wait(client: redis.Redis) -> None:
     listener = ReadySub(client.connection_pool)
     listener.subscribe("news")
+    eventually(lambda: listener.connection.can_read(timeout=0), 5)
     assert listener.parse_response()[0] == b"subscribe"
 
     def too_late(*_: object) -> None:

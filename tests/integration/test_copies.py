@@ -117,6 +117,7 @@ def test_code_that_starts_threads_is_not_copied_and_the_log_names_them(template,
 def test_a_template_that_was_killed_is_no_obstacle_and_comes_back(template, tmp_path: Path) -> None:
     one = template("tiny")
     os.kill(one.child.pid, signal.SIGKILL)
+    assert one.child.wait(10)
     assert one.copy(VERSION, tmp_path / "log") is None
     assert not one.loads()
     one.start()
