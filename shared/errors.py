@@ -105,3 +105,8 @@ def shown(value: object) -> str:
     text = repr(value) if isinstance(value, str) else str(value)
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+
+
+def encodable(text: str) -> bool:
+    """False for half a surrogate pair, which is no UTF-8: how Python shows a stray byte of an argument or variable."""
+    return not any("\ud800" <= c <= "\udfff" for c in set(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -40,6 +41,7 @@ class JsonClient:
     `what` names the server in error sentences ("LLM server"). `attempts` are the tries of one post on transient
     faults. `attempt_s` bounds one try in seconds, `max_reply_bytes` the decoded reply. Every try goes through `gate`.
     Proxy variables of the environment are obeyed, redirects are not followed: they would carry the key elsewhere.
+    Cookies are not kept.
 
     Raises: SettingsError for a key that no header can hold.
     """
@@ -69,7 +71,11 @@ class JsonClient:
         limits = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
         transport = DeadlineTransport(proxy=proxy_for(self._url), limits=limits)
         self._client = httpx.Client(
-            transport=transport, headers=headers, auth=None if "Authorization" in headers else auth
+            transport=transport,
+            headers=headers,
+            auth=None if "Authorization" in headers else auth,
+            # No cookie is kept: one that no header can hold would fail every later call.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
     def post(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from shared.errors import InputError
+from shared.errors import InputError, encodable
 
 _FORM = "write --set section.name=value, for example --set search.strategy=deep"
 
@@ -35,6 +35,8 @@ def parse_overrides(assignments: Iterable[str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
+    if not encodable(text):
+        raise InputError("--set", name, "its value is no UTF-8: write it anew")
     if text[:1] not in {"{", "["}:
         return text
     try:

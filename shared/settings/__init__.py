@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as UnreadableSourceError
 
-from shared.errors import SettingsError
+from shared.errors import SettingsError, encodable
 from shared.settings import sections as s
 from shared.settings.aggregators import Aggregators
 from shared.settings.enumeration import Enumeration
@@ -183,13 +183,23 @@ def load_settings(**overrides: Any) -> Settings:
         raise first_fault(error) from None
     except UnreadableSourceError as error:  # raised before any validation
         raise environment_fault(error) from None
+    except RecursionError:  # by a variable: the file has been read once, and `--set` reads its own values
+        raise SettingsError(_deepest_variable(), HIDDEN, "it is nested too deeply: write a table or a list") from None
 
 
 def _refuse_unknown_environment() -> None:
     """pydantic-settings ignores unknown variables; a misspelt RAMIFY_ name must not pass silently."""
     known = {f"RAMIFY_{name.upper()}" for name in Settings.model_fields} | {CONFIG_ENV}
-    for name in os.environ:
+    for name, value in os.environ.items():
         if not name.startswith("RAMIFY_") or name.startswith("RAMIFY_TEST_"):
             continue
+        if not encodable(value):
+            raise SettingsError(name, HIDDEN, "it is no UTF-8: write it anew")
         if name.split("__", 1)[0].upper() not in known:
             raise SettingsError(name, HIDDEN, "no such setting; `ramify config` lists them")
+
+
+def _deepest_variable() -> str:
+    """The RAMIFY_ variable with the most brackets."""
+    ours = {name: value for name, value in os.environ.items() if name.startswith("RAMIFY_")}
+    return max(ours, key=lambda name: ours[name].count("[") + ours[name].count("{"), default="a setting")

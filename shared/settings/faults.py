@@ -27,9 +27,15 @@ _WANTED = {
 
 def first_fault(error: ValidationError) -> SettingsError:
     """The first fault of a settings file, naming the setting with its section: `search.strategy`."""
+    try:
+        return _said(error.errors()[0])
+    except UnicodeEncodeError:  # its message holds the value
+        return SettingsError("settings", HIDDEN, "a value holds half a surrogate pair: write the character itself")
+
+
+def _said(fault: Any) -> SettingsError:
     from shared.settings import Settings  # noqa: PLC0415 - the model's names, for the nearest spelling
 
-    fault = error.errors()[0]
     where = [str(part) for part in fault["loc"] if part not in TAGS]
     if fault["type"] == "unknown_strategy":
         return SettingsError(fault["ctx"]["field"], fault["ctx"]["name"], fault["ctx"]["hint"])

@@ -15,6 +15,7 @@ class RawServer:
 
     def __init__(self) -> None:
         self.answer, self.lingers = b"", False
+        self.asked = b""  # the head of the last request
         self._ending = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         self._socket.settimeout(0.05)
@@ -50,6 +51,7 @@ class RawServer:
                 return
             head += piece
         head, _, body = head.partition(b"\r\n\r\n")
+        self.asked = head
         length = next(
             (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
         )

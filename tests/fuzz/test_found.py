@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import time
 import zlib
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from orchestrator.cli.overrides import parse_overrides
 from orchestrator.enumeration.reading import read_question
@@ -19,6 +21,7 @@ from orchestrator.plan_file import read_plan
 from orchestrator.planning.rules.decomposer import decompose_by_rules
 from shared.contract import read_message
 from shared.errors import InputError, MessageVersionError, ReplyError, SettingsError
+from shared.http_client import JsonClient
 from shared.job_store import codec
 from shared.llm.extract_reply import parse_rows
 from shared.llm.xml_reply import summary_text
@@ -220,3 +223,39 @@ def test_words_that_no_system_or_terminal_takes_are_one_sentence(argv: list[str]
     """Names too long to look at were OSErrors, hidden characters reached the terminal in errors of usage."""
     with _opened() as run:
         run(argv)
+
+
+@pytest.mark.parametrize(
+    ("variables", "assignments", "said"),
+    [
+        ({"RAMIFY_BINDING": "[" * 5000}, [], "RAMIFY_BINDING.*nested too deeply"),
+        ({"RAMIFY_LLM_MODEL": "a\udc80"}, [], "RAMIFY_LLM_MODEL.*no UTF-8"),
+        ({}, ["search.strategy=d\udc80"], "--set.*search.strategy.*no UTF-8"),
+        ({"RAMIFY_SEARCH": r'{"strategy": "x\ud800"}'}, [], "half a surrogate pair"),
+    ],
+)
+def test_settings_that_no_message_can_hold_are_one_sentence(
+    variables: dict[str, str], assignments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RecursionError of a variable; UnicodeEncodeError out of pydantic, whose own message holds the value."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match=said):
+        load_settings(**parse_overrides(assignments))
+
+
+def test_a_cookie_of_a_model_server_is_not_kept() -> None:
+    """One that is no ASCII failed every later call of the process, whatever the server said then."""
+    body = b'{"data": [{"index": 0, "embedding": [1.0, 0.5]}]}'
+    seen: list[str] = []
+    with RawServer() as server, closing(_client(server.url)) as client:
+        for cookie in ("id=né; Path=/".encode(), b"id=plain; Path=/", b""):
+            head = b"HTTP/1.1 200 OK\r\nSet-Cookie: %b\r\nContent-Length: %d\r\n\r\n" % (cookie, len(body))
+            server.answer = head + body
+            seen.append(str(client.post("/embeddings", {"input": ["a"]}, 5.0).body))
+        assert b"cookie" not in server.asked.lower()
+    assert len(set(seen)) == 1
+
+
+def _client(url: str) -> JsonClient:
+    return JsonClient(url, SecretStr(""), "server", 1)

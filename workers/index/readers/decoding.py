@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 
+from shared.errors import encodable
 from workers.index.readers.base import UnreadableError
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -33,6 +34,6 @@ def clean(text: str) -> str:
     """
     if "\0" in text:
         raise UnreadableError("holds NUL characters: it is no text")
-    if any("\ud800" <= c <= "\udfff" for c in set(text)):
+    if not encodable(text):
         raise UnreadableError("holds half a surrogate pair: write the character itself")
     return text.replace("\r\n", "\n").replace("\r", "\n")
