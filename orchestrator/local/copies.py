@@ -61,7 +61,7 @@ class Template:
 
     def __init__(self, apps: Sequence[str], programs: Sequence[Program], log: Path) -> None:
         """`apps`: Celery apps to load. `programs`: those that are to be copies, all in the same environment."""
-        room = max(len(" ".join(program.argv)) for program in programs)  # a copy shows its own command line there
+        room = max(len(os.fsencode(" ".join(program.argv))) for program in programs)  # a copy shows its own there
         self._words = (",".join(dict.fromkeys(apps)), "." * room)
         self.child = Child(Program(NAME, (), programs[0].env), log)
         self._control: socket.socket | None = None
