@@ -34,7 +34,7 @@ def _family(folder: Path) -> list[int]:
 def launched(folder: Path, **options: object) -> Iterator[Ramify]:
     redis_binary()
     settings: Settings = load_settings(data_dir=folder, flower={"enabled": False}, **options)
-    start(settings)
+    start(settings, bound=True)
     try:
         with Ramify(settings) as client:
             yield client
