@@ -46,7 +46,7 @@ class StackState(Model):
 
 
 def run_dir(settings: Settings) -> Path:
-    """Absolute folder of the state file, the lock and beat's schedule."""
+    """Absolute folder of the state file and the lock."""
     return settings.data_dir.absolute() / "run"
 
 
