@@ -17,13 +17,18 @@ def identity(pid: int) -> str | None:
     """
     try:
         if Path("/proc/self/stat").exists():
-            # The name, in parentheses, may hold anything; what follows the last ")" is fields 3 and up.
-            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            fields = stat_fields(pid)
             return None if fields[0] in "ZX" else f"{_BOOT_ID.read_text().strip()}:{fields[19]}"
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())
     except (OSError, psutil.Error):
         return None
+
+
+def stat_fields(pid: int) -> list[str]:
+    """Fields 3 and up of Linux' /proc/PID/stat. Raises: OSError."""
+    # Field 2, the name in parentheses, may hold anything.
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
 
 
 def pid_namespace() -> int:

@@ -24,7 +24,6 @@ log = logging.getLogger("ramify.watch")
 #: Seconds between two words about how far a queue has come.
 _FRONT_S = 1.0
 _RETRY_S = 1.0
-_UNKNOWN = Delivery()
 #: Steps that have nothing to do for a node in any other state; a reranked leaf may still have to start others.
 _DOES = {
     TaskName.SEARCH_LEAF.value: {"pending"},
@@ -49,7 +48,7 @@ class Watch:
         self._ending: Thread | None = None
 
     @contextmanager
-    def over(self, message: Message, task: str, came: Delivery = _UNKNOWN) -> Iterator[Begun]:
+    def over(self, message: Message, task: str, came: Delivery) -> Iterator[Begun]:
         """Marks the work as begun, and as ended when the block ends, however it does. Raises: RedisError at first."""
         item, mark = message.node_id or task, self._jobs.work.mark(task)
         try:

@@ -17,14 +17,19 @@ _PR_SET_PDEATHSIG = 1
 def main(argv: list[str]) -> None:
     """Bind to the parent, then become the command. Never returns."""
     parent, signum, command = int(argv[0]), int(argv[1]), argv[3:]
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signum, 0, 0, 0)
-    if os.getppid() != parent:  # it died before we were bound to it
+    if not bind(parent, signum):
         sys.exit(1)
     try:
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except OSError as error:
         sys.exit(f"{command[0]} cannot be started: {error.strerror}")
+
+
+def bind(parent: int, signum: int) -> bool:
+    """Let this process get the signal when its parent dies. False when the parent is another one: it has died."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signum, 0, 0, 0)
+    return os.getppid() == parent
 
 
 if __name__ == "__main__":

@@ -28,15 +28,11 @@ class Pool(Model):
 
 
 class Table(Model):
-    """Everything that the stack starts besides Redis. `control_app` is what beat and Flower load.
-
-    `copied`: pools and beat are copies of a template where the system can do that.
-    """
+    """Everything that the stack starts besides Redis. `control_app` is what beat and Flower load."""
 
     pools: dict[str, Pool]
     control_app: str = "orchestrator.app"
     beat: bool = True
-    copied: bool = True
 
 
 def table(settings: Settings) -> Table:

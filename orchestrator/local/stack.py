@@ -91,7 +91,7 @@ class Stack:
         programs = [commands.worker(name, pool, self._settings, env) for name, pool in self._table.pools.items()]
         if self._table.beat:
             programs.append(commands.beat(self._table.control_app, env))
-        if copies.can_copy() and self._table.copied:
+        if copies.can_copy():
             self._start_template(programs)
         if self._settings.flower.enabled:
             programs.append(self._flower())

@@ -19,10 +19,11 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypedDict
 
-_PR_SET_PDEATHSIG = 1
+from orchestrator.local.child import bind
+from shared.process import stat_fields
+
 _ADOPTED_S = 5.0
 #: What every program of the stack loads besides its app.
 _PROGRAMS = ("celery.bin.celery", "celery.apps.worker", "celery.apps.beat", "kombu.transport.redis")
@@ -92,8 +93,7 @@ def become(order: Order, control: socket.socket) -> None:
     until = time.monotonic() + _ADOPTED_S
     while os.getppid() != order["parent"] and time.monotonic() < until:
         time.sleep(0.001)
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, order["orphaned"], 0, 0, 0)
-    if os.getppid() != order["parent"]:  # it died meanwhile, or adopts nobody
+    if not bind(order["parent"], order["orphaned"]):  # it died meanwhile, or adopts nobody
         os._exit(1)
     log = os.open(order["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(log, 1)
@@ -109,9 +109,7 @@ def become(order: Order, control: socket.socket) -> None:
 def show(words: Sequence[str]) -> None:
     """Show this interpreter with these arguments as the command line, as `ps` reads it, as far as there is room."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        # Past the name, which may hold anything, fields 48 and 49 are where the arguments begin and end.
-        fields = Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()
-        start, end = int(fields[45]), int(fields[46])
+        start, end = map(int, stat_fields(os.getpid())[45:47])  # 48 and 49: where the arguments begin and end
         line = b"".join(os.fsencode(word) + b"\0" for word in (sys.executable, *words))[: max(0, end - start - 1)]
         if 0 < start < end:
             ctypes.memmove(start, line.ljust(end - start, b"\0"), end - start)

@@ -16,7 +16,6 @@ import redis
 
 from orchestrator.client import Ramify
 from orchestrator.local import commands, reach
-from orchestrator.local.state import run_dir
 from orchestrator.outage import Outage
 from shared.errors import NotRunningError
 from shared.settings import Settings
@@ -85,7 +84,6 @@ class RedisServer:
 def pools(settings: Settings, names: tuple[str, ...] = (), *, beat: bool = True) -> Iterator[dict[str, psutil.Process]]:
     """The pools of `ramify up` with its command lines, and beat, but nobody who would start one anew."""
     table, env = commands.table(settings), commands.environment(settings)
-    run_dir(settings).mkdir(parents=True, exist_ok=True)
     programs = [commands.worker(name, pool, settings, env) for name, pool in table.pools.items() if name in names]
     if not names:
         programs = [commands.worker(name, pool, settings, env) for name, pool in table.pools.items()]

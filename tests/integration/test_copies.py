@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from orchestrator.local import copies
 from orchestrator.local.child_process import Program
 from orchestrator.local.copies import Template
+from tests.faults.redis_stage import eventually
 
 pytestmark = pytest.mark.skipif(not copies.can_copy(), reason="copies need Linux")
 
@@ -30,13 +30,6 @@ WORKER = Program(
 )
 
 
-def until(happened: Callable[[], object], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, f"did not happen in {seconds} s"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Template]]:
     """Starts templates that have loaded these apps, or have ended of it."""
@@ -49,7 +42,7 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         one = Template(apps, [WORKER], tmp_path / "template.log")
         started.append(one)
         one.start()
-        until(lambda: not one.loads())
+        eventually(lambda: not one.loads(), 20)
         return one
 
     yield start
@@ -76,7 +69,7 @@ def test_a_copy_is_a_child_of_ours_in_a_session_of_its_own_under_its_own_name(te
         assert process.ppid() == os.getpid()
         assert os.getsid(copy.pid) == copy.pid
         assert tuple(word for word in process.cmdline() if word) == WORKER.argv
-        until(lambda: "tiny@here ready" in (tmp_path / "worker.log").read_text())
+        eventually(lambda: "tiny@here ready" in (tmp_path / "worker.log").read_text(), 20)
         one.give_up()
         assert one.child.wait(10)
         assert copy.poll() is None, "it needs its template no more"
@@ -121,7 +114,7 @@ def test_a_template_that_was_killed_is_no_obstacle_and_comes_back(template, tmp_
     assert one.copy(VERSION, tmp_path / "log") is None
     assert not one.loads()
     one.start()
-    until(one.ready)
+    eventually(one.ready, 20)
     copy = one.copy(VERSION, tmp_path / "log")
     assert copy is not None
     assert copy.wait(20) == 0
