@@ -1,4 +1,4 @@
-"""What a question asks for and how it is to be answered (F3, E1). Values only: shared/routing has the rules."""
+"""What a question asks for and how it is to be answered. Values only: shared/routing has the rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared.models.base import Model
 
 
 class QueryType(StrEnum):
-    """The way a question is answered (E1): one lookup, a tree or several hops, a complete list, or no search at all."""
+    """The way a question is answered: one lookup, a tree or several hops, a complete list, or no search at all."""
 
     SIMPLE_RULE = "simple_rule"
     COMPLEX_REASONING = "complex_reasoning"
@@ -20,20 +20,12 @@ class QueryType(StrEnum):
 
 
 class Intent(StrEnum):
-    """What the question is after (F3)."""
+    """What the question is after."""
 
     ENTITY = "entity"
     TEMPORAL = "temporal"
     EVENT = "event"
     GENERAL = "general"
-
-
-class Detail(StrEnum):
-    """How much of a page counts: the compiled truth alone (low), the timeline too (high), or as the strategy says."""
-
-    LOW = "low"
-    HIGH = "high"
-    DEFAULT = "default"
 
 
 class Hops(StrEnum):
@@ -58,15 +50,6 @@ class PlannerName(StrEnum):
     REQUEST = "request"
 
 
-#: The detail of each intent (F3).
-DETAIL_OF = {
-    Intent.ENTITY: Detail.LOW,
-    Intent.TEMPORAL: Detail.HIGH,
-    Intent.EVENT: Detail.HIGH,
-    Intent.GENERAL: Detail.DEFAULT,
-}
-
-
 class Reason(Model):
     """One rule that fired: its name, what it speaks for, the words it saw, and its weight (0..1)."""
 
@@ -85,7 +68,6 @@ class Routed(Model):
 
     type: QueryType
     intent: Intent
-    detail: Detail
     hops: Hops | None = None
     confidence: float = Field(ge=0, le=1)
     unsure: bool = False
@@ -101,7 +83,7 @@ class Routed(Model):
 
 
 class Route(Routed):
-    """How one job is answered: how its question is read, and what follows from that (E2).
+    """How one job is answered: how its question is read, and what follows from that.
 
     `row` names the row of `routing.types` that applies, `strategy` the one that leaves are searched with (one of the
     settings, or NAME/ROW: with that row's own `post`), `aggregator` what builds the answer.

@@ -9,7 +9,7 @@ from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError
 from shared.llm.client import LLM, LLMReply, spent
 from shared.llm.route_reply import RouteReply, parse_route, route_prompt
 from shared.models import Cost
-from shared.models.route import DETAIL_OF, Hops, QueryType, Reason, Routed
+from shared.models.route import Hops, QueryType, Reason, Routed
 from shared.routing.rules import UNSURE_BELOW, route_by_rules
 
 #: Time below which an LLM call is not worth starting, in seconds.
@@ -56,7 +56,7 @@ class Router:
         agreed = ruled.confidence if ruled.type is said.type else 0.0
         confidence = round(1 - (1 - _LLM_WEIGHT) * (1 - agreed), 2)
         return Routed(
-            type=said.type, intent=said.intent, detail=DETAIL_OF[said.intent], hops=said.hops, confidence=confidence,
+            type=said.type, intent=said.intent, hops=said.hops, confidence=confidence,
             unsure=confidence < self._unsure_below, reasons=(reason, *ruled.reasons), by="llm",
         )  # fmt: skip
 

@@ -6,7 +6,7 @@ Each rule that fires gives its weight to what it speaks for; weights for the sam
 
 from __future__ import annotations
 
-from shared.models.route import DETAIL_OF, Detail, Hops, Intent, QueryType, Reason, Routed
+from shared.models.route import Hops, Intent, QueryType, Reason, Routed
 from shared.routing.reading import Question, read
 from shared.routing.tables import Compiled, Says, rules
 
@@ -25,14 +25,14 @@ _TYPE_OF: dict[Says, QueryType] = {
 
 
 def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
-    """How `question` reads: type, hops, intent, detail, with the rules that fired, strongest first.
+    """How `question` reads: type, hops, intent, with the rules that fired, strongest first.
 
     Any text is taken; one in a language without rules is `unsure`. Microseconds; linear in the text's length.
     """
     asked = read(question)
     if not asked.text:
         return Routed(
-            type=QueryType.NONE, intent=Intent.GENERAL, detail=Detail.DEFAULT, confidence=_NOTHING_ASKED.weight,
+            type=QueryType.NONE, intent=Intent.GENERAL, confidence=_NOTHING_ASKED.weight,
             unsure=_NOTHING_ASKED.weight < unsure_below, reasons=(_NOTHING_ASKED,),
         )  # fmt: skip
     reasons = _fired(asked)
@@ -43,7 +43,7 @@ def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
         hops = Hops.MULTI_HOP if sums.get("multi_hop", 0) >= sums.get("aspects", 0) else Hops.ASPECTS
     intent, why = _intent(asked) if kind is not QueryType.NONE else (Intent.GENERAL, ())
     return Routed(
-        type=kind, intent=intent, detail=DETAIL_OF[intent], hops=hops, confidence=round(confidence, 2),
+        type=kind, intent=intent, hops=hops, confidence=round(confidence, 2),
         unsure=confidence < unsure_below, reasons=(*reasons, *why),
     )  # fmt: skip
 

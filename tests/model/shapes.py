@@ -10,7 +10,7 @@ from orchestrator.planning.tree import Grown
 from shared.job_store import Job
 from shared.models import Cost, Facet, Hit, Node, NodeKind, SearchResult
 from shared.models.answer import Summary
-from shared.models.route import Detail, Intent, PlannerName, QueryType, Route
+from shared.models.route import Intent, PlannerName, QueryType, Route
 from workers.merge.aggregators import Aggregated
 
 
@@ -85,7 +85,7 @@ class Labour:
         planner = PlannerName.DECOMPOSE if self._shape_of(job.id).searched else PlannerName.NONE
         kind = QueryType.SIMPLE_RULE if planner is PlannerName.DECOMPOSE else QueryType.NONE
         return Route(
-            type=kind, intent=Intent.GENERAL, detail=Detail.DEFAULT, confidence=1.0, row="simple_rule",
+            type=kind, intent=Intent.GENERAL, confidence=1.0, row="simple_rule",
             planner=planner, strategy="hybrid", aggregator="simple",
         ), Cost()  # fmt: skip
 

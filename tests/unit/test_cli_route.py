@@ -23,18 +23,18 @@ def ramify(*arguments, **kwargs):
     return CliRunner().invoke(app, list(arguments), **kwargs)
 
 
-def test_given_a_question_when_routed_then_type_intent_detail_confidence_and_rules_are_shown():
+def test_given_a_question_when_routed_then_type_intent_confidence_and_rules_are_shown():
     done = ramify("route", "列出所有还在使用 Java 8 的服务")
     assert done.exit_code == 0
-    for word in ("enumeration", "a complete list", "general", "detail default", "zh.list_all", "列出所有"):
+    for word in ("enumeration", "a complete list", "general", "zh.list_all", "列出所有"):
         assert word in done.stdout
 
 
 def test_given_json_when_routed_then_it_is_one_document_with_the_reasons():
     done = ramify("route", "-", "--json", input="When did the composer of the opera Vanessa die?\n")
     found = json.loads(done.stdout)
-    assert (found["type"], found["hops"], found["intent"], found["detail"]) == (
-        "complex_reasoning", "multi_hop", "temporal", "high",
+    assert (found["type"], found["hops"], found["intent"]) == (
+        "complex_reasoning", "multi_hop", "temporal",
     )  # fmt: skip
     assert "en.relation_then_fact" in {reason["rule"] for reason in found["reasons"]}
     assert found["by"] == "rules"

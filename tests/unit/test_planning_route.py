@@ -4,14 +4,14 @@ import pytest
 
 from orchestrator.planning.route import decided, requested_way, routed_way
 from shared.models import JobRequest
-from shared.models.route import Detail, Hops, Intent, PlannerName, QueryType, Routed
+from shared.models.route import Hops, Intent, PlannerName, QueryType, Routed
 from shared.routing import as_requested, route_by_rules
 from shared.settings import load_settings
 
 
 def read(kind: QueryType, hops: Hops | None = None, *, unsure: bool = False) -> Routed:
     return Routed(
-        type=kind, hops=hops, intent=Intent.GENERAL, detail=Detail.DEFAULT, confidence=0.4 if unsure else 0.9,
+        type=kind, hops=hops, intent=Intent.GENERAL, confidence=0.4 if unsure else 0.9,
         unsure=unsure,
     )  # fmt: skip
 

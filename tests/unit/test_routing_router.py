@@ -49,7 +49,7 @@ def test_given_unsure_rules_and_no_llm_when_routed_then_the_best_guess_comes_wit
 def test_given_unsure_rules_when_routed_then_the_llm_decides_within_the_time():
     llm = ScriptedLLM(SAID)
     routed, cost = Router(llm).route(UNSURE, 5)
-    assert (routed.type, routed.hops, routed.intent, routed.detail) == ("complex_reasoning", "aspects", "event", "high")
+    assert (routed.type, routed.hops, routed.intent) == ("complex_reasoning", "aspects", "event")
     assert (routed.by, routed.unsure, routed.reasons[0].rule) == ("llm", False, "llm")
     assert cost == Cost(llm_calls=1, llm_tokens_in=100, llm_tokens_out=20)
     prompt, timeout_s, max_tokens = llm.asked[0]

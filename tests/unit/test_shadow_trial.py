@@ -10,7 +10,7 @@ from shared.job_store import Job, State
 from shared.job_store.ab import sampled
 from shared.job_store.keys import is_shadow, new_id, shadow_id
 from shared.models import Answer, Cost, JobRequest, Lane, MergedHit
-from shared.models.route import Detail, Hops, Intent, PlannerName, QueryType, Route
+from shared.models.route import Hops, Intent, PlannerName, QueryType, Route
 from shared.settings import load_settings
 from tests.fakes.ramify_client import hit
 
@@ -27,7 +27,7 @@ def job(**fields) -> Job:
 
 def route(planner=PlannerName.ORIGINAL, **fields) -> Route:
     values = {
-        "type": QueryType.SIMPLE_RULE, "intent": Intent.ENTITY, "detail": Detail.LOW, "confidence": 0.9, "row": "x",
+        "type": QueryType.SIMPLE_RULE, "intent": Intent.ENTITY, "confidence": 0.9, "row": "x",
         "planner": planner, "strategy": "default", "aggregator": "simple",
     }  # fmt: skip
     return Route(**{**values, **fields})

@@ -29,12 +29,12 @@ _PLANNED = {
 
 
 def draw_route(routed: Route) -> RenderableType:
-    """Type, intent, detail, confidence, what the table gives for that, and one line for each rule that fired."""
+    """Type, intent, confidence, what the table gives for that, and one line for each rule that fired."""
     meaning = _HOPS[routed.hops] if routed.hops else _MEANING[routed.type]
     sure = "unsure: answered as if nothing had been read" if routed.unsure else "sure"
     rows: dict[str, RenderableType | str] = {
         "type": plain(f"{routed.type.value} ({meaning})", "bold"),
-        "intent": f"{routed.intent.value} (detail {routed.detail.value})",
+        "intent": routed.intent.value,
         "confidence": plain(f"{routed.confidence:.2f}, {sure}", "yellow" if routed.unsure else ""),
         "decided by": routed.by,
         "row": f"routing.types.{routed.row}",
