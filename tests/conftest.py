@@ -14,7 +14,6 @@ import redis
 
 from orchestrator.local.redis_server import find_binary
 from shared.errors import RamifyError
-from shared.gates import process
 from shared.settings import Settings, load_settings
 
 
@@ -24,13 +23,6 @@ def _no_settings_from_outside() -> None:
     for name in list(os.environ):
         if name.startswith("RAMIFY_") and not name.startswith("RAMIFY_TEST_"):
             del os.environ[name]
-
-
-@pytest.fixture(autouse=True)
-def _no_gates_from_before() -> Iterator[None]:
-    """A port is used again: what a test's server did must not hold back the calls of the next one's."""
-    yield
-    process._LOCAL._states.clear()
 
 
 def free_port() -> int:

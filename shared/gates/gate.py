@@ -1,4 +1,8 @@
-"""Every call of a provider goes through its gate: it waits for its turn, or is refused at once with the reason."""
+"""The gate before a server that Ramify calls: every call waits for its turn, or is refused at once with the reason.
+
+One rate limit, one pause and one circuit breaker for all workers; their state is in Redis (`gate_store`). A process
+without a gate store, and one whose Redis does not answer, calls ungated.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
 
 from shared.errors import RamifyError, TransientError
-from shared.gates.board import Answer, Ask, Board, Outcome, Report, Verdict, terms_of
-from shared.gates.faults import BusyError, GateError, UnreachableError, UnsureError
-from shared.gates.process import board
-from shared.settings.providers import ProviderKind, Providers
+from shared.settings import Settings
+from shared.settings.providers import ProviderKind, Providers, RateLimit
+
+if TYPE_CHECKING:
+    from shared.gates.gate_store import GateStore
 
 #: A connection that is not made within this time counts as a failure, however little time the call had (s).
 _CONNECT_S = 3.0
@@ -27,12 +33,136 @@ _SPREAD_S = 1.0
 #: Clocks and rounding: a call that had nearly all of a time had all of it.
 _NEARLY = 0.9
 _WHY_CHARS = 200
+#: Seconds that Redis gets to say whether a call may go.
+_REDIS_S = 1.0
 _log = logging.getLogger("ramify.gates")
 
 #: What sentences call a provider.
 NAMES: dict[ProviderKind, str] = {
     "llm": "LLM server", "embedding": "embedding server", "rerank": "rerank server", "qdrant": "Qdrant",
 }  # fmt: skip
+
+
+class UnreachableError(TransientError):
+    """The provider failed: no connection, 5xx, cut off, or too slow. These open the breaker."""
+
+
+class BusyError(TransientError):
+    """The provider lives and wants fewer requests (429). All workers pause."""
+
+
+class UnsureError(TransientError):
+    """A call that ended without telling how the provider is: its own time was too short."""
+
+
+class GateError(TransientError):
+    """The call was not made: the breaker is open, a pause is on, or the rate limit is used up.
+
+    `retry_after` is the number of seconds until it is worth while to try again.
+    """
+
+
+class Limits(NamedTuple):
+    """The settings of one provider, times in ms. `interval` between requests is 0 without a rate limit."""
+
+    interval: float
+    burst: int
+    failures: int
+    first_open: float
+    longest_open: float
+    first_pause: float
+    longest_pause: float
+
+
+class Admission(NamedTuple):
+    """What a call asks for. `lease` of a probe and the time `left` to wait, in ms; `turn`: it has one already."""
+
+    token: str
+    lease: float
+    left: float
+    turn: bool = False
+
+
+class GateVerdict(StrEnum):
+    """Whether a call may go, and why not; lua/enter.lua uses the same words."""
+
+    GO = "go"
+    OPEN = "open"
+    PROBING = "probing"
+    PAUSED = "paused"
+    TURN = "turn"
+    FULL = "full"
+
+
+class GateAnswer(NamedTuple):
+    """`wait` until it is worth while to ask again (ms).
+
+    GO: `probe`, `watched` (a success is to be reported too). OPEN: `span` of the whole opening (ms), `until` (Unix ms),
+    `failures` in a row and `why`, the last of them; PROBING the last two. PAUSED: `until`.
+    """
+
+    verdict: GateVerdict
+    wait: float = 0
+    probe: bool = False
+    watched: bool = False
+    span: float = 0
+    until: float = 0
+    failures: int = 0
+    why: str = ""
+
+
+class CallOutcome(StrEnum):
+    """How a call ended, as seen from the provider's health; lua/leave.lua uses the same words."""
+
+    ANSWERED = "answered"
+    BUSY = "busy"
+    FAILED = "failed"
+    UNSURE = "unsure"
+
+
+class CallReport(NamedTuple):
+    """`pause` that the provider asked for (ms; 0 none). `why`: what failed, a sentence."""
+
+    outcome: CallOutcome
+    token: str
+    pause: float = 0
+    why: str = ""
+
+
+def limits_of(providers: Providers, limit: RateLimit) -> Limits:
+    """The settings as the scripts take them."""
+    breaker = providers.breaker
+    return Limits(
+        interval=60_000 / limit.requests_per_minute if limit.requests_per_minute else 0,
+        burst=limit.burst,
+        failures=breaker.failures,
+        first_open=breaker.open_s * 1000,
+        longest_open=breaker.longest_open_s * 1000,
+        first_pause=providers.pause_s * 1000,
+        longest_pause=providers.longest_pause_s * 1000,
+    )
+
+
+class _Process:
+    """The gate store of this process; None: its calls are ungated."""
+
+    store: GateStore | None = None
+
+
+def gate_store() -> GateStore | None:
+    """The gate store of this process, if it shares one."""
+    return _Process.store
+
+
+def share(settings: Settings) -> None:
+    """Let the gates of this process be those of all: over the Redis of `settings`, which is asked at the first call.
+
+    Raises: NotRunningError when no URL is known, SettingsError when it is no Redis URL.
+    """
+    from shared.gates.gate_store import GateStore  # noqa: PLC0415 - the command line starts without Redis
+    from shared.job_store.connect import connect  # noqa: PLC0415
+
+    _Process.store = GateStore(connect(settings, retries=1, timeout_s=min(_REDIS_S, settings.redis.timeout_s)))
 
 
 def nothing() -> None:
@@ -50,16 +180,17 @@ class _Entry(NamedTuple):
 
 
 class Gate:
-    """The gate of one provider, a kind of server at one host. Thread-safe; its state is the board's."""
+    """The gate of one provider, a kind of server at one host. Thread-safe; its state is in the gate store."""
 
     def __init__(
-        self, kind: ProviderKind, url: str, providers: Providers, board_of: Callable[[], Board] = board
+        self, kind: ProviderKind, url: str, providers: Providers, store_of: Callable[[], GateStore | None] = gate_store
     ) -> None:
-        self._kind, self._board = kind, board_of
+        self._kind, self._store_of = kind, store_of
         self._limit, self._breaker = providers.limit(kind), providers.breaker
-        self._terms = terms_of(providers, self._limit)
+        self._limits = limits_of(providers, self._limit)
         host = host_of(url)
         self.name, self._what = f"{kind}:{host}", f"{NAMES[kind]} at {host}"
+        self._warned = False
 
     @contextmanager
     def passed(
@@ -75,14 +206,14 @@ class Gate:
         try:
             before()
         except BaseException:
-            self._leave(entry, Report(Outcome.UNSURE, entry.token))
+            self._leave(entry, CallReport(CallOutcome.UNSURE, entry.token))
             raise
         try:
             yield
         except BaseException as error:
             self._leave(entry, self._report(error, entry.token))
             raise
-        self._leave(entry, Report(Outcome.ANSWERED, entry.token))
+        self._leave(entry, CallReport(CallOutcome.ANSWERED, entry.token))
 
     def too_slow(self, message: str, had_s: float, attempt_s: float, *, connecting: bool = False) -> TransientError:
         """The error of a call that was not answered within `had_s` seconds; `attempt_s` is the most that one gets.
@@ -94,22 +225,24 @@ class Gate:
 
     def _enter(self, deadline: float, attempt_s: float, patient_until: float) -> _Entry:
         token, turn = secrets.token_hex(8), False
+        if (store := self._store_of()) is None:
+            self._warn_of_limit()
+            return _Entry(token, watched=False)
         while True:
             left = max(0.0, deadline - time.monotonic())
             lease = min(attempt_s, left, self._breaker.longest_open_s)
-            ask = Ask(token, lease * 1000, left * 1000, turn)
-            answer = self._board().enter(self.name, self._terms, ask)
+            answer = store.enter(self.name, self._limits, Admission(token, lease * 1000, left * 1000, turn))
             wait = answer.wait / 1000
             match answer.verdict:
-                case Verdict.GO:
+                case GateVerdict.GO:
                     return _Entry(token, answer.watched)
-                case Verdict.FULL:
+                case GateVerdict.FULL:
                     raise self._refusal(answer)
-                case Verdict.OPEN | Verdict.PROBING:
-                    wait = wait if answer.verdict is Verdict.OPEN else min(wait, _LOOK_S)
+                case GateVerdict.OPEN | GateVerdict.PROBING:
+                    wait = wait if answer.verdict is GateVerdict.OPEN else min(wait, _LOOK_S)
                     if time.monotonic() + wait > patient_until:
                         raise self._refusal(answer)
-                case Verdict.TURN:
+                case GateVerdict.TURN:
                     turn = True
             if wait > left:
                 raise self._refusal(answer)
@@ -117,42 +250,52 @@ class Gate:
                 wait += min(wait, _SPREAD_S * 10) * secrets.randbelow(100) / 1000
             time.sleep(min(wait, left))
 
-    def _leave(self, entry: _Entry, report: Report) -> None:
-        """The board hears of every failure; of a success only where it waits for one."""
-        if report.outcome in (Outcome.ANSWERED, Outcome.UNSURE) and not entry.watched:
+    def _leave(self, entry: _Entry, report: CallReport) -> None:
+        """The gate store is told every failure; a success only where it waits for one."""
+        store = self._store_of()
+        if store is None or (report.outcome in (CallOutcome.ANSWERED, CallOutcome.UNSURE) and not entry.watched):
             return
-        news = self._board().leave(self.name, self._terms, report)
+        news = store.leave(self.name, self._limits, report)
         if news == "opened":
             _log.warning("%s is left alone for a while: it %s", self._what, report.why)
         elif news == "closed":
             _log.info("%s answers again", self._what)
 
-    def _report(self, error: BaseException, token: str) -> Report:
+    def _warn_of_limit(self) -> None:
+        """Once a gate: the rate limit is kept in Redis, and this process shares none."""
+        if self._limit.requests_per_minute and not self._warned:
+            self._warned = True
+            _log.warning(
+                "%s: providers.%s.requests_per_minute does not hold in this process, which shares no gates in Redis",
+                self._what, self._kind,
+            )  # fmt: skip
+
+    def _report(self, error: BaseException, token: str) -> CallReport:
         why = str(error).removeprefix(self._what).removeprefix(NAMES[self._kind]).strip()[:_WHY_CHARS]
         match error:
             case UnreachableError() | BusyError():
                 busy = isinstance(error, BusyError)
                 pause = (error.retry_after or 0.0) * 1000
-                return Report(Outcome.BUSY if busy else Outcome.FAILED, token, pause, why)
+                return CallReport(CallOutcome.BUSY if busy else CallOutcome.FAILED, token, pause, why)
             case UnsureError():
-                return Report(Outcome.UNSURE, token)
+                return CallReport(CallOutcome.UNSURE, token)
             case RamifyError():  # refused for good, or unusable: it answers all the same
-                return Report(Outcome.ANSWERED, token)
+                return CallReport(CallOutcome.ANSWERED, token)
             case _:
-                return Report(Outcome.UNSURE, token)
+                return CallReport(CallOutcome.UNSURE, token)
 
-    def _refusal(self, answer: Answer) -> GateError:
+    def _refusal(self, answer: GateAnswer) -> GateError:
         """The same words for all calls of one opening or pause: a job says them once."""
         wait = answer.wait / 1000
         until = f"until {datetime.fromtimestamp(answer.until / 1000, UTC):%H:%M:%S} UTC"
         failures = f"{answer.failures} failure{'s' if answer.failures != 1 else ''}"
         failed = f"after {failures} in a row, the last: it {answer.why}"
         match answer.verdict:
-            case Verdict.OPEN:
+            case GateVerdict.OPEN:
                 sentence = f"is left alone for {answer.span / 1000:.3g} s, {until}, {failed}"
-            case Verdict.PROBING:
+            case GateVerdict.PROBING:
                 sentence = f"is left alone while one call tries it again, {failed}"
-            case Verdict.PAUSED:
+            case GateVerdict.PAUSED:
                 sentence = f"wants no request {until}, and no time is left after that"
             case _:
                 limit = f"{self._limit.requests_per_minute:g} requests a minute"

@@ -10,7 +10,7 @@ from pydantic import Field
 from redis import Redis
 
 from shared.gates.gate import host_of
-from shared.gates.shared_board import key_of
+from shared.gates.gate_store import key_of
 from shared.models.base import Model
 from shared.settings import Settings
 from shared.settings.providers import ProviderKind

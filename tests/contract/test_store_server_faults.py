@@ -18,7 +18,7 @@ from qdrant_client import QdrantClient, models
 
 from shared.errors import RamifyError, StoreError, TransientError
 from shared.gates import Gate, GateError
-from shared.gates.shared_board import SharedBoard
+from shared.gates.gate_store import GateStore
 from shared.http_deadline import DeadlineTransport, until
 from shared.models import Filters
 from shared.settings import load_settings
@@ -51,8 +51,8 @@ def make(qdrant: FakeQdrant, client: redis.Redis) -> Iterator[Make]:
         def build(
             timeout_s: float = 2.0, attempts: int = 3, url: str = qdrant.url, patience_s: float = 0, **providers: Any
         ) -> ServerStore:
-            board = SharedBoard(client)
-            gate = Gate("qdrant", url, Providers.model_validate({"pause_s": 0.1, **providers}), lambda: board)
+            store = GateStore(client)
+            gate = Gate("qdrant", url, Providers.model_validate({"pause_s": 0.1, **providers}), lambda: store)
             made = ServerTransport(
                 DeadlineTransport(proxy=None, limits=httpx.Limits()), gate, attempts, timeout_s, patience_s
             )

@@ -12,7 +12,7 @@ import redis
 
 from orchestrator.client import Ramify
 from shared.errors import NotFoundError
-from shared.gates.shared_board import key_of
+from shared.gates.gate_store import key_of
 from shared.job_store import JobStore, State
 from shared.job_store.dead import DeadLetters
 from shared.job_store.keys import ACTIVE, JobKeys, LineKeys

@@ -11,7 +11,7 @@ import redis
 from pydantic import SecretStr
 
 from shared.gates import Gate
-from shared.gates.shared_board import SharedBoard
+from shared.gates.gate_store import GateStore
 from shared.http_client import JsonClient
 from shared.settings.providers import Providers
 from tests.fakes.openai_server import FakeOpenAI
@@ -30,8 +30,8 @@ def make(server: FakeOpenAI, client: redis.Redis) -> Iterator[Make]:
     with ExitStack() as stack:
 
         def build(attempts: int = 1, attempt_s: float = 60.0, url: str = server.url, **providers: Any) -> JsonClient:
-            board = SharedBoard(client)
-            gate = Gate("llm", url, Providers.model_validate({**QUICK, **providers}), lambda: board)
+            store = GateStore(client)
+            gate = Gate("llm", url, Providers.model_validate({**QUICK, **providers}), lambda: store)
             made = JsonClient(url, SecretStr(KEY), "LLM server", attempts, attempt_s=attempt_s, gate=gate)
             return stack.enter_context(made)
 

@@ -12,7 +12,7 @@ import redis
 from shared.budget import BudgetError, Meter, Use, metered
 from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
 from shared.gates import GateError, UnreachableError, UnsureError
-from shared.gates.shared_board import SharedBoard, key_of
+from shared.gates.gate_store import GateStore, key_of
 from shared.http_client import calls_made
 from shared.llm.client import ChatClient
 from shared.settings import load_settings
@@ -168,8 +168,8 @@ def test_a_budget_counts_the_calls_that_were_made_and_not_those_that_were_refuse
         def settle(self, hold: str, use: Use) -> None:
             self.settled.append(use.calls)
 
-    board = SharedBoard(client)
-    monkeypatch.setattr("shared.gates.process._board", board)
+    store = GateStore(client)
+    monkeypatch.setattr("shared.gates.gate._Process.store", store)
     settings = load_settings(llm_base_url=server.url, llm_model="m", llm_attempts=3, providers=QUICK)
     with ChatClient(settings) as llm, metered(Meter([Account()], settings.prices)):
         for _ in range(5):

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from orchestrator.local import checks_gates, doctor
-from shared.gates.board import Ask, Outcome, Report, terms_of
-from shared.gates.shared_board import SharedBoard, key_of
+from shared.gates.gate import Admission, CallOutcome, CallReport, limits_of
+from shared.gates.gate_store import GateStore, key_of
 from shared.gates.state import providers, read_gates
 from shared.settings import Settings, load_settings
 
@@ -28,17 +28,17 @@ def checked(settings: Settings) -> Any:
     return check
 
 
-class Board:
-    """The board of the settings' LLM."""
+class LlmGate:
+    """The gate of the settings' LLM."""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
-        self._board, self._terms = SharedBoard(client), terms_of(settings.providers, settings.providers.llm)
+        self._store, self._limits = GateStore(client), limits_of(settings.providers, settings.providers.llm)
 
     def enter(self, caller: str = "a") -> None:
-        self._board.enter(NAME, self._terms, Ask(caller, 1000, 0))
+        self._store.enter(NAME, self._limits, Admission(caller, 1000, 0))
 
-    def leave(self, outcome: Outcome, pause: float = 0) -> None:
-        self._board.leave(NAME, self._terms, Report(outcome, "a", pause, "answered 500"))
+    def leave(self, outcome: CallOutcome, pause: float = 0) -> None:
+        self._store.leave(NAME, self._limits, CallReport(outcome, "a", pause, "answered 500"))
 
 
 def test_a_quiet_gate_is_fine_and_shows_its_limit(client: redis.Redis, redis_url: str) -> None:
@@ -46,11 +46,11 @@ def test_a_quiet_gate_is_fine_and_shows_its_limit(client: redis.Redis, redis_url
     assert checked(settings).detail == (
         "LLM server at 127.0.0.1:8000: calls go; 4 requests may go at once, of 60 a minute"
     )
-    board = Board(client, settings)
-    board.enter()
-    board.enter()
+    gate = LlmGate(client, settings)
+    gate.enter()
+    gate.enter()
     assert "; 2 requests may go at once" in checked(settings).detail
-    board.leave(Outcome.FAILED)
+    gate.leave(CallOutcome.FAILED)
     check = checked(settings)
     assert check.ok
     assert "calls go, 1 failure in a row, the last: it answered 500" in check.detail
@@ -58,9 +58,9 @@ def test_a_quiet_gate_is_fine_and_shows_its_limit(client: redis.Redis, redis_url
 
 def test_an_open_breaker_is_a_fault_with_its_times_and_its_reason(client: redis.Redis, redis_url: str) -> None:
     settings = configured(redis_url, providers={"breaker": {"failures": 2, "open_s": 0.2}})
-    board = Board(client, settings)
-    board.leave(Outcome.FAILED)
-    board.leave(Outcome.FAILED)
+    gate = LlmGate(client, settings)
+    gate.leave(CallOutcome.FAILED)
+    gate.leave(CallOutcome.FAILED)
 
     check = checked(settings)
     assert check.ok is False
@@ -75,13 +75,13 @@ def test_an_open_breaker_is_a_fault_with_its_times_and_its_reason(client: redis.
 
     time.sleep(0.25)
     assert "the next call tries it" in checked(settings).detail
-    board.leave(Outcome.ANSWERED)
+    gate.leave(CallOutcome.ANSWERED)
     assert checked(settings).ok
 
 
 def test_a_pause_is_shown_with_its_end(client: redis.Redis, redis_url: str) -> None:
     settings = configured(redis_url)
-    Board(client, settings).leave(Outcome.BUSY, pause=30_000)
+    LlmGate(client, settings).leave(CallOutcome.BUSY, pause=30_000)
     check = checked(settings)
     assert check.ok is None
     assert "wants no request before" in check.detail

@@ -7,7 +7,7 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -17,12 +17,10 @@ import pytest
 import redis
 from pydantic import SecretStr
 
-from shared.errors import RamifyError, TransientError
-from shared.gates import Gate, GateError
-from shared.gates.board import Answer, Ask, Board, Report, Terms, Verdict
-from shared.gates.fallback_board import FallbackBoard
-from shared.gates.local_board import LocalBoard
-from shared.gates.shared_board import SharedBoard
+from shared.errors import RamifyError
+from shared.gates import Gate
+from shared.gates.gate import GateVerdict
+from shared.gates.gate_store import GateStore
 from shared.http_client import JsonClient
 from shared.job_store.connect import connect
 from shared.settings import load_settings
@@ -135,22 +133,23 @@ def test_a_dead_server_gets_a_few_probes_from_all_processes_together(server: Fak
 
 
 class Lost:
-    """A board whose Redis is away."""
+    """A Redis that is away."""
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, raised: type[Exception] = redis.ConnectionError, after_s: float = 0) -> None:
+        self.asked, self._raised, self._after_s = 0, raised, after_s
 
-    def enter(self, name: str, terms: Terms, ask: Ask) -> Answer:
+    def register_script(self, _: str) -> Callable[..., Any]:
+        return self._run
+
+    def _run(self, **_: Any) -> Any:
         self.asked += 1
-        raise redis.ConnectionError("gone")
-
-    def leave(self, name: str, terms: Terms, report: Report) -> str:
-        self.asked += 1
-        raise redis.ConnectionError("gone")
+        time.sleep(self._after_s)
+        raise self._raised("gone")
 
 
-def client_on(server: FakeOpenAI, board: Board, **providers: Any) -> JsonClient:
-    gate = Gate("llm", server.url, Providers.model_validate(providers), lambda: board)
+def client_on(server: FakeOpenAI, redis_client: Any, **providers: Any) -> JsonClient:
+    store = GateStore(redis_client) if redis_client else None
+    gate = Gate("llm", server.url, Providers.model_validate(providers), lambda: store)
     return JsonClient(server.url, SecretStr(""), "LLM server", 1, gate=gate)
 
 
@@ -162,26 +161,24 @@ def ask(client: JsonClient, timeout_s: float = 5) -> str:
     return "done"
 
 
-def test_without_redis_calls_go_on_with_the_gate_of_the_process_and_the_log_says_so_once(
+def test_without_redis_calls_go_ungated_and_the_log_says_so_once(
     server: FakeOpenAI, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost = Lost()
-    with client_on(server, FallbackBoard(lost, LocalBoard()), llm={"requests_per_minute": 60, "burst": 3}) as client:
-        assert [ask(client, 0.3) for _ in range(5)] == ["done"] * 3 + ["GateError"] * 2, "the limit holds here alone"
+    with client_on(server, lost, llm={"requests_per_minute": 60, "burst": 3}) as client:
+        assert [ask(client, 0.3) for _ in range(5)] == ["done"] * 5
+        server.handle("chat", lambda _: Fault(500))
+        assert [ask(client, 0.3) for _ in range(5)] == ["UnreachableError"] * 5, "no breaker opens"
     assert lost.asked == 1, "it is left alone, and nobody waits for its time-out again"
     [line] = [record.getMessage() for record in caplog.records if record.name == "ramify.gates"]
-    assert line == "Redis does not hold the rate limits and circuit breakers (ConnectionError): each process is its own"
+    assert line == "Redis does not hold the rate limits and circuit breakers (ConnectionError): calls go without them"
 
 
 @pytest.mark.parametrize(
     "raised", [redis.TimeoutError, redis.ResponseError, redis.exceptions.BusyLoadingError, OSError]
 )
 def test_whatever_redis_says_no_call_fails_for_it(server: FakeOpenAI, raised: type[Exception]) -> None:
-    class Broken(Lost):
-        def enter(self, name: str, terms: Terms, ask: Ask) -> Answer:
-            raise raised("no")
-
-    with client_on(server, FallbackBoard(Broken(), LocalBoard())) as client:
+    with client_on(server, Lost(raised)) as client:
         assert ask(client) == "done"
 
 
@@ -189,7 +186,7 @@ def test_a_redis_that_is_killed_and_comes_back_costs_no_call(
     server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ramify.gates")
-    monkeypatch.setattr("shared.gates.fallback_board._REST_S", 0.2)
+    monkeypatch.setattr("shared.gates.gate_store._REST_S", 0.2)
     port = free_port()
     command = [str(redis_binary()), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
 
@@ -207,7 +204,7 @@ def test_a_redis_that_is_killed_and_comes_back_costs_no_call(
     shared = connect(settings, retries=1, timeout_s=1)  # as `share` makes it
     process = started()
     try:
-        with client_on(server, FallbackBoard(SharedBoard(shared), LocalBoard())) as client:
+        with client_on(server, shared) as client:
             ends = [ask(client)]
             process.kill()
             process.wait(10)
@@ -227,39 +224,27 @@ def test_a_redis_that_is_killed_and_comes_back_costs_no_call(
 
 
 def test_a_redis_that_hangs_delays_one_call_and_not_the_others(server: FakeOpenAI) -> None:
-    class Hanging(Lost):
-        def enter(self, name: str, terms: Terms, ask: Ask) -> Answer:
-            self.asked += 1
-            time.sleep(0.5)
-            raise redis.TimeoutError("slow")
-
-    hanging = Hanging()
-    with client_on(server, FallbackBoard(hanging, LocalBoard())) as client:
+    hanging = Lost(redis.TimeoutError, after_s=0.5)
+    with client_on(server, hanging) as client:
         began = time.monotonic()
         assert [ask(client) for _ in range(20)] == ["done"] * 20
     assert hanging.asked == 1
     assert time.monotonic() - began < 2
 
 
-def test_a_process_that_was_told_of_no_redis_has_gates_too(server: FakeOpenAI) -> None:
-    """As `ramify eval --direct`: the same provider is one for all clients of the process."""
-    server.handle("chat", lambda _: Fault(500))
-    providers = Providers.model_validate({"breaker": {"failures": 2}})
-    clients = [
-        JsonClient(server.url, SecretStr(""), "LLM server", 1, gate=Gate("llm", server.url, providers))
-        for _ in range(2)
-    ]
-    try:
-        assert [ask(clients[n % 2]) for n in range(4)] == ["UnreachableError"] * 2 + ["GateError"] * 2
-        with pytest.raises(GateError) as refused:
-            clients[0].post("/chat/completions", {}, 5)
-        assert isinstance(refused.value, TransientError)
-    finally:
-        for client in clients:
-            client.close()
+def test_a_process_that_was_told_of_no_redis_is_ungated_and_warns_of_a_limit_that_does_not_hold(
+    server: FakeOpenAI, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As `ramify eval --direct`."""
+    with client_on(server, None, breaker={"failures": 2}, llm={"requests_per_minute": 60, "burst": 1}) as client:
+        assert [ask(client, 0.3) for _ in range(4)] == ["done"] * 4
+        server.handle("chat", lambda _: Fault(500))
+        assert [ask(client) for _ in range(4)] == ["UnreachableError"] * 4
+    [line] = [record.getMessage() for record in caplog.records if record.name == "ramify.gates"]
+    assert "providers.llm.requests_per_minute does not hold in this process" in line
 
 
 def test_an_answer_names_only_verdicts_that_are_known() -> None:
     """The scripts speak in these words."""
     source = (ROOT / "shared/gates/lua/enter.lua").read_text(encoding="utf-8")
-    assert all(f"{{'{verdict}'" in source for verdict in Verdict)
+    assert all(f"{{'{verdict}'" in source for verdict in GateVerdict)

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from shared.errors import TransientError
 from shared.gates import Gate, GateError
-from shared.gates.shared_board import SharedBoard
+from shared.gates.gate_store import GateStore
 from shared.http_client import JsonClient
 from shared.settings.providers import Providers
 from tests.fakes.openai_server import FakeOpenAI, Fault, Hang, Reply
@@ -124,7 +124,7 @@ def test_a_call_that_fits_waits_for_its_turn_and_its_time_out_holds_for_all_of_i
 
 def test_two_kinds_at_one_host_have_gates_of_their_own(server: FakeOpenAI, make: Make, client: redis.Redis) -> None:
     opened(server, make)
-    board = SharedBoard(client)
-    gate = Gate("rerank", server.url, Providers.model_validate(QUICK), lambda: board)
+    store = GateStore(client)
+    gate = Gate("rerank", server.url, Providers.model_validate(QUICK), lambda: store)
     with JsonClient(server.url, SecretStr(""), "rerank server", 1, gate=gate) as other:
         assert other.post("/rerank", {"model": "m", "query": "a", "documents": ["a"]}, 5).calls == 1
