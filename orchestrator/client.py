@@ -9,33 +9,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from orchestrator import searching
-from orchestrator.aftercare import Aftercare
+from orchestrator.dead_letters import DeadLetters
 from orchestrator.enumeration.rows import listed_rows
+from orchestrator.explaining import why_batch, why_job
 from orchestrator.ingest import Ingest, Progress
-from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_request
+from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
-from orchestrator.money import as_budget, check_prices
 from orchestrator.outage import Outage
+from orchestrator.retrying import Retried, Retrying, unknown
+from orchestrator.searching import Searching
 from orchestrator.submitting import Submitter
 from shared.celery_app import make_app
-from shared.errors import InputError, LaneFullError, NotRunningError, RamifyError
-from shared.job_store import JobReader, JobStore, connect, new_id, reachable
+from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError
+from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
 from shared.job_store.ledger import within
-from shared.models import Answer, Event, JobRequest, JobStatus, Lane
+from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
 from shared.models.budget import Budget
 from shared.models.enumeration import Row
 from shared.models.find import FindResult, SessionResult
 from shared.models.session import Session
+from shared.models.why import BatchWhy, Why
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
 
 _PAGE = 200
 _POLL_S = 0.2
+#: Seconds beyond a job's deadline in which it ends by itself.
+_GRACE_S = 60.0
 
 
-class Ramify(Aftercare):
+class Ramify:
     """A client of one Ramify: the running embedded stack, or the Redis that the settings name.
 
     Every method raises NotRunningError when Redis does not answer. Use as a context manager, or call `close`.
@@ -48,6 +52,7 @@ class Ramify(Aftercare):
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
         self._submitter = Submitter(self._app, self._jobs)
+        self._searching = Searching(self._app, self.settings, self._answered)
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +110,7 @@ class Ramify(Aftercare):
         return request
 
     def open_batch(self, budget: Budget | Mapping[str, Any] | None = None) -> str:
-        """An empty batch, to be filled with `add_to_batch`. `budget`: what all its jobs may spend together (G7).
+        """An empty batch, to be filled with `add_to_batch`. `budget`: what all its jobs may spend together.
 
         Raises: InputError for a budget that cannot be kept.
         """
@@ -161,7 +166,7 @@ class Ramify(Aftercare):
     def wait(self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None) -> JobStatus:
         """Wait until a job has ended, or `timeout_s` (the job's own deadline and a minute if None) is over.
 
-        A Redis that goes away meanwhile is waited for, up to a minute; `outage` is told of it, else the log.
+        While Redis is unreachable this retries for up to a minute; `outage` reports that, else the log.
         """
         status, outage = self.status(job_id), outage or Outage()
         left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + 60
@@ -171,13 +176,13 @@ class Ramify(Aftercare):
             try:
                 status = self.status(job_id)
             except NotRunningError as error:
-                outage.bear(error)
+                outage.pause(error)
             else:
-                outage.over()
+                outage.reset()
         return status
 
     def stream(self, job_id: str, timeout_s: float = 3600.0, *, outage: Outage | None = None) -> Iterator[Event]:
-        """The job's events from its beginning until it ends. Bears an outage as `wait` does. Raises: NotFoundError."""
+        """The job's events from its beginning until it ends. Retries as `wait` does. Raises: NotFoundError."""
         end = time.monotonic() + timeout_s
 
         def events(after: str) -> Iterator[Event]:
@@ -201,30 +206,105 @@ class Ramify(Aftercare):
         raise RamifyError(f"job {job_id} ended {status.state} without an answer: {status.error or 'it has expired'}")
 
     def rows(self, job_id: str) -> Iterator[Row]:
-        """All rows of a job's list, streamed (E3). Raises: NotFoundError, RamifyError when the job has none (yet)."""
+        """All rows of a job's list, streamed. Raises: NotFoundError, RamifyError when the job has none (yet)."""
         with reachable(self.settings):
             yield from listed_rows(self._redis, self.settings, job_id)
+
+    # -- jobs and batches --------------------------------------------------------------------------------------
+
+    def batch_status(self, batch_id: str, *, reconcile: bool = True) -> BatchStatus:
+        """The counts of a batch. Raises: NotFoundError."""
+        with reachable(self.settings):
+            if reconcile:
+                self._jobs.batches.reconcile(batch_id)
+            return self._jobs.batches.status(batch_id)
+
+    def batch_jobs(self, batch_id: str) -> list[str]:
+        """The job ids of a batch, in order of submission. Raises: NotFoundError."""
+        with reachable(self.settings):
+            return sorted(job_id for job_id, _ in self._jobs.batches.members(batch_id))
+
+    def jobs(self, limit: int = 20) -> list[JobStatus]:
+        """The newest jobs, newest first."""
+        with reachable(self.settings):
+            return self._reader.recent(limit)
+
+    def why(self, id_: str) -> Why | BatchWhy:
+        """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""
+        with reachable(self.settings):
+            try:
+                return why_job(self._app, self._jobs, id_)
+            except NotFoundError:
+                pass
+            try:
+                return why_batch(self._jobs, id_)
+            except NotFoundError:
+                raise unknown(id_) from None
+
+    def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
+        """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
+        with reachable(self.settings):
+            job = self._jobs.job(job_id)
+            if job is None:
+                self._reader.status(job_id)  # says what is wrong
+                return False
+            return self._jobs.stop(job, state, reason)
+
+    def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
+        """End all open jobs of a batch; returns how many. Raises: NotFoundError."""
+        with reachable(self.settings):
+            still = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
+            return self._jobs.endings.stop(still, State.CANCELLED, reason)
+
+    def retry(self, id_: str, tenant: str | None = None) -> Retried:
+        """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
+
+        `tenant`: whose it must be, None: anybody's. Raises: NotFoundError, InputError when there is nothing to try
+        again (yet), LaneFullError.
+        """
+        retrying = Retrying(self._jobs, self._submitter)
+        with reachable(self.settings):
+            made = retrying.job(id_, tenant)
+            if made is not None:
+                return made
+            try:
+                return retrying.batch(id_, tenant)
+            except NotFoundError:
+                raise unknown(id_) from None
+
+    @property
+    def dead(self) -> DeadLetters:
+        """The dead letters: `list`, `count`, `get`, `replay`, `drop`."""
+        return DeadLetters(self._app, self._jobs, Retrying(self._jobs, self._submitter))
 
     # -- corpus ------------------------------------------------------------------------------------------------
 
     def find(self, query: str, **options: Any) -> FindResult:
-        """One quick search: no plan, no LLM, no job (C1). `options` are fields of FindRequest.
+        """One quick search: no plan, no LLM, no job. `options` are fields of FindRequest.
 
         Besides: `target_uri` (`ramify://namespace/folder/` or the beginning of a path), `plan=True` for the plan.
         Raises: InputError, NotRunningError when no search worker answers in time.
         """
-        return searching.find(self, self._app, query, options)
+        return self._searching.find(query, options)
 
     def search(
         self, question: str, session: Session | KeptSession | Mapping[str, Any] | None = None, **options: Any
     ) -> SessionResult:
-        """A question in a conversation, as typed queries in one job (C1, C2); waits for it.
+        """A question in a conversation, as typed queries in one job; waits for it.
 
         `session` is a Session, `{"summary", "messages": [{"role", "content"}]}`, or what `Ramify.session` gives.
         `options` are fields of JobRequest, and `target_uri`, `plan`, `related` as for `find`.
         Raises: InputError, NotRunningError, RamifyError when the job ends without an answer.
         """
-        return searching.search(self, self._app, question, session, options)
+        return self._searching.search(question, session, options)
+
+    def _answered(self, request: JobRequest) -> Answer:
+        """The job's answer, as soon as it is there. Raises: RamifyError when it ends without one."""
+        job_id = self.submit(request)
+        left = self.status(job_id).deadline_at - time.time() + _GRACE_S
+        for _ in self.stream(job_id, max(1.0, left)):
+            pass  # the stream ends with the job
+        return self.result(job_id)
 
     def session(self, session_id: str, tenant: str = "default") -> KeptSession:
         """A conversation that is kept in Redis: `append`, `summarise`, `load`, `drop`. Raises: InputError."""

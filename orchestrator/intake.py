@@ -1,4 +1,4 @@
-"""Reads batches of questions (A1): JSON Lines, one object or plain string a line, streamed. Takes what it can."""
+"""Checks what callers hand in: questions, batches of them as JSON Lines, and budgets. Submits nothing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from orchestrator.plan_file import as_plan, request_fields
+from shared.budget import Kind, no_price, price
 from shared.errors import InputError, LaneFullError
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
+from shared.models.budget import Budget
+from shared.settings import Settings
 from shared.settings.faults import json_fault, request_fault
 
 MAX_LINE_BYTES = 64_000
@@ -52,7 +55,7 @@ Question = str | Mapping[str, Any] | JobRequest
 def as_request(question: Question, defaults: Mapping[str, Any] | None = None) -> JobRequest:
     """A checked request from a plain string, an object or a request.
 
-    Its `plan` (a PlanFile or the same as an object, G7) gives subqueries, and what else of the request is not given.
+    Its `plan` (a PlanFile or the same as an object) gives subqueries, and what else of the request is not given.
     Raises: InputError naming the field, the value and the fix.
     """
     if isinstance(question, JobRequest):
@@ -120,3 +123,34 @@ def bounded_lines(handle: Any) -> Iterator[bytes]:
             while (rest := handle.readline(_READ)) and not rest.endswith(b"\n"):
                 pass
         yield line
+
+
+def as_budget(given: Budget | Mapping[str, Any]) -> Budget:
+    """A checked budget. Raises: InputError naming the limit."""
+    if isinstance(given, Budget):
+        return given
+    try:
+        return Budget.model_validate(given)
+    except ValidationError as error:
+        raise request_fault(error, "batch budget ") from None
+
+
+def paid_models(settings: Settings) -> Iterator[tuple[Kind, str]]:
+    """What a job may call on servers, by kind and model. Models that run in the workers cost nothing."""
+    if settings.has_llm:
+        yield "llm", settings.llm_model
+        if settings.rerank.provider == "chat" and settings.rerank.model:
+            yield "llm", settings.rerank.model
+    if settings.embedding.provider == "endpoint":
+        yield "embedding", settings.embedding.model
+    if settings.rerank.provider == "endpoint":
+        yield "rerank", settings.rerank.model
+
+
+def check_prices(budget: Budget, settings: Settings) -> None:
+    """Raises: InputError when money is limited and a model that may be called has no price."""
+    if budget.max_cost is None:
+        return
+    for kind, model in paid_models(settings):
+        if price(settings.prices, kind, model, (1, 1, 1)) is None:
+            raise InputError("max_cost", budget.max_cost, no_price(kind, model))

@@ -1,4 +1,4 @@
-"""Bears a Redis that is away for a while, for those who only look: the work goes on without them, or after it."""
+"""Retries readers (status, events, answers) for up to 60 s while Redis is unreachable; writes are never repeated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 from shared.errors import NotRunningError
 from shared.models import Event
 
-#: Seconds that Redis may be away, while it is started again or a replica takes over, before nobody waits any more.
+#: Seconds that Redis may be unreachable, while it restarts or a replica takes over, before the error is raised.
 OUTAGE_S = 60.0
 _PAUSE_S = 0.5
 _log = logging.getLogger(__name__)
@@ -22,14 +22,14 @@ def _logged(text: str) -> None:
 
 
 class Outage:
-    """How long Redis has been away, as one follower sees it. `tell` is given one sentence for each outage."""
+    """How long Redis has been unreachable for one reader. `tell` is given one sentence for each outage."""
 
     def __init__(self, tell: Callable[[str], None] = _logged, limit_s: float | None = None) -> None:
         self._tell, self._limit_s = tell, OUTAGE_S if limit_s is None else limit_s
         self._since: float | None = None
 
-    def bear(self, error: NotRunningError) -> None:
-        """Wait half a second. Raises: `error`, when this has lasted too long."""
+    def pause(self, error: NotRunningError) -> None:
+        """Wait half a second. Raises: `error` once the outage has lasted longer than `limit_s`."""
         now = time.monotonic()
         if self._since is None:
             self._since = now
@@ -38,36 +38,36 @@ class Outage:
             raise error
         time.sleep(_PAUSE_S)
 
-    def over(self) -> None:
+    def reset(self) -> None:
         """Redis has answered."""
         self._since = None
 
-    def through(self, ask: Callable[[], T]) -> T:
-        """What `ask` gives, asked again while Redis is away. Raises: what it raises otherwise."""
+    def retry(self, ask: Callable[[], T]) -> T:
+        """What `ask` returns, called again while it raises NotRunningError. Raises: what else it raises."""
         while True:
             try:
                 given = ask()
             except NotRunningError as error:
-                self.bear(error)
+                self.pause(error)
             else:
-                self.over()
+                self.reset()
                 return given
 
     def stream(self, events: Callable[[str], Iterator[Event]]) -> Iterator[Event]:
-        """What `events("0")` gives, taken up after the last event that came each time when Redis was away.
+        """What `events("0")` yields; after an outage it goes on with `events(<last event id>)`.
 
-        Raises: NotRunningError at once when it is away before the first event.
+        Raises: NotRunningError at once when Redis is unreachable before the first event.
         """
         after = "0"
         while True:
             try:
                 for event in events(after):
                     after = event.id
-                    self.over()
+                    self.reset()
                     yield event
             except NotRunningError as error:
                 if after == "0":
                     raise
-                self.bear(error)
+                self.pause(error)
             else:
                 return

@@ -1,11 +1,12 @@
-"""`find` and `search` for programs (C1): one quick query, or a question in a conversation as one job."""
+"""`find` and `search` for programs: one quick query, or a question in a conversation as one job."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from celery import Celery
 from pydantic import ValidationError
 
 from orchestrator.grouping import anchors, grouped, nothing_needed, of_job, ranking
@@ -18,6 +19,7 @@ from shared.contract import TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.job_store.ledger import within
 from shared.models import MAX_QUESTION_CHARS, Answer, JobRequest
+from shared.models.base import Model
 from shared.models.find import (
     MAX_ANCHORS,
     MAX_RELATED,
@@ -32,71 +34,95 @@ from shared.models.find import (
     SessionResult,
 )
 from shared.models.session import Intent, Session, TypedQuery
+from shared.settings import Settings
 from shared.settings.faults import request_fault
 from shared.uri import read_target
-
-if TYPE_CHECKING:
-    from celery import Celery
-
-    from orchestrator.client import Ramify
 
 FIND_TIMEOUT_S = 15.0
 #: The plan pool answers by its rules before this.
 _INTENT_TIMEOUT_S = 25.0
-#: Seconds beyond a job's deadline in which it ends by itself.
-_GRACE_S = 60.0
 _TOP = 10
 
 
-def find(client: Ramify, app: Celery, query: str, options: Mapping[str, Any]) -> FindResult:
-    """See `Ramify.find`."""
-    fields = targeted(options)
-    plan = bool(fields.pop("plan", False)) or bool(fields.get("explain"))
-    try:
-        request = FindRequest.model_validate({"related": MAX_RELATED, "query": query, **fields})
-    except ValidationError as error:
-        raise request_fault(error) from None
-    reply = FindReply.model_validate_json(ask(app, client.settings, TaskName.SEARCH_FIND, request, FIND_TIMEOUT_S))
-    if reply.result is None:
-        failure = RamifyError(reply.error or "the search gave no reason")
-        failure.exit_code = InputError.exit_code if reply.bad_input else failure.exit_code
-        raise failure
-    if not plan:
-        return grouped(reply.result, reply.contexts)
-    asked = TypedQuery(query=query, intent=AS_ASKED, priority=1)
-    return grouped(reply.result, reply.contexts, [asked], [ranking(asked, reply.result.hits)])
+class Searching:
+    """Asks the search and plan pools directly; `answered` submits a job and waits for its answer."""
 
+    def __init__(self, app: Celery, settings: Settings, answered: Callable[[JobRequest], Answer]) -> None:
+        self._app, self._settings, self._answered = app, settings, answered
 
-def search(
-    client: Ramify, app: Celery, question: str, session: Session | KeptSession | Mapping[str, Any] | None, options: Any
-) -> SessionResult:
-    """See `Ramify.search`."""
-    fields = targeted(options)
-    plan = bool(fields.pop("plan", False)) or bool(fields.get("explain"))
-    related = fields.pop("related", MAX_RELATED)
-    if not isinstance(related, int) or not 0 <= related <= MAX_RELATED:
-        raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
-    whose = {"tenant": session.tenant} if isinstance(session, KeptSession) else {}
-    request = as_request(question, {"top_n": _TOP, **whose, **fields})
-    if isinstance(session, KeptSession) and session.tenant != request.tenant:
-        raise InputError("session", session.id, f"it is the tenant {session.tenant}'s, the question {request.tenant}'s")
-    said = session.load() if isinstance(session, KeptSession) else as_session(session or {})
-    llm = within(request, client.settings).max_calls != 0  # no LLM at all (G7)
-    begun = time.perf_counter()
-    intent = _intent(client, app, IntentRequest(query=request.question, session=said, llm=llm))
-    spent = round((time.perf_counter() - begun) * 1000, 1)
-    if isinstance(session, KeptSession) and not said:
-        unknown = f"The session {session.id} holds nothing (yet, or any more): the question was read alone."
-        intent = intent.model_copy(update={"warnings": (unknown, *intent.warnings)})
-    if not intent.retrieval:
-        result = nothing_needed(request.question, intent)
-        return result.model_copy(update={"timings_ms": {"intent": spent, "total": spent}})
-    answer = _answered(client, _job(request, intent))
-    mode = request.strategy or (request.mode.value if request.mode else client.settings.search.strategy)
-    contexts, warnings = _contexts(client, app, request, answer, related)
-    found = of_job(intent, answer, mode, contexts, plan=plan)
-    timings = {"intent": spent, **found.timings_ms, "total": round((time.perf_counter() - begun) * 1000, 1)}
-    return found.model_copy(update={"timings_ms": timings, "warnings": (*found.warnings, *warnings)})
+    def find(self, query: str, options: Mapping[str, Any]) -> FindResult:
+        """See `Ramify.find`."""
+        fields = targeted(options)
+        plan = bool(fields.pop("plan", False)) or bool(fields.get("explain"))
+        try:
+            request = FindRequest.model_validate({"related": MAX_RELATED, "query": query, **fields})
+        except ValidationError as error:
+            raise request_fault(error) from None
+        reply = FindReply.model_validate_json(self._ask(TaskName.SEARCH_FIND, request, FIND_TIMEOUT_S))
+        if reply.result is None:
+            failure = RamifyError(reply.error or "the search gave no reason")
+            failure.exit_code = InputError.exit_code if reply.bad_input else failure.exit_code
+            raise failure
+        if not plan:
+            return grouped(reply.result, reply.contexts)
+        asked = TypedQuery(query=query, intent=AS_ASKED, priority=1)
+        return grouped(reply.result, reply.contexts, [asked], [ranking(asked, reply.result.hits)])
+
+    def search(
+        self, question: str, session: Session | KeptSession | Mapping[str, Any] | None, options: Any
+    ) -> SessionResult:
+        """See `Ramify.search`."""
+        fields = targeted(options)
+        plan = bool(fields.pop("plan", False)) or bool(fields.get("explain"))
+        related = fields.pop("related", MAX_RELATED)
+        if not isinstance(related, int) or not 0 <= related <= MAX_RELATED:
+            raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
+        whose = {"tenant": session.tenant} if isinstance(session, KeptSession) else {}
+        request = as_request(question, {"top_n": _TOP, **whose, **fields})
+        if isinstance(session, KeptSession) and session.tenant != request.tenant:
+            raise InputError(
+                "session", session.id, f"it is the tenant {session.tenant}'s, the question {request.tenant}'s"
+            )
+        said = session.load() if isinstance(session, KeptSession) else as_session(session or {})
+        llm = within(request, self._settings).max_calls != 0  # no LLM at all
+        begun = time.perf_counter()
+        intent = self._intent(IntentRequest(query=request.question, session=said, llm=llm))
+        spent = round((time.perf_counter() - begun) * 1000, 1)
+        if isinstance(session, KeptSession) and not said:
+            unknown = f"The session {session.id} holds nothing (yet, or any more): the question was read alone."
+            intent = intent.model_copy(update={"warnings": (unknown, *intent.warnings)})
+        if not intent.retrieval:
+            result = nothing_needed(request.question, intent)
+            return result.model_copy(update={"timings_ms": {"intent": spent, "total": spent}})
+        answer = self._answered(_job(request, intent))
+        mode = request.strategy or (request.mode.value if request.mode else self._settings.search.strategy)
+        contexts, warnings = self._contexts(request, answer, related)
+        found = of_job(intent, answer, mode, contexts, plan=plan)
+        timings = {"intent": spent, **found.timings_ms, "total": round((time.perf_counter() - begun) * 1000, 1)}
+        return found.model_copy(update={"timings_ms": timings, "warnings": (*found.warnings, *warnings)})
+
+    def _intent(self, request: IntentRequest) -> Intent:
+        reply = IntentReply.model_validate_json(self._ask(TaskName.PLAN_INTENT, request, _INTENT_TIMEOUT_S))
+        if reply.intent is None:
+            raise RamifyError(reply.error or "the plan pool gave no reason")
+        return reply.intent
+
+    def _contexts(
+        self, request: JobRequest, answer: Answer, related: int
+    ) -> tuple[dict[str, Context], tuple[str, ...]]:
+        """What stands around the merged hits, and a warning where that could not be found."""
+        if not related or not answer.results:
+            return {}, ()
+        near = anchors(answer.results, MAX_ANCHORS)
+        wanted = RelatedRequest(tenant=request.tenant, filters=request.filters, anchors=near, related=related)
+        try:
+            reply = RelatedReply.model_validate_json(self._ask(TaskName.SEARCH_RELATED, wanted, FIND_TIMEOUT_S))
+        except NotRunningError as error:
+            reply = RelatedReply(error=str(error))
+        return reply.contexts, (f"The related contexts could not be found: {reply.error}",) if reply.error else ()
+
+    def _ask(self, name: TaskName, request: Model, timeout_s: float) -> str:
+        return ask(self._app, self._settings, name, request, timeout_s)
 
 
 def targeted(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,40 +146,7 @@ def targeted(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "filters": filters}
 
 
-def _intent(client: Ramify, app: Celery, request: IntentRequest) -> Intent:
-    reply = IntentReply.model_validate_json(ask(app, client.settings, TaskName.PLAN_INTENT, request, _INTENT_TIMEOUT_S))
-    if reply.intent is None:
-        raise RamifyError(reply.error or "the plan pool gave no reason")
-    return reply.intent
-
-
 def _job(request: JobRequest, intent: Intent) -> JobRequest:
     """One job: the queries are its leaves, and what is merged is ranked against the question in its context."""
     question = intent.standalone if len(intent.standalone) <= MAX_QUESTION_CHARS else request.question
     return request.model_copy(update={"question": question, "typed": intent.queries, "summary": False})
-
-
-def _answered(client: Ramify, request: JobRequest) -> Answer:
-    """The job's answer, as soon as it is there. Raises: RamifyError when it ends without one."""
-    job_id = client.submit(request)
-    left = client.status(job_id).deadline_at - time.time() + _GRACE_S
-    for _ in client.stream(job_id, max(1.0, left)):
-        pass  # the stream ends with the job
-    return client.result(job_id)
-
-
-def _contexts(
-    client: Ramify, app: Celery, request: JobRequest, answer: Answer, related: int
-) -> tuple[dict[str, Context], tuple[str, ...]]:
-    """What stands around the merged hits, and a warning where that could not be found."""
-    if not related or not answer.results:
-        return {}, ()
-    near = anchors(answer.results, MAX_ANCHORS)
-    wanted = RelatedRequest(tenant=request.tenant, filters=request.filters, anchors=near, related=related)
-    try:
-        reply = RelatedReply.model_validate_json(
-            ask(app, client.settings, TaskName.SEARCH_RELATED, wanted, FIND_TIMEOUT_S)
-        )
-    except NotRunningError as error:
-        reply = RelatedReply(error=str(error))
-    return reply.contexts, (f"The related contexts could not be found: {reply.error}",) if reply.error else ()

@@ -1,19 +1,18 @@
-"""The plan pool's tasks: a question becomes nodes, nodes become one chord that grows (A2, G1)."""
+"""The plan pool's tasks: a question becomes nodes, nodes become one chord that grows."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from orchestrator.app import app
-from orchestrator.canvas import job_chord
 from orchestrator.enumeration.planner import planned
 from orchestrator.planner import Planner
 from orchestrator.planning.tree import Grown, as_leaf
-from orchestrator.takeover import take_over
+from orchestrator.resume import resume
 from shared.contract import TaskName
 from shared.models import Cost, Node
 from shared.models.route import PlannerName, Route
-from shared.signatures import add, body, member
+from shared.signatures import add, body, job_chord, member
 from shared.steps import Step, Steps, fail_job
 
 steps = Steps(app)
@@ -29,10 +28,10 @@ def planner() -> Planner:
 def plan_job(step: Step) -> None:
     """Route the question, decompose it, submit the chord; with nothing to search, its body alone.
 
-    A retry takes over what the job that it tries again had (A6), and is planned like any other where that has nothing.
+    A retry takes over what the job that it tries again had, and is planned like any other where that has nothing.
     """
     job = step.job
-    if not step.jobs.start_planning(job.id, step.claimant) or take_over(step, app):
+    if not step.jobs.start_planning(job.id, step.claimant) or resume(step, app):
         return
     route, cost = planner().route(job)
     step.jobs.annotate(job.id, cost, route.warnings)
@@ -45,7 +44,7 @@ def plan_job(step: Step) -> None:
 
 
 def _first(step: Step, route: Route) -> tuple[Grown, Cost]:
-    """The first nodes. A list that cannot be planned is searched for like any question, and says so (E3)."""
+    """The first nodes. A list that cannot be planned is searched for like any question, and says so."""
     if route.planner is not PlannerName.ENUMERATION:
         return planner().first(step.job, route)
     listed = planned(step, app, steps.settings)

@@ -1,13 +1,20 @@
-"""Builds the members of a job's chord, and adds them to it (ARCHITECTURE decision 2). Carries ids only."""
+"""Builds a job's chord, and adds members to it while it runs. Sends nothing by itself.
+
+Header: `search -> rerank` for every leaf, `refine` for every branch. Body: merge -> root rerank -> summarise. A leaf
+that waits for others is no member yet: the last of these adds it.
+All signatures are immutable and carry ids only; results live in the job store.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from celery import Celery, Signature, Task, chain
+from celery import Celery, Signature, Task, chain, chord
 
 from shared.contract import Message, TaskName
+from shared.job_store.nodes import grown_branches
 from shared.models import Node, NodeKind
 
 if TYPE_CHECKING:
@@ -75,6 +82,17 @@ def body(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Sig
         step(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), priority),
         step(app, TaskName.RERANK_ROOT, message, priority),
         step(app, TaskName.MERGE_SUMMARISE, message, priority),
+        app=app,
+    )
+
+
+def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) -> Signature:
+    """The one chord of a job over the nodes that can start; refined nodes add children, leaves those that waited."""
+    nodes = tuple(nodes)
+    settled = grown_branches(nodes)
+    return chord(
+        [member(app, job_id, priority, node) for node in nodes if not node.depends_on and node.id not in settled],
+        body(app, job_id, priority),
         app=app,
     )
 

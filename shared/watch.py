@@ -1,4 +1,4 @@
-"""Marks what this process is at (A4), so that the reaper sees what is lost, and retires poison (A5)."""
+"""Marks what this process is at, so that the reaper sees what is lost, and retires poison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from shared.contract import Message, TaskName
 from shared.errors import shown
 from shared.job_store import JobStore
-from shared.job_store.dead import DeadLetters
+from shared.job_store.dead import DeadLetterStore
 from shared.job_store.work import Begun, Mark, convicted, read_mark
 from shared.models.dead import DeadLetter
 from shared.signatures import Delivery
@@ -41,7 +41,7 @@ class Watch:
 
     def __init__(self, jobs: JobStore) -> None:
         self._jobs = jobs
-        self._dead = DeadLetters(jobs.client, jobs.settings)
+        self._dead = DeadLetterStore(jobs.client, jobs.settings)
         self._told: dict[str, float] = {}
         self._unended: deque[tuple[str, str, Mark]] = deque()
         self._lock = Lock()
@@ -71,15 +71,15 @@ class Watch:
             deaths = max(deaths, self._jobs.work.died(message.job_id, item, begun.before, overtaken=True))
         if begun.job is None or not convicted(deaths, begun.alone, self._jobs.settings.lanes.max_deaths):
             return None
-        letter_id = f"{message.job_id}:{item}"
-        reason = f"it killed its worker {deaths} times and is not tried again; `ramify dead show {letter_id}`"
+        dead_letter_id = f"{message.job_id}:{item}"
+        reason = f"it killed its worker {deaths} times and is not tried again; `ramify dead show {dead_letter_id}`"
         log.error("%s of job %s, item %s: %s", task, message.job_id, item, reason)
         node = self._jobs.node(message.job_id, item) if message.node_id else None
         request = begun.job.request
         proof = tuple(str(mark) for mark in self._jobs.work.of(message.job_id)[item].proof)
         self._dead.add(
             DeadLetter(
-                id=letter_id, kind="work", at=begun.mark.begun_at, tenant=request.tenant, job_id=message.job_id,
+                id=dead_letter_id, kind="work", at=begun.mark.begun_at, tenant=request.tenant, job_id=message.job_id,
                 item=item, task=task, what=shown(node.query if node else request.question), reason=reason, proof=proof,
                 namespace=request.filters.namespace,
             )

@@ -108,7 +108,7 @@ def show_outcome(client: Ramify, status: JobStatus, *, as_json: bool) -> int:
     if status.state == "done":
         from orchestrator.outage import Outage
 
-        answer = Outage(output.warn).through(lambda: client.result(status.job_id))
+        answer = Outage(output.warn).retry(lambda: client.result(status.job_id))
         if as_json:
             output.document(answer)
         else:

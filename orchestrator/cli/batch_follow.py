@@ -85,9 +85,9 @@ def follow_batch(
                 if ended:
                     ended.look(watch.status.finished)
             except NotRunningError as error:
-                watch.outage.bear(error)
+                watch.outage.pause(error)
                 continue
-            watch.outage.over()
+            watch.outage.reset()
             if changed and on_change and not watch.status.terminal:
                 on_change(watch.status)
             limit = until if until is not None else watch.changed_at + patience
@@ -97,7 +97,7 @@ def follow_batch(
                 watch.say()
             time.sleep(_POLL_S)
     if ended:
-        watch.outage.through(ended.rest)
+        watch.outage.retry(ended.rest)
     return watch.status
 
 

@@ -16,8 +16,15 @@ from orchestrator.cli.follow import GRACE_S
 from orchestrator.cli.reading import STDIN, lines_of, writable
 from orchestrator.cli.wording import counted
 from orchestrator.client import Ramify
-from orchestrator.intake import BatchFullError, Rejected, as_request, bounded_lines, read_questions
-from orchestrator.money import as_budget, check_prices
+from orchestrator.intake import (
+    BatchFullError,
+    Rejected,
+    as_budget,
+    as_request,
+    bounded_lines,
+    check_prices,
+    read_questions,
+)
 from shared.errors import InputError
 from shared.models import JobRequest, Lane
 from shared.settings.sections import Jobs

@@ -23,8 +23,10 @@ dead = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _MOST = 10_000
-LetterId = Annotated[str, typer.Argument(metavar="ID", help="Of a dead letter, as `ramify dead list` shows it.")]
-LetterIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Of dead letters.", show_default=False)]
+DeadLetterId = Annotated[str, typer.Argument(metavar="ID", help="Of a dead letter, as `ramify dead list` shows it.")]
+DeadLetterIds = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="Of dead letters.", show_default=False)
+]
 All = Annotated[bool, typer.Option("--all", help="All of them.")]
 
 
@@ -39,77 +41,83 @@ def list_(
     with session_of(ctx).client() as client:
         found, total = list(client.dead.list(limit)), client.dead.count()
     if json:
-        output.document({"total": total, "letters": found})
+        output.document({"total": total, "dead_letters": found})
     elif found:
-        from orchestrator.cli.render.dead import draw_letters
+        from orchestrator.cli.render.dead import draw_dead_letters
 
-        output.show(draw_letters(found, total))
+        output.show(draw_dead_letters(found, total))
     else:
         output.note("no dead letters")
 
 
 @dead.command()
-def show(ctx: typer.Context, letter_id: LetterId, *, json: options.Json = False) -> None:
-    """Show one letter: who died of it, when, how often, and of what."""
+def show(ctx: typer.Context, dead_letter_id: DeadLetterId, *, json: options.Json = False) -> None:
+    """Show one dead letter: who died of it, when, how often, and of what."""
     with session_of(ctx).client() as client:
-        letter = client.dead.get(letter_id)
+        dead_letter = client.dead.get(dead_letter_id)
     if json:
-        output.document(letter)
+        output.document(dead_letter)
         return
-    from orchestrator.cli.render.dead import draw_letter
+    from orchestrator.cli.render.dead import draw_dead_letter
 
-    output.show(draw_letter(letter))
-
-
-@dead.command()
-def replay(ctx: typer.Context, letter_ids: LetterIds = None, *, all_: All = False, json: options.Json = False) -> None:
-    """Try the work again, as a new job, or index the document again. A letter goes when that was taken."""
-
-    def one(client: Ramify, letter_id: str) -> dict[str, Any]:
-        return client.dead.replay(letter_id).model_dump(mode="json")
-
-    with session_of(ctx).client() as client:
-        raise typer.Exit(_each(client, _wanted(client, letter_ids, all_=all_), one, "replayed", as_json=json))
+    output.show(draw_dead_letter(dead_letter))
 
 
 @dead.command()
-def drop(ctx: typer.Context, letter_ids: LetterIds = None, *, all_: All = False, json: options.Json = False) -> None:
-    """Forget letters."""
+def replay(
+    ctx: typer.Context, dead_letter_ids: DeadLetterIds = None, *, all_: All = False, json: options.Json = False
+) -> None:
+    """Try the work again, as a new job, or index the document again. A dead letter goes when that was taken."""
 
-    def one(client: Ramify, letter_id: str) -> dict[str, Any]:
-        if not client.dead.drop(letter_id):
-            raise NotFoundError("letter id", letter_id, "there is no such dead letter; `ramify dead list` shows them")
-        return {"letter_id": letter_id}
+    def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
+        return client.dead.replay(dead_letter_id).model_dump(mode="json")
 
     with session_of(ctx).client() as client:
-        raise typer.Exit(_each(client, _wanted(client, letter_ids, all_=all_), one, "dropped", as_json=json))
+        raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "replayed", as_json=json))
 
 
-def _wanted(client: Ramify, letter_ids: Sequence[str] | None, *, all_: bool) -> list[str]:
-    if bool(letter_ids) == all_:
-        fix = "name letters, or give --all" if not all_ else "give letters or --all, not both"
-        raise InputError("ID", " ".join(letter_ids or ()), fix)
-    return list(letter_ids) if letter_ids else [letter.id for letter in client.dead.list(_MOST)]
+@dead.command()
+def drop(
+    ctx: typer.Context, dead_letter_ids: DeadLetterIds = None, *, all_: All = False, json: options.Json = False
+) -> None:
+    """Forget dead letters."""
+
+    def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
+        if not client.dead.drop(dead_letter_id):
+            raise NotFoundError(
+                "dead letter id", dead_letter_id, "there is no such dead letter; `ramify dead list` shows them"
+            )
+        return {"dead_letter_id": dead_letter_id}
+
+    with session_of(ctx).client() as client:
+        raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "dropped", as_json=json))
+
+
+def _wanted(client: Ramify, dead_letter_ids: Sequence[str] | None, *, all_: bool) -> list[str]:
+    if bool(dead_letter_ids) == all_:
+        fix = "name dead letters, or give --all" if not all_ else "give dead letters or --all, not both"
+        raise InputError("ID", " ".join(dead_letter_ids or ()), fix)
+    return list(dead_letter_ids) if dead_letter_ids else [dead_letter.id for dead_letter in client.dead.list(_MOST)]
 
 
 def _each(
     client: Ramify,
-    letter_ids: Sequence[str],
+    dead_letter_ids: Sequence[str],
     one: Callable[[Ramify, str], dict[str, Any]],
     done: str,
     *,
     as_json: bool,
 ) -> int:
-    """Every letter on its own: one that is refused does not keep the others from it."""
+    """Every dead letter on its own: one that is refused does not keep the others from it."""
     taken, refused = list[dict[str, Any]](), list[dict[str, str]]()
     code = outcome.DONE
-    for letter_id in letter_ids:
+    for dead_letter_id in dead_letter_ids:
         try:
-            taken.append(one(client, letter_id))
+            taken.append(one(client, dead_letter_id))
         except NotRunningError:
             raise
         except RamifyError as error:
-            refused.append({"letter_id": letter_id, "error": str(error)})
+            refused.append({"dead_letter_id": dead_letter_id, "error": str(error)})
             output.fail(str(error))
             code = error.exit_code
     if as_json:
@@ -117,6 +125,6 @@ def _each(
     else:
         for each in taken:
             made = f" as {each['job_id']}" if each.get("job_id") else ""
-            typer.echo(f"{clean(each['letter_id'])} {done}{made}")
-        output.note(f"{counted(len(taken), 'letter')} {done}")
+            typer.echo(f"{clean(each['dead_letter_id'])} {done}{made}")
+        output.note(f"{counted(len(taken), 'dead letter')} {done}")
     return outcome.PARTIAL if refused and taken else code

@@ -39,7 +39,7 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
         for event in events:
             if said := sentence(event):
                 output.note(said)
-    return outage.through(lambda: client.status(job_id))
+    return outage.retry(lambda: client.status(job_id))
 
 
 def _live(events: Iterator[Event], question: str, console: Console) -> None:

@@ -56,7 +56,7 @@ class Facts:
     failed: tuple[Failure, ...] = ()
     redriven: int = 0
     redrives: tuple[Redriven, ...] = ()
-    letters: tuple[str, ...] = ()
+    dead_letters: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     faults: list[str] = field(default_factory=list)
 
@@ -103,7 +103,7 @@ class Look:
         facts.nodes = self._tried("its tree", lambda: self._jobs.nodes(self._id), {})
         facts.failed = self._tried("its failed leaves", lambda: self._failed(view, facts.nodes), ())
         facts.redrives = self._tried("its events", self._redrives, ())
-        facts.letters = self._tried("dead letters", lambda: self._letters(view), ())
+        facts.dead_letters = self._tried("dead letters", lambda: self._dead_letters(view), ())
         facts.providers = self._tried("the providers", lambda: left_alone(self._jobs.client, settings), ())
         return facts
 
@@ -179,7 +179,7 @@ class Look:
                     found.append(Redriven(at=at, items=items, why=data.get("why", "")))
         return tuple(reversed(found[:_REDRIVES]))
 
-    def _letters(self, view: View) -> tuple[str, ...]:
+    def _dead_letters(self, view: View) -> tuple[str, ...]:
         names = [f"{self._id}:{item}" for item, marks in view.items.items() if marks.deaths or marks.proof]
-        kept = self._jobs.client.hmget(DeadKeys.letters, names) if names else []
-        return tuple(name for name, letter in zip(names, kept, strict=True) if letter is not None)
+        kept = self._jobs.client.hmget(DeadKeys.dead_letters, names) if names else []
+        return tuple(name for name, dead_letter in zip(names, kept, strict=True) if dead_letter is not None)

@@ -46,7 +46,7 @@ def explained(facts: Facts) -> Why:
         redriven=facts.redriven,
         redrives=facts.redrives,
         deaths=tuple(sorted(deaths, key=lambda death: death.at)),
-        letters=facts.letters,
+        dead_letters=facts.dead_letters,
         providers=facts.providers,
         last_error=_last_error(facts),
         faults=tuple(dict.fromkeys(facts.faults)),
@@ -158,8 +158,8 @@ def _ended(facts: Facts) -> tuple[str, str]:
         said = f"It ended {status.state} after {took}{reason}.{had}"
     if status.retried_as:
         return f"{said} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
-    if facts.letters:
-        return f"{said} Work of it killed its workers and was retired.", f"ramify dead show {facts.letters[0]}"
+    if facts.dead_letters:
+        return f"{said} Work of it killed its workers and was retired.", f"ramify dead show {facts.dead_letters[0]}"
     return said, f"ramify retry {status.job_id}"
 
 

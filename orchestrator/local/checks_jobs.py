@@ -12,7 +12,7 @@ from orchestrator.reaper.leader import LOOKED
 from shared.clock import ServerClock
 from shared.job_store import connect
 from shared.job_store.codec import text
-from shared.job_store.dead import DeadLetters
+from shared.job_store.dead import DeadLetterStore
 from shared.job_store.keys import LineKeys
 from shared.models import Lane
 from shared.settings import Settings
@@ -58,6 +58,6 @@ def _lanes(client: Redis, settings: Settings) -> Check:
 
 
 def _dead(client: Redis, settings: Settings) -> Check:
-    if not (count := DeadLetters(client, settings).count()):
+    if not (count := DeadLetterStore(client, settings).count()):
         return Check(name="dead letters", ok=True, detail="none")
     return Check(name="dead letters", ok=False, detail=f"{count} retired", fix="`ramify dead list` shows them")

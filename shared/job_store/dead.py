@@ -1,4 +1,4 @@
-"""Where dead letters are kept (A5, G10): bounded, with a TTL, until somebody replays or drops them."""
+"""Where dead letters are kept: bounded, with a TTL, until somebody replays or drops them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shared.job_store.keys import PREFIX
 from shared.models.dead import DeadLetter
 from shared.settings import Settings
 
-#: Letters that are kept; beyond that the oldest go.
+#: Dead letters that are kept; beyond that the oldest go.
 MOST = 10_000
 _MOST_CONTENT_BYTES = 16_000_000
 
@@ -22,28 +22,28 @@ class DeadKeys:
     """They share a hash tag."""
 
     tag = f"{PREFIX}:{{dead}}"
-    letters = f"{tag}:letters"  # hash: letter id -> letter as JSON
-    order = f"{tag}:order"  # sorted set: letter id -> when
-    content = f"{tag}:content:"  # + letter id: blob, the document that a letter is about
+    dead_letters = f"{tag}:letters"  # hash: dead letter id -> dead letter as JSON
+    order = f"{tag}:order"  # sorted set: dead letter id -> when
+    content = f"{tag}:content:"  # + dead letter id: blob, the document that a dead letter is about
 
 
-class DeadLetters:
-    """Reads and writes letters. May raise redis.exceptions.RedisError."""
+class DeadLetterStore:
+    """Reads and writes dead letters. May raise redis.exceptions.RedisError."""
 
     def __init__(self, client: Redis, settings: Settings) -> None:
         self._client, self._ttl = client, settings.jobs.ttl_s
 
-    def add(self, letter: DeadLetter, content: bytes = b"") -> bool:
-        """Keep a letter; the same id again changes nothing. `content`: what it is about, if not too large."""
+    def add(self, dead_letter: DeadLetter, content: bytes = b"") -> bool:
+        """Keep a dead letter; the same id again changes nothing. `content`: what it is about, if not too large."""
         kept = bool(content) and len(content) <= _MOST_CONTENT_BYTES
-        letter = letter.model_copy(update={"has_content": kept})
-        if not self._client.hsetnx(DeadKeys.letters, letter.id, letter.model_dump_json()):
+        dead_letter = dead_letter.model_copy(update={"has_content": kept})
+        if not self._client.hsetnx(DeadKeys.dead_letters, dead_letter.id, dead_letter.model_dump_json()):
             return False
         with self._client.pipeline(transaction=True) as pipe:
-            pipe.zadd(DeadKeys.order, {letter.id: letter.at})
+            pipe.zadd(DeadKeys.order, {dead_letter.id: dead_letter.at})
             if kept:
-                pipe.set(DeadKeys.content + letter.id, content, ex=self._ttl)
-            pipe.expire(DeadKeys.letters, self._ttl)
+                pipe.set(DeadKeys.content + dead_letter.id, content, ex=self._ttl)
+            pipe.expire(DeadKeys.dead_letters, self._ttl)
             pipe.expire(DeadKeys.order, self._ttl)
             pipe.execute()
         self._trim()
@@ -51,40 +51,40 @@ class DeadLetters:
 
     def _trim(self) -> None:
         old = [text(name) for name in self._client.zrange(DeadKeys.order, 0, -MOST - 1)]
-        for letter_id in old:
-            self.drop(letter_id)
+        for dead_letter_id in old:
+            self.drop(dead_letter_id)
 
     def list(self, limit: int = 100) -> Iterator[DeadLetter]:
         """The newest first. What another release wrote, or somebody by hand, is passed over."""
         ids = [text(name) for name in self._client.zrevrange(DeadKeys.order, 0, max(0, limit - 1))]
-        for raw in self._client.hmget(DeadKeys.letters, ids) if ids else []:
-            letter = _read(raw)
-            if letter is not None:
-                yield letter
+        for raw in self._client.hmget(DeadKeys.dead_letters, ids) if ids else []:
+            dead_letter = _read(raw)
+            if dead_letter is not None:
+                yield dead_letter
 
     def count(self) -> int:
         """How many there are."""
-        return int(self._client.hlen(DeadKeys.letters))
+        return int(self._client.hlen(DeadKeys.dead_letters))
 
-    def get(self, letter_id: str) -> DeadLetter:
-        """One letter. Raises: NotFoundError."""
-        letter = _read(self._client.hget(DeadKeys.letters, letter_id))
-        if letter is None:
+    def get(self, dead_letter_id: str) -> DeadLetter:
+        """One dead letter. Raises: NotFoundError."""
+        dead_letter = _read(self._client.hget(DeadKeys.dead_letters, dead_letter_id))
+        if dead_letter is None:
             fix = "there is no such dead letter, or it has expired; `ramify dead list` shows them"
-            raise NotFoundError("letter id", letter_id, fix)
-        return letter
+            raise NotFoundError("dead letter id", dead_letter_id, fix)
+        return dead_letter
 
-    def content(self, letter_id: str) -> bytes | None:
-        """The document of a letter, if it was kept."""
-        found = self._client.get(DeadKeys.content + letter_id)
+    def content(self, dead_letter_id: str) -> bytes | None:
+        """The document of a dead letter, if it was kept."""
+        found = self._client.get(DeadKeys.content + dead_letter_id)
         return found if isinstance(found, bytes) else None
 
-    def drop(self, letter_id: str) -> bool:
-        """Forget a letter. False when there was none."""
+    def drop(self, dead_letter_id: str) -> bool:
+        """Forget a dead letter. False when there was none."""
         with self._client.pipeline(transaction=True) as pipe:
-            pipe.hdel(DeadKeys.letters, letter_id)
-            pipe.zrem(DeadKeys.order, letter_id)
-            pipe.delete(DeadKeys.content + letter_id)
+            pipe.hdel(DeadKeys.dead_letters, dead_letter_id)
+            pipe.zrem(DeadKeys.order, dead_letter_id)
+            pipe.delete(DeadKeys.content + dead_letter_id)
             dropped, _, _ = pipe.execute()
         return bool(dropped)
 

@@ -1,8 +1,9 @@
-"""Every change of a job, each one Lua script (A4). Reading for people is in `reader`, batches in `batches`."""
+"""Every change of a job, each one Lua script, and what its steps read. Reading for people is in `reader`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from redis import Redis
 
@@ -11,29 +12,28 @@ from shared.job_store import codec
 from shared.job_store.batches import Batches
 from shared.job_store.codec import text
 from shared.job_store.ending import Endings
-from shared.job_store.job import Job
+from shared.job_store.job import FIELDS, Job, read_job
 from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency, is_shadow
 from shared.job_store.line import Entry, Lines, Newcomer
 from shared.job_store.newcomers import deadline_of, new_fields
 from shared.job_store.nodes import as_json, triples
-from shared.job_store.reads import JobReads
 from shared.job_store.retries import Retries
 from shared.job_store.scripts import Scripts
 from shared.job_store.states import State
 from shared.job_store.work import CLAIMS, Work
-from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, MergedPool, Node, SearchResult
+from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.route import Route
 from shared.settings import Settings
 
 MAX_WARNINGS = 100
 
 
-class JobStore(JobReads):
+class JobStore:
     """The truth about jobs. All methods may raise redis.exceptions.RedisError."""
 
     def __init__(self, client: Redis, settings: Settings, clock: Clock | None = None) -> None:
-        super().__init__(client, clock or ServerClock(client))
-        self.settings = settings
+        self.client, self.settings = client, settings
+        self.clock = clock or ServerClock(client)
         self.batches = Batches(client, settings, self.clock)
         self.lines = Lines(client, settings, self.clock)
         self.work = Work(client, settings, self.clock)
@@ -60,7 +60,7 @@ class JobStore(JobReads):
         batch_id: str | None = None,
         retry_of: Mapping[str, str] | None = None,
     ) -> list[Entry]:
-        """Create queued jobs in the lines of their tenants, as far as there is room. What became of each (A9).
+        """Create queued jobs in the lines of their tenants, as far as there is room. What became of each.
 
         `retry_of`: the job that each tries again.
         """
@@ -141,7 +141,7 @@ class JobStore(JobReads):
         return bool(self._run("grow", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
 
     def bind(self, job_id: str, node: Node) -> bool:
-        """A waiting leaf gets its bound query (G13). True for the one call that may send it to be searched."""
+        """A waiting leaf gets its bound query. True for the one call that may send it to be searched."""
         keys = JobKeys(job_id)
         args = [*self._head(), node.id, as_json(node), *node.depends_on]
         return bool(self._run("bind", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
@@ -210,6 +210,63 @@ class JobStore(JobReads):
         granted = self._run("redrive", [keys.job, keys.leaves, keys.work, keys.events], args)
         return frozenset(text(name) for name in granted)
 
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def job(self, job_id: str) -> Job | None:
+        """The header of a job, or None when it is unknown."""
+        values = self.client.hmget(JobKeys(job_id).job, list(FIELDS))
+        fields = zip(FIELDS, values, strict=True)
+        found = {name: text(value) if value is not None else None for name, value in fields}
+        return read_job(job_id, found, self.clock.now())
+
+    def node(self, job_id: str, node_id: str) -> Node | None:
+        """One node of the tree."""
+        raw = self.client.hget(JobKeys(job_id).nodes, node_id)
+        return Node.model_validate_json(raw) if raw else None
+
+    def nodes(self, job_id: str) -> dict[str, Node]:
+        """The tree as far as it is known, in order of ids."""
+        found = [Node.model_validate_json(raw) for raw in self.client.hvals(JobKeys(job_id).nodes)]
+        return {node.id: node for node in sorted(found, key=lambda node: [int(part) for part in node.id.split(".")])}
+
+    def leaf_states(self, job_id: str) -> dict[str, str]:
+        """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""
+        return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}
+
+    def all_settled(self, job_id: str) -> bool:
+        """True while a job is searching and none of its nodes is open any more: its body may run."""
+        state, left = self.client.hmget(JobKeys(job_id).job, ["state", "open"])
+        return state == b"searching" and left is not None and int(left) <= 0
+
+    def routed(self, job_id: str) -> Route | None:
+        """How the job's question is read, once it is."""
+        raw = self.client.hget(JobKeys(job_id).job, "route")
+        return Route.model_validate_json(raw) if raw else None
+
+    def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
+        """What the search step left for the rerank step."""
+        raw = self.client.hget(JobKeys(job_id).candidates, node_id)
+        return codec.unpack(raw, SearchResult) if raw else None
+
+    def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
+        """The recorded leaves: all, or those of `node_ids`. One that cannot be read has failed, and says so."""
+        key = JobKeys(job_id).results
+        if node_ids is None:
+            found: list[tuple[str, object]] = [(text(key), blob) for key, blob in self.client.hgetall(key).items()]
+        else:
+            found = list(zip(node_ids, self.client.hmget(key, list(node_ids)) if node_ids else [], strict=True))
+        return {node_id: _recorded(node_id, blob) for node_id, blob in found if blob is not None}
+
+    def events(self, job_id: str, limit: int) -> list[dict[str, str]]:
+        """The first `limit` events of a job, oldest first, without waiting for more."""
+        entries: Any = self.client.xrange(JobKeys(job_id).events, count=limit)
+        return [{text(name): text(value) for name, value in fields.items()} for _, fields in entries]
+
+    def pool(self, job_id: str) -> MergedPool | None:
+        """The merged pool, once there is one."""
+        raw = self.client.get(JobKeys(job_id).pool)
+        return codec.unpack(raw, MergedPool) if isinstance(raw, bytes) else None
+
     # -- notes along the way -----------------------------------------------------------------------------------
 
     def annotate(self, job_id: str, cost: Cost | None = None, warnings: Iterable[str] = ()) -> None:
@@ -236,3 +293,11 @@ class JobStore(JobReads):
     def _head(self, now: float | None = None) -> list[float | int | str]:
         jobs = self.settings.jobs
         return [f"{now or self.clock.now():.6f}", jobs.ttl_s, jobs.max_events]
+
+
+def _recorded(node_id: str, blob: object) -> LeafResult:
+    try:
+        return codec.unpack(blob, LeafResult).model_copy(update={"node_id": node_id})
+    except (ValueError, TypeError) as error:
+        reason = f"its recorded result cannot be read ({type(error).__name__}): somebody else has written to it"
+        return LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=reason)

@@ -1,4 +1,4 @@
-"""Why a job or a batch is not done, or how it ended (G10): the answer in words first, then what it was read from."""
+"""Why a job or a batch is not done, or how it ended: the answer in words first, then what it was read from."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Death(Model):
 class Why(Model):
     """One job. `said` answers the question, `next` is the command to go on with; the rest are the facts.
 
-    `redrives` are the latest, `redriven` counts all. `letters`: ids of its dead letters. `providers`: those that are
+    `redrives` are the latest, `redriven` counts all. `dead_letters`: their ids. `providers`: those that are
     left alone now. `faults`: what could not be read. `deadline_left_s` is None when the job has ended.
     """
 
@@ -94,7 +94,7 @@ class Why(Model):
     redriven: int = 0
     redrives: tuple[Redriven, ...] = ()
     deaths: tuple[Death, ...] = ()
-    letters: tuple[str, ...] = ()
+    dead_letters: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     last_error: str | None = None
     faults: tuple[str, ...] = ()

@@ -137,7 +137,7 @@ def states(client: Ramify, job_ids: Iterable[str], seconds: float = PATIENCE_S) 
     """The state of each job once all have ended, or as they are when time is up."""
     until, outage, found = time.monotonic() + seconds, Outage(), dict[str, str]()
     for job_id in job_ids:
-        while not (status := outage.through(lambda job_id=job_id: client.status(job_id))).terminal:  # type: ignore[misc]
+        while not (status := outage.retry(lambda job_id=job_id: client.status(job_id))).terminal:  # type: ignore[misc]
             if time.monotonic() > until:
                 break
             time.sleep(0.1)

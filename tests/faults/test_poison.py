@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.job_store import connect
-from shared.job_store.dead import DeadLetters
+from shared.job_store.dead import DeadLetterStore
 from shared.models import DocumentStatus
 from tests.acceptance.conftest import ingested, launched
 from tests.faults.poisoned import WORD, write_poison
@@ -26,8 +26,8 @@ def ramify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ramify]:
             yield ingested(client)
 
 
-def dead(ramify: Ramify) -> DeadLetters:
-    return DeadLetters(connect(ramify.settings), ramify.settings)
+def dead(ramify: Ramify) -> DeadLetterStore:
+    return DeadLetterStore(connect(ramify.settings), ramify.settings)
 
 
 @pytest.mark.timeout(PATIENCE_S + 60)
@@ -41,10 +41,12 @@ def test_a_leaf_that_kills_its_worker_is_retired_and_its_neighbours_are_answered
     answer = ramify.result(first)
     assert answer.partial
     assert any("killed its worker" in warning for warning in job.warnings), job.warnings
-    (letter,) = dead(ramify).list()
-    assert (letter.kind, letter.job_id, letter.item) == ("work", first, "0.2")
-    assert WORD in letter.what
-    assert 3 <= len({line.split(" ")[1] for line in letter.proof}) == len(letter.proof), "each worker is named"
+    (dead_letter,) = dead(ramify).list()
+    assert (dead_letter.kind, dead_letter.job_id, dead_letter.item) == ("work", first, "0.2")
+    assert WORD in dead_letter.what
+    assert 3 <= len({line.split(" ")[1] for line in dead_letter.proof}) == len(dead_letter.proof), (
+        "each worker is named"
+    )
     for job_id in others.job_ids:
         assert ramify.wait(job_id, PATIENCE_S).state == "done"
         assert not ramify.result(job_id).partial, "what died beside it is innocent"
@@ -64,5 +66,5 @@ def test_a_document_that_kills_its_worker_is_retired_and_its_batch_goes_in(ramif
     found = ramify.find("plain words about queues", top_n=20)
     assert {Path(hit.path).name for hit in found.hits} >= rest
     assert "killed its worker 3 times" in failed.reason
-    (letter,) = [letter for letter in dead(ramify).list() if letter.kind == "document"]
-    assert (letter.what, letter.has_content, len(letter.proof)) == (failed.path, True, 3)
+    (dead_letter,) = [dead_letter for dead_letter in dead(ramify).list() if dead_letter.kind == "document"]
+    assert (dead_letter.what, dead_letter.has_content, len(dead_letter.proof)) == (failed.path, True, 3)

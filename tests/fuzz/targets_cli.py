@@ -14,12 +14,12 @@ from unittest.mock import patch
 import typer
 from pydantic import BaseModel, ValidationError
 
-from orchestrator import searching
 from orchestrator.cli.main import app
 from orchestrator.files import find
 from orchestrator.intent.session_file import as_session
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.checks import Check
+from orchestrator.searching import Searching
 from shared.errors import NotRunningError
 from shared.models.session import Message
 from shared.settings.faults import request_fault
@@ -118,10 +118,10 @@ class _Client(FakeRamify):
         self.status(job_id)
 
     def find(self, query: str, **options: Any) -> Any:
-        return searching.find(self, None, query, options)
+        return Searching(None, self.settings, _refuse).find(query, options)
 
     def search(self, question: str, session: Any = None, **options: Any) -> Any:
-        return searching.search(self, None, question, session, options)
+        return Searching(None, self.settings, _refuse).search(question, session, options)
 
     def session(self, session_id: str, tenant: str = "default") -> Any:
         KeptSession(None, self.settings, session_id, tenant)

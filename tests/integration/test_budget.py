@@ -313,8 +313,7 @@ def test_given_a_thread_without_a_meter_when_it_asks_then_its_own_job_is_not_cha
     ],
 )
 def test_given_a_budget_of_nonsense_when_read_then_one_sentence_names_the_limit(limits, said) -> None:
-    from orchestrator.intake import as_request
-    from orchestrator.money import as_budget
+    from orchestrator.intake import as_budget, as_request
 
     with pytest.raises(InputError, match=said.replace("(", r"\(")):
         as_request("why?", limits)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import redis
 
-from orchestrator.canvas import job_chord
 from orchestrator.planning.own import own_tree
 from shared.celery_app import make_app
 from shared.job_store import JobReader, JobStore, new_id
 from shared.models import JobRequest, Lane, LeafResult, LeafStatus
 from shared.settings import Settings
+from shared.signatures import job_chord
 
 
 def test_given_a_nested_plan_when_its_leaves_are_recorded_then_the_body_may_run(

@@ -13,7 +13,7 @@ from orchestrator.reaper.suspects import SLOTS
 from shared.celery_app import make_app
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.job_store import Job, JobStore, State, new_id
-from shared.job_store.dead import DeadLetters
+from shared.job_store.dead import DeadLetterStore
 from shared.job_store.keys import ACTIVE, JobKeys, LineKeys, shadow_id
 from shared.job_store.work import Mark
 from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind
@@ -321,7 +321,7 @@ def test_a_job_that_is_gone_is_forgotten_and_gives_its_place_back(bench: Bench, 
     bench.look()
     assert bench.client.zcard(ACTIVE) == 0
     assert bench.jobs.lines.under_way() == {}
-    assert DeadLetters(bench.client, settings).count() == 0
+    assert DeadLetterStore(bench.client, settings).count() == 0
 
 
 def test_a_leaf_that_nobody_bound_is_told_of_by_one_that_it_waited_for(bench: Bench) -> None:

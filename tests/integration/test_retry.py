@@ -13,7 +13,7 @@ import redis
 from celery import Celery
 
 from orchestrator.client import Ramify
-from orchestrator.takeover import take_over
+from orchestrator.resume import resume
 from shared.celery_app import make_app
 from shared.contract import Message
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
@@ -76,7 +76,7 @@ def test_a_partial_job_is_tried_again_and_only_what_failed_is_sent(
     assert new is not None
     assert (new.request.question, new.request.top_n, new.request.idempotency_key) == (*_asked(old), None)
     client.delete(*client.keys("plan*"))
-    assert take_over(*step_of(store, app, new.id))
+    assert resume(*step_of(store, app, new.id))
     assert store.leaf_states(new.id) == {"0.0": "done", "0.1": "pending", "0.2": "done"}
     assert queued(client) == {"search": 1}, "one leaf, no body yet"
     status = ramify.status(new.id)
@@ -103,7 +103,7 @@ def test_a_job_whose_merge_failed_is_merged_anew_and_nothing_is_searched(
     store.stop(old.job, State.FAILED, "merge.tree: internal error")
     new = ramify.retry(old.id).job_id or ""
     client.delete(*client.keys("plan*"))
-    assert take_over(*step_of(store, app, new))
+    assert resume(*step_of(store, app, new))
     assert queued(client) == {"merge": 1}
     assert set(store.leaf_states(new).values()) == {"done"}
 
@@ -121,7 +121,7 @@ def test_what_has_expired_or_is_damaged_is_planned_anew_and_says_so(
         client.delete(keys.nodes, keys.leaves, keys.results)
     else:
         client.hset(keys.nodes, "0.0", "{no node")
-    assert not take_over(*step_of(store, app, new))
+    assert not resume(*step_of(store, app, new))
     said = " ".join(ramify.status(new).warnings)
     assert "planned anew" in said
     assert store.leaf_states(new) == {}
@@ -133,7 +133,7 @@ def test_a_recorded_leaf_that_is_damaged_runs_again(
     old = partial(ramify, store)
     client.hset(JobKeys(old.id).results, "0.0", b"no blob at all")
     new = ramify.retry(old.id).job_id or ""
-    assert take_over(*step_of(store, app, new))
+    assert resume(*step_of(store, app, new))
     assert store.leaf_states(new) == {"0.0": "pending", "0.1": "pending", "0.2": "done"}
 
 
@@ -144,7 +144,7 @@ def test_a_retry_of_a_retry_that_never_ran_takes_over_from_the_first(
     second = ramify.retry(old.id).job_id or ""
     ramify.cancel(second)
     third = ramify.retry(second).job_id or ""
-    assert take_over(*step_of(store, app, third))
+    assert resume(*step_of(store, app, third))
     assert [state for _, state in sorted(store.leaf_states(third).items())] == ["done", "pending", "done"]
 
 
@@ -166,7 +166,7 @@ def test_a_worker_that_is_killed_in_the_middle_leaves_a_job_that_can_end(
     with monkeypatch.context() as patch:
         patch.setattr(store, "record_leaf", killed)
         with pytest.raises(KeyboardInterrupt):
-            take_over(step, app)
+            resume(step, app)
     assert store.leaf_states(new) == {"0.0": "done", "0.1": "pending", "0.2": "pending"}
     assert not store.start_planning(new, "another worker"), "it is planned"
     life = Life(store, new)
@@ -183,7 +183,7 @@ def test_another_tenants_job_is_not_taken_over_at_either_end(ramify: Ramify, sto
     store.enqueue([(forged, JobRequest(question="why?", tenant="evil"))], retry_of={forged: old.id})
     step, app = step_of(store, app, forged)
     with pytest.raises(RamifyError, match="another tenant"):
-        take_over(step, app)
+        resume(step, app)
     assert store.leaf_states(forged) == {}
     with pytest.raises(InputError):
         ramify.submit({"question": "why?", "retry_of": old.id})

@@ -14,7 +14,7 @@ from orchestrator.client import Ramify
 from shared.errors import NotFoundError
 from shared.gates.gate_store import key_of
 from shared.job_store import JobStore, State
-from shared.job_store.dead import DeadLetters
+from shared.job_store.dead import DeadLetterStore
 from shared.job_store.keys import ACTIVE, JobKeys, LineKeys
 from shared.models import Lane
 from shared.models.dead import DeadLetter
@@ -173,15 +173,15 @@ def test_a_dead_letter_and_a_paused_provider_are_named(
     client.hset(key_of("llm:127.0.0.1:9"), "pause_until", int((time.time() + 60) * 1000))
     assert "LLM server at 127.0.0.1:9 wants no request until" in asked(ramify, life.id).said
     client.hset(JobKeys(life.id).work, mapping={"dead:0.1": 3, "proof:0.1": f"1.0 {gone()} search.leaf"})
-    letter = DeadLetter(id=f"{life.id}:0.1", kind="work", at=1.0, tenant="default", job_id=life.id, item="0.1",
+    dead_letter = DeadLetter(id=f"{life.id}:0.1", kind="work", at=1.0, tenant="default", job_id=life.id, item="0.1",
                         task="search.leaf", reason="it killed its worker 3 times")  # fmt: skip
-    DeadLetters(client, tight).add(letter)
+    DeadLetterStore(client, tight).add(dead_letter)
     life.merging(failed=("0.1",))
     life.summarising()
     life.done(partial=True)
     found = asked(ramify, life.id)
-    assert found.letters == (letter.id,)
-    assert found.next == f"ramify dead show {letter.id}"
+    assert found.dead_letters == (dead_letter.id,)
+    assert found.next == f"ramify dead show {dead_letter.id}"
 
 
 @pytest.mark.parametrize("broken", ["line", "ring", "counts", "under_way", "front", "held", "work", "leaves", "events"])

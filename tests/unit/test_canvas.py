@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from celery import Celery
 
-from orchestrator.canvas import job_chord
 from shared.contract import PRIORITY_STEPS, Message, rank
 from shared.models import Facet, Lane, Node, NodeKind
-from shared.signatures import member
+from shared.signatures import job_chord, member
 
 APP = Celery(broker="memory://", backend="cache+memory://", set_as_current=False)
 

@@ -32,7 +32,7 @@ def why(**fields: object) -> Why:
         "deaths": (Death(item="0.1", worker=WORKER, task="search.leaf", at=1.0),),
         "failed": (Failure(item="0.3", what=EVIL, error="no \x1b]0;store"),), "last_error": "no store",
         "providers": ("the LLM server at h wants no request until 12:00:00 UTC",), "deadline_left_s": 30.0,
-        "faults": ("its line cannot be read (WRONGTYPE)",), "letters": ("j1:0.1",), "retry_of": "j0",
+        "faults": ("its line cannot be read (WRONGTYPE)",), "dead_letters": ("j1:0.1",), "retry_of": "j0",
     }  # fmt: skip
     return Why.model_validate({**values, **fields})
 

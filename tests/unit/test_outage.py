@@ -1,4 +1,4 @@
-"""Who only looks bears a Redis that is away for a while, says so once, and misses nothing."""
+"""A reader goes on after an outage of Redis, says so once, and misses nothing."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_two_short_outages_are_not_one_long_one() -> None:
         return found
 
     outage = Outage(lambda _: None)
-    assert [outage.through(ask), outage.through(ask)] == ["a", "b"]
+    assert [outage.retry(ask), outage.retry(ask)] == ["a", "b"]
 
 
 def test_other_errors_are_not_borne() -> None:
@@ -86,7 +86,7 @@ def test_other_errors_are_not_borne() -> None:
         raise NotFoundError("ID", "x", "there is none")
 
     with pytest.raises(NotFoundError):
-        Outage().through(ask)
+        Outage().retry(ask)
 
 
 def test_without_a_listener_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""A document that kills its worker is found, retired and shown; the rest of its batch goes in (A5).
+"""A document that kills its worker is found, retired and shown; the rest of its batch goes in.
 
 A batch that has killed a worker is gone through one document at a time, each marked before it is read. The one that
 stood marked at two more deaths is not tried again.
@@ -13,7 +13,7 @@ from redis import Redis
 
 from shared.job_store import codec
 from shared.job_store.codec import text
-from shared.job_store.dead import DeadLetters
+from shared.job_store.dead import DeadLetterStore
 from shared.job_store.inbox import BATCH
 from shared.job_store.keys import IngestKeys
 from shared.job_store.work import Mark, read_mark
@@ -106,12 +106,13 @@ class Careful:
     def _retired(self, batch: int, item: str, raw: RawDocument, task: str) -> DocumentOutcome:
         told = (*self._marks.proof(f"{BATCH}:{batch}"), *self._marks.proof(item))
         proof = tuple({line.split(" ")[1]: line for line in told}.values())  # a worker has marked both
-        letter_id = f"{self._ingest_id}:{item}"
-        reason = f"it killed its worker {len(proof)} times and is not tried again; `ramify dead show {letter_id}`"
+        dead_letter_id = f"{self._ingest_id}:{item}"
+        reason = f"it killed its worker {len(proof)} times and is not tried again; `ramify dead show {dead_letter_id}`"
         log.error("%s of ingest %s: %s", raw.path, self._ingest_id, reason)
-        letter = DeadLetter(
-            id=letter_id, kind="document", at=self._now(), tenant=raw.tenant, job_id=self._ingest_id, item=raw.path,
-            task=task, what=raw.path, reason=reason, proof=proof, namespace=raw.namespace,
+        dead_letter = DeadLetter(
+            id=dead_letter_id, kind="document", at=self._now(), tenant=raw.tenant,
+            job_id=self._ingest_id, item=raw.path, task=task, what=raw.path, reason=reason, proof=proof,
+            namespace=raw.namespace,
         )  # fmt: skip
-        DeadLetters(self._client, self._settings).add(letter, codec.pack(raw))
+        DeadLetterStore(self._client, self._settings).add(dead_letter, codec.pack(raw))
         return DocumentOutcome(path=raw.path, status=DocumentStatus.FAILED, reason=reason)

@@ -14,35 +14,35 @@ from shared.job_store.work import read_mark
 from shared.models.dead import DeadLetter
 
 
-def draw_letters(letters: Sequence[DeadLetter], total: int) -> RenderableType:
-    """One line a letter."""
+def draw_dead_letters(dead_letters: Sequence[DeadLetter], total: int) -> RenderableType:
+    """One line a dead letter."""
     table = columns("id", "when", "kind", "deaths", "tenant", "what")
     table.columns[0].no_wrap = True
-    for letter in letters:
+    for dead_letter in dead_letters:
         table.add_row(
-            plain(letter.id), when(letter.at), letter.kind, str(len(letter.proof)), plain(letter.tenant),
-            snippet(letter.what, 80),
+            plain(dead_letter.id), when(dead_letter.at), dead_letter.kind, str(len(dead_letter.proof)),
+            plain(dead_letter.tenant), snippet(dead_letter.what, 80),
         )  # fmt: skip
-    more = total - len(letters)
+    more = total - len(dead_letters)
     return Group(table, plain(f"{more} more: -n {total}", "dim")) if more > 0 else table
 
 
-def draw_letter(letter: DeadLetter) -> RenderableType:
+def draw_dead_letter(dead_letter: DeadLetter) -> RenderableType:
     """The work, why it was retired, and every worker that died of it."""
     rows: dict[str, RenderableType | str] = {
-        "letter": letter.id,
-        "retired": when(letter.at),
-        "what": plain(letter.what, "bold"),
-        "why": plain(letter.reason, "red"),
+        "dead letter": dead_letter.id,
+        "retired": when(dead_letter.at),
+        "what": plain(dead_letter.what, "bold"),
+        "why": plain(dead_letter.reason, "red"),
     }
-    if letter.kind == "work":
-        rows |= {"job": letter.job_id, "item": f"{letter.item}, task {letter.task}"}
+    if dead_letter.kind == "work":
+        rows |= {"job": dead_letter.job_id, "item": f"{dead_letter.item}, task {dead_letter.task}"}
     else:
-        kept = "kept, so that it can be replayed" if letter.has_content else "not kept: ingest it again"
-        rows |= {"ingest": letter.job_id, "document": f"{letter.item}, {kept}"}
-    rows["tenant"] = f"{letter.tenant}, namespace {letter.namespace}"
+        kept = "kept, so that it can be replayed" if dead_letter.has_content else "not kept: ingest it again"
+        rows |= {"ingest": dead_letter.job_id, "document": f"{dead_letter.item}, {kept}"}
+    rows["tenant"] = f"{dead_letter.tenant}, namespace {dead_letter.namespace}"
     table = columns("died", "worker", "task")
-    for line in letter.proof:
+    for line in dead_letter.proof:
         mark = read_mark(line)
         if mark is None:
             table.add_row("?", plain(line), "")

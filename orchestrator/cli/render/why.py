@@ -65,8 +65,8 @@ def _rows(why: Why) -> dict[str, RenderableType | str]:
     if why.deaths:
         died = "; ".join(f"{worker_name(death.worker)} at {death.item}" for death in why.deaths)
         rows["deaths"] = plain(died, "red")
-    if why.letters:
-        rows["retired"] = plain(", ".join(why.letters), "red")
+    if why.dead_letters:
+        rows["retired"] = plain(", ".join(why.dead_letters), "red")
     if why.providers:
         rows["providers"] = plain("; ".join(why.providers), "yellow")
     if why.last_error:

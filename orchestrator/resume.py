@@ -1,4 +1,4 @@
-"""A retry takes over the tree and the recorded leaves of the job that it tries again, and runs what is missing (A6).
+"""A retry takes over the tree and the recorded leaves of the job that it tries again, and runs what is missing.
 
 Killed at any point it ends right all the same: what it has not recorded yet is pending, and the reaper sends that.
 """
@@ -65,7 +65,7 @@ def _as_it_starts(node: Node, done: set[str]) -> Node:
     return node.model_copy(update=planned)
 
 
-def take_over(step: Step, app: Celery) -> bool:
+def resume(step: Step, app: Celery) -> bool:
     """Start a retry with what the old job had. False when that is nothing: then it is planned like any other.
 
     A list is read anew: its shards belong to one state of the corpus. Raises: RamifyError for a job of another tenant.

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.client import Ramify
-from orchestrator.letters import replay_document
+from orchestrator.dead_letters import replay_document
 from shared.celery_app import make_app
 from shared.errors import InputError
 from shared.job_store import JobStore, codec
-from shared.job_store.dead import DeadLetters
+from shared.job_store.dead import DeadLetterStore
 from shared.job_store.inbox import DocumentBatch, Inbox, Report
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.dead import DeadLetter
@@ -30,8 +30,8 @@ PROOF = ("1795200000.5 search@host:12:abcdef01-5:1 search.leaf", "no mark at all
 
 
 @pytest.fixture
-def dead(client: redis.Redis, settings: Settings) -> DeadLetters:
-    return DeadLetters(client, settings)
+def dead(client: redis.Redis, settings: Settings) -> DeadLetterStore:
+    return DeadLetterStore(client, settings)
 
 
 @pytest.fixture
@@ -59,14 +59,14 @@ def work(job_id: str, item: str = "0.1", tenant: str = "default") -> DeadLetter:
 
 def document(tenant: str = "default") -> tuple[DeadLetter, bytes]:
     raw = RawDocument(source="/s", path="a.md", identity="/s/a.md", suffix=".md", content=b"# A\n", tenant=tenant)
-    letter = DeadLetter(
+    dead_letter = DeadLetter(
         id="660b00000000000000001:0/1", kind="document", at=1_795_200_001.0, tenant="default",
         job_id="660b00000000000000001", item="a.md", task="index.documents", what="a.md", reason="it killed its worker",
     )  # fmt: skip
-    return letter, codec.pack(raw)
+    return dead_letter, codec.pack(raw)
 
 
-def retired(ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetters, *items: str) -> str:
+def retired(ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetterStore, *items: str) -> str:
     """A job that is partial, since these leaves were retired."""
     life = Life(JobStore(client, settings), ramify.submit("why?")).to("searching")
     life.merging(failed=items)
@@ -77,7 +77,7 @@ def retired(ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadL
     return life.id
 
 
-def test_letters_are_listed_and_shown_without_control_characters(dead: DeadLetters) -> None:
+def test_dead_letters_are_listed_and_shown_without_control_characters(dead: DeadLetterStore) -> None:
     assert command("list").stdout == ""
     dead.add(work("660b00000000000000000"))
     dead.add(*document())
@@ -89,13 +89,13 @@ def test_letters_are_listed_and_shown_without_control_characters(dead: DeadLette
     for part in ("search@host pid 12", "no mark at all", "it killed its worker 3 times", "2026-11-20 18:40:00 UTC"):
         assert part in shown
     found = json.loads(command("list", "-n", "1", "--json").stdout)
-    assert (found["total"], len(found["letters"])) == (2, 1)
+    assert (found["total"], len(found["dead_letters"])) == (2, 1)
     assert json.loads(command("show", "660b00000000000000000:0.1", "--json").stdout)["proof"] == list(PROOF)
     assert command("show", "x").exit_code == 2
 
 
 def test_a_replay_of_work_is_a_new_job_without_its_deaths(
-    ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetters
+    ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetterStore
 ) -> None:
     job_id = retired(ramify, settings, client, dead, "0.1", "0.2")
     done = command("replay", f"{job_id}:0.1", f"{job_id}:0.2", "--json")
@@ -108,7 +108,7 @@ def test_a_replay_of_work_is_a_new_job_without_its_deaths(
 
 
 def test_what_cannot_be_replayed_stays_and_says_why(
-    ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetters
+    ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetterStore
 ) -> None:
     running = ramify.submit("why?")
     dead.add(work(running))
@@ -123,7 +123,7 @@ def test_what_cannot_be_replayed_stays_and_says_why(
 
 
 def test_some_refused_and_some_replayed_is_partial(
-    ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetters
+    ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetterStore
 ) -> None:
     job_id = retired(ramify, settings, client, dead, "0.1")
     done = command("replay", f"{job_id}:0.1", "unknown")
@@ -132,7 +132,7 @@ def test_some_refused_and_some_replayed_is_partial(
     assert "there is no such dead letter" in done.stderr
 
 
-def test_letters_are_dropped_by_name_or_all(dead: DeadLetters) -> None:
+def test_dead_letters_are_dropped_by_name_or_all(dead: DeadLetterStore) -> None:
     for number in range(5):
         dead.add(work(f"660b0000000000000000{number}"))
     assert command("drop", "660b00000000000000000:0.1").exit_code == 0
@@ -173,18 +173,18 @@ def answering(client: redis.Redis, status: DocumentStatus, seen: list[DocumentBa
 
 @pytest.mark.parametrize(("status", "code"), [(DocumentStatus.ADDED, 0), (DocumentStatus.FAILED, 1)])
 def test_a_replayed_document_goes_to_the_index_queue_as_an_ingest_does(
-    dead: DeadLetters, client: redis.Redis, status: DocumentStatus, code: int
+    dead: DeadLetterStore, client: redis.Redis, status: DocumentStatus, code: int
 ) -> None:
-    letter, content = document()
-    dead.add(letter, content)
+    dead_letter, content = document()
+    dead.add(dead_letter, content)
     seen: list[DocumentBatch] = []
     thread = answering(client, status, seen)
-    done = command("replay", letter.id, "--json")
+    done = command("replay", dead_letter.id, "--json")
     thread.join(timeout=10)
     assert done.exit_code == code, done.stderr
     assert [raw.content for raw in seen[0].documents] == [b"# A\n"]
     assert seen[0].tenant == "default"
-    assert dead.count() == (1 if code else 0), "a letter stays until its document is in"
+    assert dead.count() == (1 if code else 0), "a dead letter stays until its document is in"
     if code:
         assert "it is bad" in done.stderr
     else:
@@ -195,9 +195,9 @@ def test_a_replayed_document_goes_to_the_index_queue_as_an_ingest_does(
 def test_a_damaged_document_or_one_of_another_tenant_is_not_replayed(
     client: redis.Redis, settings: Settings, content: bytes
 ) -> None:
-    letter, _ = document()
+    dead_letter, _ = document()
     app = make_app(settings)
     with pytest.raises(InputError, match=r"damaged|another tenant"):
-        replay_document(app, client, letter, content)
+        replay_document(app, client, dead_letter, content)
     app.close()
     assert client.llen("index") == 0

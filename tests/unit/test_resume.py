@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.takeover import Inheritance, inherited
+from orchestrator.resume import Inheritance, inherited
 from shared.job_store.nodes import triples
 from shared.models import Facet, LeafResult, LeafStatus, Node, NodeKind
 
