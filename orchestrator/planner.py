@@ -22,7 +22,7 @@ NO_LLM = "No LLM is configured (llm_model, llm_base_url): the question was split
 
 
 class Planner:
-    """Turns a question into nodes, level by level (B1-B4), by the way that its type asks for (E1, E2)."""
+    """Turns a question into nodes, level by level, by the way that its type asks for."""
 
     def __init__(self, settings: Settings) -> None:
         self._limits = settings.decomposition

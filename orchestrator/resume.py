@@ -17,7 +17,7 @@ from shared.job_store.nodes import grown_branches
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
 from shared.models.route import PlannerName, Route
 from shared.signatures import body, member, step
-from shared.steps import Step
+from shared.steps import TaskRun
 
 #: Retries of retries that are looked through for one that had been planned.
 _MOST_BACK = 16
@@ -65,12 +65,12 @@ def _as_it_starts(node: Node, done: set[str]) -> Node:
     return node.model_copy(update=planned)
 
 
-def resume(step: Step, app: Celery) -> bool:
+def resume(run: TaskRun, app: Celery) -> bool:
     """Start a retry with what the old job had. False when that is nothing: then it is planned like any other.
 
     A list is read anew: its shards belong to one state of the corpus. Raises: RamifyError for a job of another tenant.
     """
-    job, jobs = step.job, step.jobs
+    job, jobs = run.job, run.jobs
     if job.retry_of is None:
         return False
     old = _planned(jobs, job)

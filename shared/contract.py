@@ -14,7 +14,7 @@ MESSAGE_VERSION = 1
 
 
 class Queue(StrEnum):
-    """One queue per kind of work (A3)."""
+    """One queue per kind of work."""
 
     PLAN = "plan"
     SEARCH = "search"
@@ -54,7 +54,7 @@ class TaskName(StrEnum):
 PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
 _PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}
 _LOWEST = 3
-#: What starts each pool of `ramify up` (A3, A8): Celery app -> queues. Embedded, `search` and `index` share the process
+#: What starts each pool of `ramify up`: Celery app -> queues. Embedded, `search` and `index` share the process
 #: that owns the store.
 POOL_QUEUES: dict[str, tuple[Queue, ...]] = {
     "plan": (Queue.PLAN,),

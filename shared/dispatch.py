@@ -1,4 +1,4 @@
-"""Lets waiting jobs in, and sends the message that starts each (A9). Harmless to repeat."""
+"""Lets waiting jobs in, and sends the message that starts each. Harmless to repeat."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ import logging
 from redis.exceptions import RedisError
 
 from shared.job_store.ab import AbStore
-from shared.steps import Step
+from shared.steps import TaskRun
 
 log = logging.getLogger("ramify.shadow")
 
 
-def offer(step: Step) -> None:
+def offer(run: TaskRun) -> None:
     """After the answer is kept. A Redis that does not take it costs a comparison, nothing else: the log says so."""
     try:
-        AbStore(step.jobs.client, step.jobs.settings).offer(step.job.id)
+        AbStore(run.jobs.client, run.jobs.settings).offer(run.job.id)
     except RedisError as error:
-        log.warning("job %s is not tried with a second strategy: %s", step.job.id, type(error).__name__)
+        log.warning("job %s is not tried with a second strategy: %s", run.job.id, type(error).__name__)

@@ -1,6 +1,6 @@
 """Wraps every task of a job in one place: reads message and job, skips ended jobs, leaves marks, shows failures.
 
-A step never raises into Celery for a fault of its own: a raising chord member would keep the body from running (A5).
+A task never raises into Celery for a fault of its own: a raising chord member would keep the body from running.
 Only a lost Redis or broker gets out; the reaper then re-drives what is missing.
 """
 
@@ -23,13 +23,13 @@ from shared.job_store import Job, JobStore, State, connect
 from shared.job_store.ledger import Ledger
 from shared.settings import Settings
 from shared.signatures import AnyTask, delivery
-from shared.watch import Watch, settled
+from shared.work_tracker import WorkTracker, settled
 
 log = logging.getLogger("ramify.steps")
 
 
 @dataclass(frozen=True)
-class Step:
+class TaskRun:
     """One run of one task for one job."""
 
     task: AnyTask
@@ -39,7 +39,7 @@ class Step:
 
     @property
     def node_id(self) -> str:
-        """The node that the step is about."""
+        """The node that the task is about."""
         if self.message.node_id is None:
             raise MessageVersionError(f"{self.task.name} needs a node id")
         return self.message.node_id
@@ -51,16 +51,16 @@ class Step:
 
 
 class Body(Protocol):
-    """What a step does."""
+    """What a task does."""
 
-    def __call__(self, step: Step) -> None: ...
+    def __call__(self, run: TaskRun) -> None: ...
 
 
-OnError = Callable[[Step, str], None]
+OnError = Callable[[TaskRun, str], None]
 
 
 class Steps:
-    """Registers functions of a Step as Celery tasks, on one app and one job store."""
+    """Registers functions of a TaskRun as Celery tasks, on one app and one job store."""
 
     def __init__(self, app: Celery) -> None:
         self.app = app
@@ -68,7 +68,7 @@ class Steps:
         self.jobs = JobStore(connect(self.settings), self.settings)
         self.jobs.endings.freed = Dispatcher(app, self.jobs).try_run
         self._ledger = Ledger(self.jobs.client, self.settings, self.jobs.clock)
-        self._watch = Watch(self.jobs)
+        self._tracker = WorkTracker(self.jobs)
 
     def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], AnyTask]:
         """Decorator: register `body` under `name`; `on_error` turns its failure into data."""
@@ -87,32 +87,32 @@ class Steps:
             message = read_message(raw)
         except MessageVersionError as error:
             return self._refused(raw, error)
-        with self._watch.over(message, task.name, delivery(task.request)) as begun:
+        with self._tracker.over(message, task.name, delivery(task.request)) as begun:
             if begun.job is None or begun.job.terminal:
                 return {"skipped": "the job has ended"}
-            step = Step(task, self.jobs, begun.job, message)
-            if (reason := self._watch.poison(begun, message, task.name)) is not None:
-                on_error(step, reason)
+            run = TaskRun(task, self.jobs, begun.job, message)
+            if (reason := self._tracker.poison(begun, message, task.name)) is not None:
+                on_error(run, reason)
             elif not settled(task.name, begun.node_state):
                 with metered(self._ledger.meter(begun.job)):
-                    self._tried(step, body, on_error)
+                    self._tried(run, body, on_error)
         return {"node": message.node_id or ""}
 
-    def _tried(self, step: Step, body: Body, on_error: OnError) -> None:
+    def _tried(self, run: TaskRun, body: Body, on_error: OnError) -> None:
         try:
-            body(step)
+            body(run)
         except (RedisError, OperationalError):
             raise
         except Exception as error:
             reason = reason_of(error)
             log.log(
                 logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
-                "%s of job %s, node %s failed: %s", step.task.name, step.job.id, step.message.node_id, reason,
+                "%s of job %s, node %s failed: %s", run.task.name, run.job.id, run.message.node_id, reason,
                 exc_info=not isinstance(error, RamifyError),
             )  # fmt: skip
-            if (cost := getattr(error, "cost", None)) is not None:  # what was spent before it failed (B10)
-                self.jobs.annotate(step.job.id, cost)
-            on_error(step, reason)
+            if (cost := getattr(error, "cost", None)) is not None:  # what was spent before it failed
+                self.jobs.annotate(run.job.id, cost)
+            on_error(run, reason)
 
     def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
         """A message of another release: the job says so, if it can be found, and ends by its deadline."""
@@ -123,9 +123,9 @@ class Steps:
         return {"refused": str(error)}
 
 
-def fail_job(step: Step, reason: str) -> None:
+def fail_job(run: TaskRun, reason: str) -> None:
     """`on_error` of steps without which there is no answer."""
-    step.jobs.stop(step.job, State.FAILED, f"{step.task.name}: {reason}")
+    run.jobs.stop(run.job, State.FAILED, f"{run.task.name}: {reason}")
 
 
 def reason_of(error: Exception) -> str:

@@ -41,7 +41,7 @@ from workers.binding.bind import Parent, bind
 from workers.corpus import Corpus
 from workers.index.pipeline import Indexer
 from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
-from workers.search.leaf import Ask, kept, rerank_half, search_half
+from workers.search.leaf import Ask, kept, run_rerank_stages, run_search_stages
 from workers.search.stages.rerank import spent
 from workers.search.tools import Tools
 
@@ -139,8 +139,8 @@ class _Asking:
             text=node.query, strategy=self._strategy, filters=Filters(), tenant=DEFAULT_TENANT,
             wanted=limits.candidates_per_query, variants=node.variants,
         )  # fmt: skip
-        first = search_half(ask, self._corpus, None, _TIMEOUT_S)
-        found = rerank_half(ask, first, self._tools)
+        first = run_search_stages(ask, self._corpus, None, _TIMEOUT_S)
+        found = run_rerank_stages(ask, first, self._tools)
         self.cost += first.cost + found.cost
         self.warnings += found.warnings
         self.nodes[node.id] = node

@@ -1,15 +1,15 @@
-"""The workers' steps, and how a leaf's failure becomes data (A5)."""
+"""The workers' steps, and how a leaf's failure becomes data."""
 
 from __future__ import annotations
 
 from shared.models import LeafResult, LeafStatus
-from shared.steps import Step, Steps
+from shared.steps import Steps, TaskRun
 from workers.app import app
 
 steps = Steps(app)
 
 
-def record_failed_leaf(step: Step, reason: str) -> None:
+def record_failed_leaf(run: TaskRun, reason: str) -> None:
     """`on_error` of leaf steps: the leaf reports its failure as its result, the body runs all the same."""
-    failed = LeafResult(node_id=step.node_id, status=LeafStatus.FAILED, error=reason)
-    step.jobs.record_leaf(step.job.id, failed)
+    failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
+    run.jobs.record_leaf(run.job.id, failed)

@@ -1,4 +1,4 @@
-"""The planner of enumerations (E3): asks what exists, reads the question against it, and shares the scan out."""
+"""The planner of enumerations: asks what exists, reads the question against it, and shares the scan out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shared.errors import RamifyError
 from shared.job_store.tables import Tables
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.settings import Settings
-from shared.steps import Step
+from shared.steps import TaskRun
 
 #: Seconds for what the search pool is asked, at most, and the share of the job's time.
 _ASK_S = 15.0
@@ -25,9 +25,9 @@ _SHARE = 0.25
 _INSTEAD = "The question was searched instead of listed."
 
 
-def planned(step: Step, app: Celery, settings: Settings) -> Grown:
+def planned(run: TaskRun, app: Celery, settings: Settings) -> Grown:
     """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead."""
-    job = step.job
+    job = run.job
     end = min(_ASK_S, _SHARE * job.remaining(job.leaf_reserve))
     try:
         asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
@@ -40,7 +40,7 @@ def planned(step: Step, app: Celery, settings: Settings) -> Grown:
     except RamifyError as error:
         return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))
     scan = scan.model_copy(update={"documents": counted.documents, "index_version": counted.index_version})
-    Tables(step.jobs.client, settings).put_scan(job.id, scan)
+    Tables(run.jobs.client, settings).put_scan(job.id, scan)
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
     return Grown(nodes=nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
@@ -56,7 +56,7 @@ def _asked(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: f
 
 
 def _without_excluded(scan: Scan, excludes: tuple[str, ...]) -> Scan:
-    """What is never shown is not listed either, unless the question or its filter names it (F5)."""
+    """What is never shown is not listed either, unless the question or its filter names it."""
     asked = (*scan.filters.paths, *scan.found.paths)
     hidden = tuple(path for path in excludes if not any(name.startswith(path) for name in asked))
     if not hidden:

@@ -1,4 +1,4 @@
-"""Shares out a scan over leaves: equal ranges of the ids' space, which hashes fill evenly (E3). Pure."""
+"""Shares out a scan over leaves: equal ranges of the ids' space, which hashes fill evenly. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shards(documents: int, size: int, most: int) -> tuple[Shard, ...]:
 
 
 def nodes(question: str, understood: str, parts: tuple[Shard, ...]) -> tuple[Node, ...]:
-    """The question's own leaf (B3), then a leaf for each shard."""
+    """The question's own leaf, then a leaf for each shard."""
     leaves = (
         Node(
             id=f"{ROOT_ID}.{part.number}",

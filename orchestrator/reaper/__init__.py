@@ -1,1 +1,1 @@
-"""Finds jobs without progress, from the job store alone, and sends again exactly what is missing (A4)."""
+"""Finds jobs without progress, from the job store alone, and sends again exactly what is missing."""

@@ -1,4 +1,4 @@
-"""The reaper (A4, ARCHITECTURE decision 4): one look at the jobs under way, and what follows from it.
+"""The reaper: one look at the jobs under way, and what follows from it.
 
 Runs on the ops pool, sent by beat every few seconds. A chord's counter may be lost; the store's count is the truth.
 What it sends again is harmless when the first copy still comes: leaves are recorded once, bodies run by a claim.

@@ -1,4 +1,4 @@
-"""Work that has killed workers twice is tried alone (A5): one at a time in each queue, that is, on each pool.
+"""Work that has killed workers twice is tried alone: one at a time in each queue, that is, on each pool.
 
 What died beside it may be innocent; alone it either ends, or convicts itself.
 """

@@ -29,7 +29,7 @@ from shared.store.server_transport import ServerTransport, is_cut_off, transport
 from tests.conftest import free_port
 from tests.fakes.qdrant_server import Answer, FakeQdrant, good
 from workers.corpus import Corpus
-from workers.search.leaf import Ask, search_half
+from workers.search.leaf import Ask, run_search_stages
 
 ASK = models.QueryRequest(query=[1.0, 0.0], using=DENSE)
 GOOD = good("/query/batch")
@@ -255,7 +255,7 @@ def test_the_search_of_a_leaf_ends_with_its_time_and_says_so(qdrant: FakeQdrant,
     qdrant.always = Answer(200, GOOD, slow=30)
     began = time.monotonic()
     with pytest.raises(TransientError, match="Qdrant does not answer while reading the collection"):
-        search_half(ask, corpus, None, 0.5)
+        run_search_stages(ask, corpus, None, 0.5)
     assert time.monotonic() - began < 3
     corpus.close()
 

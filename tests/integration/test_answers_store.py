@@ -16,9 +16,8 @@ from shared.models import Answer, Facet, Hit, JobRequest, LeafResult, LeafStatus
 from shared.models.route import Route
 from shared.routing.rules import route_by_rules
 from shared.settings import Settings
-from shared.steps import Step
-from workers.merge.answer import build_answer
-from workers.merge.conclude import all_leaves, conclude
+from shared.steps import TaskRun
+from workers.merge.answer import all_leaves, build_answer, run_aggregator
 from workers.merge.tree import merge_tree
 
 QUESTION = "Where was the founder of Northwind born?"
@@ -63,8 +62,8 @@ def answered(store: JobStore, job: Job) -> Answer:
     assert store.start_summarising(job.id, pool)
     now: Any = store.job(job.id)
     leaves = all_leaves(store.nodes(job.id), store.leaf_states(job.id), results)
-    step = Step(SimpleNamespace(name="t"), store, now, SimpleNamespace())  # type: ignore[arg-type]
-    name, made = conclude(step, pool, leaves, llm=None)
+    step = TaskRun(SimpleNamespace(name="t"), store, now, SimpleNamespace())  # type: ignore[arg-type]
+    name, made = run_aggregator(step, pool, leaves, llm=None)
     store.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(store, now, pool, made, leaves).model_copy(update={"aggregator": name})
     assert store.finish(now, answer)

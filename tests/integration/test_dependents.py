@@ -13,7 +13,7 @@ from shared.celery_app import make_app
 from shared.job_store import Job, JobReader, JobStore, new_id
 from shared.models import Facet, Hit, JobRequest, LeafResult, LeafStatus, Node
 from shared.settings import Settings
-from shared.steps import Step
+from shared.steps import TaskRun
 from workers.rerank.dependents import bind_dependents
 from workers.search.tools import Tools
 
@@ -66,7 +66,7 @@ def record(store: JobStore, job: Job, node_id: str, title: str) -> None:
 
 
 def ended(store: JobStore, job: Job, leaf: Node, task: Task) -> None:
-    step = Step(task, store, job, SimpleNamespace(node_id=leaf.id))  # type: ignore[arg-type]
+    step = TaskRun(task, store, job, SimpleNamespace(node_id=leaf.id))  # type: ignore[arg-type]
     bind_dependents(step, leaf, None, Tools(settings=store.settings, timeout_s=1))
 
 

@@ -21,7 +21,7 @@ from shared.job_store import JobStore, State
 from shared.job_store.keys import JobKeys, new_id, shadow_id
 from shared.models import JobRequest
 from shared.settings import Settings, load_settings
-from shared.steps import Step
+from shared.steps import TaskRun
 from tests.integration.lives import Life, leaf, queued
 
 
@@ -58,11 +58,11 @@ def app(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]
     app.close()
 
 
-def step_of(store: JobStore, app: Celery, job_id: str) -> tuple[Step, Celery]:
+def step_of(store: JobStore, app: Celery, job_id: str) -> tuple[TaskRun, Celery]:
     assert store.start_planning(job_id, "worker")
     job = store.job(job_id)
     assert job is not None
-    return Step(None, store, job, Message(job_id=job_id)), app  # type: ignore[arg-type]  # no task is asked
+    return TaskRun(None, store, job, Message(job_id=job_id)), app  # type: ignore[arg-type]  # no task is asked
 
 
 def test_a_partial_job_is_tried_again_and_only_what_failed_is_sent(

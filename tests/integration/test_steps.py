@@ -14,7 +14,7 @@ from shared.errors import PermanentError
 from shared.job_store import State, new_id
 from shared.models import JobRequest
 from shared.settings import Settings
-from shared.steps import Step, Steps, fail_job
+from shared.steps import Steps, TaskRun, fail_job
 
 TASK = SimpleNamespace(name="plan.job", request=SimpleNamespace(id="task"))
 
@@ -28,7 +28,7 @@ class Run:
         self.steps.jobs.start_planning(self.job_id, "task")
 
     def __call__(self, error: Exception) -> None:
-        def body(_: Step) -> None:
+        def body(_: TaskRun) -> None:
             raise error
 
         self.steps._run(TASK, Message(job_id=self.job_id).wire(), body, fail_job)

@@ -26,7 +26,7 @@ from tests.fakes.lookalikes import MARKS, files
 from tests.fakes.two_tenants import World
 from workers.enumerate.scan import scan_shard
 from workers.enumerate.values import KnownValues, counted
-from workers.search.leaf import Ask, rerank_half, search_half
+from workers.search.leaf import Ask, run_rerank_stages, run_search_stages
 from workers.search.related import contexts
 from workers.search.tools import Tools
 
@@ -88,9 +88,9 @@ def ask(world: World, tenant: str, text: str, strategy: str, cache: Cache | None
     given = {"filters": Filters(), "wanted": 30, "explain": True, **more}
     with world.asking(tenant):
         asked = Ask.model_validate({"text": text, "strategy": strategy, "tenant": tenant, **given})
-        first = search_half(asked, world.corpus, cache, 20.0)
+        first = run_search_stages(asked, world.corpus, cache, 20.0)
         tools = Tools(settings=world.settings, reranker=reranker(world.settings), cache=cache, timeout_s=20.0)
-        return rerank_half(asked, first, tools)
+        return run_rerank_stages(asked, first, tools)
 
 
 def assert_own(world: World, tenant: str, found: Any) -> str:
@@ -278,7 +278,7 @@ def test_given_a_forged_request_when_read_then_it_is_refused(both: World, forged
         RelatedRequest.model_validate({"tenant": "alpha", **forged})
     given = {"text": "q", "strategy": "default", "filters": {}, "tenant": "alpha", "wanted": 5, **forged}
     with pytest.raises((InputError, ValidationError)), both.asking("alpha"):
-        search_half(Ask.model_validate(given), both.corpus, None, 5.0)
+        run_search_stages(Ask.model_validate(given), both.corpus, None, 5.0)
 
 
 REACHING: Sequence[dict[str, Any]] = (

@@ -11,7 +11,7 @@ from orchestrator.reaper.suspects import SLOTS
 from shared.contract import Message
 from shared.job_store.work import Begun
 from shared.signatures import Delivery
-from shared.watch import Watch
+from shared.work_tracker import WorkTracker
 from tests.model.fibers import Fiber
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class Watches:
     """Each process has its own."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._of = world, dict[str, Watch]()
+        self._world, self._of = world, dict[str, WorkTracker]()
 
-    def _mine(self) -> Watch:
-        return self._of.setdefault(self._world.worker_id(), Watch(self._world.jobs))
+    def _mine(self) -> WorkTracker:
+        return self._of.setdefault(self._world.worker_id(), WorkTracker(self._world.jobs))
 
     def over(self, message: Message, task: str, came: Delivery) -> AbstractContextManager[Begun]:
         if self._world.current is not None:

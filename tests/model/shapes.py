@@ -98,17 +98,17 @@ class Labour:
 
     # -- the other pools' --------------------------------------------------------------------------------------
 
-    def search_half(self, ask: Any, *_: object) -> SearchResult:
+    def run_search_stages(self, ask: Any, *_: object) -> SearchResult:
         self._work(*self._at())
         hit = Hit(chunk_id=ask.text, doc_id=ask.text, path="a.md", title="Ada", text="Ada met Bo.", score=1.0)
         return SearchResult(hits=(hit,), mode="hybrid", candidates=1)
 
-    def rerank_half(self, ask: Any, found: SearchResult, tools: Any) -> SearchResult:
+    def run_rerank_stages(self, ask: Any, found: SearchResult, tools: Any) -> SearchResult:
         self._work(*self._at())
         return found
 
-    def conclude(self, step: Any, pool: Any, leaves: Any, **_: object) -> tuple[str, Aggregated]:
-        self._work(step.job.id, "merge.summarise")
+    def run_aggregator(self, run: Any, pool: Any, leaves: Any, **_: object) -> tuple[str, Aggregated]:
+        self._work(run.job.id, "merge.summarise")
         return "simple", Aggregated(summary=Summary(text="so it is"))
 
     def merge_tree(self, real: Callable[..., Any], *args: Any) -> Any:

@@ -64,18 +64,18 @@ class Stage:
 
     def _changes(self) -> Iterator[tuple[Any, str, Any]]:
         from orchestrator.reaper import leader, look
-        from shared import watch
+        from shared import work_tracker
         from shared.job_store import work
 
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
             yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
         for module in (work, leader):
             yield module, "worker_id", self._later("worker_id")
-        for module in (look, watch):
+        for module in (look, work_tracker):
             yield module, "living", lambda _, ids, **__: self.world.living(ids)
         yield look, "queue_lengths", lambda _: self.world.broker.lengths()
-        yield watch, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=self._later("sleep"))
-        yield watch, "Thread", lambda target, **_: self.world.thread(target)
+        yield work_tracker, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=self._later("sleep"))
+        yield work_tracker, "Thread", lambda target, **_: self.world.thread(target)
         yield from self._labour()
 
     def _labour(self) -> Iterator[tuple[Any, str, Any]]:
@@ -83,10 +83,10 @@ class Stage:
         for module in (self.search, self.rerank):
             yield module, "shared_cache", lambda: None
         yield self.search, "corpus", lambda: None
-        yield self.search, "search_half", self._later("labour.search_half")
+        yield self.search, "run_search_stages", self._later("labour.run_search_stages")
         yield self.rerank, "_reranker", lambda: None
-        yield self.rerank, "rerank_half", self._later("labour.rerank_half")
-        yield self.merge, "conclude", self._later("labour.conclude")
+        yield self.rerank, "run_rerank_stages", self._later("labour.run_rerank_stages")
+        yield self.merge, "run_aggregator", self._later("labour.run_aggregator")
         yield self.merge, "merge_tree", self._later("labour.merge_tree", self.merge.merge_tree)
         yield self.rerank, "rerank_pool", self._later("labour.rerank_pool", self.rerank.rerank_pool)
 
@@ -106,5 +106,5 @@ class Stage:
         self.world = world
         world.jobs.endings.freed = Dispatcher(self.app, world.jobs).try_run
         for steps in self.steps:
-            steps.jobs, steps._watch = world.jobs, world.watches
+            steps.jobs, steps._tracker = world.jobs, world.watches
             steps._ledger = Ledger(world.jobs.client, world.jobs.settings)

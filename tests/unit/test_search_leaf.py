@@ -14,7 +14,7 @@ from shared.models.find import FindRequest
 from shared.settings import load_settings
 from shared.store import BuiltWith, ChunkPoint
 from workers.corpus import Corpus
-from workers.search.leaf import Ask, search_half, strategy_of
+from workers.search.leaf import Ask, run_search_stages, strategy_of
 
 SPARSE = Bm25Encoder(10.0)
 
@@ -78,7 +78,7 @@ def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_resu
         ask = Ask.model_validate(
             {"text": "zebra", "strategy": strategy, "filters": Filters(), "tenant": "default", "wanted": 5, **more}
         )
-        found = search_half(ask, corpus, None, 10)
+        found = run_search_stages(ask, corpus, None, 10)
         assert [hit.symbol for hit in found.hits] == ["a.run"]
         return " ".join(found.warnings)
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
 from shared.llm.client import LLMReply
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Source
-from workers.merge.citations import check_citations
-from workers.merge.summarise import MEMORY_CHARS, summarise
+from workers.merge.summarise import MEMORY_CHARS, check_citations, summarise
 
 QUESTION = "Why are queries slow?"
 NODES = {

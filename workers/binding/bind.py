@@ -1,4 +1,4 @@
-"""Writes into a subquestion what the leaves found that it waited for (G13). Asks the LLM at most once for each."""
+"""Writes into a subquestion what the leaves found that it waited for. Asks the LLM at most once for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a subquestion's answer off its best passages with the LLM (G13). What it says must stand in them."""
+"""Reads a subquestion's answer off its best passages with the LLM. What it says must stand in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Answer(Model):
 
 
 def read_answer(question: str, hits: Sequence[Hit], tenant: str, llm: LLM, tools: Tools) -> Answer:
-    """The answer to `question` that stands in `hits`; identical readings run once (G5).
+    """The answer to `question` that stands in `hits`; identical readings run once.
 
     Raises: TransientError, PermanentError, or ReplyError for a reply that cannot be used; each tells its cost
     (`shared.llm.client.spent`).

@@ -1,4 +1,4 @@
-"""Reads the columns that no line of a document names with the LLM (E3). A value must stand in its document."""
+"""Reads the columns that no line of a document names with the LLM. A value must stand in its document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joins the rows of all shards to one list (E3): memory holds a page of each shard and one of the list."""
+"""Joins the rows of all shards to one list: memory holds a page of each shard and one of the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two halves of a shard's leaf (E3): the search pool reads it, the rerank pool structures what was read."""
+"""The two halves of a shard's leaf: the search pool reads it, the rerank pool structures what was read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.job_store.tables import Excerpts, Tables
 from shared.llm.client import LLM
 from shared.models import LeafResult, LeafStatus, Node, SearchResult
 from shared.models.enumeration import ShardReport
-from shared.steps import Step
+from shared.steps import TaskRun
 from workers.corpus import Corpus
 from workers.enumerate.extract import Extraction
 from workers.enumerate.scan import NOTHING, scan_shard
@@ -20,24 +20,24 @@ MODE = "enumeration"
 _LOOK_S = 1.0
 
 
-def read_shard(step: Step, node: Node, corpus: Corpus, timeout_s: float) -> None:
+def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> None:
     """The search pool's half: rows go to the job store by pages. Raises: the store's errors, DeadlineError."""
-    tables, settings = Tables(step.jobs.client, step.jobs.settings), step.jobs.settings
-    scan = tables.scan(step.job.id)
+    tables, settings = Tables(run.jobs.client, run.jobs.settings), run.jobs.settings
+    scan = tables.scan(run.job.id)
     if scan is None or node.shard is None:
         raise DeadlineError("what was to be listed is not known any more")
-    store, begun = corpus.store(step.job.request.tenant), time.monotonic()
+    store, begun = corpus.store(run.job.request.tenant), time.monotonic()
     before = store.info()
     wanted = settings.enumeration.llm_rows if settings.has_llm and scan.columns else 0
-    stopped = _Clock(step, begun + timeout_s)
+    stopped = _Clock(run, begun + timeout_s)
     found = scan_shard(store, scan, node.shard, excerpts=wanted, stopped=stopped) if before else NOTHING
     after = store.info()
     size = settings.enumeration.page_rows
     pages = [found.rows[start : start + size] for start in range(0, len(found.rows), size)]
     for number, page in enumerate(pages):
-        tables.put_page(step.job.id, node.id, number, page)
+        tables.put_page(run.job.id, node.id, number, page)
     if found.excerpts:
-        tables.put_excerpts(step.job.id, node.id, Excerpts(rows=found.numbered()))
+        tables.put_excerpts(run.job.id, node.id, Excerpts(rows=found.numbered()))
     report = ShardReport(
         scanned=found.scanned,
         matched=len(found.rows),
@@ -46,17 +46,17 @@ def read_shard(step: Step, node: Node, corpus: Corpus, timeout_s: float) -> None
         first_version=before.index_version if before else 0,
         last_version=after.index_version if after else 0,
     )
-    tables.put_report(step.job.id, node.id, report)
+    tables.put_report(run.job.id, node.id, report)
     spent = round((time.monotonic() - begun) * 1000, 1)
     read = SearchResult(mode=MODE, candidates=report.scanned, timings_ms={"scan": spent})
-    step.jobs.put_candidates(step.job.id, node.id, read)
+    run.jobs.put_candidates(run.job.id, node.id, read)
 
 
 class _Clock:
     """Says when a scan has to stop: its time is up, or nobody waits for it any more."""
 
-    def __init__(self, step: Step, end: float) -> None:
-        self._step, self._end, self._next = step, end, time.monotonic() + _LOOK_S
+    def __init__(self, run: TaskRun, end: float) -> None:
+        self._run, self._end, self._next = run, end, time.monotonic() + _LOOK_S
 
     def __call__(self) -> bool:
         now = time.monotonic()
@@ -65,16 +65,16 @@ class _Clock:
         if now < self._next:
             return False
         self._next = now + _LOOK_S
-        job = self._step.jobs.job(self._step.job.id)
+        job = self._run.jobs.job(self._run.job.id)
         return job is None or job.terminal
 
 
-def structure_shard(step: Step, node: Node, read: SearchResult, llm: LLM | None, timeout_s: float) -> None:
+def structure_shard(run: TaskRun, node: Node, read: SearchResult, llm: LLM | None, timeout_s: float) -> None:
     """The rerank pool's half: columns that no line names are asked of the LLM, then the leaf is recorded."""
-    scan = Tables(step.jobs.client, step.jobs.settings).scan(step.job.id)
+    scan = Tables(run.jobs.client, run.jobs.settings).scan(run.job.id)
     warnings: tuple[str, ...] = ()
     if scan and scan.columns and llm is not None:
-        warnings = _extracted(step, node, scan.columns, Extraction(llm, timeout_s, step.jobs.settings))
+        warnings = _extracted(run, node, scan.columns, Extraction(llm, timeout_s, run.jobs.settings))
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
@@ -82,13 +82,13 @@ def structure_shard(step: Step, node: Node, read: SearchResult, llm: LLM | None,
         warnings=warnings,
         timings_ms=read.timings_ms,
     )
-    step.jobs.record_leaf(step.job.id, result)
+    run.jobs.record_leaf(run.job.id, result)
 
 
-def _extracted(step: Step, node: Node, columns: Sequence[str], extraction: Extraction) -> tuple[str, ...]:
+def _extracted(run: TaskRun, node: Node, columns: Sequence[str], extraction: Extraction) -> tuple[str, ...]:
     """Fill the missing columns of the rows that a model may read; a model that fails leaves them empty."""
-    tables, job_id = Tables(step.jobs.client, step.jobs.settings), step.job.id
-    size = step.jobs.settings.enumeration.page_rows
+    tables, job_id = Tables(run.jobs.client, run.jobs.settings), run.job.id
+    size = run.jobs.settings.enumeration.page_rows
     report, shown = tables.report(job_id, node.id), tables.excerpts(job_id, node.id).rows
     if report is None or not shown:
         return ()
@@ -100,5 +100,5 @@ def _extracted(step: Step, node: Node, columns: Sequence[str], extraction: Extra
         tables.put_page(job_id, node.id, number, rows)
     tables.put_report(job_id, node.id, report.model_copy(update={"by": "llm", "dropped": extraction.dropped}))
     tables.drop_excerpts(job_id, node.id)
-    step.jobs.annotate(job_id, extraction.cost, extraction.warnings)
+    run.jobs.annotate(job_id, extraction.cost, extraction.warnings)
     return tuple(extraction.warnings)

@@ -1,4 +1,4 @@
-"""Reads one shard of a scan to its end, or until its time is up: every document once, in batches (E3)."""
+"""Reads one shard of a scan to its end, or until its time is up: every document once, in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search pool's answer to what exists under a filter, outside of any job (E3)."""
+"""The search pool's answer to what exists under a filter, outside of any job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tags, kinds and folders exist under a filter, and how many documents a scan will read (E3)."""
+"""Which tags, kinds and folders exist under a filter, and how many documents a scan will read."""
 
 from __future__ import annotations
 

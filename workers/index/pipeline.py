@@ -19,8 +19,8 @@ from workers.index.documents import INDEX_VERSION, Document, document_hash, prun
 from workers.index.drift import SparseFactory, refit
 from workers.index.edges import carried, release, settle
 from workers.index.encoding import EncoderError, dense_vectors, passage
-from workers.index.home import at_home
 from workers.index.limits import chunked
+from workers.index.origin import with_known_origin
 from workers.index.outcomes import TWICE, Change, failure_of, last_of_each, noted, outcome_of, written_of
 from workers.index.readers import read_documents
 from workers.index.stopwatch import part
@@ -80,7 +80,7 @@ class Indexer:
         try:
             existing = self._beginning.existing()
             if existing:
-                read = at_home(read, self._store.origins([document.doc_id for document in documents]))
+                read = with_known_origin(read, self._store.origins([document.doc_id for document in documents]))
                 documents = [item for item in read if isinstance(item, Document)]
             with part("chunking"):
                 changes = self._changes(documents, existing is not None, done)

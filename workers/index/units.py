@@ -14,7 +14,7 @@ from shared.store import ChunkStore
 from shared.store.filters import of_documents
 from shared.store.units import Held, whole_units
 from workers.index.documents import INDEX_VERSION, Document, prune_scope
-from workers.index.home import belongs_to
+from workers.index.origin import belongs_to
 
 
 class Unit(NamedTuple):

@@ -1,10 +1,88 @@
-"""Puts the answer together: tree, leaves, merged results, summary, costs and times."""
+"""Makes the answer of a job: by its aggregator, or for what needs no retrieval; with tree, leaves, costs and times."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from shared.errors import shown
 from shared.job_store import Job, JobReader, JobStore, State
-from shared.models import Answer, LeafResult, LeafStatus, MergedPool
-from workers.merge.aggregators import Aggregated
+from shared.llm.client import LLM
+from shared.models import ROOT_ID, Answer, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
+from shared.models.enumeration import Table
+from shared.models.route import Routed
+from shared.routing.rules import route_by_rules
+from shared.steps import TaskRun
+from shared.text import is_cjk_text
+from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate
+from workers.merge.aggregators.plugged import all_known
+from workers.merge.extract import nothing_found
+
+#: Kept back from the LLM so that the answer is written before the deadline.
+_WRITE_S = 1.0
+_UNANSWERED = "had not answered when the job's time was up"
+_SETTLED = frozenset({"done", "failed"})
+
+
+def run_aggregator(
+    run: TaskRun,
+    pool: MergedPool,
+    leaves: Sequence[LeafResult],
+    *,
+    llm: LLM | None,
+    table: Table | None = None,
+) -> tuple[str, Aggregated]:
+    """What makes the job's answer, by name, and what it made. `leaves` none of which is relevant: that, and no more."""
+    job = run.job
+    question, name = job.request.question, job.aggregator or SIMPLE
+    if verdict(leaves):
+        return name, Aggregated(summary=nothing_found(question))
+    root = Node(id=ROOT_ID, level=0, facet=Facet.CORE, query=question, kind=NodeKind.BRANCH)
+    found = Findings(
+        question=question,
+        pool=pool,
+        nodes={root.id: root, **run.jobs.nodes(job.id)},
+        leaves=leaves,
+        routed=_routed(run, question),
+        table=table,
+        llm=llm,
+        timeout_s=job.remaining(_WRITE_S),
+    )
+    given = run.jobs.settings.aggregators.model_dump().get(name, {})
+    return aggregate(name, found, given, all_known())
+
+
+def verdict(leaves: Sequence[LeafResult]) -> str | None:
+    """What every leaf that answered said: "nothing relevant", or None."""
+    verdicts = {leaf.verdict for leaf in leaves if leaf.status is LeafStatus.DONE}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def all_leaves(
+    nodes: Mapping[str, Node], states: Mapping[str, str], results: Mapping[str, LeafResult]
+) -> list[LeafResult]:
+    """Every leaf of the tree in its order; those that recorded nothing (a forced merge) count as failed."""
+    return [
+        results.get(node.id)
+        or LeafResult(node_id=node.id, status=LeafStatus.FAILED, error=_reason(node, nodes, states))
+        for node in nodes.values()
+        if states.get(node.id) != "grown"
+    ]
+
+
+def _reason(node: Node, nodes: Mapping[str, Node], states: Mapping[str, str]) -> str:
+    """Why a leaf recorded nothing: one that waited says for what."""
+    if states.get(node.id) != "waiting":
+        return _UNANSWERED
+    open_ones = [other for other in node.depends_on if states.get(other) not in _SETTLED]
+    if not open_ones:
+        return f"waited for {', '.join(node.depends_on)}, whose answers came too late for it to start"
+    named = ", ".join(f"{other} ({shown(nodes[other].query)})" if other in nodes else other for other in open_ones)
+    return f"was still waiting for {named} when the job's time was up"
+
+
+def _routed(run: TaskRun, question: str) -> Routed:
+    """How the question was read; by rules where the job does not say."""
+    return run.jobs.routed(run.job.id) or route_by_rules(question)
 
 
 def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, leaves: list[LeafResult]) -> Answer:
@@ -42,3 +120,21 @@ def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:
     total = round(max(0.0, seconds) * 1000, 1)
     before = sum(value for name, value in stages.items() if name != "total")
     return {**stages, "summarising": round(max(0.0, total - before), 1), "total": total}
+
+
+#: The verdict of such an answer.
+NO_RETRIEVAL = "no retrieval needed"
+_TEXT = (
+    "This asks for nothing that would have to be looked up: nothing was retrieved.",
+    "这句话没有需要查找的内容，因此没有进行检索。",
+)
+
+
+def no_retrieval(question: str) -> Summary:
+    """The text, in the question's language; it cites nothing."""
+    return Summary(text=_TEXT[is_cjk_text(question)], kind="none")
+
+
+def without_retrieval(answer: Answer) -> Answer:
+    """The answer, told as one for which nothing was looked up."""
+    return answer.model_copy(update={"verdict": NO_RETRIEVAL, "retrieval": False})

@@ -1,4 +1,4 @@
-"""Which hits repeat a better one: by vector cosine, or by shingle overlap where there is no vector (B7). Pure."""
+"""Which hits repeat a better one: by vector cosine, or by shingle overlap where there is no vector. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The written answer (B8): by the LLM with its citations checked, else extractive, with a warning that says why."""
+"""Writes the summary by the LLM, its citations checked; else the extractive one, with a warning that says why."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,11 +11,11 @@ from shared.llm.client import LLM, LLMReply, spent
 from shared.llm.prompts import Memory, summarise_prompt
 from shared.llm.xml_reply import summary_text
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
+from shared.models.base import Model
 from shared.models.reasoning import Step
 from shared.models.route import Intent
 from shared.rerankers.base import document_text
 from shared.text import sentences
-from workers.merge.citations import Checked, check_citations
 from workers.merge.display import safe
 from workers.merge.extract import extract
 from workers.merge.passages import best_quote, citation
@@ -28,7 +29,7 @@ Written = tuple[Summary, Cost, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SummaryRequest:
     """What the LLM is asked for: the style that the question's intent wants, and the steps to conclude from."""
 
     intent: Intent = Intent.GENERAL
@@ -42,7 +43,7 @@ def summarise(  # noqa: PLR0913 - what is known of the question, and what may be
     *,
     llm: LLM | None,
     timeout_s: float,
-    ask: Ask | None = None,
+    ask: SummaryRequest | None = None,
     fallback: Callable[[], Summary] | None = None,
 ) -> Written:
     """The summary of `pool`, what it cost and the warnings.
@@ -54,7 +55,7 @@ def summarise(  # noqa: PLR0913 - what is known of the question, and what may be
     own = fallback or (lambda: extract(question, pool, nodes))
     if llm is None or not pool.hits:
         return own(), Cost(), ()
-    asked = ask or Ask()
+    asked = ask or SummaryRequest()
     memories = _memories(pool.hits)
     cost = Cost()
     try:
@@ -142,3 +143,50 @@ def _tree(nodes: Mapping[str, Node]) -> list[Node]:
 
 def _cost(reply: LLMReply) -> Cost:
     return Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)
+
+
+_LIST = r"\^?\d{1,9}(?:\s?(?:[,，、;；\-–]|and|和)\s?\^?\d{1,9})*"
+_CITATION = re.compile(rf"[ \t]{{0,3}}(?:\[({_LIST})\]|【({_LIST})】|［({_LIST})］)")
+_PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
+_CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
+_LONGEST_RANGE = 50
+
+
+class Checked(Model):
+    """`text` with valid citations only, each as [n]; `cited` in order of appearance; `removed` counts the others."""
+
+    text: str
+    cited: tuple[int, ...] = ()
+    removed: int = 0
+
+
+def check_citations(text: str, sources: int) -> Checked:
+    """Keep the citations of 1..`sources`, remove and count the others.
+
+    Lists, ranges, footnote marks and wide brackets ([1, 3], [2-4], [^1], 【1】) become [1][3]. What stands in code
+    is code: `rows[0]` cites nothing.
+    """
+    cited: dict[int, None] = {}
+    removed = 0
+
+    def rewrite(match: re.Match[str]) -> str:
+        nonlocal removed
+        numbers = _numbers(match[1] or match[2] or match[3], sources)
+        valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= sources]
+        removed += len(set(numbers)) - len(valid)
+        cited.update(dict.fromkeys(valid))
+        return (" " if valid and match[0][0] in " \t" else "") + "".join(f"[{number}]" for number in valid)
+
+    parts = _CODE.split(text)
+    parts[::2] = [_CITATION.sub(rewrite, part) for part in parts[::2]]
+    return Checked(text="".join(parts), cited=tuple(cited), removed=removed)
+
+
+def _numbers(inside: str, sources: int) -> list[int]:
+    """The numbers of one bracket; a range is written out, and one that is no range counts by its two ends."""
+    numbers: list[int] = []
+    for part in _PART.finditer(inside):
+        first, last = int(part[1]), int(part[2] or part[1])
+        whole = first <= last <= sources + _LONGEST_RANGE and last - first <= _LONGEST_RANGE
+        numbers.extend(range(first, last + 1) if whole else (first, last))
+    return numbers

@@ -1,4 +1,4 @@
-"""The merge pool's tasks: the chord's body. Tree merge (B7), then, after the root rerank, the summary (B8)."""
+"""The merge pool's tasks: the chord's body. Tree merge, then, after the root rerank, the summary."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from shared.llm.client import ChatClient
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
 from shared.shadow import offer
-from shared.steps import Step, fail_job
+from shared.steps import TaskRun, fail_job
 from workers.enumerate.gather import doubts, gather
 from workers.merge.aggregators import Aggregated
-from workers.merge.answer import build_answer
-from workers.merge.conclude import all_leaves, conclude, verdict
+from workers.merge.answer import all_leaves, build_answer, no_retrieval, run_aggregator, verdict, without_retrieval
 from workers.merge.tree import merge_tree
-from workers.merge.unasked import unasked, without_retrieval
 from workers.steps import steps
 
 
@@ -27,10 +25,10 @@ def _llm() -> ChatClient | None:
 
 
 @steps(TaskName.MERGE_TREE, on_error=fail_job)
-def merge(step: Step) -> None:
+def merge(run: TaskRun) -> None:
     """Merge what the leaves recorded. Runs once, when the store says that every node is settled."""
-    job, jobs = step.job, step.jobs
-    if not jobs.start_merging(job.id, step.claimant, force=step.message.force):
+    job, jobs = run.job, run.jobs
+    if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
         return
     limits = steps.settings.multi_query
     cap = job.request.top_n or limits.max_total_results
@@ -43,14 +41,14 @@ def merge(step: Step) -> None:
 
 
 @steps(TaskName.MERGE_SUMMARISE, on_error=fail_job)
-def write(step: Step) -> None:
+def write(run: TaskRun) -> None:
     """Write the answer and end the job: failed when no leaf answered, else done, partial where leaves are missing."""
-    job, jobs = step.job, step.jobs
-    if job.state is not State.SUMMARISING or not jobs.claim_summary(job.id, step.claimant):
+    job, jobs = run.job, run.jobs
+    if job.state is not State.SUMMARISING or not jobs.claim_summary(job.id, run.claimant):
         return
     leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
-        made = Aggregated(summary=unasked(job.request.question))
+        made = Aggregated(summary=no_retrieval(job.request.question))
         jobs.finish(job, without_retrieval(build_answer(jobs, job, MergedPool(), made, [])))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
@@ -59,22 +57,22 @@ def write(step: Step) -> None:
         jobs.stop(job, State.FAILED, f"none of the {len(leaves)} leaves answered; the first said: {reason}")
         return
     pool = jobs.pool(job.id) or MergedPool()
-    jobs.annotate(job.id, warnings=_warnings(step, failed))
-    llm = _llm() if _wants_llm(step) else None
-    name, made = conclude(step, pool, leaves, llm=llm, table=Tables(jobs.client, steps.settings).table(job.id))
+    jobs.annotate(job.id, warnings=_warnings(run, failed))
+    llm = _llm() if _wants_llm(run) else None
+    name, made = run_aggregator(run, pool, leaves, llm=llm, table=Tables(jobs.client, steps.settings).table(job.id))
     jobs.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     if jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name})):
-        offer(step)
+        offer(run)
 
 
-def _wants_llm(step: Step) -> bool:
-    asked = step.job.request.summary
+def _wants_llm(run: TaskRun) -> bool:
+    asked = run.job.request.summary
     return asked if asked is not None else steps.settings.enable_summary
 
 
-def _warnings(step: Step, failed: list[LeafResult]) -> list[str]:
+def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:
     said = [f"Leaf {leaf.node_id} did not answer: {leaf.error}" for leaf in failed]
-    if _wants_llm(step) and not steps.settings.has_llm:
+    if _wants_llm(run) and not steps.settings.has_llm:
         said.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
     return said

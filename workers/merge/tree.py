@@ -1,4 +1,4 @@
-"""Merges the leaves of a tree into one pool: by quota and best score, never by reciprocal rank fusion (B7). Pure."""
+"""Merges the leaves of a tree into one pool: by quota and best score, never by reciprocal rank fusion. Pure."""
 
 from __future__ import annotations
 

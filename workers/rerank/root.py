@@ -1,4 +1,4 @@
-"""The merged pool against the original question, once for all identical jobs (B7, G5)."""
+"""The merged pool against the original question, once for all identical jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def leaf_share(request: JobRequest) -> float:
     """How much of a hit's score is what it was worth to its leaf.
 
     Nothing for a question that refers back to its conversation: what is good for "and the second one?" says nothing,
-    and the job's question is the one in context (C2).
+    and the job's question is the one in context.
     """
     refers_back = bool(request.typed) and request.typed[0].query != request.question
     return 0.0 if refers_back else LEAF_SHARE

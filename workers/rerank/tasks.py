@@ -1,4 +1,4 @@
-"""The rerank pool's tasks: one leaf against its own subquestion (B6), the merged pool against the question (B7)."""
+"""The rerank pool's tasks: one leaf against its own subquestion, the merged pool against the question."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
 from shared.rerankers import reranker
 from shared.rerankers.guarded import Guarded
 from shared.signatures import body
-from shared.steps import Step
+from shared.steps import TaskRun
 from workers.cache import shared_cache
 from workers.enumerate.leaf import structure_shard
 from workers.merge.tree import apply_root_rerank, of_one_leaf
 from workers.rerank.dependents import bind_dependents
 from workers.rerank.root import leaf_share, rerank_pool
-from workers.search.leaf import NOTHING, ask_of, kept, rerank_half
+from workers.search.leaf import NOTHING, ask_of, kept, run_rerank_stages
 from workers.search.stages.rerank import spent
 from workers.search.stages.truth import keep_truth
 from workers.search.tools import Tools
@@ -43,51 +43,51 @@ def _tools(timeout_s: float) -> Tools:
     return Tools(settings=steps.settings, reranker=_reranker(), cache=shared_cache(), timeout_s=timeout_s)
 
 
-def _fail(step: Step, reason: str) -> None:
-    record_failed_leaf(step, reason)
-    _bind_those_that_wait(step)
-    _go_on_outside_of_a_chord(step)
+def _fail(run: TaskRun, reason: str) -> None:
+    record_failed_leaf(run, reason)
+    _bind_those_that_wait(run)
+    _go_on_outside_of_a_chord(run)
 
 
-def _bind_those_that_wait(step: Step) -> None:
-    node = step.jobs.node(step.job.id, step.node_id)
+def _bind_those_that_wait(run: TaskRun) -> None:
+    node = run.jobs.node(run.job.id, run.node_id)
     if node is not None and node.needed_by:
-        bind_dependents(step, node, _llm(), _tools(BINDING_SHARE * step.job.remaining(step.job.leaf_reserve)))
+        bind_dependents(run, node, _llm(), _tools(BINDING_SHARE * run.job.remaining(run.job.leaf_reserve)))
 
 
 @steps(TaskName.RERANK_LEAF, on_error=_fail)
-def rerank_leaf(step: Step) -> None:
-    """Run a leaf's strategy from the rerank on and record the leaf, then start those that waited for it (G13).
+def rerank_leaf(run: TaskRun) -> None:
+    """Run a leaf's strategy from the rerank on and record the leaf, then start those that waited for it.
 
     A leaf that failed in search, and one that is delivered again, is recorded already.
     """
-    found = step.jobs.candidates(step.job.id, step.node_id)
+    found = run.jobs.candidates(run.job.id, run.node_id)
     if found is not None:
-        _rerank(step, found)
-    _bind_those_that_wait(step)
-    _go_on_outside_of_a_chord(step)
+        _rerank(run, found)
+    _bind_those_that_wait(run)
+    _go_on_outside_of_a_chord(run)
 
 
-def _go_on_outside_of_a_chord(step: Step) -> None:
+def _go_on_outside_of_a_chord(run: TaskRun) -> None:
     """A leaf that the reaper sent again is counted by no chord: the last one sends the body, once by its claim."""
-    if not step.task.request.chord and step.jobs.all_settled(step.job.id):
-        body(step.task.app, step.job.id, step.job.rank).apply_async()
+    if not run.task.request.chord and run.jobs.all_settled(run.job.id):
+        body(run.task.app, run.job.id, run.job.rank).apply_async()
 
 
-def _rerank(step: Step, found: SearchResult) -> None:
-    job, jobs = step.job, step.jobs
-    node = jobs.node(job.id, step.node_id)
+def _rerank(run: TaskRun, found: SearchResult) -> None:
+    job, jobs = run.job, run.jobs
+    node = jobs.node(job.id, run.node_id)
     if node is None:
         return
     timeout = job.remaining(job.leaf_reserve)
     if node.shard is not None:  # what was read counts, however late it is
-        structure_shard(step, node, found, _llm(), timeout)
+        structure_shard(run, node, found, _llm(), timeout)
         return
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was reranked")
     if found.mode != NOTHING.mode:
         ask = ask_of(job.request, node, steps.settings)
-        found = rerank_half(ask, found, _tools(timeout))
+        found = run_rerank_stages(ask, found, _tools(timeout))
         jobs.annotate(job.id, found.cost, found.warnings)
     limits = steps.settings.multi_query
     result = LeafResult(
@@ -104,27 +104,27 @@ def _rerank(step: Step, found: SearchResult) -> None:
     jobs.record_leaf(job.id, result)
 
 
-def _keep_merged_order(step: Step, reason: str) -> None:
+def _keep_merged_order(run: TaskRun, reason: str) -> None:
     """The root rerank failed: the merged order stands, and the answer says so."""
-    pool = step.jobs.pool(step.job.id)
-    step.jobs.annotate(step.job.id, warnings=[f"The merged results could not be reranked: {reason}"])
-    step.jobs.start_summarising(step.job.id, pool or MergedPool())
+    pool = run.jobs.pool(run.job.id)
+    run.jobs.annotate(run.job.id, warnings=[f"The merged results could not be reranked: {reason}"])
+    run.jobs.start_summarising(run.job.id, pool or MergedPool())
 
 
 @steps(TaskName.RERANK_ROOT, on_error=_keep_merged_order)
-def rerank_root(step: Step) -> None:
+def rerank_root(run: TaskRun) -> None:
     """Order the merged pool against the original question."""
-    pool = step.jobs.pool(step.job.id)
+    pool = run.jobs.pool(run.job.id)
     if pool is None:
         return
     if of_one_leaf(pool):
-        step.jobs.start_summarising(step.job.id, pool)
+        run.jobs.start_summarising(run.job.id, pool)
         return
-    request, hits = step.job.request, [_as_hit(hit) for hit in pool.hits]
-    ranked = rerank_pool(request.question, hits, request.tenant, _tools(step.job.remaining(1)))
-    step.jobs.annotate(step.job.id, spent(ranked), ranked.warnings)
+    request, hits = run.job.request, [_as_hit(hit) for hit in pool.hits]
+    ranked = rerank_pool(request.question, hits, request.tenant, _tools(run.job.remaining(1)))
+    run.jobs.annotate(run.job.id, spent(ranked), ranked.warnings)
     ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
-    step.jobs.start_summarising(step.job.id, ordered)
+    run.jobs.start_summarising(run.job.id, ordered)
 
 
 def _as_hit(hit: Hit) -> Hit:

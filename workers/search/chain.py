@@ -1,4 +1,4 @@
-"""How passages continue one another (E4). Pure: bridges are names in the best passages, a chain is what one adds.
+"""How passages continue one another. Pure: bridges are names in the best passages, a chain is what one adds.
 
 A question with several hops is not answered by the passages most like it: the second fact stands in a page that only
 the first page names. So a candidate is worth what it says about the question itself, plus what it says about a name

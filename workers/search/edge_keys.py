@@ -1,4 +1,4 @@
-"""How chunks lead to each other: the keys of an edge and what they are worth. Pure; keys join at search time (F7)."""
+"""How chunks lead to each other: the keys of an edge and what they are worth. Pure; keys join at search time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to vectors, each text once for all jobs and workers (G5)."""
+"""Questions to vectors, each text once for all jobs and workers."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def go_on(found: SearchResult, query: Query, stages: Strategy, tools: Tools, *, 
 
 
 def run(stages: Strategy, state: State, tools: Tools) -> State:
-    """Every stage in order, with its time, what it left, and why it did nothing if so (D8)."""
+    """Every stage in order, with its time, what it left, and why it did nothing if so."""
     for options in stages:
         begun = time.perf_counter()
         stage = STAGES.get(options.stage, plugged)

@@ -1,4 +1,4 @@
-"""Whether a question is worth more than one hop, by its words (E1, E4). Pure."""
+"""Whether a question is worth more than one hop, by its words. Pure."""
 
 from __future__ import annotations
 

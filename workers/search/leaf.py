@@ -1,4 +1,4 @@
-"""One question through a strategy, with what was found before reused (G5). Knows no task and no job."""
+"""One question through a strategy, with what was found before reused. Knows no task and no job."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _STRATEGY = TypeAdapter(Strategy)
 class Ask(Model):
     """What decides a leaf's outcome besides the corpus. `wanted` is the number of results.
 
-    `variants` are wordings that the leaf is searched in instead of its text alone (G13); none for most leaves.
-    `facet` is the storage facet that answers it (B9).
+    `variants` are wordings that the leaf is searched in instead of its text alone; none for most leaves.
+    `facet` is the storage facet that answers it.
     """
 
     text: str
@@ -54,7 +54,7 @@ def strategy_of(request: JobRequest | FindRequest, settings: Settings) -> str:
 
 
 def ask_of(request: JobRequest, node: Node, settings: Settings) -> Ask:
-    """A leaf of a job. The request's own strategy goes before the one of the question's type (E2)."""
+    """A leaf of a job. The request's own strategy goes before the one of the question's type."""
     return Ask(
         text=node.query,
         strategy=asked_strategy(request) or node.strategy or settings.search.strategy,
@@ -76,7 +76,7 @@ def _narrowed(filters: Filters, node: Node) -> Filters:
 
 
 def kept(node: Node, limits: MultiQuery, shown: int) -> int:
-    """Results that a leaf keeps (B6). The question's own leaf keeps all that an answer shows: others overlap with it.
+    """Results that a leaf keeps. The question's own leaf keeps all that an answer shows: others overlap with it.
 
     A leaf that waited for others keeps twice as many as they do: it speaks for several names, and the evidence that
     only it can find stands low in them (musique, names for answers: All@10 64.7 against 59.6; answers: 81.8, 79.5).
@@ -86,7 +86,7 @@ def kept(node: Node, limits: MultiQuery, shown: int) -> int:
     return limits.top_n_per_leaf * (2 if node.depends_on else 1)
 
 
-def search_half(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
+def run_search_stages(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
     """What the search pool does of a leaf. Raises: InputError for an unknown strategy, the store's errors.
 
     Every call that it makes of a server ends within `timeout_s`, tries and waits too.
@@ -123,7 +123,7 @@ def _searched(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -
     return _reused(found, outcome=outcome)
 
 
-def rerank_half(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
+def run_rerank_stages(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
     """What the rerank pool does of a leaf: the stage rerank and what follows it."""
     _, rest = split(tools.settings.stages_of(ask.strategy))
 

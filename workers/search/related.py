@@ -1,4 +1,4 @@
-"""What stands around a hit (C5): pages linked to and from it, callers, its directory's abstract, siblings.
+"""What stands around a hit: pages linked to and from it, callers, its directory's abstract, siblings.
 
 One batched call to the store for all hits. Nothing outside the question's own filter is ever named.
 """

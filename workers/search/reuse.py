@@ -1,4 +1,4 @@
-"""Reuse of what another job has reranked (G5), but never of a fallback: that is shown to its own job and not kept."""
+"""Reuse of what another job has reranked, but never of a fallback: that is shown to its own job and not kept."""
 
 from __future__ import annotations
 

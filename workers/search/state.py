@@ -19,7 +19,7 @@ class Query:
 
     `variants` are wordings that are searched in its place, each as a question of its own (`workers.search.variants`).
     `near_symbol` is where edges are followed from, `depth` for how many hops (None: as the strategy says).
-    `facet` is the storage facet that answers it (B9), empty where any does.
+    `facet` is the storage facet that answers it, empty where any does.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Candidate(NamedTuple):
 class State:
     """A search under way. Stages return a new one.
 
-    `vector` is the question's dense vector, empty without one; `sure`: BM25 is (D3); `doubtful`: nobody knows whether
+    `vector` is the question's dense vector, empty without one; `sure`: BM25 is; `doubtful`: nobody knows whether
     the embedding model reads the question's language. `skipped`, `trail`, `stopped` and `note` are the running
     stage's own.
     """

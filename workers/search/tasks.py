@@ -11,12 +11,12 @@ from shared.errors import DeadlineError, InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.settings.strategies import named, split
-from shared.steps import Step, remote
+from shared.steps import TaskRun, remote
 from workers.app import app
 from workers.cache import shared_cache
 from workers.corpus import corpus
 from workers.enumerate.leaf import read_shard
-from workers.search.leaf import Ask, ask_of, search_half, strategy_of
+from workers.search.leaf import Ask, ask_of, run_search_stages, strategy_of
 from workers.search.related import contexts
 from workers.search.stages.truth import keep_truth
 from workers.steps import record_failed_leaf, steps
@@ -25,27 +25,27 @@ _FIND_S = 10.0
 
 
 @steps(TaskName.SEARCH_LEAF, on_error=record_failed_leaf)
-def search_leaf(step: Step) -> None:
+def search_leaf(run: TaskRun) -> None:
     """Search a leaf's subquestion and hand the candidates to the rerank pool."""
-    job, jobs = step.job, step.jobs
-    node = jobs.node(job.id, step.node_id)
+    job, jobs = run.job, run.jobs
+    node = jobs.node(job.id, run.node_id)
     if node is None:
         return
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
     if node.shard is not None:
-        read_shard(step, node, corpus(), timeout)
+        read_shard(run, node, corpus(), timeout)
         return
     ask = ask_of(job.request, node, steps.settings)
-    found = search_half(ask, corpus(), shared_cache(), timeout)
+    found = run_search_stages(ask, corpus(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)
     jobs.put_candidates(job.id, node.id, found)
 
 
 @remote(app, TaskName.SEARCH_FIND, ignore_result=False)
 def find(raw: dict[str, Any]) -> str:
-    """One query without plan, LLM or job (C1). Returns a FindReply as JSON; faults are told in it, never raised."""
+    """One query without plan, LLM or job. Returns a FindReply as JSON; faults are told in it, never raised."""
     try:
         request = FindRequest.model_validate(raw)
         settings = steps.settings
@@ -56,7 +56,7 @@ def find(raw: dict[str, Any]) -> str:
             text=request.query, strategy=name, filters=request.filters, tenant=request.tenant, wanted=wanted,
             explain=request.explain, near_symbol=request.near_symbol, depth=request.depth,
         )  # fmt: skip
-        found = search_half(ask, corpus(), shared_cache(), _FIND_S)
+        found = run_search_stages(ask, corpus(), shared_cache(), _FIND_S)
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in keep_truth(found.hits, request.top_n))
         found, around = _with_contexts(found.model_copy(update={"hits": hits}), request)
         return FindReply(result=found, contexts=around).model_dump_json()
@@ -65,7 +65,7 @@ def find(raw: dict[str, Any]) -> str:
 
 
 def _with_contexts(found: SearchResult, request: FindRequest) -> tuple[SearchResult, dict[str, Context]]:
-    """The result and what stands around its hits (C5). A store that fails there costs a warning, not the result."""
+    """The result and what stands around its hits. A store that fails there costs a warning, not the result."""
     names = set(Anchor.model_fields)
     anchors = [Anchor(**hit.model_dump(include=names)) for hit in found.hits[:MAX_ANCHORS]]
     if not anchors or not request.related:
@@ -81,7 +81,7 @@ def _with_contexts(found: SearchResult, request: FindRequest) -> tuple[SearchRes
 
 @remote(app, TaskName.SEARCH_RELATED, ignore_result=False)
 def related(raw: dict[str, Any]) -> str:
-    """What stands around the hits of a job (C5). Returns a RelatedReply as JSON; faults are told in it."""
+    """What stands around the hits of a job. Returns a RelatedReply as JSON; faults are told in it."""
     try:
         request = RelatedRequest.model_validate(raw)
         excludes = steps.settings.search.excludes

@@ -1,4 +1,4 @@
-"""One leaf that is searched in several wordings (G13): a bound subquestion with each of the names found for it.
+"""One leaf that is searched in several wordings: a bound subquestion with each of the names found for it.
 
 All arms of all wordings go to the store in one call. Between search and rerank a chunk stands once for each wording
 that found it, so that the reranker can judge it against that one; `united` makes one list of them.

@@ -1,4 +1,4 @@
-"""What an answer is made by (E6): one function a file, by name in one registry. They read; they never search.
+"""What an answer is made by: one function a file, by name in one registry. They read; they never search.
 
 A fault of one never costs the answer: the plain one is made instead, and a warning says why.
 """

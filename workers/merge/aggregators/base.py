@@ -1,4 +1,4 @@
-"""What an aggregator gets and gives (E6). Values only."""
+"""What an aggregator gets and gives. Values only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Findings:
     """All that a job has found. `pool` is in its final order; `[n]` in any text is its n-th hit.
 
     `nodes` holds the whole tree with the root "0"; `leaves` every leaf, those that failed or never answered too.
-    `table` is the complete list of an enumeration (E3). `llm` None: no text by an LLM is wanted or possible.
+    `table` is the complete list of an enumeration. `llm` None: no text by an LLM is wanted or possible.
     `timeout_s` is what is left of the job's time, in seconds.
     """
 

@@ -1,4 +1,4 @@
-"""The complete list as an answer (E3, E6): how many, of how many, and the first rows, each with its source. Pure."""
+"""The complete list as an answer: how many, of how many, and the first rows, each with its source. Pure."""
 
 from __future__ import annotations
 

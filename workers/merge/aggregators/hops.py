@@ -1,4 +1,4 @@
-"""The steps of one leaf that went from passage to passage (E4, E6). Pure."""
+"""The steps of one leaf that went from passage to passage. Pure."""
 
 from __future__ import annotations
 

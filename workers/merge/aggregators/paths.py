@@ -1,4 +1,4 @@
-"""How passages led to one another (E4): what the search noted, and pages that name each other. Pure, bounded."""
+"""How passages led to one another: what the search noted, and pages that name each other. Pure, bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The aggregators that answers can be made by: our own, and those of plugins (E2, E6)."""
+"""The aggregators that answers can be made by: our own, and those of plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reasoned answer (E6): steps with their evidence, then the conclusion. Every sentence is cited."""
+"""The reasoned answer: steps with their evidence, then the conclusion. Every sentence is cited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workers.merge.display import one_line
 from workers.merge.extract import citations, extract, extracted, is_covered, nothing_found, summary_of, written
 from workers.merge.passages import Passage
 from workers.merge.picking import Picker
-from workers.merge.summarise import Ask, summarise
+from workers.merge.summarise import SummaryRequest, summarise
 
 _CONCLUSION = 3
 
@@ -59,7 +59,7 @@ def _concluded(found: Findings, steps: Sequence[Step], used: Sequence[Passage], 
         found.nodes,
         llm=found.llm,
         timeout_s=found.timeout_s,
-        ask=Ask(intent=found.routed.intent, steps=tuple(steps)),
+        ask=SummaryRequest(intent=found.routed.intent, steps=tuple(steps)),
         fallback=lambda: own,
     )
     known = {one.number: one for one in (*citations(used, found.pool.hits), *summary.citations)}

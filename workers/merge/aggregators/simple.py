@@ -1,11 +1,11 @@
-"""The plain answer (E6): the merged results and their summary."""
+"""The plain answer: the merged results and their summary."""
 
 from __future__ import annotations
 
 from shared.settings.aggregators import Simple
 from workers.merge.aggregators.base import Aggregated, Findings
 from workers.merge.extract import extract
-from workers.merge.summarise import Ask, summarise
+from workers.merge.summarise import SummaryRequest, summarise
 
 
 def simple(found: Findings, options: Simple) -> Aggregated:
@@ -16,7 +16,7 @@ def simple(found: Findings, options: Simple) -> Aggregated:
         found.nodes,
         llm=found.llm,
         timeout_s=found.timeout_s,
-        ask=Ask(intent=found.routed.intent),
+        ask=SummaryRequest(intent=found.routed.intent),
         fallback=lambda: extract(found.question, found.pool, found.nodes, options.sentences),
     )
     return Aggregated(summary=summary, cost=cost, warnings=warnings)

@@ -1,4 +1,4 @@
-"""The leaves of a plan as steps (E6), each with the passages that carry it, or why there are none. Pure."""
+"""The leaves of a plan as steps, each with the passages that carry it, or why there are none. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Evidence(NamedTuple):
 
 
 def fact_steps(found: Findings, most: int) -> tuple[list[Step], list[Evidence]]:
-    """The leaves in the order in which they could run, each behind those that it waited for (G13)."""
+    """The leaves in the order in which they could run, each behind those that it waited for."""
     return _steps(found, "fact", _in_order(found), most)
 
 

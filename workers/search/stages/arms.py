@@ -1,4 +1,4 @@
-"""The arms: what is to be asked of the store. They ask nothing yet; fusion sends all of them in one round trip (D5)."""
+"""The arms: what is to be asked of the store. They ask nothing yet; fusion sends all of them in one round trip."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lexical(state: State, options: s.Lexical, tools: Tools) -> State:
 
 
 def trigram(state: State, options: s.Trigram, tools: Tools) -> State:
-    """Trigrams of the question's words against those of titles, headings and words (F5)."""
+    """Trigrams of the question's words against those of titles, headings and words."""
     if tools.trigrams is None:
         return state.skip(NO_TRIGRAMS, warn=True)
     request = _request(state, to_sparse(tools.trigrams.encode_query(state.query.text)), TRIGRAM, options.limit, tools)

@@ -1,4 +1,4 @@
-"""Position-aware blending (D7): the top of the fused list is trusted, its tail belongs to the reranker."""
+"""Position-aware blending: the top of the fused list is trusted, its tail belongs to the reranker."""
 
 from __future__ import annotations
 

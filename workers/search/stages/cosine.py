@@ -1,4 +1,4 @@
-"""Cosine rescoring (F6): the fused rank knows agreement, the cosine knows nearness."""
+"""Cosine rescoring: the fused rank knows agreement, the cosine knows nearness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Not the same thing twice: near-duplicates, many chunks of one document, one kind of document only (E5, F9)."""
+"""Not the same thing twice: near-duplicates, many chunks of one document, one kind of document only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.search.state import Candidate, State
 from workers.search.tools import Tools
 
 _SHINGLE = 4
-#: Chunks of one document when edges are followed (F7): neighbours in the anchor's own file must not be cut off.
+#: Chunks of one document when edges are followed: neighbours in the anchor's own file must not be cut off.
 _LINKED_CAP, _LINKED_PER_HOP = 10, 5
 
 

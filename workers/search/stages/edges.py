@@ -1,4 +1,4 @@
-"""Two-pass search (F7): from the best hits along links, mentions and calls to what the question alone does not find.
+"""Two-pass search: from the best hits along links, mentions and calls to what the question alone does not find.
 
 A hop asks the store twice: which keys are ambiguous, and, in one batch, for the neighbours of all anchors.
 """
@@ -17,12 +17,12 @@ from shared.models import Hit
 from shared.models.hits import Via
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
+from workers.search.edge_direction import Direction, asked_direction, has_direction
 from workers.search.edge_keys import Bridge, Ends, bridge, ends, of_page, turned, unambiguous
 from workers.search.stages.near import asked_for
 from workers.search.stages.places import places_of
 from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
-from workers.search.way import Way, asked_way, goes
 
 #: Keys of one anchor that are followed each way, and chunks of one anchor that the next hop starts from.
 _KEYS, _BRANCH = 200, 10
@@ -132,7 +132,7 @@ def _neighbours(
             scored = hit if request.query is not None else hit.model_copy(update={"score": 0.0})
             found[number].setdefault(hit.chunk_id, scored)
     reached = [_reached(group, hits.values()) for group, hits in zip(groups, found, strict=True)]
-    return _with_relevance(reached, asked_way(state.query.text))
+    return _with_relevance(reached, asked_direction(state.query.text))
 
 
 def _ways(group: _Group) -> list[models.Condition]:
@@ -176,22 +176,25 @@ def _back(other: Ends, start: Ends, meant: Mapping[str, int]) -> Bridge | None:
     return turned(edge) if edge is not None else None
 
 
-def _with_relevance(groups: list[list[_Reached]], way: Way | None) -> list[list[_Reached]]:
+def _with_relevance(groups: list[list[_Reached]], direction: Direction | None) -> list[list[_Reached]]:
     """Relevances scaled over the whole hop, 0..1, and every group in their order.
 
-    Where the question tells the way ("what calls X"), what lies the other way has the lower half of the scale.
+    Where the question tells the direction ("what calls X"), what lies in the other one has the lower half of the scale.
     """
     scores = [one.relevance for group in groups for one in group]
     low, span = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
     scaled = [
-        [one._replace(relevance=_placed((one.relevance - low) / span if span > 0 else 1.0, one, way)) for one in group]
+        [
+            one._replace(relevance=_placed((one.relevance - low) / span if span > 0 else 1.0, one, direction))
+            for one in group
+        ]
         for group in groups
     ]
     return [sorted(group, key=lambda one: (-one.relevance / one.edge.places, one.hit.chunk_id)) for group in scaled]
 
 
-def _placed(relevance: float, one: _Reached, way: Way | None) -> float:
-    return relevance if way is None else (relevance + goes(one.edge.how, way)) / 2
+def _placed(relevance: float, one: _Reached, direction: Direction | None) -> float:
+    return relevance if direction is None else (relevance + has_direction(one.edge.how, direction)) / 2
 
 
 def _fair(groups: list[list[_Reached]], options: s.Edges) -> list[list[_Reached]]:

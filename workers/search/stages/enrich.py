@@ -1,4 +1,4 @@
-"""Enrichment (D8): what a person reads of a hit, the part of its text that speaks of the question."""
+"""Enrichment: what a person reads of a hit, the part of its text that speaks of the question."""
 
 from __future__ import annotations
 

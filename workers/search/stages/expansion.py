@@ -1,4 +1,4 @@
-"""Rewrites of the question by the LLM (D4, F4). Each skip has its reason; nothing of the question is logged."""
+"""Rewrites of the question by the LLM. Each skip has its reason; nothing of the question is logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One round trip for all arms, then one list of them (D2, D5)."""
+"""One round trip for all arms, then one list of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fuse_arms(state: State, options: s.Fusion, tools: Tools) -> State:
 def fuse(lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], options: s.Fusion) -> tuple[Candidate, ...]:
     """One list, best first, ties by id. A list that is alone keeps its scores.
 
-    rrf: sum of w/(k+rank), ranks from 1 (Cormack et al. 2009), and the bonus of an arm's first three ranks (D5).
+    rrf: sum of w/(k+rank), ranks from 1 (Cormack et al. 2009), and the bonus of an arm's first three ranks.
     linear: sum of w * score / the arm's best score (002, per-query max normalisation).
     """
     found: dict[str, Hit] = {}

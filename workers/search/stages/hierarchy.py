@@ -1,4 +1,4 @@
-"""Hierarchical search (C4): from starting points down the directories, the most promising first.
+"""Hierarchical search: from starting points down the directories, the most promising first.
 
 A round opens a few directories with one call of the store; every hit is scored against the question itself, and its
 directory counts for the rest.
@@ -18,7 +18,7 @@ from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter
 from shared.store.base import ChunkStore
 from shared.store.directories import directory_of, documents_in, nodes, starts, subdirectories
-from workers.search.descent import Descent, Inside, Place, Reached
+from workers.search.directory_order import DirectoryOrder, Inside, Place, Reached
 from workers.search.language import agrees
 from workers.search.stages.arms import dense, lexical
 from workers.search.stages.cosine import similarity
@@ -48,21 +48,21 @@ def hierarchy(state: State, options: s.Hierarchy, tools: Tools) -> State:
         state = dense(state, s.Dense(), tools).but(skipped=None)
     asked = _Asked(state, options, tools)
     chunks, places = asked.starting_points()
-    descent = Descent(options)
+    order = DirectoryOrder(options)
     for place in places:
-        descent.start(place)
+        order.start(place)
     if not places and chunks:
         return asked.everything()
-    while opened := descent.open_next():
-        descent.take(asked.inside(opened))
-        if time.monotonic() > end and descent.stopped is None:
-            descent.stopped = "its time was up"
-    found = by_score([_candidate(reached, options.alpha) for reached in descent.reached.values()])
+    while opened := order.open_next():
+        order.take(asked.inside(opened))
+        if time.monotonic() > end and order.stopped is None:
+            order.stopped = "its time was up"
+    found = by_score([_candidate(reached, options.alpha) for reached in order.reached.values()])
     return asked.state.but(
         arms=(),
         candidates=found[: 2 * state.query.wanted],
-        trail=tuple(descent.trail),
-        stopped=descent.stopped,
+        trail=tuple(order.trail),
+        stopped=order.stopped,
     )
 
 

@@ -1,4 +1,4 @@
-"""Multi-hop search (E4): names from the best passages are searched together with the question, hop after hop.
+"""Multi-hop search: names from the best passages are searched together with the question, hop after hop.
 
 One batched store call a hop. What is found over a name competes on one score with what the question found itself.
 """
@@ -86,7 +86,7 @@ class _Pool:
         return self.direct[chunk_id] + (self._options.weight * link.score if link else 0.0)
 
     def bridges(self) -> list[Bridge]:
-        """New names in the best passages that were not opened yet; worth 1/(1+hop) of them, as in F7."""
+        """New names in the best passages that were not opened yet; worth 1/(1+hop) of them, as over edges."""
         best = sorted(self._hits, key=lambda chunk_id: (-self.total(chunk_id), chunk_id))
         frontier = [chunk_id for chunk_id in best if chunk_id not in self._opened][: self._options.parents]
         self._opened.update(frontier)

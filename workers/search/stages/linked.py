@@ -1,4 +1,4 @@
-"""Linked hits after a rerank (F7): an answer one call away may share no word with the question."""
+"""Linked hits after a rerank: an answer one call away may share no word with the question."""
 
 from __future__ import annotations
 

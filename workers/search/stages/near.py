@@ -1,4 +1,4 @@
-"""Search from a named symbol (F7): the definitions that bear the name, or a sentence that names the nearest ones."""
+"""Search from a named symbol: the definitions that bear the name, or a sentence that names the nearest ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layered search (B5): the best hits of a layer seed the next one by their stored vectors.
+"""Layered search: the best hits of a layer seed the next one by their stored vectors.
 
 Every candidate is finally scored against the leaf's own question, not against the hit that led to it.
 """

@@ -1,4 +1,4 @@
-"""How many places a key may mean (F7): the pages and definitions that go by it."""
+"""How many places a key may mean: the pages and definitions that go by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known before any question: good sources, linked and fresh documents, what is never shown (F5, F6)."""
+"""What is known before any question: good sources, linked and fresh documents, what is never shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sources(state: State, options: s.Sources, tools: Tools) -> State:  # noqa: A
 
 
 def backlinks(state: State, options: s.Backlinks, tools: Tools) -> State:  # noqa: ARG001
-    """Multiply by 1 + w * ln(1 + n), n the number of other documents that link to the document (F6)."""
+    """Multiply by 1 + w * ln(1 + n), n the number of other documents that link to the document."""
     if not any(candidate.hit.backlinks for candidate in state.candidates):
         return state.skip("no other document links to what was found")
     boosted = []
@@ -49,7 +49,7 @@ def recency(state: State, options: s.Recency, tools: Tools) -> State:
 
 
 def facet(state: State, options: s.Facet, tools: Tools) -> State:  # noqa: ARG001
-    """Multiply by 1 + w * (1 - score) what has the storage facet that the leaf asks for (B9)."""
+    """Multiply by 1 + w * (1 - score) what has the storage facet that the leaf asks for."""
     wanted = state.query.facet
     if not wanted:
         return state.skip("the question asks for no facet")

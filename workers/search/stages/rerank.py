@@ -1,4 +1,4 @@
-"""The rerank pool's stage: the configured reranker over the best candidates (B6, D6, G4)."""
+"""The rerank pool's stage: the configured reranker over the best candidates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rerank(state: State, options: s.Rerank, tools: Tools) -> State:
 
 
 def spent(ranked: Reranked) -> Cost:
-    """What a rerank cost: calls of a rerank server, or of the LLM where it gives the scores (B10)."""
+    """What a rerank cost: calls of a rerank server, or of the LLM where it gives the scores."""
     if ranked.reranker.startswith("chat"):
         return Cost(
             llm_calls=ranked.calls,

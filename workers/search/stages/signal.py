@@ -1,4 +1,4 @@
-"""Strong signal (D3): when BM25 alone is sure, rewriting the question would add nothing but cost."""
+"""Strong signal: when BM25 alone is sure, rewriting the question would add nothing but cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled truth (F8): a page that is found shows what it holds to be true, not only what was said on the way there."""
+"""Compiled truth: a page that is found shows what it holds to be true, not only what was said on the way there."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def settled(task: str, node_state: str) -> bool:
     return task in _DOES and node_state not in _DOES[task]
 
 
-class Watch:
+class WorkTracker:
     """Over the steps of one process."""
 
     def __init__(self, jobs: JobStore) -> None:

@@ -1,4 +1,4 @@
-"""In which order a hierarchical search opens directories, and when it has seen enough (C4). Pure: asks no store."""
+"""In which order a hierarchical search opens directories, and when it has seen enough. Pure: asks no store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Inside(NamedTuple):
     chunks: Sequence[tuple[Hit, float]]
 
 
-class Descent:
+class DirectoryOrder:
     """A heap of directories, best first (ties by path), and the chunks reached so far.
 
     Every score is a * own + (1 - a) * the score of the directory in which it was found.

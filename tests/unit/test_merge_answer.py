@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.models import Facet, LeafResult, LeafStatus, Node, NodeKind
-from workers.merge.conclude import all_leaves, verdict
+from workers.merge.answer import all_leaves, verdict
 
 
 def node(node_id: str, query: str = "who?", *depends_on: str, kind: NodeKind = NodeKind.LEAF) -> Node:

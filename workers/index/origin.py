@@ -8,7 +8,7 @@ from shared.models import DocumentOutcome
 from workers.index.documents import Document
 
 
-def at_home(
+def with_known_origin(
     read: Sequence[Document | DocumentOutcome], origins: Mapping[str, tuple[str, str]]
 ) -> list[Document | DocumentOutcome]:
     """`read` with each document that comes alone, or with a part of its folder, under the root it is known from.

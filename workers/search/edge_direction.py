@@ -1,11 +1,11 @@
-"""Which way along calls and links a question looks: "what does X call", "what calls X". Pure, English and Chinese."""
+"""In which direction along calls and links a question looks: "what does X call", "what calls X". Pure, en and zh."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-Way = Literal["out", "back"]
+Direction = Literal["out", "back"]
 
 #: As much of a question as is read.
 _READ = 500
@@ -25,7 +25,7 @@ _BACK = re.compile(
 _TURNED = frozenset({"called by", "linked by", "mentioned by"})
 
 
-def asked_way(question: str) -> Way | None:
+def asked_direction(question: str) -> Direction | None:
     """`out`: what something leads to is asked for; `back`: what leads to it; None where the words do not tell."""
     read = question[:_READ]
     out, back = _OUT.search(read), _BACK.search(read)
@@ -34,6 +34,6 @@ def asked_way(question: str) -> Way | None:
     return "out" if out else "back"
 
 
-def goes(how: str, way: Way) -> bool:
-    """Whether an edge, told as in `Via.how`, goes that way."""
-    return (how in _TURNED) == (way == "back")
+def has_direction(how: str, direction: Direction) -> bool:
+    """Whether an edge, told as in `Via.how`, has that direction."""
+    return (how in _TURNED) == (direction == "back")
