@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.models import Chunk
+from shared.models.hits import Part
 from shared.settings.sections import Chunking
 from workers.index.chunking import chunk_document
 from workers.index.documents import Document, Markup, document_id
@@ -148,6 +149,38 @@ def test_given_one_endless_word_when_chunked_then_no_chunk_is_wider_than_the_max
 def test_given_a_tiny_last_paragraph_when_chunked_then_it_joins_its_section_but_no_other() -> None:
     texts = [c.text for c in chunks_of("w" * 190 + "\n\ntail\n\n# Next\n\nn")]
     assert texts == ["w" * 190 + "\n\ntail", "n"]
+
+
+@pytest.mark.parametrize(
+    ("widths", "chunks"),
+    [
+        ((98, 98), 1),
+        ((98, 99), 2),
+        ((47, 300), 1),
+        ((48, 300), 2),
+        ((40, 356), 1),
+        ((40, 357), 2),
+        ((300, 47), 1),
+        ((300, 48), 2),
+        ((349, 47), 1),
+        ((350, 47), 2),
+        ((300, 300, 47), 2),
+        ((47, 300, 47), 1),
+    ],
+)
+def test_paragraphs_join_up_to_the_target_and_tiny_ones_up_to_the_maximum(widths: tuple[int, ...], chunks: int) -> None:
+    """Target 200, maximum 400, tiny below 50; the two line ends before each paragraph count."""
+    assert len(chunks_of("\n\n".join("w" * wide for wide in widths))) == chunks
+
+
+def test_given_a_link_in_a_heading_when_its_section_is_cut_then_it_counts_for_the_first_chunk_alone() -> None:
+    first, second = chunks_of(f"# See [[The Outbox]]\n\n{'w' * 300}\n\n{'v' * 300}")
+    assert (first.refs, second.refs) == (("title:the outbox",), ())
+
+
+def test_given_code_beside_text_in_a_chunk_when_chunked_then_its_part_is_text() -> None:
+    mixed, alone = chunks_of("Run it:\n\n```\nls\n```\n\n# Next\n\n```\nls\n```\n")
+    assert (mixed.part, alone.part) == (Part.TEXT, Part.CODE)
 
 
 def test_given_plain_text_when_chunked_then_markup_in_it_means_nothing() -> None:

@@ -149,6 +149,12 @@ def test_given_labels_when_chunked_then_the_place_below_goes_by_them() -> None:
     assert "_addressed" in chunks[1].text
 
 
+def test_given_a_label_above_a_section_that_is_cut_when_chunked_then_its_first_chunk_goes_by_it() -> None:
+    paragraphs = ["w" * 300, "v" * 300]
+    cut = chunks_of("\n\n".join(["Page\n====", ".. _first:", "First\n-----", *paragraphs]))
+    assert [(c.text[:1], labels(c)) for c in cut] == [("w", ["first"]), ("v", [])]
+
+
 def test_given_references_when_read_then_they_are_keys_of_labels_and_paths() -> None:
     text = (
         "See :ref:`Daemon-Setup`, :ref:`shown\ntext <the label>`, ``:ref:`no``` and `x <../a.rst>`_, `y <http://h>`_,"

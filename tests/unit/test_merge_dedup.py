@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.models import Hit
 from shared.text import shingles
-from workers.merge.dedup import near_duplicates
+from workers.merge.dedup import _ShingleIndex, near_duplicates
 
 LONG = " ".join(f"word{i}" for i in range(300))
 
@@ -47,6 +48,33 @@ def test_given_vectors_that_differ_then_equal_text_does_not_fold_them() -> None:
 def test_given_a_chain_then_only_what_is_like_the_kept_one_is_folded() -> None:
     hits = [hit("a", vector=(1.0, 0.0)), hit("b", vector=(0.8, 0.6)), hit("c", vector=(0.28, 0.96))]
     assert near_duplicates(hits, 0.8) == {"b": "a"}
+
+
+def test_given_a_hit_like_two_kept_ones_then_the_better_stands_for_it() -> None:
+    hits = [hit("a", vector=(1.0, 0.0)), hit("b", vector=(0.5, 0.866)), hit("c", vector=(0.866, 0.5))]
+    assert near_duplicates(hits, 0.8) == {"c": "a"}
+
+
+def test_given_equal_vectors_whose_cosine_is_rounded_below_one_then_they_are_folded() -> None:
+    assert near_duplicates([hit("a", vector=(0.3, 0.4, 0.5)), hit("b", vector=(0.3, 0.4, 0.5))], 1.0) == {"b": "a"}
+
+
+def test_given_many_vectors_then_each_of_them_is_compared_with() -> None:
+    kept = [hit(f"k{n}", vector=tuple(float(n == axis) for axis in range(50))) for n in range(50)]
+    again = [hit(f"z{n}", vector=one.vector) for n, one in enumerate(kept)]
+    assert near_duplicates([*kept, *again], 0.9) == {f"z{n}": f"k{n}" for n in range(50)}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "shingles_of_one", "looked_up"),
+    [(0.98, 300, 7), (0.98, 10, 1), (0.8, 10, 3), (0.75, 10, 3), (0.5, 1, 1), (0.56, 25, 12), (1.0, 20, 1)],
+)
+def test_two_texts_that_overlap_enough_share_one_of_the_first_shingles_and_no_more_are_looked_up(
+    threshold: float, shingles_of_one: int, looked_up: int
+) -> None:
+    """n - ceil(t n) + 1 of n shingles; 0.56 * 25 is 14.000000000000002 in floating point, and counts as 14."""
+    own = frozenset(f"{number:03}" for number in range(shingles_of_one))
+    assert _ShingleIndex(threshold)._prefix(own) == sorted(own)[:looked_up]
 
 
 @given(st.lists(st.text(alphabet="ab ", max_size=14), max_size=8), st.sampled_from([0.2, 0.5, 0.9, 0.98, 1.0]))

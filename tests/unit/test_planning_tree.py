@@ -95,6 +95,12 @@ def test_given_no_leaf_to_spare_when_a_child_asks_for_refinement_then_it_is_a_le
     assert [node.kind for node in grown.nodes] == [NodeKind.LEAF, NodeKind.LEAF]
 
 
+def test_given_a_share_of_exactly_two_leaves_when_it_grows_then_the_child_is_a_branch():
+    limits = Limits(max_total_leaves=4)
+    grown = first_level(QUESTION, reply(sub("Which engine?", refine=True), sub("Which index?")), limits)
+    assert [(n.id, n.kind.value, n.budget) for n in grown.nodes[1:]] == [("0.1", "branch", 2), ("0.2", "leaf", 1)]
+
+
 @pytest.mark.parametrize(
     "subs", [(), (sub("One thing?"),), (sub("One thing?"), sub("one thing")), (sub(QUESTION), sub("X?"))]
 )
@@ -131,6 +137,27 @@ def test_given_a_dependency_on_a_later_sibling_when_it_grows_then_it_is_dropped_
     grown = first_level(QUESTION, reply(sub("Where is it?", depends_on=(2,)), sub("Who leads it?")), Limits())
     assert grown.nodes[1].depends_on == ()
     assert "it runs without" in grown.warnings[0]
+
+
+def test_given_a_subquestion_that_waits_for_itself_when_it_grows_then_it_runs_without():
+    grown = first_level(QUESTION, reply(sub("Who leads it?"), sub("Where is #2?", depends_on=(2,))), Limits())
+    assert (grown.nodes[2].query, grown.nodes[2].depends_on) == ("Where is?", ())
+    assert len(grown.warnings) == 1
+    assert "number 2" in grown.warnings[0]
+
+
+def test_given_its_own_number_in_a_text_when_it_grows_then_it_waits_for_nobody():
+    grown = first_level(QUESTION, reply(sub("What is #1?"), sub("Which index?")), Limits())
+    assert [(n.query, n.depends_on, n.needed_by) for n in grown.nodes[1:]] == [
+        ("What is #1?", (), ()),
+        ("Which index?", (), ()),
+    ]
+    assert grown.warnings == ()
+
+
+def test_given_numbers_said_and_numbers_in_the_text_when_it_grows_then_it_waits_for_both():
+    steps = reply(sub("Who leads it?"), sub("Where is it?"), sub("When was #2 built?", depends_on=(1,)))
+    assert first_level(QUESTION, steps, Limits()).nodes[3].depends_on == ("0.1", "0.2")
 
 
 def answer(query: str) -> Decomposition:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from qdrant_client import models
 
 from shared.encoders.base import Embedded, SparseVector
 from shared.encoders.trigram import TrigramEncoder
@@ -14,12 +15,14 @@ from shared.llm.client import LLMReply
 from shared.models import Filters, Hit, SearchResult
 from shared.rerankers import reranker
 from shared.settings import Settings, load_settings
+from shared.settings import stages as s
 from shared.settings.strategies import split
 from shared.store import DENSE, SPARSE, TRIGRAM
 from workers.search.engine import go_on, search
 from workers.search.stages import STAGES
 from workers.search.stages.arms import NO_DENSE
-from workers.search.state import Query
+from workers.search.stages.fusion import DISAGREES, fuse_arms
+from workers.search.state import Arm, Query, State
 from workers.search.tools import Tools
 
 VECTORS = {"a": (1.0, 0.0), "b": (0.6, 0.8), "c": (0.0, 1.0)}
@@ -161,6 +164,49 @@ def test_a_model_that_does_not_read_the_language_does_not_vote() -> None:
     assert {h.chunk_id for h in run(store, "hybrid", "如何优化数据库", settings=english).hits} == {"a", "b"}
     assert {h.chunk_id for h in run(store, "hybrid", "how to tune it", settings=english).hits} == {"a", "b", "c"}
     assert {h.chunk_id for h in run(store, "vec_only", "如何优化数据库", settings=english).hits} == {"c"}
+
+
+FOREIGN_SCRIPT = "如何优化数据库查询"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "query", "dense", "kept"),
+    [
+        ("hybrid", FOREIGN_SCRIPT, "x", {"a", "b", "c"}),
+        ("hybrid", FOREIGN_SCRIPT, "bx", {"a", "b", "c", "x"}),
+        ("hybrid", "how to tune a database", "x", {"a", "b", "c", "x"}),
+        ("vec_only", FOREIGN_SCRIPT, "x", {"x"}),
+    ],
+)
+def test_the_dense_arm_of_a_model_of_which_nothing_is_known_votes_if_it_finds_what_keywords_find(
+    strategy: str, query: str, dense: str, kept: set[str]
+) -> None:
+    found = run(Store({SPARSE: (10.0, 6.0, 4.0)}, bm25="abc", dense=dense), strategy, query)
+    assert {h.chunk_id for h in found.hits} == kept
+    assert (DISAGREES in found.warnings) == ("x" not in kept)
+
+
+def test_a_dense_arm_that_disagrees_goes_with_those_of_the_rewrites_and_earlier_warnings_stay() -> None:
+    model = Model("<rewrites><rewrite>数据库索引怎么设计</rewrite></rewrites>")
+    store = Store({SPARSE: (10.0, 9.5)}, bm25="ab", dense="x")
+    found = run(store, "deep", FOREIGN_SCRIPT, llm=model)
+    assert [request.using for request in store.trips[-1]].count(DENSE) == 2
+    assert {effect.stage for h in found.hits for effect in h.explain} == {"fusion bm25", "fusion bm25#1"}
+    assert {h.chunk_id for h in found.hits} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("arms", "kept", "warnings"),
+    [(f"{SPARSE} {DENSE}", {"a"}, ("Earlier.", DISAGREES)), (DENSE, {"x"}, ("Earlier.",))],
+)
+def test_a_doubtful_arm_is_held_against_keywords_where_they_were_searched_too(
+    arms: str, kept: set[str], warnings: tuple[str, ...]
+) -> None:
+    requests = tuple(Arm(name, models.QueryRequest(using=name, limit=9), 1.0) for name in arms.split())
+    state = State(Query("q", Filters(), 5), arms=requests, doubtful=True, warnings=("Earlier.",))
+    fused = fuse_arms(state, s.Fusion(), tools(Store(bm25="a", dense="x")))
+    assert {candidate.hit.chunk_id for candidate in fused.candidates} == kept
+    assert fused.warnings == warnings
 
 
 def test_deep_searches_question_and_rewrites_in_one_trip_after_the_look_at_bm25() -> None:
