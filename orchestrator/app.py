@@ -9,7 +9,6 @@ app = make_app(
     include=(
         "orchestrator.tasks",
         "orchestrator.reaper.tasks",
-        "orchestrator.shadow.tasks",
         "orchestrator.intent.tasks",
     ),
 )

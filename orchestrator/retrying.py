@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from orchestrator.submitting import Submitter
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.job_store import JobStore, State, new_id
-from shared.job_store.keys import is_shadow, made_at
+from shared.job_store.keys import made_at
 from shared.job_store.retries import Ended
 from shared.models import JobRequest
 from shared.models.base import Model
@@ -57,7 +57,7 @@ class Retrying:
         Raises: InputError when there is nothing to try again (yet), LaneFullError.
         """
         old = self._jobs.retries.read([job_id]).get(job_id)
-        if old is None or is_shadow(job_id) or tenant not in {None, old.tenant}:
+        if old is None or tenant not in {None, old.tenant}:
             return None
         self._check(old)
         request = _request(old)

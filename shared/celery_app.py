@@ -68,7 +68,7 @@ def _conf(settings: Settings) -> dict[str, Any]:
         "worker_send_task_events": settings.pools.task_events,
         "worker_hijack_root_logger": False,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
-        "beat_schedule": _schedule(settings),
+        "beat_schedule": _schedule(),
         "beat_scheduler": "orchestrator.beat:SteadyScheduler",
     }
 
@@ -115,13 +115,9 @@ def _backend(settings: Settings, address: Address) -> dict[str, Any]:
     }
 
 
-def _schedule(settings: Settings) -> dict[str, Any]:
-    """The reaper, and the look after shadow runs where there are any."""
-    seconds = {TaskName.OPS_REAP: 2.0} | ({TaskName.OPS_SHADOW: 1.0} if settings.shadow.on else {})
-    return {
-        task.value.removeprefix("ops."): {"task": task.value, "schedule": every, "options": {"ignore_result": True}}
-        for task, every in seconds.items()
-    }
+def _schedule() -> dict[str, Any]:
+    """The reaper, every two seconds."""
+    return {"reap": {"task": TaskName.OPS_REAP.value, "schedule": 2.0, "options": {"ignore_result": True}}}
 
 
 class _Vitals:

@@ -42,7 +42,6 @@ class TaskName(StrEnum):
     INDEX_DOCUMENTS = "index.documents"
     INDEX_FINISH = "index.finish"
     OPS_REAP = "ops.reap"
-    OPS_SHADOW = "ops.shadow"
 
     @property
     def queue(self) -> Queue:

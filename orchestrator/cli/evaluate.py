@@ -73,8 +73,7 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
 def chosen(settings: Settings, names: list[str]) -> tuple[str, ...]:
     """The arms to compare: strategies and "adaptive". Raises: InputError for an unknown one, or one given twice."""
     from shared.errors import InputError
-    from shared.settings.shadow import ADAPTIVE
-    from shared.settings.strategies import named
+    from shared.settings.strategies import ADAPTIVE, named
 
     arms = tuple(names) or (settings.search.strategy,)
     for place, name in enumerate(arms):
@@ -118,7 +117,7 @@ def _runner(session: Session, data: Dataset, arms: tuple[str, ...], building: St
     if how.direct:
         from orchestrator.evaluation.adaptive import Adaptive
         from orchestrator.evaluation.direct import direct as search_process
-        from shared.settings.shadow import ADAPTIVE
+        from shared.settings.strategies import ADAPTIVE
 
         settings = session.settings()
         with search_process(data.corpus, settings, building.at, rebuild=how.rebuild) as runner:

@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli import (
-    ab,
     ask,
     batch,
     corpus,
@@ -55,7 +54,6 @@ for panel, commands in _COMMANDS:
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
-app.command(rich_help_panel="Corpus")(ab.ab)
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 app.add_typer(dead.dead, rich_help_panel="Jobs")
 

@@ -10,7 +10,7 @@ from shared.models.base import Model
 from shared.models.route import PlannerName
 from shared.routing import route_by_rules
 from shared.settings import Settings
-from shared.settings.shadow import ADAPTIVE
+from shared.settings.strategies import ADAPTIVE
 
 NOT_RETRIEVED = "read as a question that needs no retrieval, so nothing was searched."
 DIRECT_ONLY = (

@@ -11,7 +11,7 @@ from orchestrator.client import Ramify
 from orchestrator.evaluation.runner import Asked, Found, distinct
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer, JobStatus, Lane
-from shared.settings.shadow import ADAPTIVE
+from shared.settings.strategies import ADAPTIVE
 
 #: Jobs on the way at a time. Few: latency is measured under this load, and a queue in front would be part of it.
 IN_FLIGHT = 2

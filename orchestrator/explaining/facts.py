@@ -19,7 +19,7 @@ from shared.contract import Queue, TaskName, priority
 from shared.job_store import TERMINAL, JobReader, JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.dead import DeadKeys
-from shared.job_store.keys import JobKeys, LineKeys, is_shadow
+from shared.job_store.keys import JobKeys, LineKeys
 from shared.job_store.line import Place
 from shared.job_store.work import read_items
 from shared.models import JobStatus, Lane, Node
@@ -138,7 +138,7 @@ class Look:
             updated_at=status.updated_at,
             deadline_at=status.deadline_at,
             in_line=bool(place and place.waiting),
-            counted=is_shadow(self._id) or bool(place and place.under_way),
+            counted=bool(place and place.under_way),
             has_pool=bool(self._jobs.client.exists(self._keys.pool)),
             leaves=leaves,
             items=items,

@@ -12,7 +12,7 @@ from orchestrator.reaper.view import View, World
 from shared.contract import Queue, priority
 from shared.job_store import JobStore, State
 from shared.job_store.codec import text
-from shared.job_store.keys import JobKeys, LineKeys, is_shadow
+from shared.job_store.keys import JobKeys, LineKeys
 from shared.job_store.work import read_items
 from shared.models import Lane
 from shared.vitals import living
@@ -54,7 +54,7 @@ def _places(client: Redis, known: Mapping[str, Mapping[str, str]]) -> dict[str, 
             pipe.zscore(LineKeys(fields["lane"]).of + fields["tenant"], job_id)
             pipe.hexists(LineKeys.under_way, job_id)
         rows = iter(pipe.execute())
-    return {job_id: (next(rows) is not None, bool(next(rows)) or is_shadow(job_id)) for job_id in known}
+    return {job_id: (next(rows) is not None, bool(next(rows))) for job_id in known}
 
 
 def _view(  # noqa: PLR0913, PLR0917 - what the rows hold

@@ -18,8 +18,8 @@ DONE = frozenset({"done", "failed"})
 class View:
     """One job. Times are Unix seconds. `needs`: of each leaf that waits, the leaves that it waits for.
 
-    `counted`: it is among those under way, or is never counted (shadow runs). `sender_died`: when the step began that
-    sends nodes to their first queue, and whose worker this look has found dead.
+    `counted`: it is among those under way. `sender_died`: when the step began that sends nodes to their first queue,
+    and whose worker this look has found dead.
     """
 
     job_id: str

@@ -14,8 +14,6 @@ PREFIX = "ramify"
 #: Sorted sets over all jobs: id -> creation time, and id -> when the reaper should look next.
 RECENT = f"{PREFIX}:jobs"
 ACTIVE = f"{PREFIX}:active"
-_SHADOW = "-s"
-
 
 _ticks = Lock()
 _newest = 0
@@ -35,16 +33,6 @@ def made_at(job_id: str) -> float:
         return int(job_id[:13], 16) / 1e6
     except ValueError:
         return time.time()
-
-
-def shadow_id() -> str:
-    """A new id of a job that nobody asked for (E7): it says so itself, and is never listed."""
-    return f"{new_id()}{_SHADOW}"
-
-
-def is_shadow(job_id: str) -> bool:
-    """True for the ids of `shadow_id`."""
-    return job_id.endswith(_SHADOW)
 
 
 class JobKeys:

@@ -13,7 +13,7 @@ from shared.job_store.batches import Batches
 from shared.job_store.codec import text
 from shared.job_store.ending import Endings
 from shared.job_store.job import FIELDS, Job, read_job
-from shared.job_store.keys import ACTIVE, RECENT, JobKeys, idempotency, is_shadow
+from shared.job_store.keys import ACTIVE, JobKeys, idempotency
 from shared.job_store.line import Entry, Lines, Newcomer
 from shared.job_store.newcomers import deadline_of, new_fields
 from shared.job_store.nodes import as_json, triples
@@ -79,22 +79,6 @@ class JobStore:
         deadline = now + deadline_of(request, self.settings)
         more = {"batch_id": batch_id, "retry_of": retry_of}
         return Newcomer(job_id, request.tenant, deadline, new_fields(job_id, request, self.settings, deadline, more))
-
-    def create(self, jobs: Sequence[tuple[str, JobRequest]], batch_id: str | None = None) -> None:
-        """Create queued jobs that wait in no line: whoever calls this sends them. The reaper knows of each first."""
-        now, ttl = self.clock.now(), self.settings.jobs.ttl_s
-        with self.client.pipeline(transaction=False) as pipe:
-            for job_id, request in jobs:
-                keys, deadline = JobKeys(job_id), now + deadline_of(request, self.settings)
-                fields = new_fields(job_id, request, self.settings, deadline, {"batch_id": batch_id})
-                pipe.zadd(ACTIVE, {job_id: now + self.settings.jobs.redrive_after_s})
-                self._run("create", [keys.job, keys.events], [*self._head(now), *fields], client=pipe)
-                if not is_shadow(job_id):
-                    pipe.zadd(RECENT, {job_id: now})
-            pipe.zremrangebyscore(RECENT, "-inf", now - ttl)
-            pipe.expire(ACTIVE, ttl)
-            pipe.expire(RECENT, ttl)
-            pipe.execute()
 
     def admitted(self, jobs: Sequence[tuple[str, int]]) -> list[str]:
         """Note that these (job id, priority) are under way. Returns those that are to be sent; the ended ones leave."""

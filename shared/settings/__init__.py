@@ -22,7 +22,6 @@ from shared.settings.prices import BudgetDefaults, Prices
 from shared.settings.providers import Providers
 from shared.settings.redis import Redis
 from shared.settings.routing import Routing, Row, Types
-from shared.settings.shadow import ADAPTIVE, Shadow
 from shared.settings.strategies import Strategy, built_in, checked, hint, named, of_plugins, with_post
 
 CONFIG_ENV = "RAMIFY_CONFIG"
@@ -67,7 +66,6 @@ class Settings(BaseSettings):
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
     flower: s.Flower = s.Flower()
-    shadow: Shadow = Shadow()
 
     @model_validator(mode="before")
     @classmethod
@@ -83,8 +81,6 @@ class Settings(BaseSettings):
         self._known_strategy("search.strategy", self.search.strategy)
         for name in Types.model_fields:
             self._row_works(name, self.routing.types.row(name))
-        if self.shadow.strategy not in ("", ADAPTIVE):
-            self._known_strategy("shadow.strategy", self.shadow.strategy)
         return self
 
     def _known_strategy(self, field: str, name: str) -> None:

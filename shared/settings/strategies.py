@@ -16,11 +16,12 @@ from shared.models.find import FindRequest
 from shared.models.request import JobRequest
 from shared.plugins import AGGREGATORS, STAGES, STRATEGIES, Plugins, plugins, run_of, why
 from shared.settings.plugged import AnyStage, aggregator_names, needs_store, stage_models
-from shared.settings.shadow import ADAPTIVE
 from shared.settings.stages import ARMS, Blend, Chain, Expansion, Fusion, Hierarchy, Linked, Rerank, StrongSignal
 
 Strategy = tuple[AnyStage, ...]
-#: The strategy that follows edges (F7).
+#: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
+ADAPTIVE = "adaptive"
+#: The strategy that follows edges.
 FOLLOWS_EDGES = "two_pass"
 
 

@@ -73,7 +73,6 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("cancel", "batch001"),
     ("ingest", "notes", "--prune", "--namespace", "n"),
     ("eval", "dataset", "--strategy", "hybrid", "-s", "adaptive", "--limit", "3", "--report", "r.html", "--direct"),
-    ("ab", "--labels", "labels.jsonl"),
     ("config", "--json"),
     ("doctor",),
     ("up", "-d"),
@@ -86,7 +85,6 @@ _FILES = {
     "plan.toml": samples.forms("plan")[0],
     "chat.json": samples.forms("session")[0],
     "questions.jsonl": '"a?"\n{"question": "b?"}\n{\n',
-    "labels.jsonl": '{"question": "a", "relevant": ["b"]}\n',
     "ramify.toml": '[search]\nstrategy = "deep"\n',
 }
 _SAFE = ("ramify://",)

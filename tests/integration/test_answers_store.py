@@ -36,7 +36,7 @@ def store(client: redis.Redis, settings: Settings) -> JobStore:
 def searching(store: JobStore, aggregator: str = "reasoning") -> Job:
     """A job whose three leaves are known."""
     job_id = new_id()
-    store.create([(job_id, JobRequest(question=QUESTION))])
+    store.enqueue([(job_id, JobRequest(question=QUESTION))])
     store.start_planning(job_id, "t")
     routed = route_by_rules(QUESTION)
     store.route(

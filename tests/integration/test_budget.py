@@ -52,7 +52,7 @@ def store(client: redis.Redis, settings: Settings) -> JobStore:
 
 def job(store: JobStore, batch_id: str | None = None, **limits: float) -> Job:
     job_id = new_id()
-    store.create([(job_id, JobRequest.model_validate({"question": "why?", **limits}))], batch_id)
+    store.enqueue([(job_id, JobRequest.model_validate({"question": "why?", **limits}))], batch_id)
     found = store.job(job_id)
     assert found is not None
     return found

@@ -52,7 +52,7 @@ def store(client: redis.Redis, settings: Settings) -> JobStore:
 @pytest.fixture
 def job(store: JobStore) -> Job:
     job_id = new_id()
-    store.create([(job_id, JobRequest(question="why?"))])
+    store.enqueue([(job_id, JobRequest(question="why?"))])
     store.start_planning(job_id, "t")
     store.start_searching(job_id, [FIRST, SECOND, THIRD, FOURTH])
     found = store.job(job_id)

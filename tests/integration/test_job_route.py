@@ -29,7 +29,7 @@ def jobs(client, settings) -> JobStore:
 @pytest.fixture
 def job_id(jobs) -> str:
     job_id = new_id()
-    jobs.create([(job_id, JobRequest(question=QUESTION))])
+    jobs.enqueue([(job_id, JobRequest(question=QUESTION))])
     return job_id
 
 

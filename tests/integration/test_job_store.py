@@ -42,7 +42,7 @@ def result(node_id: str, status: LeafStatus = LeafStatus.DONE) -> LeafResult:
 
 def create(store: JobStore, batch_id: str | None = None, **options: object) -> Job:
     job_id = new_id()
-    store.create([(job_id, JobRequest.model_validate({"question": "why?", **options}))], batch_id)
+    store.enqueue([(job_id, JobRequest.model_validate({"question": "why?", **options}))], batch_id)
     job = store.job(job_id)
     assert job is not None
     return job
@@ -99,7 +99,7 @@ def test_every_key_of_a_job_has_a_ttl_and_the_jobs_hash_tag(store: JobStore, cli
     job_id = new_id()
     store.batches.add(batch_id, [job_id], rejected=1)
     store.reserve(JobRequest(question="why?", idempotency_key="k"), job_id)
-    store.create([(job_id, JobRequest(question="why?"))], batch_id)
+    store.enqueue([(job_id, JobRequest(question="why?"))], batch_id)
     job = store.job(job_id)
     assert job is not None
     store.start_planning(job.id, "t")
@@ -212,7 +212,7 @@ def test_an_idempotency_key_returns_the_first_job_and_survives_a_crash_in_betwee
     assert not exists
     second, exists = store.reserve(request, new_id())
     assert (second, exists) == (first, False), "reserved, but the first submit died before it created the job"
-    store.create([(first, request)])
+    store.enqueue([(first, request)])
     assert store.reserve(request, new_id()) == (first, True)
     other = request.model_copy(update={"tenant": "other"})
     assert store.reserve(other, new_id())[0] != first, "keys of tenants are apart"
@@ -223,7 +223,7 @@ def test_a_batch_counts_each_end_once_and_finds_uncounted_ends(store: JobStore) 
     store.batches.open(batch_id)
     ids = [new_id() for _ in range(4)]
     store.batches.add(batch_id, ids, rejected=2)
-    store.create([(job_id, JobRequest(question="q")) for job_id in ids], batch_id)
+    store.enqueue([(job_id, JobRequest(question="q")) for job_id in ids], batch_id)
     jobs = [store.job(job_id) for job_id in ids]
     assert all(jobs)
     store.stop(jobs[0], State.FAILED, "x")

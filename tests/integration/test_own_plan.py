@@ -18,7 +18,7 @@ def test_given_a_nested_plan_when_its_leaves_are_recorded_then_the_body_may_run(
     entries = [{"query": "a"}, {"query": "a1", "under": 1}, {"query": "a2 of #2", "under": 1}]
     request = JobRequest.model_validate({"question": "q", "subqueries": entries})
     store, job_id = JobStore(client, settings), new_id()
-    store.create([(job_id, request)])
+    store.enqueue([(job_id, request)])
     store.start_planning(job_id, "t")
     nodes = own_tree("q", request.subqueries, settings.decomposition).nodes
     assert store.start_searching(job_id, nodes)

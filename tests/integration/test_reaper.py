@@ -14,7 +14,7 @@ from shared.celery_app import make_app
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.job_store import Job, JobStore, State, new_id
 from shared.job_store.dead import DeadLetterStore
-from shared.job_store.keys import ACTIVE, JobKeys, LineKeys, shadow_id
+from shared.job_store.keys import ACTIVE, JobKeys, LineKeys
 from shared.job_store.work import Mark
 from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind
 from shared.settings import Settings
@@ -304,15 +304,6 @@ def test_marks_that_were_deleted_or_make_no_sense_keep_nobody_from_looking(bench
     bench.clock.at += 60
     bench.look()
     assert bench.sent() != {}
-
-
-def test_a_shadow_run_is_looked_after_though_it_is_in_no_list(bench: Bench) -> None:
-    job_id = shadow_id()
-    bench.jobs.create([(job_id, JobRequest(question="why?"))])
-    bench.clock.at += 60
-    bench.look()
-    assert bench.sent() == {"plan": 1}
-    assert bench.jobs.lines.under_way() == {}
 
 
 def test_a_job_that_is_gone_is_forgotten_and_gives_its_place_back(bench: Bench, settings: Settings) -> None:

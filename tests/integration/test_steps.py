@@ -24,7 +24,7 @@ class Run:
 
     def __init__(self, settings: Settings) -> None:
         self.steps, self.job_id = Steps(make_app(settings)), new_id()
-        self.steps.jobs.create([(self.job_id, JobRequest(question="why?"))])
+        self.steps.jobs.enqueue([(self.job_id, JobRequest(question="why?"))])
         self.steps.jobs.start_planning(self.job_id, "task")
 
     def __call__(self, error: Exception) -> None:

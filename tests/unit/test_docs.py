@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from orchestrator.cli.setting_rows import setting_rows
-from shared.job_store.ab import AbKeys
 from shared.job_store.keys import BatchKeys, JobKeys, LineKeys, SessionKeys
 from shared.job_store.states import State
 from shared.job_store.tables import TableKeys
@@ -42,7 +41,6 @@ def test_the_redis_page_names_every_key_and_state() -> None:
         TableKeys("ID"),
         BatchKeys("BATCH"),
         SessionKeys("TENANT", "SESSION"),
-        AbKeys(),
         LineKeys("LANE"),
     ):
         for key in vars(keys).values():

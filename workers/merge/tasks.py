@@ -10,7 +10,6 @@ from shared.job_store.tables import Tables
 from shared.llm.client import ChatClient
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
-from shared.shadow import offer
 from shared.steps import TaskRun, fail_job
 from workers.enumerate.gather import doubts, gather
 from workers.merge.aggregators import Aggregated
@@ -62,8 +61,7 @@ def write(run: TaskRun) -> None:
     name, made = run_aggregator(run, pool, leaves, llm=llm, table=Tables(jobs.client, steps.settings).table(job.id))
     jobs.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
-    if jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name})):
-        offer(run)
+    jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
 
 
 def _wants_llm(run: TaskRun) -> bool:
