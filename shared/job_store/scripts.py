@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from shared.job_store.states import TERMINAL, TRANSITIONS
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -16,9 +19,33 @@ _WITH = re.compile(r"^-- with (\w+)\n", re.MULTILINE)
 
 @cache
 def source(name: str) -> str:
-    """The text of `lua/<name>.lua`; its lines `-- with <part>` are replaced by `lua/parts/<part>.lua`."""
+    """The text of `lua/<name>.lua`; a line `-- with <part>` is replaced by `lua/parts/<part>.lua`.
+
+    The part `states` is written from `states.py`, so that the transitions stand in one place.
+    """
+    if name == "parts/states":
+        return _states()
     text = resources.files("shared.job_store").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
     return _WITH.sub(lambda found: source(f"parts/{found[1]}"), text)
+
+
+def _states() -> str:
+    """The states as Lua: `TERMINAL[state]`, and `may_become(from, to)`, false when `from` is no state."""
+    ways = (f"  {state} = {{{_as_set(after)}}}," for state, after in TRANSITIONS.items())
+    return "\n".join(
+        (
+            f"local TERMINAL = {{{_as_set(TERMINAL)}}}",
+            "local TRANSITIONS = {",
+            *ways,
+            "}",
+            "local function may_become(from, to) return (TRANSITIONS[from] or {})[to] == true end",
+            "",
+        )
+    )
+
+
+def _as_set(states: Iterable[str]) -> str:
+    return ", ".join(f"{state} = true" for state in sorted(states))
 
 
 class Scripts:

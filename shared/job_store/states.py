@@ -1,4 +1,4 @@
-"""The states of a job and the only ways between them (A4). The Lua scripts enforce it; a test compares both."""
+"""The states of a job and the only ways between them. The Lua scripts get both from here (`scripts.source`)."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 -- ARGV 1 ttl (s)   2 item   3 mark: begun at, worker, task   4... names of the fields of the job hash, the state first
 -- Returns {mark that stood there before, workers killed so far, those that were at nothing else, when it was sent, state of
 -- the node, fields...}; {} when the job is gone.
+-- with states
 local fields = redis.call('HMGET', KEYS[1], unpack(ARGV, 4))
 local state = fields[1]
 if not state then return {} end
@@ -10,7 +11,7 @@ local item = ARGV[2]
 local before, killed, alone, sent =
   unpack(redis.call('HMGET', KEYS[3], 'busy:' .. item, 'dead:' .. item, 'alone:' .. item, 'sent:' .. item))
 local node = redis.call('HGET', KEYS[2], item)
-if state ~= 'done' and state ~= 'failed' and state ~= 'cancelled' and state ~= 'expired' then
+if not TERMINAL[state] then
   redis.call('HSET', KEYS[3], 'busy:' .. item, ARGV[3])
   redis.call('EXPIRE', KEYS[3], ARGV[1])
 end

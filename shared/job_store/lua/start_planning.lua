@@ -4,15 +4,16 @@
 -- ARGV 1 now   2 ttl (s)   3 max events   4 claimant   5 stale after (s)
 -- Returns 1 when the claimant may plan, else 0.
 -- with opened
+-- with states
 local state, claim, since, created =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at', 'created_at'))
 if state == 'planning' then
   if claim and claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
-elseif state ~= 'queued' then
+elseif not may_become(state, 'planning') then
   return 0
 end
 redis.call('HSET', KEYS[1], 'state', 'planning', 'claim:planning', ARGV[4], 'updated_at', ARGV[1])
-if state == 'queued' then
+if state ~= 'planning' then
   redis.call('HSET', KEYS[1], 'planning_at', ARGV[1])
   opened(KEYS[2], created)
   redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'planning')

@@ -3,7 +3,8 @@
 -- ARGV 1 now   2 ttl (s)   3 max events   4... triples: node id, state (pending|waiting|open, or grown: a branch that
 -- comes with its children), node as JSON
 -- Returns 1, or 0 when the job is not planning (any more).
-if redis.call('HGET', KEYS[1], 'state') ~= 'planning' then return 0 end
+-- with states
+if not may_become(redis.call('HGET', KEYS[1], 'state'), 'searching') then return 0 end
 local leaves, open = 0, 0
 redis.call('HSET', KEYS[1], 'state', 'searching', 'searching_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'searching')

@@ -3,8 +3,9 @@
 -- ARGV 1 now   2 ttl (s)   3 max events   4 new state   5 reason
 -- Returns 1, or 0 when the job has ended before or is unknown.
 -- with opened
+-- with states
 local state, created = unpack(redis.call('HMGET', KEYS[1], 'state', 'created_at'))
-if not state or state == 'done' or state == 'failed' or state == 'cancelled' or state == 'expired' then return 0 end
+if not may_become(state, ARGV[4]) then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[4], 'error', ARGV[5], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('DEL', KEYS[2])
 local waited = redis.call('EXISTS', KEYS[3]) == 0
