@@ -10,6 +10,7 @@ from orchestrator.planner import Planner
 from shared.job_store import Job, State
 from shared.models import Cost, Filters, JobRequest, Node, NodeKind
 from shared.models.base import Model
+from shared.models.plan import node_order
 from shared.models.plan_file import FileEntry, PlanFile
 from shared.models.route import PlannerName, Route
 from shared.references import renumbered
@@ -55,7 +56,7 @@ def preview(request: JobRequest, settings: Settings, *, llm: bool = True) -> Pre
             known = {node.id: node for node in nodes} | {node.id: node for node in more.nodes}
             nodes = list(known.values())
             waiting += [node for node in more.nodes if node.kind is NodeKind.BRANCH]
-    nodes.sort(key=lambda node: [int(part) for part in node.id.split(".")])
+    nodes.sort(key=lambda node: node_order(node.id))
     if slices:
         warnings.append(_FROM_THE_CORPUS)
     if route.planner is PlannerName.NONE:

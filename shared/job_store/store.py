@@ -22,6 +22,7 @@ from shared.job_store.scripts import Scripts
 from shared.job_store.states import State
 from shared.job_store.work import CLAIMS, Work
 from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
+from shared.models.plan import node_order
 from shared.models.route import Route
 from shared.settings import Settings
 
@@ -211,7 +212,7 @@ class JobStore:
     def nodes(self, job_id: str) -> dict[str, Node]:
         """The tree as far as it is known, in order of ids."""
         found = [Node.model_validate_json(raw) for raw in self.client.hvals(JobKeys(job_id).nodes)]
-        return {node.id: node for node in sorted(found, key=lambda node: [int(part) for part in node.id.split(".")])}
+        return {node.id: node for node in sorted(found, key=lambda node: node_order(node.id))}
 
     def leaf_states(self, job_id: str) -> dict[str, str]:
         """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""

@@ -12,6 +12,7 @@ from shared.budget import Call, paid, token_range
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError
 from shared.gates import Gate
 from shared.http_client import JsonClient, JsonReply, calls_made, refused_option
+from shared.models import Cost
 from shared.models.base import Model
 from shared.settings import Settings
 
@@ -29,6 +30,11 @@ class LLMReply(Model):
     tokens_out: int = Field(default=0, ge=0)
     calls: int = Field(default=0, ge=0)
 
+    @property
+    def cost(self) -> Cost:
+        """What the completion adds to a job's cost."""
+        return Cost(llm_calls=self.calls, llm_tokens_in=self.tokens_in, llm_tokens_out=self.tokens_out)
+
 
 class LLM(Protocol):
     """Anything that completes a prompt."""
@@ -39,7 +45,7 @@ class LLM(Protocol):
 
 
 def spent(error: BaseException) -> LLMReply:
-    """What a failed `complete` has cost all the same: calls and tokens, without text (B10)."""
+    """What a failed `complete` has cost all the same: calls and tokens, without text."""
     cost = getattr(error, "spent", None)
     return cost if isinstance(cost, LLMReply) else LLMReply(text="", calls=calls_made(error))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError, TransientError
-from shared.llm.client import LLM, LLMReply, spent
+from shared.llm.client import LLM, spent
 from shared.models import Cost
 
 #: Time below which an LLM call is not worth starting, in seconds.
@@ -58,13 +58,10 @@ class Dialogue(Generic[T]):
         try:
             reply = self._llm.complete(prompt, timeout_s=left)
         except RamifyError as error:
-            self._count(spent(error))
+            self.cost += spent(error).cost
             raise
-        self._count(reply)
+        self.cost += reply.cost
         return self._parse(reply.text)
-
-    def _count(self, reply: LLMReply) -> None:
-        self.cost += Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)
 
     def _warn(self, sentence: str) -> None:
         self.warnings.append(f"{sentence} {self._instead}")

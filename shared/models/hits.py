@@ -57,6 +57,11 @@ class Chunk(Model):
     refs: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
 
+    @property
+    def full_text(self) -> str:
+        """What is encoded, reranked and compared: title, heading and text, a line each."""
+        return "\n".join(part for part in (self.title, self.heading, self.text) if part)
+
 
 class Via(Model):
     """How a hit was reached from another one: over which key or name, at which hop (from 1), from which chunk."""

@@ -60,6 +60,11 @@ class Node(Model):
     shard: Shard | None = Field(default=None, description="set: the leaf reads this slice of the corpus (E3)")
 
 
+def node_order(node_id: str) -> tuple[int, ...]:
+    """The sort key of a node id, in the tree's order: "0.2" before "0.10"."""
+    return tuple(int(part) if part.isdigit() else -1 for part in node_id.split("."))
+
+
 class SubQuery(Model):
     """One entry of a decomposition, by an LLM, by the rules or by the caller (B4).
 

@@ -46,11 +46,6 @@ class Reranker(Protocol):
         ...
 
 
-def document_text(hit: Hit) -> str:
-    """The whole chunk as a reranker reads it: title, heading and text, a line each (D6)."""
-    return "\n".join(part for part in (hit.title, hit.heading, hit.text) if part)
-
-
 def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
     """`hits` with new `scores`, best first; equal scores keep the fused order."""
     order = sorted(range(len(hits)), key=lambda i: -scores[i])

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from itertools import accumulate
 
 from shared.models import Hit
-from shared.rerankers.base import document_text
 from shared.sentences import CJK
 
 OVERLAP = 0.1  # of a window: a sentence on the border is whole in one of the two
@@ -24,7 +23,7 @@ def document_windows(hit: Hit, most: int) -> list[str]:
 
     Each window begins with title and heading; where these alone take more than a quarter, they are cut like the rest.
     """
-    whole = document_text(hit)
+    whole = hit.full_text
     if width(whole) <= most:
         return [whole]
     lead = whole.removesuffix(hit.text)

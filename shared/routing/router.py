@@ -47,8 +47,8 @@ class Router:
             reply = llm.complete(route_prompt(question), timeout_s=timeout_s, max_tokens=_MAX_TOKENS)
             decided = self._decided(parse_route(reply.text), ruled)
         except (TransientError, PermanentError, DeadlineError, ReplyError) as error:
-            return _warned(ruled, error), _cost(reply, error)
-        return decided, _cost(reply)
+            return _warned(ruled, error), (reply if reply.calls else spent(error)).cost
+        return decided, reply.cost
 
     def _decided(self, said: RouteReply, ruled: Routed) -> Routed:
         says = said.hops.value if said.hops else said.type.value
@@ -77,9 +77,3 @@ def as_requested(ruled: Routed, what: str) -> Routed:
             "reasons": (asked, *ruled.reasons),
         }
     )  # fmt: skip
-
-
-def _cost(reply: LLMReply, error: RamifyError | None = None) -> Cost:
-    """What the ask cost; of a failed one, what its error tells."""
-    paid = spent(error) if error is not None and not reply.calls else reply
-    return Cost(llm_calls=paid.calls, llm_tokens_in=paid.tokens_in, llm_tokens_out=paid.tokens_out)

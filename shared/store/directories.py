@@ -14,7 +14,7 @@ from qdrant_client import models
 
 from shared.models import Filters, Hit
 from shared.models.hits import Part
-from shared.store.filters import to_filter
+from shared.store.filters import equals, one_of, to_filter
 
 TOP = "/"
 #: Subdirectories whose documents are told from the directory's own. Of a wider one, all below it counts as its own.
@@ -79,25 +79,25 @@ def nodes(filters: Filters) -> models.Filter:
 
     Dates and tags are left to the documents.
     """
-    must: list[models.Condition] = [_is("namespace", dirs_namespace(filters.namespace))]
+    must: list[models.Condition] = [equals("namespace", dirs_namespace(filters.namespace))]
     if filters.kinds:
-        must.append(_among("tags", filters.kinds))
+        must.append(one_of("tags", filters.kinds))
     if filters.paths:
         below = [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in filters.paths]
         above = sorted({at for path in filters.paths for at in lineage(directory_of(path))})
-        must.append(models.Filter(should=[*below, _among("path", above)]))
+        must.append(models.Filter(should=[*below, one_of("path", above)]))
     return models.Filter(must=must)
 
 
 def subdirectories(filters: Filters, directory: str) -> models.Filter:
     """The directories right below `directory`."""
-    return _and(nodes(filters), _is("refs", path_key(directory)))
+    return _and(nodes(filters), equals("refs", path_key(directory)))
 
 
 def starts(filters: Filters, directories: Iterable[str]) -> models.Filter:
     """The abstracts of the root directories of the kinds that are asked for, and of `directories`."""
     keys = [root_key(kind) for kind in filters.kinds or ("",)] + [path_key(path) for path in directories]
-    return _and(nodes(filters), _is("part", Part.ABSTRACT.value), _among("defines", keys))
+    return _and(nodes(filters), equals("part", Part.ABSTRACT.value), one_of("defines", keys))
 
 
 def documents_in(filters: Filters, node: Hit) -> models.Filter:
@@ -113,11 +113,3 @@ def _and(flt: models.Filter, *more: models.Condition) -> models.Filter:
 
 def _below(prefix: str) -> models.FieldCondition:
     return models.FieldCondition(key="path", match=models.MatchPrefix(prefix=prefix))
-
-
-def _is(key: str, value: str) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
-
-
-def _among(key: str, values: Iterable[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from qdrant_client import models
 
@@ -11,25 +11,35 @@ from shared.models import Filters
 
 
 def to_filter(filters: Filters) -> models.Filter:
-    """The filter of every arm and every leaf (D8).
+    """The filter of every arm and every leaf.
 
     The namespace must match. Dates are inclusive; chunks without a date are left out once a date is asked for.
     One of `tags`, one of `kinds` and one of the `paths` prefixes must match; prefixes are taken literally, so end
     a folder with "/".
     """
-    must: list[models.Condition] = [_is("namespace", filters.namespace)]
+    must: list[models.Condition] = [equals("namespace", filters.namespace)]
     if filters.after or filters.before:
         first = filters.after.toordinal() if filters.after else None
         last = filters.before.toordinal() if filters.before else None
         must.append(models.FieldCondition(key="day", range=models.Range(gte=first, lte=last)))
     if filters.tags:
-        must.append(_among("tags", filters.tags))
+        must.append(one_of("tags", filters.tags))
     if filters.kinds:
-        must.append(_among("kind", filters.kinds))
+        must.append(one_of("kind", filters.kinds))
     if filters.paths:
         prefixes = [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in filters.paths]
         must.append(models.Filter(should=list(prefixes)))
     return models.Filter(must=must)
+
+
+def equals(field: str, value: str | int) -> models.FieldCondition:
+    """Chunks with this value in a payload field."""
+    return models.FieldCondition(key=field, match=models.MatchValue(value=value))
+
+
+def one_of(field: str, values: Iterable[str]) -> models.FieldCondition:
+    """Chunks with at least one of these values in a payload field."""
+    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
 
 
 def to_sparse(vector: SparseVector) -> models.SparseVector:
@@ -39,12 +49,12 @@ def to_sparse(vector: SparseVector) -> models.SparseVector:
 
 def of_documents(doc_ids: Sequence[str]) -> models.Filter:
     """All chunks of these documents."""
-    return models.Filter(must=[_among("doc_id", doc_ids)])
+    return models.Filter(must=[one_of("doc_id", doc_ids)])
 
 
 def of_source(source: str) -> models.Filter:
     """All chunks ingested from `source`."""
-    return models.Filter(must=[_is("source", source)])
+    return models.Filter(must=[equals("source", source)])
 
 
 def of_chunks(chunk_ids: Sequence[str]) -> models.Filter:
@@ -55,7 +65,7 @@ def of_chunks(chunk_ids: Sequence[str]) -> models.Filter:
 def stale_chunks(doc_id: str, keep: Sequence[str]) -> models.Filter:
     """The chunks of a document except those in `keep`."""
     kept: list[models.Condition] = [models.HasIdCondition(has_id=list(keep))] if keep else []
-    return models.Filter(must=[_is("doc_id", doc_id)], must_not=kept or None)
+    return models.Filter(must=[equals("doc_id", doc_id)], must_not=kept or None)
 
 
 def without(field: str) -> models.IsEmptyCondition:
@@ -66,11 +76,3 @@ def without(field: str) -> models.IsEmptyCondition:
 def all_of(*conditions: models.Condition) -> models.Filter:
     """Chunks that meet every condition."""
     return models.Filter(must=list(conditions))
-
-
-def _is(key: str, value: str) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
-
-
-def _among(key: str, values: Sequence[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))

@@ -16,6 +16,7 @@ from shared.models import Hit
 from shared.store import filters
 from shared.store.base import BuiltWith, ChunkPoint, Collection, CollectionInfo
 from shared.store.documents import ByDocument
+from shared.store.filters import equals
 from shared.store.schema import PAGE, TENANT, sliced
 from shared.tenants import tenant_name
 
@@ -29,7 +30,7 @@ class ScopedStore(ByDocument):
     def __init__(self, collection: Collection, tenant: str) -> None:
         """Raises: InputError when `tenant` is no name: without one there is nothing to see."""
         self._collection, self._tenant = collection, tenant_name(tenant)
-        self._own = models.FieldCondition(key=TENANT, match=models.MatchValue(value=self._tenant))
+        self._own = equals(TENANT, self._tenant)
         self._points = (-1, 0)  # index version -> chunks: counting costs more than a search
 
     @property

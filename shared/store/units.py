@@ -13,6 +13,7 @@ from typing import NamedTuple
 from qdrant_client import models
 
 from shared.store.base import ChunkStore
+from shared.store.filters import equals, one_of
 from shared.store.schema import sliced
 
 #: Units of one look: bounds the filter and the answer.
@@ -61,16 +62,12 @@ def _torn(store: ChunkStore, hashes: dict[str, str]) -> set[str]:
     torn: set[str] = set()
     for some in sliced(list(hashes), _LOOK):
         others = models.Filter(
-            must=[_among("doc_id", some)], must_not=[_among("document_hash", [hashes[doc_id] for doc_id in some])]
+            must=[one_of("doc_id", some)], must_not=[one_of("document_hash", [hashes[doc_id] for doc_id in some])]
         )
         torn.update(payload["doc_id"] for _, payload in store.read(others, ("doc_id",)))
     return torn
 
 
 def _firsts(keys: Sequence[str]) -> models.Filter:
-    first = models.FieldCondition(key="ordinal", match=models.MatchValue(value=0))
-    return models.Filter(must=[_among("unit", keys), first])
-
-
-def _among(key: str, values: Sequence[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
+    first = equals("ordinal", 0)
+    return models.Filter(must=[one_of("unit", keys), first])

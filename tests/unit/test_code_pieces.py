@@ -18,7 +18,6 @@ from tests.unit.test_code_languages import TYPESCRIPT
 from tests.unit.test_code_python import FILES
 from workers.index.code import chunking, grammar
 from workers.index.code.languages import LANGUAGES
-from workers.index.encoding import passage
 from workers.index.readers import read_documents
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +130,7 @@ def test_given_the_suffixes_when_looked_up_then_each_has_a_language() -> None:
 def test_given_a_question_in_words_when_encoded_then_it_meets_the_parts_of_a_name_and_the_whole_name(name: str) -> None:
     (chunk,) = chunks("a/b.js", f"function {name}() {{}}")
     encoder = Bm25Encoder(20.0)
-    stored = set(encoder.encode_passage(passage(chunk)).indices)
+    stored = set(encoder.encode_passage(chunk.full_text).indices)
     assert set(encoder.encode_query("parse config").indices) <= stored
     assert set(encoder.encode_query(name).indices) <= stored
     assert not set(encoder.encode_query("unrelated").indices) & stored

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.models import Hit
-from shared.rerankers.base import document_text
 from shared.rerankers.windows import document_windows, fitting, spans, width, windows
 
 
@@ -49,7 +48,7 @@ def test_windows_given_no_place_to_cut_then_it_is_cut_anyway() -> None:
 
 def test_document_given_a_short_chunk_then_it_is_one_text() -> None:
     short = hit("text", "Title", "Heading")
-    assert document_windows(short, 200) == [document_text(short)] == ["Title\nHeading\ntext"]
+    assert document_windows(short, 200) == [short.full_text] == ["Title\nHeading\ntext"]
 
 
 def test_document_given_a_long_chunk_then_each_window_begins_with_title_and_heading() -> None:

@@ -102,8 +102,7 @@ def _find(node: Node, parent: Parent, tenant: str, llm: LLM | None, tools: Tools
             if answer.text is not None:
                 return _Found((answer.text,), ANSWER, cost)
         except RamifyError as error:
-            reply = spent(error)
-            cost = Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)
+            cost = spent(error).cost
             reason = str(error).rstrip(".")
             warnings = (f"The answer to subquestion {parent.node.id} was not read ({reason}): names stand in for it.",)
     names = _names(node, parent, hits, options.names)

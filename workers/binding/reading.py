@@ -36,7 +36,7 @@ def read_answer(question: str, hits: Sequence[Hit], tenant: str, llm: LLM, tools
     def compute() -> Answer:
         prompt = read_answer_prompt(question, passages)
         reply = llm.complete(prompt, timeout_s=tools.timeout_s, max_tokens=_MAX_TOKENS)
-        return Answer(text=_checked(reply, passages), cost=_cost(reply))
+        return Answer(text=_checked(reply, passages), cost=reply.cost)
 
     cache: Cache | None = tools.cache
     if cache is None:
@@ -74,7 +74,3 @@ def _stands_in(answer: str, passage: tuple[str, str]) -> bool:
 
 def _plain(text: str) -> str:
     return " ".join(fold(text).split())
-
-
-def _cost(reply: LLMReply) -> Cost:
-    return Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from shared.errors import RamifyError
-from shared.llm.client import LLM, LLMReply, spent
+from shared.llm.client import LLM, spent
 from shared.llm.extract_reply import extract_prompt, parse_rows
 from shared.models import Cost
 from shared.models.enumeration import MAX_VALUE, Row
@@ -63,13 +63,10 @@ class Extraction:
         try:
             reply = self._llm.complete(extract_prompt(texts, columns), timeout_s=self._end - time.monotonic())
         except RamifyError as error:
-            self._count(spent(error))
+            self.cost += spent(error).cost
             raise
-        self._count(reply)
+        self.cost += reply.cost
         return parse_rows(reply.text, len(texts), len(columns))
-
-    def _count(self, reply: LLMReply) -> None:
-        self.cost += Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from qdrant_client import models
 
 from shared.models import Filters
 from shared.models.enumeration import Scan
-from shared.store import to_filter
+from shared.store.filters import one_of, to_filter
 
 
 def documents_under(filters: Filters) -> models.Filter:
@@ -19,22 +19,18 @@ def documents_under(filters: Filters) -> models.Filter:
 def documents_of(scan: Scan) -> models.Filter:
     """The first chunk of every document that the scan's filters let in; what it must say is not tested here."""
     must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _first(0, 0)]
-    must += [_among("tags", group) for group in scan.tags]
+    must += [one_of("tags", group) for group in scan.tags]
     out: list[models.Condition] = []
-    out += [_among("tags", scan.without_tags)] if scan.without_tags else []
-    out += [_among("kind", scan.without_kinds)] if scan.without_kinds else []
+    out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
+    out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
     out += [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in scan.without_paths]
     return models.Filter(must=must, must_not=out or None)
 
 
 def further_chunks(doc_ids: Sequence[str]) -> models.Filter:
     """The chunks of these documents behind their first ones."""
-    return models.Filter(must=[_among("doc_id", doc_ids), _first(1, None)])
+    return models.Filter(must=[one_of("doc_id", doc_ids), _first(1, None)])
 
 
 def _first(least: int, most: int | None) -> models.FieldCondition:
     return models.FieldCondition(key="ordinal", range=models.Range(gte=least, lte=most))
-
-
-def _among(key: str, values: Sequence[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))

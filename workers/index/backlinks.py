@@ -10,6 +10,7 @@ from qdrant_client import models
 
 from shared.page_keys import LABEL, is_page_key, links
 from shared.store import ChunkStore
+from shared.store.filters import equals, one_of
 from shared.store.schema import sliced
 
 #: Documents, or keys, of one question to the store.
@@ -93,8 +94,8 @@ def _linking(store: ChunkStore, namespace: str, keys: Collection[str]) -> Iterat
 def _where(namespace: str, field: str, values: Sequence[str], *, first: bool = False) -> models.Filter:
     """Chunks of a namespace with one of `values` in a field; `first`: the first of each document only."""
     must: list[models.Condition] = [
-        models.FieldCondition(key="namespace", match=models.MatchValue(value=namespace)),
-        models.FieldCondition(key=field, match=models.MatchAny(any=list(values))),
+        equals("namespace", namespace),
+        one_of(field, values),
     ]
     if first:
         must.append(models.FieldCondition(key="ordinal", range=models.Range(lte=0)))

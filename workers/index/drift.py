@@ -8,7 +8,7 @@ from itertools import islice
 from shared.encoders import SparseEncoder
 from shared.store import ChunkStore
 from shared.store.directories import in_dirs
-from workers.index.encoding import mean_length, passage
+from workers.index.encoding import mean_length
 
 SparseFactory = Callable[[float], SparseEncoder]
 
@@ -37,6 +37,6 @@ def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
         return avg_len
     encoder = make(found)
     for page in store.scroll(None, _PAGE):
-        store.set_sparse({hit.chunk_id: encoder.encode_passage(passage(hit)) for hit in page}, avg_len)
+        store.set_sparse({hit.chunk_id: encoder.encode_passage(hit.full_text) for hit in page}, avg_len)
     store.set_sparse({}, found)
     return found

@@ -28,14 +28,9 @@ def encoder_errors() -> Iterator[None]:
         raise EncoderError(str(error)) from error
 
 
-def passage(chunk: Chunk) -> str:
-    """What is encoded of a chunk: title, heading path and text, a line each."""
-    return "\n".join(part for part in (chunk.title, chunk.heading, chunk.text) if part)
-
-
 def mean_length(encoder: SparseEncoder, chunks: Sequence[Chunk]) -> float:
     """Average passage length in tokens, at least 1."""
-    return max(sum(encoder.length(passage(chunk)) for chunk in chunks) / len(chunks), 1.0) if chunks else 1.0
+    return max(sum(encoder.length(chunk.full_text) for chunk in chunks) / len(chunks), 1.0) if chunks else 1.0
 
 
 def dense_vectors(encoder: DenseEncoder | None, chunks: Sequence[Chunk]) -> tuple[list[tuple[float, ...]], Cost]:
@@ -48,7 +43,7 @@ def dense_vectors(encoder: DenseEncoder | None, chunks: Sequence[Chunk]) -> tupl
     vectors: list[tuple[float, ...]] = []
     cost = Cost()
     for start in range(0, len(chunks), _PASSAGES):
-        texts = [passage(chunk) for chunk in chunks[start : start + _PASSAGES]]
+        texts = [chunk.full_text for chunk in chunks[start : start + _PASSAGES]]
         with encoder_errors():
             embedded = encoder.embed_passages(texts)
             if len(embedded.vectors) != len(texts):

@@ -15,6 +15,7 @@ from qdrant_client import models
 from shared.models.hits import Part
 from shared.store import ChunkStore
 from shared.store.base import Pending
+from shared.store.filters import equals
 from workers.index.mentions import Scanner, Target, key_of, names_of
 
 MAX_MENTIONS = 16
@@ -139,5 +140,5 @@ def _common(found: _Found, fresh: Mapping[str, object]) -> set[str]:
 
 
 def _within(namespace: str, *conditions: models.Condition) -> models.Filter:
-    own = models.FieldCondition(key="namespace", match=models.MatchValue(value=namespace))
+    own = equals("namespace", namespace)
     return models.Filter(must=[own, *conditions])

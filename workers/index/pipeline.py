@@ -18,7 +18,7 @@ from workers.index.directories import Directories
 from workers.index.documents import INDEX_VERSION, Document, document_hash, prune_scope
 from workers.index.drift import SparseFactory, refit
 from workers.index.edges import carried, release, settle
-from workers.index.encoding import EncoderError, dense_vectors, passage
+from workers.index.encoding import EncoderError, dense_vectors
 from workers.index.limits import chunked
 from workers.index.origin import with_known_origin
 from workers.index.outcomes import TWICE, Change, failure_of, last_of_each, noted, outcome_of, written_of
@@ -169,9 +169,9 @@ class Indexer:
                     chunk=chunk,
                     document_hash=change.content_hash,
                     source=change.document.source,
-                    sparse=encoder.encode_passage(passage(chunk)),
+                    sparse=encoder.encode_passage(chunk.full_text),
                     dense=vector,
-                    trigrams=trigrams.encode_passage(passage(chunk)) if trigrams else _NONE,
+                    trigrams=trigrams.encode_passage(chunk.full_text) if trigrams else _NONE,
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
                 )
                 for change, chunk, vector in zip(owners, chunks, vectors, strict=True)

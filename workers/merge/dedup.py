@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models import Hit
-from shared.rerankers.base import document_text
 from shared.text import shingles
 
 _SHINGLE = 3
@@ -88,7 +87,7 @@ class _ShingleIndex:
 
     def find(self, hit: Hit, size: int) -> str | None:
         """The first kept text like `hit`'s, but for those with a vector of `size`: these were compared by it."""
-        own = shingles(document_text(hit), _SHINGLE)
+        own = shingles(hit.full_text, _SHINGLE)
         for at in sorted({at for shingle in self._prefix(own) for at in self._by_shingle.get(shingle, ())}):
             chunk_id, other_size, other = self._kept[at]
             if size and size == other_size:
@@ -98,7 +97,7 @@ class _ShingleIndex:
         return None
 
     def add(self, hit: Hit, size: int) -> None:
-        own = shingles(document_text(hit), _SHINGLE)
+        own = shingles(hit.full_text, _SHINGLE)
         for shingle in self._prefix(own):
             self._by_shingle.setdefault(shingle, []).append(len(self._kept))
         self._kept.append((hit.chunk_id, size, own))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.models import Citation, Facet, Hit, MergedPool, Node, NodeKind, Summary
+from shared.models.plan import node_order
 from shared.text import is_cjk_text
 from workers.merge.display import one_line
 from workers.merge.passages import Passage, citation
@@ -104,7 +105,7 @@ def grouped(pool: MergedPool, nodes: Mapping[str, Node]) -> list[Node]:
 def subquestions(nodes: Mapping[str, Node]) -> list[Node]:
     """The leaves in the tree's order, without the question's own."""
     leaves = [node for node in nodes.values() if node.kind is NodeKind.LEAF and node.facet is not Facet.ORIGINAL]
-    return sorted(leaves, key=lambda node: [int(part) for part in node.id.split(".")])
+    return sorted(leaves, key=lambda node: node_order(node.id))
 
 
 def label(facet: Facet, *, chinese: bool) -> str:

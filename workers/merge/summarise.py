@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.errors import RamifyError, ReplyError, TransientError
-from shared.llm.client import LLM, LLMReply, spent
+from shared.llm.client import LLM, spent
 from shared.llm.prompts import Memory, summarise_prompt
 from shared.llm.xml_reply import summary_text
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.base import Model
+from shared.models.plan import node_order
 from shared.models.reasoning import Step
 from shared.models.route import Intent
-from shared.rerankers.base import document_text
 from shared.text import sentences
 from workers.merge.display import safe
 from workers.merge.extract import extract
@@ -61,18 +61,19 @@ def summarise(  # noqa: PLR0913 - what is known of the question, and what may be
     try:
         if timeout_s < _LEAST_TIME_S:
             raise TransientError("no time was left for it")
+        tree = sorted(nodes.values(), key=lambda node: node_order(node.id))
         prompt = summarise_prompt(
-            question, memories, _tree(nodes), intent=asked.intent, steps=asked.steps, whole=_is_whole(nodes)
+            question, memories, tree, intent=asked.intent, steps=asked.steps, whole=_is_whole(nodes)
         )
         reply = llm.complete(prompt, timeout_s=timeout_s)
-        cost = _cost(reply)
+        cost = reply.cost
         checked = check_citations(summary_text(safe(reply.text)), len(memories))
         if not checked.cited:
             raise ReplyError(f"it cites none of the {len(memories)} memories")
     except RamifyError as error:
         reason = str(error).strip().rstrip(".")
         warning = f"The summary by LLM cannot be used, so it is extractive: {reason}."
-        return own(), cost or _cost(spent(error)), (warning,)
+        return own(), cost or spent(error).cost, (warning,)
     return _summary(checked, pool), cost, _warnings(checked)
 
 
@@ -117,7 +118,7 @@ def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
     shown = hits[: MEMORY_CHARS // _FEWEST_CHARS]
     each = MEMORY_CHARS // len(shown)
     return [
-        Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=_cut(document_text(hit), each))
+        Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=_cut(hit.full_text, each))
         for number, hit in enumerate(shown, start=1)
     ]
 
@@ -135,14 +136,6 @@ def _is_whole(nodes: Mapping[str, Node]) -> bool:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _tree(nodes: Mapping[str, Node]) -> list[Node]:
-    return sorted(nodes.values(), key=lambda node: [int(part) for part in node.id.split(".")])
-
-
-def _cost(reply: LLMReply) -> Cost:
-    return Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)
 
 
 _LIST = r"\^?\d{1,9}(?:\s?(?:[,，、;；\-–]|and|和)\s?\^?\d{1,9})*"

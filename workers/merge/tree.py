@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared.models import Facet, Hit, LeafResult, MergedHit, MergedPool, Node, Source
 from shared.models.explain import Effect
+from shared.models.plan import node_order
 from shared.settings.sections import MultiQuery
 from workers.merge.dedup import near_duplicates
 
@@ -23,7 +24,7 @@ def merge_tree(leaves: Sequence[LeafResult], nodes: Mapping[str, Node], limits: 
     have theirs. The places left go to the best scores. Scores of leaves that were reranked differently are not
     compared: such hits are ordered by their rank, and a warning says so.
     """
-    found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: _path(leaf.node_id))}
+    found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: node_order(leaf.node_id))}
     views, warnings = _views(found.values(), nodes)
     folds = near_duplicates([view.hit for view in views], limits.dedup_threshold)
     stands = _united(views, folds)
@@ -143,7 +144,7 @@ def _united(views: Sequence[_View], folds: Mapping[str, str]) -> dict[str, Merge
         view.hit.chunk_id: MergedHit(
             # The vector has done its work and would only weigh on the job store.
             **{**dict(view.hit), "vector": ()},
-            sources=tuple(sorted(sources[view.hit.chunk_id].values(), key=lambda s: _path(s.node_id))),
+            sources=tuple(sorted(sources[view.hit.chunk_id].values(), key=lambda s: node_order(s.node_id))),
         )
         for view in views
         if view.hit.chunk_id not in folds
@@ -158,7 +159,7 @@ def _chosen(
 
     def first(node_id: str) -> tuple[bool, int, tuple[int, ...]]:
         asked = node_id in nodes and nodes[node_id].facet is Facet.ORIGINAL
-        return (not asked, place[ranked[node_id][0]], _path(node_id))
+        return (not asked, place[ranked[node_id][0]], node_order(node_id))
 
     order = sorted((node_id for node_id, ids in ranked.items() if ids), key=first)
     kept: set[str] = set()
@@ -173,8 +174,3 @@ def _chosen(
             break
         kept.add(chunk_id)
     return kept
-
-
-def _path(node_id: str) -> tuple[int, ...]:
-    """Node ids in the tree's order: "0.2" before "0.10"."""
-    return tuple(int(part) if part.isdigit() else -1 for part in node_id.split("."))

@@ -5,7 +5,7 @@ One batched call to the store for all hits. Nothing outside the question's own f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from qdrant_client import models
 from shared.models import Chunk, Filters, Hit, Part
 from shared.models.find import Anchor, Context, Related
 from shared.page_keys import is_page_key
-from shared.store import to_filter
 from shared.store.base import ChunkStore
+from shared.store.filters import one_of, to_filter
 from shared.uri import DIRECTORIES, page_uri, uri_of
 
 #: Keys of one hit that are followed, each way.
@@ -78,16 +78,16 @@ def _asks(
     directories = list(dict.fromkeys(filter(None, (directory_of(anchor.path) for anchor in anchors))))
     for anchor in anchors:
         for key in _outgoing(anchor):
-            yield _Ask("key", (key,)), _request([allowed, _among("defines", [key])], _TARGETS)
+            yield _Ask("key", (key,)), _request([allowed, one_of("defines", [key])], _TARGETS)
         if own := _incoming(anchor):
-            leading = models.Filter(should=[_among("refs", own), _among("mentions", own)])
+            leading = models.Filter(should=[one_of("refs", own), one_of("mentions", own)])
             yield _Ask("sources", own), _request([allowed, leading], _SOURCES)
     for directory in directories:
         inside = models.FieldCondition(key="path", match=models.MatchPrefix(prefix=_prefix(directory)))
         yield _Ask("directory", (directory,)), _request([allowed, inside], _SIBLINGS)
     if directories:
-        abstract = [_among("namespace", [namespace + DIRECTORIES]), _among("part", [Part.ABSTRACT.value])]
-        asked = _request([*abstract, _among("path", directories)], len(directories))
+        abstract = [one_of("namespace", [namespace + DIRECTORIES]), one_of("part", [Part.ABSTRACT.value])]
+        asked = _request([*abstract, one_of("path", directories)], len(directories))
         yield _Ask("abstracts", ()), asked
 
 
@@ -153,7 +153,3 @@ def _of(found: Mapping[_Ask, list[Hit]], what: str) -> Iterator[list[Hit]]:
 def _request(must: Sequence[models.Condition], limit: int) -> models.QueryRequest:
     """Matching chunks without a score."""
     return models.QueryRequest(filter=models.Filter(must=list(must)), limit=limit, with_payload=True)
-
-
-def _among(key: str, values: Iterable[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))

@@ -12,7 +12,7 @@ from orchestrator.cli.render.explain import draw_explained, draw_stages
 from orchestrator.cli.render.growth import of_answer
 from orchestrator.cli.render.listing import draw_table
 from orchestrator.cli.render.steps import draw_steps, steps_title
-from orchestrator.cli.render.text import cited, plain, snippet
+from orchestrator.cli.render.text import cited, heading, pair, plain, snippet
 from orchestrator.cli.render.tree import draw, state_text
 from orchestrator.cli.wording import counted, duration, read_as, score
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
@@ -32,45 +32,36 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
     yield plain(answer.question, "bold")
     yield _standing(answer)
     if answer.route:
-        yield _pair("Read as", read_as(answer.route))
+        yield pair("Read as", read_as(answer.route))
     yield Text()
     if answer.table:
         yield from draw_table(answer.job_id, answer.table, _MAX_ROWS)
     else:
         yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
     if answer.steps:
-        yield from _heading(steps_title(answer))
+        yield from heading(steps_title(answer))
         yield draw_steps(answer)
     if answer.summary.citations:
-        yield from _heading("Sources")
+        yield from heading("Sources")
         yield _sources(answer)
-    yield from _heading("Tree")
+    yield from heading("Tree")
     yield draw(of_answer(answer), notes=_best_hits(answer))
     if answer.results or not answer.table:
-        yield from _heading(f"Results ({len(answer.results)})")
+        yield from heading(f"Results ({len(answer.results)})")
         yield _results(answer.results) if answer.results else Text("Nothing was found.", "yellow")
     if any(hit.explain for hit in answer.results):
-        yield from _heading("How the scores came to be")
+        yield from heading("How the scores came to be")
         yield draw_explained(answer.results)
         for leaf in answer.leaves:
             yield plain(f"\nstages of leaf {leaf.node_id}", "dim")
             yield draw_stages(leaf.stages)
     yield Text()
-    yield _pair("Cost", cost_line(answer.cost))
+    yield pair("Cost", cost_line(answer.cost))
     if answer.budget:
-        yield _pair("Budget", budget_line(answer.budget))
-    yield _pair("Times", times_line(answer.timings_ms))
+        yield pair("Budget", budget_line(answer.budget))
+    yield pair("Times", times_line(answer.timings_ms))
     for warning in answer.warnings:
-        yield _pair("Warning", warning, "yellow")
-
-
-def _heading(title: str) -> Iterator[Text]:
-    yield Text()
-    yield Text(title, "bold underline")
-
-
-def _pair(name: str, text: str, style: str = "dim") -> Text:
-    return Text(f"{name}: ", style or "bold").append(plain(text))
+        yield pair("Warning", warning, "yellow")
 
 
 def _standing(answer: Answer) -> Text:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from orchestrator.cli.render.answer import cost_line, times_line
 from orchestrator.cli.render.explain import draw_explained, draw_stages
-from orchestrator.cli.render.text import plain, snippet
+from orchestrator.cli.render.text import heading, plain, snippet
 from orchestrator.cli.wording import counted, score
 from shared.models.find import FindResult, MatchedContext, QueryResult, SessionResult
 from shared.models.session import TypedQuery
@@ -47,24 +47,19 @@ def _parts(found: FindResult) -> Iterator[RenderableType]:
         yield plain(found.verdict, "yellow")
     for name, hits in groups.items():
         if hits:
-            yield from _heading(f"{name} ({len(hits)})")
+            yield from heading(f"{name} ({len(hits)})")
             yield _matches(hits, places)
     if found.query_plan:
-        yield from _heading("Plan")
+        yield from heading("Plan")
         yield _plan(found.query_plan, found.query_results or ())
     if any(hit.explain for hit in found.hits):
-        yield from _heading("How the scores came to be")
+        yield from heading("How the scores came to be")
         yield draw_explained(found.hits)
         yield draw_stages(found.stages)
     yield Text()
     yield plain(f"{found.mode} · {found.candidates} candidates · {times_line(found.timings_ms)}", "dim")
     if found.cost:
         yield plain(cost_line(found.cost), "dim")
-
-
-def _heading(title: str) -> Iterator[Text]:
-    yield Text()
-    yield Text(title, "bold underline")
 
 
 def _matches(hits: Sequence[MatchedContext], places: dict[str, int]) -> Table:

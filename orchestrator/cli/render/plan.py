@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.render.growth import Growth, LeafView
-from orchestrator.cli.render.text import plain
+from orchestrator.cli.render.text import pair, plain
 from orchestrator.cli.render.tree import draw
 from orchestrator.cli.wording import counted, read_as
 from orchestrator.estimate import Estimate, Range, by_stage
@@ -29,17 +29,17 @@ def _parts(found: Preview) -> Iterator[RenderableType]:
         if node.kind is NodeKind.LEAF
     }
     nodes = {node.id: node for node in found.tree}
-    yield _pair("Read as", read_as(found.route))
-    yield _pair("Strategy", found.strategy)
+    yield pair("Read as", read_as(found.route))
+    yield pair("Strategy", found.strategy)
     if found.filters != Filters():
         given = found.filters.model_dump(mode="json", exclude_defaults=True)
-        yield _pair("Filters", "; ".join(f"{name} {_listed(value)}" for name, value in given.items()))
+        yield pair("Filters", "; ".join(f"{name} {_listed(value)}" for name, value in given.items()))
     yield Text()
     yield draw(Growth(question=found.question, state="planned", nodes=nodes, leaves=leaves))
     yield Text()
     yield from _estimate(found.estimate)
     if found.cost:
-        yield _pair("Planning just now cost", _planned(found.cost))
+        yield pair("Planning just now cost", _planned(found.cost))
     for warning in found.warnings:
         yield Text("Warning: ", "yellow").append(plain(warning))
 
@@ -61,9 +61,9 @@ def _estimate(found: Estimate) -> Iterator[RenderableType]:
     total = f"LLM {_range(found.llm_calls) or '0'} calls, {_range(found.tokens) or '0'} tokens"
     if found.cost is not None:
         total += f", {_money(found.cost) or '0'} {found.currency}"
-    yield _pair("In all", f"{total}; run from a file, the planning falls away")
+    yield pair("In all", f"{total}; run from a file, the planning falls away")
     if found.no_price:
-        yield _pair("No price", f"{', '.join(found.no_price)}: set prices.llm_input and so on to see money")
+        yield pair("No price", f"{', '.join(found.no_price)}: set prices.llm_input and so on to see money")
 
 
 def _range(given: Range) -> str:
@@ -82,7 +82,3 @@ def _planned(cost: Cost) -> str:
 
 def _listed(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _pair(name: str, text: str) -> Text:
-    return Text(f"{name}: ", "dim").append(plain(text))

@@ -13,6 +13,7 @@ from orchestrator.cli.render.text import plain, snippet
 from orchestrator.cli.render.tree import STATE_STYLES, state_text
 from orchestrator.cli.wording import counted, duration
 from shared.models import BatchStatus, JobStatus
+from shared.models.why import BatchWhy, Why
 
 
 def columns(*names: str) -> Table:
@@ -59,7 +60,7 @@ def draw_job(job: JobStatus) -> RenderableType:
     }
     if job.batch_id:
         rows["batch"] = job.batch_id
-    rows |= _retries(job)
+    rows |= retries(job)
     if job.error:
         rows["error"] = plain(job.error, "red")
     rows |= {"times": times_line(job.timings_ms), "cost": cost_line(job.cost)}
@@ -68,7 +69,8 @@ def draw_job(job: JobStatus) -> RenderableType:
     return Group(pairs(rows), *(Text("Warning: ", "yellow").append(plain(warning)) for warning in job.warnings))
 
 
-def _retries(status: JobStatus | BatchStatus) -> dict[str, str]:
+def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
+    """The jobs or batches that this one tries again, or is tried again as."""
     links = {"tries again": status.retry_of, "tried again as": status.retried_as}
     return {name: id_ for name, id_ in links.items() if id_}
 
@@ -83,7 +85,7 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
         "finished": f"{batch.finished} of {batch.total}",
         "by state": counts,
     }
-    rows |= _retries(batch)
+    rows |= retries(batch)
     if batch.partial:
         rows["partial"] = f"{batch.partial} of those done"
     if batch.rejected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from rich.text import Text
 
@@ -26,6 +27,17 @@ def cited(text: str) -> Text:
     shown = Text("\n").join(lines)
     shown.highlight_regex(_CITATION, "bold cyan")
     return shown
+
+
+def heading(title: str) -> Iterator[Text]:
+    """A blank line, then the title of a part."""
+    yield Text()
+    yield Text(title, "bold underline")
+
+
+def pair(name: str, text: str, style: str = "dim") -> Text:
+    """One line: the name, then its text in plain."""
+    return Text(f"{name}: ", style or "bold").append(plain(text))
 
 
 def snippet(text: str, columns: int = 160) -> Text:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.render.answer import budget_line
-from orchestrator.cli.render.tables import columns, pairs
+from orchestrator.cli.render.tables import columns, pairs, retries
 from orchestrator.cli.render.text import plain, snippet
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.wording import counted, duration
@@ -76,12 +76,7 @@ def _rows(why: Why) -> dict[str, RenderableType | str]:
         rows["deadline"] = f"in {duration(left * 1000)}" if left > 0 else f"{duration(-left * 1000)} ago"
     if why.budget:
         rows["budget"] = budget_line(why.budget)
-    return rows | _links(why)
-
-
-def _links(found: Why | BatchWhy) -> dict[str, str]:
-    links = {"tries again": found.retry_of, "tried again as": found.retried_as}
-    return {name: id_ for name, id_ in links.items() if id_}
+    return rows | retries(why)
 
 
 def _turn(turn: Turn) -> str:
@@ -103,4 +98,4 @@ def _of_batch(why: BatchWhy) -> Iterator[RenderableType]:
         rows["providers"] = plain("; ".join(why.providers), "yellow")
     if why.budget:
         rows["budget"] = budget_line(why.budget)
-    yield pairs(rows | _links(why))
+    yield pairs(rows | retries(why))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from workers.index.code.language import text_of
-from workers.index.code.names import Name, crate_root, path_parts
+from workers.index.code.names import Name, crate, crate_root, path_parts
 
 #: Longer import statements are cut: nobody wrote them by hand.
 _MAX_TEXT = 20_000
@@ -130,7 +130,7 @@ def _go(node: Node, _path: str, into: Imports) -> None:
 def _rust(node: Node, path: str, into: Imports) -> None:
     if node.type == "mod_item":
         name = text_of(node.child_by_field_name("name"))
-        into.names.setdefault(name, (*_crate_module(path), name))
+        into.names.setdefault(name, (*crate(path), name))
         return
     argument = node.child_by_field_name("argument")
     stack: list[tuple[Node, Name]] = [(argument, ())] if argument is not None else []
@@ -168,7 +168,7 @@ def _segments(node: Node | None) -> Name:
 
 def rust_name(name: Name, path: str) -> Name:
     """A path with `crate`, `self` and `super` at its head put in."""
-    here = _crate_module(path)
+    here = crate(path)
     if name[:1] == ("crate",):
         return (*(part.replace("-", "_") for part in crate_root(path)), *name[1:])
     if name[:1] == ("self",):
@@ -178,11 +178,6 @@ def rust_name(name: Name, path: str) -> Name:
         if name[:1] != ("super",):
             return (*here, *name)
     return name
-
-
-def _crate_module(path: str) -> Name:
-    parts = tuple(part.replace("-", "_") for part in path_parts(path) if part != "src")
-    return parts[:-1] if len(parts) > 1 and parts[-1] in {"mod", "lib", "main"} else parts
 
 
 def _java(node: Node, _path: str, into: Imports) -> None:

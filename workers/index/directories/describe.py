@@ -44,15 +44,15 @@ def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
     cost = Cost()
     try:
         reply = _ask(llm, _overview_prompt(contents), end)
-        cost += _cost(reply)
+        cost += reply.cost
         overview = summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK)
         reply = _ask(llm, filled("abstract", {"path": _path(contents.path), "overview": escaped(overview)}), end)
-        cost += _cost(reply)
+        cost += reply.cost
         abstract = one_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
         if not abstract:
             raise ReplyError("the reply holds no abstract")
     except RamifyError as error:
-        return plain._replace(cost=cost + _cost(spent(error)), fault=str(error).strip().rstrip("."))
+        return plain._replace(cost=cost + spent(error).cost, fault=str(error).strip().rstrip("."))
     return Described(clipped(abstract, ABSTRACT_CHARS), overview, cost)
 
 
@@ -80,7 +80,3 @@ def _element(item: Item) -> str:
 
 def _path(path: str) -> str:
     return escaped(one_line(path))
-
-
-def _cost(reply: LLMReply) -> Cost:
-    return Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)

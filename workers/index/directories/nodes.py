@@ -15,7 +15,7 @@ from shared.store.directories import dirs_namespace, dirs_source, lineage, paren
 from workers.index.directories.describe import Described
 from workers.index.directories.tree import Directory
 from workers.index.documents import document_id
-from workers.index.encoding import dense_vectors, passage
+from workers.index.encoding import dense_vectors
 
 _NONE = SparseVector(indices=(), values=())
 _DIRECTORY = "directory"
@@ -55,9 +55,9 @@ def points_of(
             chunk=chunk,
             document_hash=content_hash,
             source=dirs_source(namespace),
-            sparse=encoders.sparse.encode_passage(passage(chunk)),
+            sparse=encoders.sparse.encode_passage(chunk.full_text),
             dense=vector,
-            trigrams=encoders.trigrams.encode_passage(passage(chunk)) if encoders.trigrams else _NONE,
+            trigrams=encoders.trigrams.encode_passage(chunk.full_text) if encoders.trigrams else _NONE,
         )
         for chunk, content_hash, vector in zip(chunks, hashes, vectors, strict=True)
     ]

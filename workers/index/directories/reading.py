@@ -10,7 +10,7 @@ from shared.models import Chunk, Hit
 from shared.models.hits import Part
 from shared.store import ChunkStore
 from shared.store.directories import dirs_namespace, dirs_source
-from shared.store.filters import of_source
+from shared.store.filters import equals, of_source, one_of
 from shared.store.schema import DOCUMENT_FIELDS, hashes_of, sliced
 from workers.index.directories.extract import lead_of
 from workers.index.directories.tree import Entry
@@ -22,7 +22,7 @@ _PAGE = 500
 
 def entries(store: ChunkStore, namespace: str) -> Iterator[Entry]:
     """Every document of the namespace."""
-    flt = models.Filter(must=[_is("namespace", namespace), _is("ordinal", 0)])
+    flt = models.Filter(must=[equals("namespace", namespace), equals("ordinal", 0)])
     for _, payload in store.read(flt, _ENTRY_FIELDS):
         yield Entry(*(payload[name] for name in _ENTRY_FIELDS))
 
@@ -37,8 +37,8 @@ def leads(store: ChunkStore, doc_ids: Sequence[str]) -> dict[str, str]:
     """How documents begin: by their compiled truth where they have one, else by their first chunk."""
     found: dict[str, Hit] = {}
     for some in sliced(list(doc_ids), _PAGE):
-        first = models.Filter(should=[_is("ordinal", 0), _is("part", Part.TRUTH.value)])
-        for hit in _all(store, models.Filter(must=[_among("doc_id", some), first])):
+        first = models.Filter(should=[equals("ordinal", 0), equals("part", Part.TRUTH.value)])
+        for hit in _all(store, models.Filter(must=[one_of("doc_id", some), first])):
             known = found.get(hit.doc_id)
             if known is None or _rank(hit) < _rank(known):
                 found[hit.doc_id] = hit
@@ -48,9 +48,9 @@ def leads(store: ChunkStore, doc_ids: Sequence[str]) -> dict[str, str]:
 def abstracts(store: ChunkStore, namespace: str, paths: Sequence[str]) -> dict[str, str]:
     """The stored abstracts of these directories, by path."""
     found: dict[str, str] = {}
-    own = [_is("namespace", dirs_namespace(namespace)), _is("part", Part.ABSTRACT.value)]
+    own = [equals("namespace", dirs_namespace(namespace)), equals("part", Part.ABSTRACT.value)]
     for some in sliced(list(paths), _PAGE):
-        found |= {hit.path: hit.text for hit in _all(store, models.Filter(must=[*own, _among("path", some)]))}
+        found |= {hit.path: hit.text for hit in _all(store, models.Filter(must=[*own, one_of("path", some)]))}
     return found
 
 
@@ -60,11 +60,3 @@ def _all(store: ChunkStore, flt: models.Filter) -> Iterator[Hit]:
 
 def _rank(chunk: Chunk) -> tuple[bool, int]:
     return chunk.part is not Part.TRUTH, chunk.ordinal
-
-
-def _is(key: str, value: str | int) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
-
-
-def _among(key: str, values: Sequence[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))

@@ -17,6 +17,7 @@ from shared.models import Hit
 from shared.models.hits import Via
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
+from shared.store.filters import one_of
 from workers.search.edge_direction import Direction, asked_direction, has_direction
 from workers.search.edge_keys import Bridge, Ends, bridge, ends, of_page, turned, unambiguous
 from workers.search.stages.near import asked_for
@@ -138,8 +139,8 @@ def _neighbours(
 def _ways(group: _Group) -> list[models.Condition]:
     """Out along the edges of a group, and back along those that lead to it."""
     out, back = group.keys(), group.names()
-    ways: list[models.Condition] = [_among("defines", out)] if out else []
-    return [*ways, models.Filter(should=[_among("refs", back), _among("mentions", back)])] if back else ways
+    ways: list[models.Condition] = [one_of("defines", out)] if out else []
+    return [*ways, models.Filter(should=[one_of("refs", back), one_of("mentions", back)])] if back else ways
 
 
 def _asked(flt: models.Filter, limit: int, state: State, tools: Tools) -> list[models.QueryRequest]:
@@ -243,7 +244,3 @@ def _joined(
                 anchor=group.score, hop=float(hop), relevance=one.relevance, places=float(one.edge.places),
             )  # fmt: skip
     return by_score(tuple(known.values()))
-
-
-def _among(key: str, values: list[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=values))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shared.cache import Cache
 from shared.errors import RamifyError, ReplyError
-from shared.llm.client import LLMReply, spent
+from shared.llm.client import spent
 from shared.llm.prompts import expand_prompt
 from shared.llm.xml_reply import parse_rewrites
 from shared.models import Cost
@@ -37,7 +37,7 @@ def expand(state: State, options: s.Expansion, tools: Tools) -> State:
     try:
         rewrites = _rewrites(state.query, options.rewrites, tools)
     except RamifyError as error:
-        cost = state.cost + _cost(spent(error))
+        cost = state.cost + spent(error).cost
         return state.but(cost=cost).skip(f"The question was not rewritten: {error}", warn=True)
     return state.but(query=replace(state.query, rewrites=rewrites.texts), cost=state.cost + rewrites.cost)
 
@@ -55,7 +55,7 @@ def _rewrites(query: Query, count: int, tools: Tools) -> Rewrites:
         except ReplyError as error:
             error.spent = reply  # type: ignore[attr-defined] # read by spent()
             raise
-        return Rewrites(texts=texts, cost=_cost(reply))
+        return Rewrites(texts=texts, cost=reply.cost)
 
     cache: Cache | None = tools.cache
     if cache is None:
@@ -65,7 +65,3 @@ def _rewrites(query: Query, count: int, tools: Tools) -> Rewrites:
         "rewrite", parts, Rewrites, compute, wait_s=min(tools.settings.cache.wait_s, tools.timeout_s)
     )
     return rewrites.model_copy(update={"cost": Cost()}) if outcome.reused else rewrites
-
-
-def _cost(reply: LLMReply) -> Cost:
-    return Cost(llm_calls=reply.calls, llm_tokens_in=reply.tokens_in, llm_tokens_out=reply.tokens_out)

@@ -14,6 +14,7 @@ from shared.models import Hit, Via
 from shared.rerankers.lexical import lexical_scores
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
+from shared.store.filters import one_of
 from workers.search.chain import Bridge, Link, Question
 from workers.search.hop_gate import reason_against
 from workers.search.state import Candidate, State, by_score
@@ -156,7 +157,7 @@ def _search(bridges: Sequence[Bridge], keys: Sequence[str], state: State, option
         for query in asked
     ]
     if keys:
-        named = models.FieldCondition(key="defines", match=models.MatchAny(any=list(keys)))
+        named = one_of("defines", keys)
         pages = models.Filter(must=[everywhere, named])
         requests.append(models.QueryRequest(filter=pages, limit=options.pages, **common))
     found = store.query(requests) if requests else []

@@ -10,6 +10,7 @@ from qdrant_client import models
 from shared.models import Hit
 from shared.models.hits import Part, Via
 from shared.store import SPARSE, to_filter, to_sparse
+from shared.store.filters import equals, one_of
 from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
 
@@ -44,7 +45,7 @@ def asked_for(state: State, tools: Tools) -> tuple[State, list[tuple[float, list
 def _definitions(name: str, state: State, tools: Tools) -> list[Hit]:
     """Those called exactly so, else all whose name ends so, shortest first; of overloads in one file the longest."""
     store, _ = tools.need_store()
-    flt = models.Filter(must=[to_filter(state.query.filters), _is("defines", name)])
+    flt = models.Filter(must=[to_filter(state.query.filters), equals("defines", name)])
     longest: dict[tuple[str, str | None], Hit] = {}
     for hit in sorted(store.lookup(flt, _LOOKED_AT, tools.dense is not None), key=lambda hit: -len(hit.text)):
         if hit.symbol:
@@ -58,7 +59,7 @@ def _parts(chosen: Sequence[Hit], state: State, tools: Tools) -> list[Hit]:
     """The later parts of long definitions: their calls count too."""
     store, _ = tools.need_store()
     symbols, docs = [hit.symbol for hit in chosen if hit.symbol], [hit.doc_id for hit in chosen]
-    flt = models.Filter(must=[to_filter(state.query.filters), _among("doc_id", docs), _among("symbol", symbols)])
+    flt = models.Filter(must=[to_filter(state.query.filters), one_of("doc_id", docs), one_of("symbol", symbols)])
     first = {hit.chunk_id for hit in chosen}
     found = store.lookup(flt, _PARTS, tools.dense is not None)
     return [hit for hit in found if hit.chunk_id not in first]
@@ -94,19 +95,11 @@ def _nearest(name: str, state: State, tools: Tools) -> list[str]:
     request = models.QueryRequest(
         query=to_sparse(words),
         using=SPARSE,
-        filter=models.Filter(must=[to_filter(state.query.filters), _is("part", Part.CODE.value)]),
+        filter=models.Filter(must=[to_filter(state.query.filters), equals("part", Part.CODE.value)]),
         limit=_LOOKED_AT,
         with_payload=True,
     )
-    tail = models.Filter(must=[to_filter(state.query.filters), _is("defines", name.rpartition(".")[2])])
+    tail = models.Filter(must=[to_filter(state.query.filters), equals("defines", name.rpartition(".")[2])])
     found = [*store.query([request])[0], *store.lookup(tail, _LOOKED_AT)]
     symbols = sorted({hit.symbol for hit in found if hit.symbol})
     return get_close_matches(name, symbols, n=_SUGGESTED, cutoff=0.6)
-
-
-def _is(key: str, value: str) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
-
-
-def _among(key: str, values: list[str]) -> models.FieldCondition:
-    return models.FieldCondition(key=key, match=models.MatchAny(any=values))

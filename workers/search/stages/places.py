@@ -10,6 +10,7 @@ from qdrant_client import models
 
 from shared.page_keys import LABEL
 from shared.store import ChunkStore
+from shared.store.filters import equals, one_of
 
 #: Chunks that are read for it. Reading a few hundred costs a hundredth of a count over all values of a field, which
 #: looks at every name of the collection (embedded store, 18,000 chunks, 75,000 names: 0.4 ms against 600).
@@ -25,12 +26,12 @@ def places_of(keys: Sequence[str], namespace: str, store: ChunkStore) -> Mapping
     Raises: StoreError, TransientError.
     """
     definition = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="symbol"))])
-    first = models.FieldCondition(key="ordinal", match=models.MatchValue(value=0))
-    where = models.FieldCondition(key="namespace", match=models.MatchValue(value=namespace))
-    among = models.FieldCondition(key="defines", match=models.MatchAny(any=list(keys)))
+    first = equals("ordinal", 0)
+    where = equals("namespace", namespace)
+    among = one_of("defines", keys)
     counted: list[models.Condition] = [definition, first]
     if labels := [key for key in keys if key.startswith(LABEL)]:
-        counted.append(models.FieldCondition(key="defines", match=models.MatchAny(any=labels)))
+        counted.append(one_of("defines", labels))
     flt = models.Filter(must=[where, among], should=counted)
     wanted = frozenset(keys)
     found = list(islice(store.read(flt, ("defines", "doc_id", "symbol")), _READ + 1))

@@ -11,6 +11,7 @@ from shared.models import Hit
 from shared.models.hits import Part
 from shared.settings import stages as s
 from shared.store import ChunkStore, to_filter
+from shared.store.filters import equals, one_of
 from workers.search.stages.cosine import similarity
 from workers.search.state import Candidate, State, by_score
 from workers.search.tools import Tools
@@ -88,7 +89,7 @@ def _fetched(state: State, tools: Tools) -> list[Candidate]:
     pages = [page for page in dict.fromkeys(c.hit.doc_id for c in state.candidates) if page not in held]
     if not pages:
         return []
-    of_pages = models.FieldCondition(key="doc_id", match=models.MatchAny(any=pages))
+    of_pages = one_of("doc_id", pages)
     flt = models.Filter(must=[to_filter(state.query.filters), _is_truth(), of_pages])
     found = store.lookup(flt, _PER_PAGE * len(pages), tools.dense is not None)
     best: dict[str, Hit] = {}
@@ -99,4 +100,4 @@ def _fetched(state: State, tools: Tools) -> list[Candidate]:
 
 
 def _is_truth() -> models.FieldCondition:
-    return models.FieldCondition(key="part", match=models.MatchValue(value=Part.TRUTH.value))
+    return equals("part", Part.TRUTH.value)
