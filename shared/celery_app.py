@@ -11,7 +11,6 @@ from celery import Celery, current_app
 from celery.exceptions import CPendingDeprecationWarning
 from celery.signals import (
     setup_logging,
-    task_received,
     worker_init,
     worker_process_init,
     worker_process_shutdown,
@@ -21,11 +20,10 @@ from celery.signals import (
 from shared.broker import install
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
+from shared.heartbeat import Heartbeat, named
 from shared.job_store.connect import connect
 from shared.redis_address import KEEPALIVE, Address, health_s
 from shared.settings import Settings
-from shared.vitals import Vitals, named
-from shared.watchdog import Watchdog
 
 #: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
 _VISIBILITY_S = 900
@@ -120,65 +118,43 @@ def _schedule() -> dict[str, Any]:
     return {"reap": {"task": TaskName.OPS_REAP.value, "schedule": 2.0, "options": {"ignore_result": True}}}
 
 
-class _Vitals:
-    """This process's signs of life, if it is a worker: clients, beat and Flower give none."""
+class _Process:
+    """This process's heartbeat, if it is a worker: clients and Flower have none."""
 
-    running: Vitals | None = None
-    pid = received = 0
+    heartbeat: Heartbeat | None = None
+    pid = 0
 
 
 @worker_init.connect
-def give_signs(sender: Any, **_: object) -> None:
-    """Name the worker by its node name and begin; before it takes a task, or that would look like a dead worker's."""
+def start_heartbeat(sender: Any, **_: object) -> None:
+    """Name the worker by its node name and begin before it takes a task, or that would look like a dead worker's."""
     named(str(sender.hostname).partition("@")[0])
-    settings, queues = sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from)))
-    _begin(settings, queues, None if settings.redis.broker_url.get_secret_value() else _watchdog(settings, sender))
+    _begin(sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
 
 
 @worker_process_init.connect
-def give_signs_of_child(**_: object) -> None:
+def start_heartbeat_of_child(**_: object) -> None:
     """A forked worker process runs tasks itself: what it inherited was its parent's."""
     settings = current_app.conf.get("ramify")
     if settings is not None:
-        _begin(settings, _Vitals.running.queues if _Vitals.running else (), None)
+        _begin(settings, _Process.heartbeat.queues if _Process.heartbeat else ())
 
 
-def _watchdog(settings: Settings, worker: Any) -> Watchdog:
-    """Over the worker's own counts; what waits is asked of the broker, so that must be our Redis."""
-    from celery.worker.state import active_requests  # noqa: PLC0415 - of no use to a client
-
-    return Watchdog(
-        connect(settings),
-        tuple(map(str, worker.app.amqp.queues.consume_from)),
-        received=lambda: _Vitals.received,
-        busy=lambda: len(active_requests),
-        threads=int(worker.concurrency),
-        limit_s=settings.redis.deaf_after_s,
-    )
-
-
-@task_received.connect
-def count_received(**_: object) -> None:
-    """For the watchdog, which tells a worker that has nothing to do from one that takes nothing."""
-    _Vitals.received += 1
-
-
-def _begin(settings: Settings, queues: tuple[str, ...], watchdog: Watchdog | None) -> None:
-    if _Vitals.pid == os.getpid():  # a pool of one process tells both signals
+def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
+    if _Process.pid == os.getpid():  # a pool of one process tells both signals
         return
-    _Vitals.pid = os.getpid()
+    _Process.pid = os.getpid()
     # Without retries: the first silence is worth knowing, since the process' other connections share it.
-    _Vitals.running = Vitals(connect(settings, retries=0), settings)
-    _Vitals.running.queues, _Vitals.running.watchdog = queues, watchdog
-    _Vitals.running.start()
+    _Process.heartbeat = Heartbeat(connect(settings, retries=0), settings, queues)
+    _Process.heartbeat.start()
 
 
 @worker_shutdown.connect
 @worker_process_shutdown.connect
-def end_signs(**_: object) -> None:
-    """The worker leaves by itself: whoever waits for it need not wait for its sign to expire."""
-    if _Vitals.running:
-        _Vitals.running.stop()
+def end_heartbeat(**_: object) -> None:
+    """The worker leaves by itself: whoever waits for it need not wait for its heartbeat to expire."""
+    if _Process.heartbeat:
+        _Process.heartbeat.stop()
 
 
 @setup_logging.connect

@@ -13,12 +13,12 @@ from redis.exceptions import RedisError
 
 from shared.contract import Message, TaskName
 from shared.errors import shown
+from shared.heartbeat import living
 from shared.job_store import JobStore
 from shared.job_store.dead import DeadLetterStore
 from shared.job_store.work import Begun, Mark, convicted, read_mark
 from shared.models.dead import DeadLetter
 from shared.signatures import Delivery
-from shared.vitals import living
 
 log = logging.getLogger("ramify.watch")
 #: Seconds between two words about how far a queue has come.

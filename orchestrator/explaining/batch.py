@@ -11,12 +11,12 @@ from orchestrator.explaining.providers import left_alone
 from orchestrator.explaining.wording import duration, jobs
 from shared.contract import Queue
 from shared.errors import shown
+from shared.heartbeat import workers
 from shared.job_store import JobStore
 from shared.job_store.codec import text
 from shared.job_store.keys import BatchKeys, JobKeys
 from shared.models import BatchStatus, Lane
 from shared.models.why import BatchWhy, CommonError, Slowest
-from shared.vitals import workers
 
 
 def why_batch(store: JobStore, batch_id: str) -> BatchWhy:

@@ -16,6 +16,7 @@ from orchestrator.explaining.providers import left_alone
 from orchestrator.reaper.look import living_workers, queue_lengths
 from orchestrator.reaper.view import View, World
 from shared.contract import Queue, TaskName, priority
+from shared.heartbeat import WorkerBeat, workers
 from shared.job_store import TERMINAL, JobReader, JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.dead import DeadKeys
@@ -24,7 +25,6 @@ from shared.job_store.line import Place
 from shared.job_store.work import read_items
 from shared.models import JobStatus, Lane, Node
 from shared.models.why import Failure, Redriven
-from shared.vitals import Sign, workers
 
 _OF_NODE = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
 _STEPS = {
@@ -51,7 +51,7 @@ class Facts:
     known: bool = True
     own: int = 0
     window: int = 0
-    signs: Sequence[Sign] = ()
+    signs: Sequence[WorkerBeat] = ()
     nodes: Mapping[str, Node] = field(default_factory=dict)
     failed: tuple[Failure, ...] = ()
     redriven: int = 0

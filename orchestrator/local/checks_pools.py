@@ -1,4 +1,4 @@
-"""Doctor's reading of the workers: who answers, who gives signs of life, who takes messages. Pure."""
+"""Doctor's reading of the workers: who answers, who has a heartbeat, who takes messages. Pure."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.local.checks import Check
 from shared.contract import Queue
-from shared.vitals import BEAT_S, Sign
+from shared.heartbeat import BEAT_S, WorkerBeat
 
 _START = "ramify up -d"
 #: A beat may be late; from the third that is missing on, something holds it.
 _LATE_S = 3 * BEAT_S
-#: A worker that is merely quick to be asked has taken its next message by then.
-_DEAF_S = 10.0
 
 
 def read(
-    answers: Mapping[str, Sequence[str]], signs: Sequence[Sign], last: Mapping[str, float], deaf_after_s: float
+    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], last: Mapping[str, float]
 ) -> Sequence[Check]:
     """What is wrong with which worker, in one line each; one line when all is well.
 
     `answers`: node name to its queues, of those that answer remote control. `last`: node name to seconds since its last
-    sign of life, of those that gave one today.
+    heartbeat, of those that had one today.
     """
-    faults = [*_unserved(answers, signs), *_silent(answers, last), *_deaf(signs, deaf_after_s)]
+    faults = [*_unserved(answers, beats), *_silent(answers, last)]
     if faults:
         return faults
     names = ", ".join(sorted(answers))
@@ -35,12 +33,12 @@ def node(worker: str) -> str:
     return worker.split(":", maxsplit=1)[0]
 
 
-def _unserved(answers: Mapping[str, Sequence[str]], signs: Sequence[Sign]) -> Sequence[Check]:
+def _unserved(answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat]) -> Sequence[Check]:
     served = {queue for names in answers.values() for queue in names}
     missing = [queue.value for queue in Queue if queue.value not in served]
     if not missing:
         return ()
-    mute = sorted({node(sign.worker) for sign in signs if set(sign.queues) & set(missing)} - set(answers))
+    mute = sorted({node(beat.worker) for beat in beats if set(beat.queues) & set(missing)} - set(answers))
     detail, fix = f"no worker serves {', '.join(missing)}", _START
     if mute:
         detail += f"; {', '.join(mute)} would, and lives, but does not answer"
@@ -56,21 +54,7 @@ def _silent(answers: Mapping[str, Sequence[str]], last: Mapping[str, float]) -> 
     for name in sorted(answers):
         age = last.get(name)
         if age is None or age > _LATE_S:
-            said = "gave no sign of life today" if age is None else f"gave its last sign of life {age:.0f} s ago"
+            said = "had no heartbeat today" if age is None else f"its last heartbeat was {age:.0f} s ago"
             fix = "see its log; its work is given to others meanwhile, so start it anew"
             found.append(Check(name="pools", ok=False, detail=f"{name} answers, but {said}", fix=fix))
     return found
-
-
-def _deaf(signs: Sequence[Sign], deaf_after_s: float) -> Sequence[Check]:
-    ends = f"it ends itself after {deaf_after_s:.0f} s, to be started anew" if deaf_after_s else "start it anew"
-    return [
-        Check(
-            name="pools",
-            ok=False,
-            detail=f"{node(sign.worker)} takes no messages since {sign.deaf_s:.0f} s, though some wait and it is free",
-            fix=f"{ends}; its log says more",
-        )
-        for sign in signs
-        if sign.deaf_s >= _DEAF_S
-    ]

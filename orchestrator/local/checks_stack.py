@@ -12,19 +12,20 @@ from celery.exceptions import TimeoutError as NoReplyError
 from orchestrator.local import checks_pools, checks_redis, reach
 from orchestrator.local.checks import Check, size
 from orchestrator.local.state import StackState, read_state
-from shared import vitals
+from shared import heartbeat
 from shared.cache import Cache
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import RamifyError
 from shared.job_store import connect
 from shared.job_store.faults import fault
 from shared.settings import Settings
-from shared.watchdog import queue_keys
 
 _START = "ramify up -d"
 _NOT_RUNNING = "not running"
 _INSPECT_S = 2.0
 _INFO_S = 5.0
+#: kombu's separator between a queue's name and its priority in Redis.
+_PRIORITY_MARK = "\x06\x16"
 
 
 def supervisor(settings: Settings, state: StackState | None) -> Sequence[Check]:
@@ -79,6 +80,11 @@ def _queues(client: redis_client.Redis, settings: Settings) -> Check:
     return _depth(client)
 
 
+def queue_keys(queue: str) -> list[str]:
+    """The Redis lists that hold a queue: one for each priority step."""
+    return [queue if step == 0 else f"{queue}{_PRIORITY_MARK}{step}" for step in PRIORITY_STEPS]
+
+
 def _depth(client: redis_client.Redis) -> Check:
     keys = {queue: queue_keys(queue.value) for queue in Queue}
     with client.pipeline(transaction=False) as pipe:
@@ -118,11 +124,11 @@ def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
         return (pools, *_folder(settings), store)
     answers = reach.served(connected, _INSPECT_S)
     with _looking(connected) as client:
-        signs, last = vitals.workers(client), dict[str, float]()
-        for worker, age in vitals.ages(client).items():
+        beats, last = heartbeat.workers(client), dict[str, float]()
+        for worker, age in heartbeat.ages(client).items():
             name = checks_pools.node(worker)
             last[name] = min(age, last.get(name, age))
-    served = checks_pools.read(answers, signs, last, connected.redis.deaf_after_s)
+    served = checks_pools.read(answers, beats, last)
     searched = any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values())
     return (*served, *_folder(settings), _store(connected, searched))
 

@@ -10,15 +10,15 @@ from redis import Redis
 
 from orchestrator.reaper.view import View, World
 from shared.contract import Queue, priority
+from shared.heartbeat import living
 from shared.job_store import JobStore, State
 from shared.job_store.codec import text
 from shared.job_store.keys import JobKeys, LineKeys
 from shared.job_store.work import read_items
 from shared.models import Lane
-from shared.vitals import living
 
 _FIELDS = ("state", "rank", "updated_at", "deadline_at", "lane", "tenant", "created_at")
-#: Seconds after a start of Redis in which a missing sign of life says nothing yet: the workers have to come back first.
+#: Seconds after a start of Redis in which a missing heartbeat says nothing yet: the workers have to come back first.
 _SETTLING_S = 30
 
 
@@ -101,9 +101,9 @@ def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
 
 
 def living_workers(client: Redis, workers: set[str]) -> frozenset[str]:
-    """Right after a start of Redis a worker of another host is taken to live: its sign has not come back yet."""
+    """Right after a start of Redis a worker of another host is taken to live: its heartbeat has not come back yet."""
     info: Any = client.info("server") if workers else {}
-    return living(client, workers, signs=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
+    return living(client, workers, heartbeats=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
 
 
 def queue_lengths(app: Celery, queues: Iterable[Queue] = Queue) -> dict[Queue, int]:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import Field
 from redis import Redis
 
+from shared.heartbeat import living
 from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.keys import IngestKeys
@@ -15,7 +16,6 @@ from shared.job_store.work import read_items
 from shared.models import Cost, DocumentOutcome, RawDocument
 from shared.models.base import Model
 from shared.models.request import Name
-from shared.vitals import living
 
 #: An ingest that is this old and not done was given up.
 _TTL_S = 86_400

@@ -17,12 +17,12 @@ from redis import Redis
 
 from shared.clock import Clock
 from shared.contract import TaskName
+from shared.heartbeat import worker_id
 from shared.job_store.codec import text
 from shared.job_store.job import FIELDS, Job, read_job
 from shared.job_store.keys import JobKeys, LineKeys
 from shared.job_store.scripts import Scripts
 from shared.settings import Settings
-from shared.vitals import worker_id
 
 #: Steps of the whole job that one task claims: the claim's name in the job's hash.
 CLAIMS = {

@@ -25,9 +25,6 @@ class Redis(Section):
     sentinel_password: SecretStr = Field(default=SecretStr(""), description="password of the Sentinels themselves")
     port: int = Field(default=0, ge=0, le=65_535, description="embedded: port; 0 = 6390, or a free one")
     timeout_s: float = Field(default=5.0, gt=0, description="seconds to connect and for one command")
-    deaf_after_s: float = Field(
-        default=45.0, ge=0, description="a worker that takes no waiting messages for so long ends itself; 0 = never"
-    )
 
     @field_validator("sentinels")
     @classmethod

@@ -24,9 +24,9 @@ from orchestrator.local import reach
 from orchestrator.reaper.leader import LOOKED
 from orchestrator.submitting import PATIENCE_S
 from shared.errors import RamifyError
+from shared.heartbeat import workers
 from shared.job_store import connect
 from shared.settings import Settings, load_settings
-from shared.vitals import workers
 from tests.faults.redis_proxy import Proxy
 from tests.faults.redis_stage import RedisServer, come_back, eventually, pools, states, tails
 

@@ -12,13 +12,13 @@ from orchestrator.reaper.reaper import Reaper
 from orchestrator.reaper.suspects import SLOTS
 from shared.celery_app import make_app
 from shared.contract import PRIORITY_STEPS, Queue
+from shared.heartbeat import worker_id
 from shared.job_store import Job, JobStore, State, new_id
 from shared.job_store.dead import DeadLetterStore
 from shared.job_store.keys import ACTIVE, JobKeys, LineKeys
 from shared.job_store.work import Mark
 from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind
 from shared.settings import Settings
-from shared.vitals import worker_id
 
 _PLACE, _, _MARK, _SPACE = worker_id().rsplit(":", 3)
 #: A process of this host that is gone: no process has this number.

@@ -13,6 +13,7 @@ import redis
 from orchestrator.client import Ramify
 from shared.errors import NotFoundError
 from shared.gates.gate_store import key_of
+from shared.heartbeat import WORKERS, key, worker_id
 from shared.job_store import JobStore, State
 from shared.job_store.dead import DeadLetterStore
 from shared.job_store.keys import ACTIVE, JobKeys, LineKeys
@@ -20,7 +21,6 @@ from shared.models import Lane
 from shared.models.dead import DeadLetter
 from shared.models.why import BatchWhy, Why
 from shared.settings import Settings, load_settings
-from shared.vitals import WORKERS, key, worker_id
 from tests.integration.lives import IN_LINE, PLACES, Life, leaf, node, route
 
 
@@ -44,9 +44,9 @@ def store(client: redis.Redis, tight: Settings) -> JobStore:
 
 
 def serve(client: redis.Redis, *queues: str) -> str:
-    """A sign of life of this process, as a worker of these queues."""
+    """A heartbeat of this process, as a worker of these queues."""
     me = worker_id()
-    client.set(key(me), json.dumps({"started": time.time(), "pool": "all", "queues": queues}), ex=60)
+    client.set(key(me), json.dumps({"pool": "all", "queues": queues}), ex=60)
     client.zadd(WORKERS, {me: float(client.time()[0])})  # type: ignore[index]
     return me
 

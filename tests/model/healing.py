@@ -10,7 +10,7 @@ from tests.model.world import World
 
 #: Seconds between two looks of the reaper, and how many looks a job may need after all is said.
 LOOK_S, LOOKS = 2.0, 30
-#: Seconds in which a job ends when nothing goes wrong any more: a sign of life lasts 20 s. Each suspect is tried alone.
+#: Seconds in which a job ends when nothing goes wrong any more: a heartbeat lasts 20 s. Each suspect is tried alone.
 SOON_S, SUSPECT_S = 34.0, 22.0
 
 

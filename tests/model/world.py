@@ -141,7 +141,7 @@ class World:
         self.fibers = [one for one in self.fibers if not one.ended]
 
     def kill(self, worker: str, *, lingers: bool = False) -> None:
-        """A process dies, with all that it was at, and a new one takes its place. `lingers`: its sign of life does."""
+        """A process dies, with all that it was at, and a new one takes its place. `lingers`: its heartbeat does."""
         for fiber in self.fibers:
             if fiber.worker == worker:
                 fiber.killed = True

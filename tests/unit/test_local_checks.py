@@ -1,4 +1,4 @@
-"""What doctor reads out of Redis' INFO and out of the workers' signs of life."""
+"""What doctor reads out of Redis' INFO and out of the workers' heartbeats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from orchestrator.local import checks_pools, checks_redis
 from orchestrator.local.checks import Check
 from shared.contract import POOL_QUEUES
-from shared.vitals import Sign
+from shared.heartbeat import WorkerBeat
 
 FINE: dict[str, Any] = {
     "loading": 0,
@@ -99,50 +99,43 @@ ALL = {f"{pool}@a": [queue.value for queue in queues] for pool, queues in POOL_Q
 SEEN = dict.fromkeys(ALL, 1.0)
 
 
-def sign(name: str, deaf_s: float = 0.0) -> Sign:
+def beat(name: str) -> WorkerBeat:
     pool = name.partition("@")[0]
-    return Sign(worker=f"{name}:7:ab-1:9", pool=pool, started=1.0, queues=tuple(ALL[name]), deaf_s=deaf_s)
+    return WorkerBeat(worker=f"{name}:7:ab-1:9", pool=pool, queues=tuple(ALL[name]))
 
 
-SIGNS = [sign(name) for name in ALL]
+BEATS = [beat(name) for name in ALL]
 
 
 def read(
-    answers: dict[str, list[str]], signs: list[Sign], last: dict[str, float]
+    answers: dict[str, list[str]], beats: list[WorkerBeat], last: dict[str, float]
 ) -> list[tuple[bool | None, str, str]]:
-    return [(check.ok, check.detail, check.fix) for check in checks_pools.read(answers, signs, last, 45)]
+    return [(check.ok, check.detail, check.fix) for check in checks_pools.read(answers, beats, last)]
 
 
 def test_workers_that_serve_all_queues_are_one_line() -> None:
-    ((ok, detail, _),) = read(ALL, SIGNS, SEEN)
+    ((ok, detail, _),) = read(ALL, BEATS, SEEN)
     assert ok
     assert detail == "5 workers serve all queues: merge@a, ops@a, plan@a, rerank@a, search@a"
 
 
 def test_a_queue_without_a_worker_is_named() -> None:
     answers = {name: queues for name, queues in ALL.items() if name != "search@a"}
-    signs = [one for one in SIGNS if one.pool != "search"]
-    ((ok, detail, fix),) = read(answers, signs, SEEN)
+    beats = [one for one in BEATS if one.pool != "search"]
+    ((ok, detail, fix),) = read(answers, beats, SEEN)
     assert (ok, detail) == (False, "no worker serves search, index")
     assert "ramify up -d" in fix
 
 
 def test_a_worker_that_lives_but_does_not_answer_is_told_from_one_that_is_gone() -> None:
     answers = {name: queues for name, queues in ALL.items() if name != "search@a"}
-    ((ok, detail, fix),) = read(answers, SIGNS, SEEN)
+    ((ok, detail, fix),) = read(answers, BEATS, SEEN)
     assert (ok, detail) == (False, "no worker serves search, index; search@a would, and lives, but does not answer")
     assert "see its log" in fix
 
 
 def test_a_worker_that_answers_without_a_sign_of_life_is_named_with_its_last_one() -> None:
-    found = read(ALL, SIGNS, SEEN | {"rerank@a": 34.4})
-    assert [detail for _, detail, _ in found] == ["rerank@a answers, but gave its last sign of life 34 s ago"]
-    found = read(ALL, SIGNS, {name: age for name, age in SEEN.items() if name != "rerank@a"})
-    assert [detail for _, detail, _ in found] == ["rerank@a answers, but gave no sign of life today"]
-
-
-def test_a_worker_that_takes_nothing_is_named_and_what_becomes_of_it() -> None:
-    signs = [one for one in SIGNS if one.pool != "merge"] + [sign("merge@a", deaf_s=31.0)]
-    ((ok, detail, fix),) = read(ALL, signs, SEEN)
-    assert (ok, detail) == (False, "merge@a takes no messages since 31 s, though some wait and it is free")
-    assert "after 45 s" in fix
+    found = read(ALL, BEATS, SEEN | {"rerank@a": 34.4})
+    assert [detail for _, detail, _ in found] == ["rerank@a answers, but its last heartbeat was 34 s ago"]
+    found = read(ALL, BEATS, {name: age for name, age in SEEN.items() if name != "rerank@a"})
+    assert [detail for _, detail, _ in found] == ["rerank@a answers, but had no heartbeat today"]

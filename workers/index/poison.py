@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from redis import Redis
 
+from shared.heartbeat import living, worker_id
 from shared.job_store import codec
 from shared.job_store.codec import text
 from shared.job_store.dead import DeadLetterStore
@@ -20,7 +21,6 @@ from shared.job_store.work import Mark, read_mark
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.dead import DeadLetter
 from shared.settings import Settings
-from shared.vitals import living, worker_id
 
 log = logging.getLogger("ramify.index.poison")
 _TTL_S = 86_400

@@ -25,7 +25,7 @@ from tests.faults.harness.load import TENANTS
 from tests.faults.harness.skew import skewable
 
 POOLS = tuple(POOL_QUEUES)
-#: Sorted set of the workers that have given a sign of life; their pid stands in their id.
+#: Sorted set of the workers that have had a heartbeat; their pid stands in their id.
 WORKERS = "ramify:workers"
 
 

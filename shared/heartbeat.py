@@ -1,6 +1,6 @@
-"""Says which workers live: each names itself, gives signs of life in Redis, and the others look at those.
+"""Tells which workers live: each has an id and renews a key with a TTL in Redis, its heartbeat.
 
-A sign is a key of its own with a TTL, so that a worker that is cut off from Redis counts as gone to every other host.
+A worker that is cut off from Redis counts as gone to every other host.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import re
 import socket
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,13 +22,12 @@ from shared.models.base import Model
 from shared.process import identity, pid_namespace
 from shared.redis_pools import drop_idle
 from shared.settings import Settings
-from shared.watchdog import Watchdog
 
-#: Sorted set: worker id -> its last sign, in seconds of Redis' clock.
+#: Sorted set: worker id -> its last heartbeat, in seconds of Redis' clock.
 WORKERS = "ramify:workers"
 TTL_S = 20
 BEAT_S = 2.0
-#: A worker is forgotten after a day without a sign.
+#: Seconds without a heartbeat after which a worker is forgotten.
 _KEPT_S = 86_400
 _HOST_CHARS = 48
 _POOL_CHARS = 16
@@ -77,99 +75,82 @@ def _plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.\-]", "_", text)
 
 
-class Sign(Model):
-    """A worker's sign of life. `started` is Unix seconds, `age_s` seconds since the sign.
-
-    `deaf_s`: seconds for which messages have waited and it took none, though it had a thread free.
-    """
+class WorkerBeat(Model):
+    """A worker's heartbeat as it stands in Redis. `queues`: those that it takes messages from."""
 
     worker: str
     pool: str
-    started: float
-    queues: tuple[str, ...] = ()
-    age_s: float = 0.0
-    deaf_s: float = 0.0
+    queues: tuple[str, ...]
 
 
 def key(worker: str) -> str:
-    """Where a worker's sign stands."""
+    """Where a worker's heartbeat stands."""
     return f"ramify:worker:{worker}"
 
 
-class Vitals:
-    """Gives signs of life of this process, every 2 s, until `stop`."""
+class Heartbeat:
+    """Renews this process's heartbeat every 2 s, until `stop`."""
 
-    def __init__(self, client: Redis, settings: Settings) -> None:
-        self._client, self._settings = client, settings
+    def __init__(self, client: Redis, settings: Settings, queues: tuple[str, ...] = ()) -> None:
+        self._client, self._settings, self.queues = client, settings, queues
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
-        self._started = time.time()
-        self.queues: tuple[str, ...] = ()
-        self.watchdog: Watchdog | None = None
 
     def start(self) -> None:
         """Begin; a second call changes nothing."""
         if self._thread is None:
             self._over.clear()
-            self._thread = threading.Thread(target=self._beat, name="vitals", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End, and take the sign away. Takes no longer than one command may; does not raise."""
+        """End, and delete the heartbeat. Takes no longer than one command may; does not raise."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
         self._over.set()
         thread.join(timeout=self._settings.redis.timeout_s)
-        self._leave()
-
-    def _leave(self) -> None:
         try:
             with self._client.pipeline(transaction=False) as pipe:
                 pipe.delete(key(worker_id()))
                 pipe.zrem(WORKERS, worker_id())
                 pipe.execute()
         except (RedisError, OSError) as error:
-            _log.info("the sign of life stays until it expires (%s)", type(error).__name__)
+            _log.info("the heartbeat stays until it expires (%s)", type(error).__name__)
 
-    def _beat(self) -> None:
-        """Outages are the very time when this must not end, so no error does it."""
+    def _run(self) -> None:
+        """No error ends the thread: an outage is when the heartbeat must come back by itself."""
         silent = False
         while not self._over.is_set():
             try:
-                self._sign()
-                if self.watchdog:
-                    self.watchdog.look(self._leave)
+                self._beat()
                 silent = False
-            except Exception as error:  # noqa: BLE001 - see above; said once, and seen by all in the missing sign
+            except Exception as error:  # noqa: BLE001 - see above; logged once, and all see the missing heartbeat
                 if isinstance(error, RedisTimeoutError):
                     drop_idle()
                 if not silent:
-                    _log.warning("no sign of life can be given (%s: %s); trying on", type(error).__name__, error)
+                    _log.warning("no heartbeat can be written (%s: %s); trying on", type(error).__name__, error)
                 silent = True
             self._over.wait(BEAT_S)
 
-    def _sign(self) -> None:
+    def _beat(self) -> None:
         me = worker_id()
-        # Refused by nobody: a Redis that is full takes no new value, but lets an old one live.
+        # EXPIRE still works at maxmemory: refresh the TTL before SET.
         self._client.expire(key(me), TTL_S)
-        sign: dict[str, object] = {"started": round(self._started, 3), "pool": _Name.pool, "queues": self.queues}
-        if self.watchdog and self.watchdog.deaf_s:
-            sign["deaf_s"] = round(self.watchdog.deaf_s, 1)
         now = _now(self._client)
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.set(key(me), json.dumps(sign), ex=TTL_S)
+            pipe.set(key(me), json.dumps({"pool": _Name.pool, "queues": self.queues}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)
             pipe.execute()
 
 
-def living(client: Redis, ids: Iterable[str], *, signs: bool = True) -> frozenset[str]:
-    """Which of these workers live: those of this host and pid namespace by a look at the process, others by their sign.
+def living(client: Redis, ids: Iterable[str], *, heartbeats: bool = True) -> frozenset[str]:
+    """Which of these workers live: one of this host and pid namespace by a look at its process, others by heartbeat.
 
-    `signs` False: a worker of another host lives, whatever its sign says. Asks Redis once, and not at all when all are
-    of this host. Raises: RedisError.
+    `heartbeats` False: a worker of another host lives, whatever its heartbeat says. Asks Redis once, and not at all
+    when all are of this host. Raises: RedisError.
     """
     found, away = set[str](), list[str]()
     for worker in dict.fromkeys(ids):
@@ -180,7 +161,7 @@ def living(client: Redis, ids: Iterable[str], *, signs: bool = True) -> frozense
                 found.add(worker)
         else:
             away.append(worker)
-    if not signs:
+    if not heartbeats:
         return frozenset(found.union(away))
     if away:
         with client.pipeline(transaction=False) as pipe:
@@ -195,29 +176,28 @@ def _same_boot(mark: str) -> bool:
     return mark.rpartition("-")[0] == _mark(os.getpid()).rpartition("-")[0]
 
 
-def workers(client: Redis) -> Sequence[Sign]:
-    """All workers that have a sign of life, by id. Raises: RedisError."""
-    now = _now(client)
-    seen: Any = client.zrange(WORKERS, f"{now - TTL_S - BEAT_S:f}", "+inf", byscore=True, withscores=True)
+def workers(client: Redis) -> Sequence[WorkerBeat]:
+    """All workers that have a heartbeat, by id. Raises: RedisError."""
+    seen: Any = client.zrange(WORKERS, f"{_now(client) - TTL_S - BEAT_S:f}", "+inf", byscore=True)
     with client.pipeline(transaction=False) as pipe:
-        for worker, _ in seen:
+        for worker in seen:
             pipe.get(key(_text(worker)))
         said = pipe.execute()
-    signs = (_read(_text(worker), now - at, raw) for (worker, at), raw in zip(seen, said, strict=True) if raw)
-    return sorted((sign for sign in signs if sign), key=lambda sign: sign.worker)
+    beats = (_read(_text(worker), raw) for worker, raw in zip(seen, said, strict=True) if raw)
+    return sorted((beat for beat in beats if beat), key=lambda beat: beat.worker)
 
 
 def ages(client: Redis) -> dict[str, float]:
-    """Seconds since the last sign of every worker that gave one within a day, by id. Raises: RedisError."""
+    """Seconds since the last heartbeat of every worker that had one within a day, by id. Raises: RedisError."""
     now = _now(client)
     seen: Any = client.zrange(WORKERS, 0, -1, withscores=True)
     return {_text(worker): max(0.0, now - at) for worker, at in seen}
 
 
-def _read(worker: str, age_s: float, raw: bytes | str) -> Sign | None:
-    """A sign; None when it is not one of ours, but written by hand."""
+def _read(worker: str, raw: bytes | str) -> WorkerBeat | None:
+    """A heartbeat; None for what was written by hand."""
     try:
-        return Sign.model_validate({**json.loads(raw), "worker": worker, "age_s": max(0.0, age_s)})
+        return WorkerBeat.model_validate({**json.loads(raw), "worker": worker})
     except (ValueError, TypeError):
         return None
 

@@ -1,4 +1,4 @@
-"""Signs of life: who lives is told at once of this host's processes, and by their keys of the others."""
+"""Heartbeats: who lives is told at once of this host's processes, and by their keys of the others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from shared import vitals
+from shared import heartbeat
+from shared.heartbeat import Heartbeat, living, named, worker_id, workers
 from shared.settings import Settings
-from shared.vitals import Vitals, living, named, worker_id, workers
 
-_SAY = "from shared.vitals import named, worker_id; named('search'); print(worker_id(), flush=True); input()"
+_SAY = "from shared.heartbeat import named, worker_id; named('search'); print(worker_id(), flush=True); input()"
 
 
 def eventually(what: Callable[[], bool], seconds: float = 5.0) -> bool:
@@ -62,7 +62,7 @@ def test_a_process_of_this_host_is_gone_as_soon_as_it_is_killed(client: redis.Re
         assert it.stdout
         worker = it.stdout.readline().strip()
         assert living(client, [worker, worker_id()]) == {worker, worker_id()}
-        client.set(vitals.key(worker), "{}", ex=20)  # its last sign outlives it
+        client.set(heartbeat.key(worker), "{}", ex=20)  # its last sign outlives it
         it.kill()
         it.wait(5)
         assert living(client, [worker]) == frozenset()
@@ -76,67 +76,65 @@ def test_a_stranger_with_the_same_pid_is_not_the_worker(client: redis.Redis) -> 
 def test_a_worker_of_another_host_lives_as_long_as_its_sign(client: redis.Redis) -> None:
     far = elsewhere(worker_id())
     assert living(client, [far]) == frozenset()
-    client.set(vitals.key(far), "{}", px=200)
+    client.set(heartbeat.key(far), "{}", px=200)
     assert living(client, [far, worker_id()]) == {far, worker_id()}
     assert eventually(lambda: living(client, [far]) == frozenset(), 2)
 
 
 @pytest.mark.parametrize("text", ["", "me", "a@b", "a@b:1:2", "a@b:x:y:z", "*", "搜索@b:1:2:3:4", "a@b:1:2:3\n"])
 def test_what_is_no_id_does_not_live(client: redis.Redis, text: str) -> None:
-    client.set(vitals.key(text), "{}")
+    client.set(heartbeat.key(text), "{}")
     assert living(client, [text]) == frozenset()
 
 
 def test_a_worker_gives_signs_until_it_stops(client: redis.Redis, settings: Settings) -> None:
     named("merge")
-    signs = Vitals(client, settings)
-    signs.queues = ("merge",)
-    signs.start()
-    signs.start()
+    beat = Heartbeat(client, settings, ("merge",))
+    beat.start()
+    beat.start()
     assert eventually(lambda: len(workers(client)) == 1)
     (found,) = workers(client)
     assert (found.worker, found.pool, found.queues) == (worker_id(), "merge", ("merge",))
-    assert abs(found.started - time.time()) < 5
-    assert found.age_s < vitals.BEAT_S + 1
-    assert 0 < client.ttl(vitals.key(worker_id())) <= vitals.TTL_S
-    signs.stop()
+    assert heartbeat.ages(client)[worker_id()] < heartbeat.BEAT_S + 1
+    assert 0 < client.ttl(heartbeat.key(worker_id())) <= heartbeat.TTL_S
+    beat.stop()
     assert workers(client) == []
-    assert not client.exists(vitals.key(worker_id()))
+    assert not client.exists(heartbeat.key(worker_id()))
 
 
 def test_signs_go_on_after_an_error(client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vitals, "BEAT_S", 0.05)
-    client.set(vitals.WORKERS, "no sorted set")
-    signs = Vitals(client, settings)
-    signs.start()
-    assert eventually(lambda: bool(client.exists(vitals.key(worker_id()))))
+    monkeypatch.setattr(heartbeat, "BEAT_S", 0.05)
+    client.set(heartbeat.WORKERS, "no sorted set")
+    beat = Heartbeat(client, settings)
+    beat.start()
+    assert eventually(lambda: bool(client.exists(heartbeat.key(worker_id()))))
     time.sleep(0.2)
-    client.delete(vitals.WORKERS)
+    client.delete(heartbeat.WORKERS)
     try:
         assert eventually(lambda: len(workers(client)) == 1)
     finally:
-        signs.stop()
+        beat.stop()
 
 
 def test_a_redis_that_is_full_lets_the_sign_live_on(
     client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vitals, "BEAT_S", 0.05)
-    signs = Vitals(client, settings)
-    signs.start()
+    monkeypatch.setattr(heartbeat, "BEAT_S", 0.05)
+    beat = Heartbeat(client, settings)
+    beat.start()
     try:
-        assert eventually(lambda: bool(client.exists(vitals.key(worker_id()))))
+        assert eventually(lambda: bool(client.exists(heartbeat.key(worker_id()))))
         client.config_set("maxmemory", "1kb")
-        client.expire(vitals.key(worker_id()), 5)
-        assert eventually(lambda: client.ttl(vitals.key(worker_id())) > 10)
+        client.expire(heartbeat.key(worker_id()), 5)
+        assert eventually(lambda: client.ttl(heartbeat.key(worker_id())) > 10)
     finally:
         client.config_set("maxmemory", 0)
-        signs.stop()
+        beat.stop()
 
 
 def test_what_was_written_by_hand_is_no_worker(client: redis.Redis) -> None:
     now = float(client.time()[0])  # type: ignore[index]
-    for name, value in (("a", "no json"), ("b", "[1]"), ("c", '{"pool": 3}'), ("d", '{"pool":"x","started":1}')):
-        client.set(vitals.key(name), value)
-        client.zadd(vitals.WORKERS, {name: now})
-    assert [sign.worker for sign in workers(client)] == ["d"]
+    for name, value in (("a", "no json"), ("b", "[1]"), ("c", '{"pool": 3}'), ("d", '{"pool":"x","queues":[]}')):
+        client.set(heartbeat.key(name), value)
+        client.zadd(heartbeat.WORKERS, {name: now})
+    assert [beat.worker for beat in workers(client)] == ["d"]

@@ -1,4 +1,4 @@
-"""A worker that takes nothing any more ends itself, so that it is started anew; one that has reasons does not."""
+"""Connections that are lost, silent or closed under a task: none of them ends a worker or leaves it deaf."""
 
 from __future__ import annotations
 
@@ -19,42 +19,15 @@ import redis
 from orchestrator.local import commands
 from shared.broker import ReadySub
 from shared.celery_app import make_app
+from shared.heartbeat import workers
 from shared.job_store import connect
 from shared.redis_pools import drop_idle
 from shared.settings import Settings, load_settings
 from shared.thread_pool import ThreadPool
-from shared.vitals import workers
-from shared.watchdog import EXIT_CODE, Deafness, Look
 from tests.faults.redis_proxy import Proxy
 from tests.faults.redis_stage import eventually
 
-DEAF_AFTER_S = 3.0
-
-
-def seconds(*looks: tuple[int, int, int]) -> list[float]:
-    """How deaf a worker with two threads counts after each look (waiting, received, busy), one a second."""
-    deafness = Deafness()
-    return [deafness.after(Look(*look, threads=2), now) for now, look in enumerate(looks)]
-
-
-def test_deaf_is_who_takes_nothing_though_it_could() -> None:
-    assert seconds((1, 0, 0), (1, 0, 0), (1, 0, 0), (2, 0, 1)) == [0.0, 0.0, 1.0, 2.0]
-
-
-def test_who_takes_something_now_and_then_is_not() -> None:
-    assert seconds((9, 1, 0), (9, 1, 0), (9, 1, 1), (9, 2, 0), (9, 2, 0)) == [0.0, 0.0, 1.0, 0.0, 0.0]
-
-
-def test_who_has_nothing_to_take_or_no_thread_free_is_not() -> None:
-    assert seconds(*[(0, 5, 0)] * 5) == [0.0] * 5
-    assert seconds(*[(7, 5, 2)] * 5) == [0.0] * 5
-
-
-def test_an_outage_does_not_count() -> None:
-    deafness, look = Deafness(), Look(1, 0, 0, threads=2)
-    assert [deafness.after(look, now) for now in (0, 1, 9)] == [0.0, 0.0, 8.0]
-    deafness.unknown()
-    assert [deafness.after(look, now) for now in (60, 61)] == [0.0, 1.0]
+OUTAGE_S = 6.0
 
 
 @contextmanager
@@ -70,34 +43,15 @@ def worker(settings: Settings, app: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(10)
 
 
-@pytest.fixture
-def quick(redis_url: str, client: redis.Redis, tmp_path: Path) -> Settings:
-    return load_settings(redis={"url": redis_url, "deaf_after_s": DEAF_AFTER_S}, data_dir=tmp_path)
-
-
-def test_a_deaf_worker_ends_itself_and_says_why(quick: Settings, client: redis.Redis) -> None:
-    with worker(quick, "tests.faults.deaf_app") as process:
-        eventually(lambda: workers(client))
-        time.sleep(DEAF_AFTER_S + 3)
-        assert process.poll() is None, "with nothing to take it is not deaf"
-        client.lpush("merge", "{}")
-        eventually(lambda: any(sign.deaf_s for sign in workers(client)) or process.poll() is not None)
-        assert process.wait(30) == EXIT_CODE
-    log = (quick.data_dir / "log").read_text()
-    assert "takes no messages: 1 wait in merge, 2 of 2 threads are free" in log
-    assert workers(client) == []
-    assert client.llen("merge") == 1, "the next worker finds it"
-
-
-def test_a_redis_that_is_away_for_longer_than_that_ends_nobody(quick: Settings, client: redis.Redis) -> None:
-    with Proxy(urlsplit(quick.redis.url.get_secret_value()).port or 0) as proxy:
-        through = {"url": proxy.url, "deaf_after_s": DEAF_AFTER_S, "timeout_s": 1.0}
-        with worker(load_settings(redis=through, data_dir=quick.data_dir), "workers.app") as process:
+def test_a_worker_takes_messages_again_after_an_outage(redis_url: str, client: redis.Redis, tmp_path: Path) -> None:
+    with Proxy(urlsplit(redis_url).port or 0) as proxy:
+        through = load_settings(redis={"url": proxy.url, "timeout_s": 1.0}, data_dir=tmp_path)
+        with worker(through, "workers.app") as process:
             eventually(lambda: workers(client))
             proxy.refusing = True
             proxy.cut()
             client.lpush("merge", "{}")
-            time.sleep(DEAF_AFTER_S + 3)
+            time.sleep(OUTAGE_S)
             proxy.refusing = False
             eventually(lambda: not client.llen("merge"))
             assert process.poll() is None
