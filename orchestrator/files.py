@@ -1,15 +1,24 @@
-"""Finds the files of an ingest. Reads them, never parses them."""
+"""Finds, hashes and reads the files of an ingest; never parses them.
+
+Reads no pipe, follows no link, and holds no more than `max_bytes` of a file at a time.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
+import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
-from orchestrator.contents import Piece, lines, whole
 from shared.errors import InputError
+from shared.job_store.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import SUFFIXES
 
@@ -17,6 +26,10 @@ from shared.models.ingest import SUFFIXES
 _MOST_FOLDERS = 100
 _NO_TEXT = "its name is not UTF-8 or holds control characters: rename it"
 LINES = frozenset({".jsonl", ".ndjson"})
+#: JSON Lines files travel in pieces of whole lines of about this size.
+PIECE_BYTES = 1_000_000
+#: Files of one question which of them are known; it is answered while the files of the one before are sent.
+GROUP_FILES = 500
 #: Folders of fetched packages and caches: passed over in silence, as hidden ones are.
 FETCHED_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", "venv", "__pycache__"})
 #: Folders that a build fills: passed over beside one of MANIFESTS, and named, since a person may use these words, too.
@@ -27,7 +40,7 @@ MANIFESTS = frozenset({
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """A file to ingest: `source` is the root it was found under, the scope of a prune."""
 
     source: Path
@@ -41,7 +54,24 @@ class Found:
         return (Path(self.source.name) / self.file.relative_to(self.source)).as_posix()
 
 
-def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
+class FilePiece(NamedTuple):
+    """Some of a file's bytes with the number of lines before them; `fault` says why they were left out."""
+
+    line_offset: int
+    content: bytes
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """Files of one root, hashes of those that can be read, and identities of the others, which are sent unasked."""
+
+    files: Sequence[FoundFile]
+    hashes: FileHashes
+    unhashed: frozenset[str]
+
+
+def find(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
     """All files below `paths` with a suffix that has a reader, sorted, and what was passed over.
 
     Links are not followed below a root: they may lead out of it or in circles. Hidden files are passed over, and so
@@ -49,7 +79,7 @@ def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
     which may never end, and names that are not text, which no answer could cite.
     Raises: InputError for a path that does not exist, is not text, or is a file without a reader.
     """
-    found: dict[Path, Found] = {}
+    found: dict[Path, FoundFile] = {}
     passed: list[str] = []
     for path in paths:
         if not path.exists():
@@ -59,11 +89,11 @@ def find(paths: Sequence[Path]) -> tuple[list[Found], list[str]]:
             raise InputError("PATH", _printable(root), _NO_TEXT)
         if root.is_dir():
             for file in _walk(root, passed):
-                found.setdefault(file, Found(root, file))
+                found.setdefault(file, FoundFile(root, file))
         elif not root.is_file():
             raise InputError("PATH", str(path), "it is neither a file nor a folder")
         elif root.suffix.lower() in SUFFIXES:
-            found.setdefault(root, Found(root, root))
+            found.setdefault(root, FoundFile(root, root))
         else:
             raise InputError("PATH", str(path), f"there is no reader for it; readers: {', '.join(sorted(SUFFIXES))}")
     return sorted(found.values(), key=lambda item: (str(item.source), str(item.file))), passed
@@ -112,7 +142,7 @@ def _decoded(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def read(found: Found, tenant: str, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
+def read(found: FoundFile, tenant: str, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
     """A file's documents as bytes: one, or the pieces of a JSON Lines file; or why something cannot be read."""
     try:
         for piece in pieces(found, max_bytes):
@@ -133,14 +163,105 @@ def read(found: Found, tenant: str, namespace: str, max_bytes: int) -> Iterator[
         yield _failed(found, f"cannot be read: {error.strerror}")
 
 
-def pieces(found: Found, max_bytes: int) -> Iterator[Piece]:
+def pieces(found: FoundFile, max_bytes: int) -> Iterator[FilePiece]:
     """What of a file travels as one: all of it, or some lines of a JSON Lines file.
 
     Raises: OSError.
     """
     by_lines = found.file.suffix.lower() in LINES
-    return lines(found.file, max_bytes) if by_lines else whole(found.file, max_bytes)
+    return _lines(found.file, max_bytes) if by_lines else _whole(found.file, max_bytes)
 
 
-def _failed(found: Found, reason: str) -> DocumentOutcome:
+def _whole(file: Path, max_bytes: int) -> Iterator[FilePiece]:
+    """The file as one piece, or the fault that it has more than `max_bytes`: then nothing was read.
+
+    Raises: OSError.
+    """
+    with _opened(file) as handle:
+        size = os.fstat(handle.fileno()).st_size
+        content = b"" if size > max_bytes else handle.read(max_bytes + 1)
+        if size > max_bytes or len(content) > max_bytes:  # it may have grown since
+            size = max(size, len(content))
+            yield FilePiece(0, b"", f"has {size} bytes, more than chunking.max_document_bytes ({max_bytes}): split it")
+        else:
+            yield FilePiece(0, content)
+
+
+def _lines(file: Path, max_bytes: int) -> Iterator[FilePiece]:
+    """Whole lines in pieces of up to PIECE_BYTES, or of one longer line; a fault for a line over `max_bytes`.
+
+    Raises: OSError.
+    """
+    most = min(PIECE_BYTES, max_bytes)
+    with _opened(file) as handle:
+        before, number = 0, 0
+        waiting: list[bytes] = []
+        size = 0
+        while line := handle.readline(max_bytes + 1):
+            fits = len(line) <= max_bytes
+            if waiting and (size + len(line) > most or not fits):
+                yield FilePiece(before, b"".join(waiting))
+                waiting, size, before = [], 0, number
+            number += 1
+            if fits:
+                waiting.append(line)
+                size += len(line)
+                continue
+            _skip_line(handle, line)
+            before = number
+            yield FilePiece(
+                number - 1, b"", f"line {number}: has more than chunking.max_document_bytes ({max_bytes}): split it"
+            )
+        if waiting or not number:
+            yield FilePiece(before, b"".join(waiting))
+
+
+def _skip_line(handle: BinaryIO, line: bytes) -> None:
+    while line and not line.endswith(b"\n"):
+        line = handle.readline(PIECE_BYTES)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    """The file, if it still is one: a pipe that took its place would never open or never end."""
+    opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(opened, "rb") as handle:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
+        yield handle
+
+
+def groups(files: Sequence[FoundFile], namespace: str, max_bytes: int) -> Iterator[FileGroup]:
+    """`files`, grouped by root, each with a hash of every piece of it. Reads them once, a piece at a time."""
+    for source, members in groupby(files, key=lambda found: found.source):
+        of_source = list(members)
+        for start in range(0, len(of_source), GROUP_FILES):
+            some = of_source[start : start + GROUP_FILES]
+            hashed = {str(found.file): _hashes(found, max_bytes) for found in some}
+            yield FileGroup(
+                some,
+                FileHashes(
+                    source=str(source),
+                    namespace=namespace,
+                    files=tuple(one for hashes in hashed.values() for one in hashes),
+                ),
+                frozenset(identity for identity, hashes in hashed.items() if not hashes),
+            )
+
+
+def _hashes(found: FoundFile, max_bytes: int) -> list[FileHash]:
+    """One for each piece; none for a file with a fault, which is told when the file is read to be sent."""
+    hashes = []
+    try:
+        for piece in pieces(found, max_bytes):
+            if piece.fault:
+                return []
+            digest = hashlib.sha256(piece.content).hexdigest()
+            hashes.append(FileHash(identity=str(found.file), digest=digest, line_offset=piece.line_offset))
+    except OSError:
+        return []
+    return hashes
+
+
+def _failed(found: FoundFile, reason: str) -> DocumentOutcome:
     return DocumentOutcome(path=found.shown, status=DocumentStatus.FAILED, reason=reason)

@@ -13,9 +13,8 @@ from celery import Celery
 from pydantic import Field
 from redis import Redis
 
-from orchestrator.files import Found, find, read
+from orchestrator.files import FileGroup, FoundFile, find, groups, read
 from orchestrator.ingest_post import Post
-from orchestrator.offers import Group, groups
 from shared.contract import TaskName
 from shared.job_store.inbox import DocumentBatch, FinishOrder, Report
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
@@ -95,7 +94,7 @@ class Ingest:
         finally:
             self._post.close()
 
-    def _carry(self, files: Sequence[Found]) -> Iterator[Progress]:
+    def _carry(self, files: Sequence[FoundFile]) -> Iterator[Progress]:
         """Ask about all files, and send those that the store lacks."""
         for group, batch in self._asked(files):
             wanted = self._answer(group, batch)
@@ -104,12 +103,12 @@ class Ingest:
             yield self._step()
             yield from self._send_files(travelling)
 
-    def _asked(self, files: Sequence[Found]) -> Iterator[tuple[Group, int]]:
+    def _asked(self, files: Sequence[FoundFile]) -> Iterator[tuple[FileGroup, int]]:
         """Each group of files with the number of its question; the next one's is sent before."""
-        before: tuple[Group, int] | None = None
+        before: tuple[FileGroup, int] | None = None
         for group in groups(files, self._namespace, self._settings.chunking.max_document_bytes):
-            batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=self._tenant, offered=group.offers))
-            self._sources[batch] = group.offers.source
+            batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=self._tenant, hashes=group.hashes))
+            self._sources[batch] = group.hashes.source
             self._wanted[batch] = None
             if before:
                 yield before
@@ -117,14 +116,14 @@ class Ingest:
         if before:
             yield before
 
-    def _answer(self, group: Group, batch: int) -> frozenset[str]:
+    def _answer(self, group: FileGroup, batch: int) -> frozenset[str]:
         """The files of `group` that must travel."""
         while (wanted := self._wanted[batch]) is None:
             self._gather()
         del self._wanted[batch]
-        return group.unasked | {group.offers.offers[number].identity for number in wanted}
+        return group.unhashed | {group.hashes.files[number].identity for number in wanted}
 
-    def _send_files(self, files: Sequence[Found]) -> Iterator[Progress]:
+    def _send_files(self, files: Sequence[FoundFile]) -> Iterator[Progress]:
         waiting: list[RawDocument] = []
         for found in files:
             for item in read(found, self._tenant, self._namespace, self._settings.chunking.max_document_bytes):

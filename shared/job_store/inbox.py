@@ -23,8 +23,8 @@ _TTL_S = 86_400
 BATCH = "batch"
 
 
-class Offer(Model):
-    """A file, or a piece of a JSON Lines file, that need not travel if it is known.
+class FileHash(Model):
+    """A file, or a piece of a JSON Lines file, that need not travel if the store has it already.
 
     `identity` and `line_offset` are those of its RawDocument; `digest` is the SHA-256 (hex) of its bytes.
     """
@@ -34,20 +34,20 @@ class Offer(Model):
     line_offset: int = Field(default=0, ge=0)
 
 
-class Offers(Model):
-    """What one source has to offer. All pieces of a file stand in the same one."""
+class FileHashes(Model):
+    """Files of one source, to be asked which of them are known. All pieces of a file stand in the same one."""
 
     source: str = Field(min_length=1)
     namespace: str = "default"
-    offers: tuple[Offer, ...]
+    files: tuple[FileHash, ...]
 
 
 class DocumentBatch(Model):
-    """Documents of one source of a tenant that travel together, or the question which of them need to."""
+    """Documents of one source of a tenant that travel together, or hashes of files, to ask which of them need to."""
 
     tenant: Name
     documents: tuple[RawDocument, ...] = ()
-    offered: Offers | None = None
+    hashes: FileHashes | None = None
 
 
 class FinishOrder(Model):
@@ -66,7 +66,7 @@ class FinishOrder(Model):
 class Report(Model):
     """What the index queue says of one batch and what that cost; `error` when it failed as a whole.
 
-    `wanted` are the numbers of the offers that must travel; `seconds` is where the time went, by part;
+    `wanted` are the numbers of the hashes whose files must travel; `seconds` is where the time went, by part;
     `warnings` concern no document.
     """
 

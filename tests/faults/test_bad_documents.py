@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.files import Found, find, read
+from orchestrator.files import FoundFile, find, read
 from shared.errors import InputError
 from shared.models import DocumentOutcome, RawDocument
 
@@ -183,7 +183,7 @@ def _only(items: object) -> DocumentOutcome:
 
 def test_given_a_file_that_vanished_or_was_swapped_when_read_then_it_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
-    found = Found(tmp_path, file)
+    found = FoundFile(tmp_path, file)
     assert "No such file" in _only(read(found, "default", "default", LIMIT)).reason
     os.mkfifo(file)
     assert "pipe or a device" in _only(read(found, "default", "default", LIMIT)).reason
@@ -197,13 +197,13 @@ def test_given_a_file_that_may_not_be_read_when_read_then_it_is_told(tmp_path: P
     file = tmp_path / "a.md"
     file.write_text("x", encoding="utf-8")
     file.chmod(0)
-    assert "Permission denied" in _only(read(Found(tmp_path, file), "default", "default", LIMIT)).reason
+    assert "Permission denied" in _only(read(FoundFile(tmp_path, file), "default", "default", LIMIT)).reason
 
 
 def test_given_one_line_over_the_limit_when_read_then_the_lines_around_it_are_taken(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(b"one\n" + b"x" * 5000 + b"\nthree\n" + b"y" * 5000)
-    items = list(read(Found(file, file), "default", "default", 1000))
+    items = list(read(FoundFile(file, file), "default", "default", 1000))
     contents = [(item.content, item.line_offset) for item in items if isinstance(item, RawDocument)]
     assert contents == [(b"one\n", 0), (b"three\n", 2)]
     faults = [item.reason for item in items if isinstance(item, DocumentOutcome)]
@@ -213,6 +213,6 @@ def test_given_one_line_over_the_limit_when_read_then_the_lines_around_it_are_ta
 def test_given_a_limit_below_a_piece_when_read_then_no_piece_is_over_it(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(b"x" * 300 + b"\n" + (b"y" * 400 + b"\n") * 20)
-    pieces = [item for item in read(Found(file, file), "default", "default", 1000) if isinstance(item, RawDocument)]
+    pieces = [item for item in read(FoundFile(file, file), "default", "default", 1000) if isinstance(item, RawDocument)]
     assert max(len(piece.content) for piece in pieces) <= 1000
     assert b"".join(piece.content for piece in pieces) == file.read_bytes()

@@ -18,7 +18,7 @@ from orchestrator.cli.render.tables import draw_batch, draw_job, draw_jobs
 from orchestrator.cli.render.text import cited
 from orchestrator.cli.render.tree import compact, draw
 from orchestrator.cli.wording import clean, duration, one_line
-from orchestrator.grouping import grouped, ranking
+from orchestrator.searching import grouped, ranking
 from shared.models import BatchStatus, Cost, Event, MergedHit, SearchResult, Summary, Via
 from shared.models.find import Context, Related
 from shared.models.session import TypedQuery

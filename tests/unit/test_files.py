@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import contents
-from orchestrator.files import Found, find, read
+from orchestrator import files
+from orchestrator.files import FoundFile, find, read
 from shared.errors import InputError
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import SUFFIXES
@@ -73,18 +73,18 @@ def test_a_name_that_is_no_text_is_passed_over_and_does_not_stop_the_rest(tmp_pa
 def test_a_file_over_the_limit_is_reported_and_not_read(tmp_path: Path) -> None:
     file = tmp_path / "big.md"
     file.write_text("x" * 2000, encoding="utf-8")
-    (outcome,) = read(Found(file, file), "default", "default", max_bytes=1000)
+    (outcome,) = read(FoundFile(file, file), "default", "default", max_bytes=1000)
     assert isinstance(outcome, DocumentOutcome)
     assert "2000 bytes" in outcome.reason
 
 
 def test_a_large_jsonl_travels_in_pieces_of_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "PIECE_BYTES", 100)
+    monkeypatch.setattr(files, "PIECE_BYTES", 100)
     file = tmp_path / "many.jsonl"
     lines = [f'{{"id": "{n}", "text": "line {n}"}}\n'.encode() for n in range(50)]
     file.write_bytes(b"".join(lines))
 
-    found = read(Found(file, file), "default", "default", max_bytes=1000)
+    found = read(FoundFile(file, file), "default", "default", max_bytes=1000)
     pieces = [item for item in found if isinstance(item, RawDocument)]
 
     assert len(pieces) > 5

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from orchestrator.grouping import grouped, nothing_needed, of_job
 from orchestrator.intent.nodes import typed_leaves
 from orchestrator.intent.session_file import as_session, read_session
-from orchestrator.searching import targeted
+from orchestrator.searching import grouped, nothing_needed, of_job, targeted
 from shared.errors import InputError
 from shared.models import Facet, Filters, JobRequest, LeafResult, LeafStatus, Node, Part, SearchResult
 from shared.models.find import Context, Related

@@ -8,7 +8,7 @@ from threading import Lock
 
 from shared.encoders import DenseEncoder, SparseVector
 from shared.errors import InputError
-from shared.job_store.inbox import Offers
+from shared.job_store.inbox import FileHashes
 from shared.llm.client import LLM
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings import Settings
@@ -24,7 +24,7 @@ from workers.index.origin import with_known_origin
 from workers.index.outcomes import TWICE, Change, failure_of, last_of_each, noted, outcome_of, written_of
 from workers.index.readers import read_documents
 from workers.index.stopwatch import part
-from workers.index.units import Unit, answer_offers, mark_units, units_of
+from workers.index.units import Unit, known_files, mark_units, units_of
 
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
@@ -50,15 +50,15 @@ class Indexer:
         self._flushed = 0.0
         self.directories = Directories(store, dense, settings, llm)
 
-    def known(self, offers: Offers) -> tuple[list[DocumentOutcome], list[int]]:
-        """Outcomes of the offers that are stored whole and unchanged, and the numbers of those that must travel.
+    def known(self, hashes: FileHashes) -> tuple[list[DocumentOutcome], list[int]]:
+        """Outcomes of the files that are stored whole and unchanged, and the numbers of those that must travel.
 
         Raises: StoreMismatchError, StoreError or TransientError of the store.
         """
         with part("looking up"):
             if self._beginning.existing() is None:
-                return [], list(range(len(offers.offers)))
-            return answer_offers(self._store, offers, self._sizes)
+                return [], list(range(len(hashes.files)))
+            return known_files(self._store, hashes, self._sizes)
 
     def index(self, batch: Sequence[RawDocument]) -> tuple[list[DocumentOutcome], Cost]:
         """Outcomes in the order of the batch (several for a JSONL file), and what the encoder cost.

@@ -51,8 +51,8 @@ def index_documents(raw: dict[str, Any]) -> None:
         content = inbox.documents(batch)
         if content is None:
             return None
-        if content.offered is not None:
-            known, wanted = _indexer(content.tenant).known(content.offered)
+        if content.hashes is not None:
+            known, wanted = _indexer(content.tenant).known(content.hashes)
             return Report(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
         careful = Careful(inbox.client, inbox.ingest_id, app.conf.ramify, ServerClock(inbox.client).now)
         index = _indexer(content.tenant).index

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shared.job_store.inbox import Offer, Offers
+from shared.job_store.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings.sections import Chunking
 from shared.store import ChunkStore
@@ -28,12 +28,12 @@ class Unit(NamedTuple):
         return {"unit": self.key, "unit_size": self.size}
 
 
-def unit_key(offer: Offer, namespace: str, sizes: Chunking) -> str:
+def unit_key(file: FileHash, namespace: str, sizes: Chunking) -> str:
     """SHA-256 (hex) over all that decides what a piece becomes: its bytes, its place, and how it is read and cut.
 
     The root and the shown path are left out: they may differ from one ingest to the next, and are compared apart.
     """
-    parts = [INDEX_VERSION, sizes.model_dump(mode="json"), namespace, offer.identity, offer.line_offset, offer.digest]
+    parts = [INDEX_VERSION, sizes.model_dump(mode="json"), namespace, file.identity, file.line_offset, file.digest]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -49,29 +49,29 @@ def units_of(
         documents = [item for item in items if isinstance(item, Document) and not item.notes]
         if len(documents) == len(items):
             digest = hashlib.sha256(raw.content).hexdigest()
-            offer = Offer(identity=raw.identity, digest=digest, line_offset=raw.line_offset)
-            unit = Unit(unit_key(offer, raw.namespace, sizes), len(documents))
+            file = FileHash(identity=raw.identity, digest=digest, line_offset=raw.line_offset)
+            unit = Unit(unit_key(file, raw.namespace, sizes), len(documents))
             units |= {document.doc_id: unit for document in documents}
     return units
 
 
-def answer_offers(store: ChunkStore, offers: Offers, sizes: Chunking) -> tuple[list[DocumentOutcome], list[int]]:
-    """Outcomes of the offers that are stored whole, and the numbers of those that must travel.
+def known_files(store: ChunkStore, hashes: FileHashes, sizes: Chunking) -> tuple[list[DocumentOutcome], list[int]]:
+    """Outcomes of the files that are stored whole, and the numbers of those that must travel.
 
     A file travels with all its pieces or with none: what a later piece says of an id must still come later.
     Raises: StoreError or TransientError of the store.
     """
-    keys = [unit_key(offer, offers.namespace, sizes) for offer in offers.offers]
+    keys = [unit_key(file, hashes.namespace, sizes) for file in hashes.files]
     held = whole_units(store, keys)
-    scope = prune_scope(offers.source, offers.namespace)
-    wanted = {offer.identity for offer, key in zip(offers.offers, keys, strict=True) if not _at_home(held, key, scope)}
+    scope = prune_scope(hashes.source, hashes.namespace)
+    wanted = {file.identity for file, key in zip(hashes.files, keys, strict=True) if not _at_home(held, key, scope)}
     outcomes = [
         DocumentOutcome(path=document.path, doc_id=document.doc_id, status=DocumentStatus.UNCHANGED)
-        for offer, key in zip(offers.offers, keys, strict=True)
-        if offer.identity not in wanted
+        for file, key in zip(hashes.files, keys, strict=True)
+        if file.identity not in wanted
         for document in held[key]
     ]
-    return outcomes, [number for number, offer in enumerate(offers.offers) if offer.identity in wanted]
+    return outcomes, [number for number, file in enumerate(hashes.files) if file.identity in wanted]
 
 
 def mark_units(store: ChunkStore, units: Mapping[str, Unit], unchanged: Collection[str]) -> None:
