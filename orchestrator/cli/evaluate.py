@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,15 @@ from orchestrator.cli import options, outcome, output
 from orchestrator.cli.session import Session, session_of
 
 if TYPE_CHECKING:
-    from orchestrator.cli.evaluate_progress import Stage
+    from rich.progress import Progress
+
     from orchestrator.evaluation.dataset import Dataset
     from orchestrator.evaluation.report import Evaluation
     from orchestrator.evaluation.runner import Runner
     from shared.settings import Settings
+
+#: Seconds between two lines where there is no terminal.
+_LINE_S = 10.0
 
 
 def evaluate(  # noqa: PLR0913 - the signature is the command line
@@ -94,11 +99,10 @@ class _How:
 
 
 def _run(session: Session, data: Dataset, arms: tuple[str, ...], how: _How) -> Evaluation:
-    from orchestrator.cli.evaluate_progress import stage
     from orchestrator.evaluation.compare import compare
-    from orchestrator.evaluation.experiment import run_arms
     from orchestrator.evaluation.plans import plans_of
     from orchestrator.evaluation.query_types import typed
+    from orchestrator.evaluation.runner import run_arms
 
     plans, missing = plans_of(data.questions, how.plan) if how.plan else ({}, ())
     with stage("index") as building, _runner(session, data, arms, building, how) as runner:
@@ -115,7 +119,7 @@ def _run(session: Session, data: Dataset, arms: tuple[str, ...], how: _How) -> E
 def _runner(session: Session, data: Dataset, arms: tuple[str, ...], building: Stage, how: _How) -> Iterator[Runner]:
     """The running stack with the corpus in it, or a process of our own."""
     if how.direct:
-        from orchestrator.evaluation.adaptive import Adaptive
+        from orchestrator.evaluation.direct import Adaptive
         from orchestrator.evaluation.direct import direct as search_process
         from shared.settings.strategies import ADAPTIVE
 
@@ -123,8 +127,7 @@ def _runner(session: Session, data: Dataset, arms: tuple[str, ...], building: St
         with search_process(data.corpus, settings, building.at, rebuild=how.rebuild) as runner:
             yield Adaptive(runner, settings) if ADAPTIVE in arms else runner
         return
-    from orchestrator.evaluation.namespace import ensure_ingested
-    from orchestrator.evaluation.pipeline import Pipeline
+    from orchestrator.evaluation.pipeline import Pipeline, ensure_ingested
 
     with session.client() as client:
         namespace, warnings = ensure_ingested(client, data.corpus, building.at, rebuild=how.rebuild)
@@ -133,11 +136,11 @@ def _runner(session: Session, data: Dataset, arms: tuple[str, ...], building: St
 
 def _show(found: Evaluation, report: Path | None, *, as_json: bool) -> None:
     if report is not None:
-        from orchestrator.evaluation.html.page import page
+        from orchestrator.cli.render.eval_page import evaluation_page
         from shared.errors import RamifyError
 
         try:
-            report.write_text(page(found), encoding="utf-8")
+            report.write_text(evaluation_page(found), encoding="utf-8")
         except OSError as error:
             raise RamifyError(f"the report cannot be written to {report}: {error.strerror}") from None
     if as_json:
@@ -148,3 +151,44 @@ def _show(found: Evaluation, report: Path | None, *, as_json: bool) -> None:
         output.show(draw_evaluation(found))
     for warning in found.warnings:
         output.warn(warning)
+
+
+class Stage:
+    """One stage: so many of so many."""
+
+    def __init__(self, name: str, total: int | None, bar: Progress | None) -> None:
+        self._name, self._total, self._bar = name, total, bar
+        self._done, self._said = 0, time.monotonic()
+        self._task = bar.add_task(name, total=total) if bar else None
+
+    def at(self, done: int, total: int | None) -> None:
+        """Set how far it is."""
+        self._done, self._total = done, total
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+        elif time.monotonic() - self._said >= _LINE_S:
+            self._said = time.monotonic()
+            output.note(f"{self._name}: {100 * done // total} %" if total else f"{self._name}: {done}")
+
+    def step(self) -> None:
+        """One more is done."""
+        self.at(self._done + 1, self._total)
+
+    def end(self) -> None:
+        """It is over: the bar leaves the screen."""
+        if self._bar:
+            self._bar.stop()
+
+
+@contextmanager
+def stage(name: str, total: int | None = None) -> Iterator[Stage]:
+    """A stage that is shown until its end."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = output.progress_console()
+    if not console.is_terminal:
+        yield Stage(name, total, None)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield Stage(name, total, bar)

@@ -1,26 +1,38 @@
-"""From what was found to figures: means with intervals, latencies, calls, and every pair of arms. Pure."""
+"""From what was found to figures: means with intervals, latencies, calls, every pair of arms, every type. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from orchestrator.evaluation.dataset import Dataset
 from orchestrator.evaluation.measures import MEASURES, NDCG, measure
-from orchestrator.evaluation.per_type import FEW, of_types
 from orchestrator.evaluation.query_types import Typed
-from orchestrator.evaluation.report import Arm, Bounds, Calls, Case, Evaluation, Method, Pair, Percentiles
-from orchestrator.evaluation.runner import Found
+from orchestrator.evaluation.report import (
+    ArmFigures,
+    Bounds,
+    Calls,
+    Case,
+    Evaluation,
+    Method,
+    OfType,
+    Pair,
+    Percentiles,
+)
+from orchestrator.evaluation.runner import ArmOutcome
 from orchestrator.evaluation.significance import Floats, holm, interval, permutation_p, resampled_means
 from shared.models import Cost
 
 _CASES = 12
 _MOST_WARNINGS = 20
+#: Below so many questions, a bootstrap interval is too narrow more often than it says.
+FEW = 30
 #: Strategy -> what it found, in the order of the data set's questions.
-Outcomes = Mapping[str, Sequence[Found]]
+Outcomes = Mapping[str, Sequence[ArmOutcome]]
 
 
 def compare(  # noqa: PLR0913 - what a reader of the figures must know
@@ -34,13 +46,13 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
 ) -> Evaluation:
     """The evaluation of all arms, in the order of `outcomes`; per type too where the questions' `types` are given."""
     tables = {name: _table(dataset, found) for name, found in outcomes.items()}
-    means = {name: resampled_means(table) for name, table in tables.items()}
+    whole = _group(tables)
     few = f"Only {len(dataset.questions)} questions: the intervals are rough."
     return Evaluation(
         dataset=dataset.name,
         questions=len(dataset.questions),
-        arms=tuple(_arm(name, tables[name], means[name], found) for name, found in outcomes.items()),
-        pairs=tuple(_pairs(tables, means)),
+        arms=tuple(_arm(name, tables[name], whole.means[name], found) for name, found in outcomes.items()),
+        pairs=_pairs([whole])[0],
         types=of_types([types.types[question.id] for question in dataset.questions], tables) if types else (),
         method=Method(mode=mode, plan=plan, relevant_from=dataset.relevant_from, types=types and types.source),
         warnings=(
@@ -54,18 +66,18 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
     )
 
 
-def _table(dataset: Dataset, found: Sequence[Found]) -> Floats:
+def _table(dataset: Dataset, found: Sequence[ArmOutcome]) -> Floats:
     return measure(dataset.qrels, {one.question_id: one.documents for one in found}, dataset.relevant_from)
 
 
-def _arm(name: str, table: Floats, means: Floats, found: Sequence[Found]) -> Arm:
+def _arm(name: str, table: Floats, means: Floats, found: Sequence[ArmOutcome]) -> ArmFigures:
     low, high = interval(means)
     answered = [one for one in found if one.error is None]
     cost = sum((one.cost for one in found), Cost())
     whole = [one.job_ms for one in answered if one.job_ms is not None]
-    return Arm(
+    return ArmFigures(
         strategy=name,
-        metrics=dict(zip(MEASURES, _rounded(table.mean(axis=0)), strict=True)),
+        metrics=_by_measure(table.mean(axis=0)),
         intervals=dict(zip(MEASURES, _bounds(low, high), strict=True)),
         latency_ms=_percentiles([one.ms for one in answered]),
         job_ms=_percentiles(whole) if whole else None,
@@ -89,20 +101,32 @@ def _percentiles(ms: Sequence[float]) -> Percentiles:
     return Percentiles(p50=round(float(p50), 3), p95=round(float(p95), 3))
 
 
-def _pairs(tables: Mapping[str, Floats], means: Mapping[str, Floats]) -> Iterator[Pair]:
-    """Every two arms on every measure; p by Holm over the pairs of a measure."""
-    arms = list(combinations(tables, 2))
-    if not arms:
-        return
-    raw = np.array([permutation_p(tables[b] - tables[a]) for a, b in arms])
+class _Group(NamedTuple):
+    """Some of the questions: each arm's rows (questions, measures), and their resampled means."""
+
+    tables: Mapping[str, Floats]
+    means: Mapping[str, Floats]
+
+
+def _group(tables: Mapping[str, Floats]) -> _Group:
+    return _Group(tables, {arm: resampled_means(rows) for arm, rows in tables.items()})
+
+
+def _pairs(groups: Sequence[_Group]) -> list[tuple[Pair, ...]]:
+    """Of each group every two arms on every measure; p by Holm over the groups and pairs of a measure."""
+    found = [(number, a, b) for number, group in enumerate(groups) for a, b in combinations(group.tables, 2)]
+    differences = [groups[number].tables[b] - groups[number].tables[a] for number, a, b in found]
+    raw = np.array([permutation_p(rows) for rows in differences]).reshape(len(found), len(MEASURES))
     adjusted = np.array([holm(list(column)) for column in raw.T]).T
-    for (a, b), ps in zip(arms, adjusted, strict=True):
-        low, high = interval(means[b] - means[a])
-        differences = _rounded((tables[b] - tables[a]).mean(axis=0))
-        for name, difference, bounds, p in zip(MEASURES, differences, _bounds(low, high), ps, strict=True):
-            yield Pair(
-                a=a, b=b, metric=name, difference=difference, low=bounds[0], high=bounds[1], p=round(float(p), 6)
-            )
+    pairs: list[list[Pair]] = [[] for _ in groups]
+    for (number, a, b), rows, ps in zip(found, differences, adjusted, strict=True):
+        low, high = interval(groups[number].means[b] - groups[number].means[a])
+        values = zip(MEASURES, _rounded(rows.mean(axis=0)), _rounded(low), _rounded(high), _rounded(ps), strict=True)
+        pairs[number] += [
+            Pair(a=a, b=b, metric=name, difference=mean, low=least, high=most, p=p)
+            for name, mean, least, most, p in values
+        ]
+    return [tuple(of_group) for of_group in pairs]
 
 
 def _said(dataset: Dataset, outcomes: Outcomes) -> Iterator[str]:
@@ -134,3 +158,26 @@ def _cases(dataset: Dataset, tables: Sequence[Floats]) -> tuple[Case, ...]:
         for row in widest
         if a[row] != b[row] and (q := dataset.questions[row])
     )
+
+
+def of_types(types: Sequence[str], tables: Mapping[str, Floats]) -> tuple[OfType, ...]:
+    """The same for the questions of each type, the largest first; `types` are the types of the tables' rows.
+
+    p is adjusted by Holm over all types and pairs of a measure: to look at five types is to ask five times.
+    """
+    labels = np.array(types)
+    names = sorted(set(types), key=lambda name: (-types.count(name), name))
+    groups = [_group({arm: rows[labels == name] for arm, rows in tables.items()}) for name in names]
+    return tuple(
+        OfType(
+            type=name,
+            questions=types.count(name),
+            metrics={arm: _by_measure(rows.mean(axis=0)) for arm, rows in group.tables.items()},
+            pairs=pairs,
+        )
+        for name, group, pairs in zip(names, groups, _pairs(groups), strict=True)
+    )
+
+
+def _by_measure(row: Floats) -> dict[str, float]:
+    return dict(zip(MEASURES, _rounded(row), strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.evaluation.qrels import Qrels
+from orchestrator.evaluation.dataset import Qrels
 from shared.errors import RamifyError
 
 NDCG, MRR, ALL = "ndcg@10", "mrr@10", "all@10"

@@ -1,4 +1,4 @@
-"""Runs questions as jobs of the running stack, over a corpus that is ingested once. Uses the client as any program."""
+"""Runs questions as jobs of the running stack, over a corpus that is ingested once into a namespace of its own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from contextlib import suppress
 from itertools import islice
 
 from orchestrator.client import Ramify
-from orchestrator.evaluation.runner import Asked, Found, distinct
+from orchestrator.evaluation.dataset import LabelledCorpus
+from orchestrator.evaluation.eval_folder import corpus_copy, documents, eval_dir
+from orchestrator.evaluation.runner import ArmOutcome, Asked, Building, distinct
 from shared.errors import InputError, NotFoundError, RamifyError
-from shared.models import Answer, JobStatus, Lane
+from shared.models import Answer, DocumentStatus, JobStatus, Lane
+from shared.settings import Settings
 from shared.settings.strategies import ADAPTIVE
 
 #: Jobs on the way at a time. Few: latency is measured under this load, and a queue in front would be part of it.
@@ -45,7 +48,7 @@ class Pipeline:
         """About the ingest, and about caches where they are on."""
         return (*self._said, *((_CACHED,) if self._client.settings.cache.enabled else ()))
 
-    def answers(self, asked: Iterable[Asked]) -> Iterator[Found]:
+    def answers(self, asked: Iterable[Asked]) -> Iterator[ArmOutcome]:
         """As the Runner says. Raises: NotRunningError when Redis is gone."""
         waiting = iter(asked)
         try:
@@ -59,7 +62,7 @@ class Pipeline:
         finally:
             self._cancel()
 
-    def _submit(self, asked: Asked) -> Found | None:
+    def _submit(self, asked: Asked) -> ArmOutcome | None:
         """Enqueue a question; an outcome when the door refuses it."""
         decides = (
             {} if asked.strategy == ADAPTIVE else {"strategy": asked.strategy, "decompose": bool(asked.subqueries)}
@@ -80,7 +83,7 @@ class Pipeline:
         self._open[job_id] = asked
         return None
 
-    def _ended(self) -> Iterator[Found]:
+    def _ended(self) -> Iterator[ArmOutcome]:
         """Look at the open jobs; the outcomes of those that have ended."""
         time.sleep(_POLL_S)
         for job_id, asked in list(self._open.items()):
@@ -93,7 +96,7 @@ class Pipeline:
                 self._client.cancel(job_id)
                 del self._open[job_id]
 
-    def _outcome(self, asked: Asked, status: JobStatus) -> Found:
+    def _outcome(self, asked: Asked, status: JobStatus) -> ArmOutcome:
         if status.state != "done":
             return _failed(asked, status.error or f"its job ended {status.state}")
         try:
@@ -101,7 +104,7 @@ class Pipeline:
         except RamifyError as error:
             return _failed(asked, str(error))
         times = answer.timings_ms
-        return Found(
+        return ArmOutcome(
             question_id=asked.question_id,
             strategy=asked.strategy,
             documents=documents_of(answer)[: asked.limit],
@@ -121,12 +124,57 @@ class Pipeline:
 def documents_of(answer: Answer) -> tuple[str, ...]:
     """The corpus ids of the merged results, best first: JSON lines are shown as "corpus.jsonl#ID".
 
-    Of a complete list (E3), which has no results, those of its rows in their order.
+    Of a complete list, which has no results, those of its rows in their order.
     """
     rows = answer.table.rows if answer.table and not answer.results else ()
     paths = (*(hit.path for hit in answer.results), *(row.path for row in rows))
     return distinct(path.partition("#")[2] or path for path in paths)
 
 
-def _failed(asked: Asked, error: str) -> Found:
-    return Found(question_id=asked.question_id, strategy=asked.strategy, error=error)
+def _failed(asked: Asked, error: str) -> ArmOutcome:
+    return ArmOutcome(question_id=asked.question_id, strategy=asked.strategy, error=error)
+
+
+def namespace_of(corpus: LabelledCorpus) -> str:
+    """`eval-` and 12 hex digits of the corpus's SHA-256: the same documents are the same namespace everywhere."""
+    return f"eval-{corpus.digest[:12]}"
+
+
+def ensure_ingested(
+    client: Ramify, corpus: LabelledCorpus, building: Building, *, rebuild: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    """The corpus's namespace and warnings about documents that could not be taken.
+
+    It is ingested first, unless that was done before and a search still finds something there.
+    Raises: RamifyError when nothing can be taken or the stack does not answer.
+    """
+    namespace, folder = namespace_of(corpus), eval_dir(client.settings)
+    done = folder / f"{namespace}.{_store_name(client.settings)}.ingested"
+    known = done.is_file() and not rebuild
+    if known and client.find(_probe(corpus), top_n=1, filters={"namespace": namespace}).hits:
+        return namespace, tuple(done.read_text(encoding="utf-8").splitlines())
+    done.unlink(missing_ok=True)
+    failed: list[str] = []
+    count = 0
+    for step in client.ingest([corpus_copy(corpus, folder)], prune=rebuild, namespace=namespace):
+        for outcome in step.outcomes:
+            count += outcome.status is not DocumentStatus.REMOVED
+            if outcome.status is DocumentStatus.FAILED:
+                failed.append(" ".join(f"{outcome.path}: {outcome.reason}".split()))
+        building(count, len(corpus.ids))
+    said = f"{len(failed)} of {len(corpus.ids)} documents could not be taken; the first: {failed[0]}" if failed else ""
+    if len(failed) >= len(corpus.ids):
+        raise RamifyError(said)
+    done.write_text(said, encoding="utf-8")
+    return namespace, tuple(said.splitlines())
+
+
+def _store_name(settings: Settings) -> str:
+    """What tells stores apart in a file's name: a corpus in one of them is not in another."""
+    store = settings.store
+    return "embedded" if store.kind == "embedded" else f"{store.url.host if store.url else ''}-{store.collection}"
+
+
+def _probe(corpus: LabelledCorpus) -> str:
+    """A question that some document of the corpus must answer: how one of them begins."""
+    return next(documents(corpus))["text"].strip()[:200]

@@ -27,7 +27,7 @@ class Typed(Model):
 
 
 def type_of(question: str, settings: Settings) -> str:
-    """A type of E1 by the rules alone, or "unsure"."""
+    """A type by the rules alone, or "unsure"."""
     read = route_by_rules(question, settings.routing.unsure_below)
     return UNSURE if read.unsure else read.type.value
 

@@ -26,7 +26,7 @@ class Calls(Model):
     rerank_documents: int = 0
 
 
-class Arm(Model):
+class ArmFigures(Model):
     """One strategy. `metrics` and `intervals` (of the mean) are fractions of 1, by measure.
 
     `failed` questions count as found nothing. `job_ms` is there in pipeline mode only.
@@ -95,7 +95,7 @@ class Evaluation(Model):
 
     dataset: str
     questions: int
-    arms: tuple[Arm, ...]
+    arms: tuple[ArmFigures, ...]
     pairs: tuple[Pair, ...] = ()
     types: tuple[OfType, ...] = ()
     method: Method

@@ -1,17 +1,22 @@
-"""What an evaluation asks of whatever runs its questions: the stack, or a process of its own. Runs nothing."""
+"""What an evaluation asks of whatever runs its questions, and in which order: every question of every arm, in turns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from pydantic import Field
 
+from orchestrator.evaluation.dataset import LabelledQuestion
+from orchestrator.evaluation.measures import DEPTH
+from shared.errors import RamifyError
 from shared.models import Cost, Plan
 from shared.models.base import Model
 
 #: Called with documents done and their number (None: not known) while an index is built.
 Building = Callable[[int, int | None], None]
+#: An arm whose first answers are all errors is not asked on: it is misconfigured, not unlucky.
+_FIRST = 3
 
 
 class Asked(Model):
@@ -28,7 +33,7 @@ class Asked(Model):
     limit: int = Field(default=20, ge=1)
 
 
-class Found(Model):
+class ArmOutcome(Model):
     """What came of it: document ids, best first, each once; or `error`, a sentence.
 
     `ms` is the time of search and merge; `job_ms` the whole job's, waiting included, where there is a job.
@@ -57,7 +62,7 @@ class Runner(Protocol):
         """What a reader of the figures must know of how they came to be."""
         ...
 
-    def answers(self, asked: Iterable[Asked]) -> Iterator[Found]:
+    def answers(self, asked: Iterable[Asked]) -> Iterator[ArmOutcome]:
         """An outcome for each, in any order. A question that fails is an outcome with `error`.
 
         Raises: RamifyError when nothing more can be asked.
@@ -68,3 +73,45 @@ class Runner(Protocol):
 def distinct(documents: Iterable[str]) -> tuple[str, ...]:
     """Each document once, where it first stands: a document ranks as its best chunk does."""
     return tuple(dict.fromkeys(documents))
+
+
+def run_arms(
+    runner: Runner,
+    questions: Sequence[LabelledQuestion],
+    strategies: Sequence[str],
+    plans: Mapping[str, Plan],
+    done: Callable[[], None],
+) -> dict[str, list[ArmOutcome]]:
+    """Strategy -> its outcomes in the order of the questions. `done` is called after each.
+
+    Raises: RamifyError when the first three questions of an arm fail, or as the runner does.
+    """
+    found: dict[str, dict[str, ArmOutcome]] = {name: {} for name in strategies}
+    tried = min(_FIRST, len(questions))
+    for outcome in runner.answers(_in_turns(questions, strategies, plans)):
+        arm = found[outcome.strategy]
+        arm[outcome.question_id] = outcome
+        if len(arm) == tried and all(one.error for one in arm.values()):
+            raise RamifyError(f"strategy {outcome.strategy} fails on its first questions: {outcome.error}")
+        done()
+    return {name: [_of(arm, name, question.id) for question in questions] for name, arm in found.items()}
+
+
+def _of(arm: Mapping[str, ArmOutcome], strategy: str, question_id: str) -> ArmOutcome:
+    return arm.get(question_id) or ArmOutcome(question_id=question_id, strategy=strategy, error="there was no answer")
+
+
+def _in_turns(
+    questions: Sequence[LabelledQuestion], strategies: Sequence[str], plans: Mapping[str, Plan]
+) -> Iterator[Asked]:
+    """Each question to all arms, a different arm first each time: no arm always pays for cold caches or a busy hour."""
+    for number, question in enumerate(questions):
+        first = number % len(strategies)
+        for strategy in (*strategies[first:], *strategies[:first]):
+            yield Asked(
+                question_id=question.id,
+                text=question.text,
+                strategy=strategy,
+                subqueries=plans.get(question.id, ()),
+                limit=DEPTH,
+            )

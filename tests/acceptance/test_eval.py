@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.client import Ramify
 from orchestrator.evaluation.dataset import load_dataset
-from orchestrator.evaluation.namespace import namespace_of
+from orchestrator.evaluation.pipeline import namespace_of
 from tests.fakes.labelled import write_set
 
 SETS = Path(__file__).parents[2] / "../shared/eval"

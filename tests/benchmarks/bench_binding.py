@@ -18,8 +18,8 @@ import pytest
 from orchestrator.evaluation.compare import compare
 from orchestrator.evaluation.dataset import Dataset, load_dataset
 from orchestrator.evaluation.direct import direct
-from orchestrator.evaluation.experiment import run_arms
 from orchestrator.evaluation.plans import plans_of
+from orchestrator.evaluation.runner import run_arms
 from orchestrator.planning.same import folded
 from shared.settings import Settings, load_settings
 from tests.fakes.openai_server import FakeOpenAI

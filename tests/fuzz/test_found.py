@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from orchestrator.cli.overrides import parse_overrides
 from orchestrator.enumeration.reading import read_question
-from orchestrator.evaluation.rows import as_object
+from orchestrator.evaluation.dataset import as_object
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
 from orchestrator.intent.session_file import read_session
 from orchestrator.plan_file import read_plan

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.evaluation import direct as module
-from orchestrator.evaluation.html.svg import ticks
 from orchestrator.evaluation.measures import MEASURES
 from tests.fakes.labelled import QUESTIONS, write_set
 
@@ -85,9 +84,12 @@ def test_given_a_report_when_run_then_the_page_needs_nothing_else_and_escapes_wh
     assert "\u202e" not in text
     assert "a&lt;b&gt;: 3 questions" in text
     assert not re.search(r"(src|href|url)\s*[=(]", text)
-    plots = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
-    assert len(plots) == len(MEASURES) + 2
-    assert all(ET.fromstring(plot).tag == "svg" for plot in plots)  # noqa: S314 - our own
+    sections = [part.partition("</h2>") for part in text.split("<h2>")[1:]]
+    plots = {name: drawn for name, _, drawn in sections if "●" in drawn}
+    assert list(plots) == [*MEASURES, "hybrid minus default, points of 100"]
+    assert [drawn.count("●") for drawn in plots.values()] == [2] * len(MEASURES) + [len(MEASURES)]
+    assert "█" in next(drawn for name, _, drawn in sections if name == "Latency")
+    assert ET.fromstring(text.partition("\n")[2]).tag == "html"  # noqa: S314 - our own
 
 
 def test_given_a_question_that_fails_when_run_then_it_counts_as_nothing_found_and_the_code_is_3(tmp_path):
@@ -129,10 +131,3 @@ def test_given_no_stack_when_run_without_direct_then_it_says_how_to_start_one(tm
     done = evaluate(write_set(tmp_path / "s"))
     assert done.exit_code == 1
     assert "ramify up" in done.stderr
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.03, 0.41), (0.97, 1.0), (0, 1234.5), (5, 5)])
-def test_given_a_range_when_ticked_then_the_ticks_are_few_and_inside(low, high):
-    found = ticks(low, high)
-    assert 1 <= len(found) <= 7
-    assert all(low <= tick <= high for tick in found)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from orchestrator.evaluation.corpus_copy import corpus_copy
 from orchestrator.evaluation.dataset import load_dataset
+from orchestrator.evaluation.eval_folder import corpus_copy
 from orchestrator.evaluation.plans import plans_of
 from shared.errors import InputError
 from tests.fakes.labelled import write_set

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.evaluation import direct as module
 from orchestrator.evaluation.dataset import load_dataset
 from orchestrator.evaluation.direct import direct
-from orchestrator.evaluation.index_folder import eval_dir, index_folder, index_key
+from orchestrator.evaluation.eval_folder import eval_dir, index_folder, index_key
 from orchestrator.evaluation.runner import Asked
 from shared.errors import RamifyError
 from shared.settings import load_settings

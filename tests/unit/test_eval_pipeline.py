@@ -5,10 +5,8 @@ import json
 import pytest
 
 from orchestrator.evaluation.dataset import load_dataset
-from orchestrator.evaluation.experiment import run_arms
-from orchestrator.evaluation.namespace import ensure_ingested, namespace_of
-from orchestrator.evaluation.pipeline import IN_FLIGHT, Pipeline, documents_of
-from orchestrator.evaluation.runner import Asked
+from orchestrator.evaluation.pipeline import IN_FLIGHT, Pipeline, documents_of, ensure_ingested, namespace_of
+from orchestrator.evaluation.runner import Asked, run_arms
 from orchestrator.ingest import Progress
 from shared.errors import RamifyError
 from shared.models import DocumentOutcome, DocumentStatus, MergedHit, SearchResult

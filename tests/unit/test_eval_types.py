@@ -1,6 +1,7 @@
 """Per type: labels and rules, each type's figures, Holm over all of them, the arm that the routing table chooses."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -10,12 +11,12 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.evaluation import direct as module
-from orchestrator.evaluation.adaptive import DIRECT_ONLY, Adaptive, choose
+from orchestrator.evaluation.compare import of_types
 from orchestrator.evaluation.dataset import LabelledQuestion
+from orchestrator.evaluation.direct import DIRECT_ONLY, Adaptive, choose
 from orchestrator.evaluation.measures import MEASURES
-from orchestrator.evaluation.per_type import of_types
 from orchestrator.evaluation.query_types import typed
-from orchestrator.evaluation.runner import Asked, Found
+from orchestrator.evaluation.runner import ArmOutcome, Asked
 from orchestrator.evaluation.significance import holm, permutation_p
 from shared.settings import load_settings
 from tests.fakes.labelled import write_set
@@ -85,7 +86,7 @@ class Recorder:
     def answers(self, asked):
         for one in asked:
             self.asked.append(one)
-            yield Found(question_id=one.question_id, strategy=one.strategy, documents=("d1",))
+            yield ArmOutcome(question_id=one.question_id, strategy=one.strategy, documents=("d1",))
 
 
 def test_given_the_arm_adaptive_when_asked_directly_then_the_table_names_the_strategy_and_courtesies_find_nothing():
@@ -145,7 +146,9 @@ def test_given_two_arms_when_run_then_document_screen_and_page_have_each_type(tm
     assert done.exit_code == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "lookup" in done.stdout
-    assert "&lt;b&gt;: 1 questions" in page.read_text(encoding="utf-8")
+    shown = page.read_text(encoding="utf-8")
+    assert re.search(r"&lt;b&gt; +1 +ndcg@10", shown)
+    assert "<b>" not in shown
 
 
 @pytest.mark.usefixtures("_stand_in")

@@ -1,41 +1,46 @@
-"""Draws an evaluation: a table of strategies, a table of differences, and how they came to be. Pure."""
+"""Draws an evaluation: strategies, differences, types of questions, and how the figures came to be. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.eval_types import draw_types
 from orchestrator.cli.render.text import plain
 from orchestrator.cli.wording import counted
-from orchestrator.evaluation.measures import MEASURES
-from orchestrator.evaluation.report import Arm, Evaluation, Pair
-from orchestrator.evaluation.wording import method_line, p_value, percent, sure
+from orchestrator.evaluation.measures import ALL, MEASURES, NDCG
+from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method, OfType, Pair
+
+#: The measures that the screen shows of each type; the JSON document and the page have all.
+SHOWN = (NDCG, "recall@10", ALL)
+_SURE = 0.05
 
 
-def draw_evaluation(found: Evaluation) -> RenderableType:
-    """Figures in percent with their intervals, times in milliseconds; a column for each strategy and each pair."""
-    return Group(*_parts(found))
+def draw_evaluation(found: Evaluation, measures: Sequence[str] = SHOWN) -> RenderableType:
+    """Figures in percent with their intervals, times in milliseconds; `measures`: those shown of each type."""
+    return Group(*_parts(found, measures))
 
 
-def _parts(found: Evaluation) -> Iterator[RenderableType]:
-    yield plain(f"{found.dataset}: {counted(found.questions, 'question')}", "bold")
+def _parts(found: Evaluation, measures: Sequence[str]) -> Iterator[RenderableType]:
+    yield plain(title(found), "bold")
     yield _strategies(found.arms)
-    if found.pairs:
-        yield Text()
-        yield _differences(found.pairs)
-    for table in draw_types(found):
+    tables = [_differences(found.pairs)] if found.pairs else []
+    for table in (*tables, *_types(found, measures)):
         yield Text()
         yield table
     yield Text()
-    yield plain(method_line(found.method), "dim")
+    yield plain(_method_line(found.method), "dim")
 
 
-def _strategies(arms: Sequence[Arm]) -> Table:
-    table = _columns("", [arm.strategy for arm in arms])
+def title(found: Evaluation) -> str:
+    """What was evaluated, in a line."""
+    return f"{found.dataset}: {counted(found.questions, 'question')}"
+
+
+def _strategies(arms: Sequence[ArmFigures]) -> Table:
+    table = columns("", *(arm.strategy for arm in arms))
     for name in MEASURES:
         table.add_row(Text(name), *(_figure(arm, name) for arm in arms))
     table.add_row(Text("latency p50"), *(f"{arm.latency_ms.p50:.1f} ms" for arm in arms))
@@ -43,19 +48,20 @@ def _strategies(arms: Sequence[Arm]) -> Table:
     jobs = [arm.job_ms for arm in arms if arm.job_ms]
     if len(jobs) == len(arms):
         table.add_row(Text("whole job p50"), *(f"{job.p50:.1f} ms" for job in jobs))
-    table.add_row(Text("calls"), *(_calls(arm) for arm in arms))
+    table.add_row(Text("calls"), *(calls(arm.calls) for arm in arms))
     if any(arm.failed for arm in arms):
         table.add_row(Text("failed"), *(Text(str(arm.failed), "red" if arm.failed else "") for arm in arms))
     return table
 
 
-def _figure(arm: Arm, name: str) -> Text:
+def _figure(arm: ArmFigures, name: str) -> Text:
     low, high = arm.intervals[name]
     return Text(percent(arm.metrics[name])).append(f"  {percent(low)}-{percent(high)}", "dim")
 
 
-def _calls(arm: Arm) -> str:
-    counts = {"LLM": arm.calls.llm, "embed": arm.calls.embed, "rerank": arm.calls.rerank}
+def calls(made: Calls) -> str:
+    """Calls by kind of server; those that were not made are left out."""
+    counts = {"LLM": made.llm, "embed": made.embed, "rerank": made.rerank}
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "none"
 
 
@@ -63,22 +69,73 @@ def _differences(pairs: Sequence[Pair]) -> Table:
     by_arms: dict[tuple[str, str], dict[str, Pair]] = {}
     for pair in pairs:
         by_arms.setdefault((pair.a, pair.b), {})[pair.metric] = pair
-    table = _columns("points of 100", [f"{b} minus {a}" for a, b in by_arms])
+    table = columns("points of 100", *(f"{b} minus {a}" for a, b in by_arms))
     for name in MEASURES:
         table.add_row(Text(name), *(_difference(found[name]) for found in by_arms.values()))
     return table
 
 
 def _difference(pair: Pair) -> Text:
-    """Green and red only where p is below 0.05."""
-    style = "" if not sure(pair) else "green" if pair.difference > 0 else "red"
-    shown = Text(f"{100 * pair.difference:+.1f}", style).append(f"  {p_value(pair)}", "dim")
-    return shown.append(f"\n{100 * pair.low:+.1f} to {100 * pair.high:+.1f}", "dim")
+    points, bounds, p = _cells(pair)
+    return points.append(f"  p {p}", "dim").append("\n").append_text(bounds)
 
 
-def _columns(first: str, others: Sequence[str]) -> Table:
-    table = Table(box=None, padding=(0, 2), pad_edge=False, header_style="dim")
-    table.add_column(first, no_wrap=True)
-    for name in others:
-        table.add_column(plain(name), overflow="fold")
+def _cells(pair: Pair) -> tuple[Text, Text, Text]:
+    """Difference, interval and p; green and red only where the adjusted p is below 0.05."""
+    style = "" if pair.p >= _SURE else "green" if pair.difference > 0 else "red"
+    p = f"{pair.p:.3f}" if pair.p >= 0.001 else "<0.001"
+    bounds = f"{100 * pair.low:+.1f} to {100 * pair.high:+.1f}"
+    return Text(f"{100 * pair.difference:+.1f}", style), Text(bounds, "dim"), Text(p, "dim")
+
+
+def _types(found: Evaluation, measures: Sequence[str]) -> list[Table]:
+    """One table for each pair of arms, all questions first; one table of means where there is a single arm."""
+    if not found.pairs:
+        return [_means(found.types, found.arms[0].strategy, measures)] if found.types else []
+    arms = dict.fromkeys((pair.a, pair.b) for pair in found.pairs)
+    return [_pair_table(found, a, b, measures) for a, b in arms]
+
+
+def _pair_table(found: Evaluation, a: str, b: str, measures: Sequence[str]) -> Table:
+    table = columns("type", "n", "measure", a, b, "difference", "95 %", "p", tight=True)
+    metrics: Mapping[str, Mapping[str, float]] = {arm.strategy: arm.metrics for arm in found.arms}
+    groups = [("all", found.questions, metrics, found.pairs)]
+    groups += [(one.type, one.questions, one.metrics, one.pairs) for one in found.types]
+    for name, questions, metrics, pairs in groups:
+        of_pair = {pair.metric: pair for pair in pairs if (pair.a, pair.b) == (a, b)}
+        for measure in measures:
+            first = (plain(name), Text(str(questions))) if measure == measures[0] else (Text(), Text())
+            means = [percent(metrics[arm][measure]) for arm in (a, b)]
+            table.add_row(*first, Text(measure), *means, *_cells(of_pair[measure]))
     return table
+
+
+def _means(types: Sequence[OfType], arm: str, measures: Sequence[str]) -> Table:
+    table = columns("type", "n", *measures, tight=True)
+    for one in types:
+        table.add_row(plain(one.type), str(one.questions), *(percent(one.metrics[arm][name]) for name in measures))
+    return table
+
+
+def columns(*names: str, tight: bool = False) -> Table:
+    """An empty table without lines. The first column never folds, unless `tight`, for tables of many columns."""
+    table = Table(box=None, padding=(0, 1 if tight else 2), pad_edge=False, header_style="dim")
+    for place, name in enumerate(names):
+        table.add_column(plain(name), overflow="fold", no_wrap=not (place or tight))
+    return table
+
+
+def percent(value: float) -> str:
+    """A fraction of 1 as percent, one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def _method_line(method: Method) -> str:
+    """One paragraph that says how the figures came to be."""
+    plan = f", with the plan in {method.plan}" if method.plan else ""
+    types = f"; types: {method.types}" if method.types else ""
+    return (
+        f"{method.mode}{plan}; nDCG gain {method.gain}, relevant from grade {method.relevant_from}; "
+        f"{100 * method.level:.0f} % intervals: {method.interval}; p: {method.test}, {method.correction}; "
+        f"{method.resamples} resamples, seed {method.seed}{types}"
+    )

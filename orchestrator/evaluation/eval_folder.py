@@ -1,4 +1,4 @@
-"""The folder of an index that was built for a corpus: named by what it depends on, locked while in use, kept."""
+"""What evaluations keep in `data_dir/eval`: unpacked corpora, and indexes that are locked while in use."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from orchestrator.evaluation.dataset import Corpus
+from orchestrator.evaluation.dataset import LabelledCorpus, identity, objects
 from shared.encoders.sparse import NAME as SPARSE
 from shared.encoders.trigram import TrigramEncoder
 from shared.errors import InputError, RamifyError
@@ -19,6 +20,39 @@ from shared.store.meta import FORMAT
 
 #: What may differ without another index: where, how fast and under which key the model is called, and the query side.
 _NOT_INDEXED = frozenset({"api_key", "timeout_s", "threads", "query_prefix", "languages"})
+
+
+def corpus_copy(corpus: LabelledCorpus, folder: Path) -> Path:
+    """`corpus.jsonl` in a folder of the corpus's digest below `folder`, written unless it is there.
+
+    Always the same place, for an ingest knows documents by their file's path. `path`, `url` and labels are left out:
+    they would be shown in the id's stead, or searched. Raises: RamifyError when it cannot be written.
+    """
+    plain = folder / f"corpus-{corpus.digest[:16]}" / "corpus.jsonl"
+    if plain.is_file():
+        return plain
+    fresh = plain.with_suffix(".new")
+    try:
+        plain.parent.mkdir(mode=0o700, exist_ok=True)
+        with fresh.open("w", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(row)}\n" for row in documents(corpus))
+        fresh.replace(plain)
+    except OSError as error:
+        raise RamifyError(f"the corpus cannot be unpacked into {plain.parent}: {error.strerror}") from None
+    return plain
+
+
+def documents(corpus: LabelledCorpus) -> Iterator[dict[str, str]]:
+    """Id, title and text of every document that can be found: the title stands for a text that is blank."""
+    for where, fields in objects(corpus.path):
+        title, text = _text(fields, "title"), _text(fields, "text")
+        if text or title:
+            yield {"id": identity(where, fields, "id", "_id"), "title": title, "text": text or title}
+
+
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) and value.strip() else ""
 
 
 @dataclass(frozen=True)
@@ -56,7 +90,7 @@ def eval_dir(settings: Settings) -> Path:
     return folder
 
 
-def index_key(corpus: Corpus, settings: Settings) -> str:
+def index_key(corpus: LabelledCorpus, settings: Settings) -> str:
     """16 hex digits of SHA-256 over the corpus's bytes, the encoders, the chunking and the store's format."""
     parts = {
         "corpus": corpus.digest,
@@ -70,7 +104,7 @@ def index_key(corpus: Corpus, settings: Settings) -> str:
 
 
 @contextmanager
-def index_folder(corpus: Corpus, settings: Settings) -> Iterator[IndexFolder]:
+def index_folder(corpus: LabelledCorpus, settings: Settings) -> Iterator[IndexFolder]:
     """The corpus's index folder, ours until the end. Raises: RamifyError while another evaluation has it."""
     folder = eval_dir(settings) / index_key(corpus, settings)
     with folder.with_suffix(".lock").open("a") as lock:

@@ -1,1 +1,0 @@
-"""An evaluation as one HTML page that needs nothing else: no network, no scripts. Computes no figures."""
