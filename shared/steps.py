@@ -7,7 +7,8 @@ Only a lost Redis or broker gets out; the reaper then re-drives what is missing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -94,13 +95,15 @@ class Steps:
             if (reason := self._tracker.poison(begun, message, task.name)) is not None:
                 on_error(run, reason)
             elif not settled(task.name, begun.node_state):
-                with metered(self._ledger.meter(begun.job)):
-                    self._tried(run, body, on_error)
+                with metered(self._ledger.meter(begun.job)), self._failures_recorded(run, on_error):
+                    body(run)
         return {"node": message.node_id or ""}
 
-    def _tried(self, run: TaskRun, body: Body, on_error: OnError) -> None:
+    @contextmanager
+    def _failures_recorded(self, run: TaskRun, on_error: OnError) -> Iterator[None]:
+        """An error in the block goes to `on_error` and no further, unless it says that Redis or the broker is lost."""
         try:
-            body(run)
+            yield
         except (RedisError, OperationalError):
             raise
         except Exception as error:

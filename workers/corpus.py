@@ -166,8 +166,7 @@ def corpus() -> Corpus:
 
 @cache
 def _made() -> Corpus:
-    from workers.cache import shared_cache  # noqa: PLC0415 - a process's; Corpus itself is used without an app too
-    from workers.steps import steps  # noqa: PLC0415
+    from workers.steps import shared_cache, steps  # noqa: PLC0415 - Corpus itself is used without an app too
 
     return Corpus(steps.settings, shared_cache())
 

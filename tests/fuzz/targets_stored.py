@@ -6,8 +6,7 @@ import json
 import zlib
 from typing import Any
 
-from shared.cache import entry
-from shared.cache.keys import key_of
+from shared.cache_entries import CacheEntryError, cache_key, decode_entry, encode_entry
 from shared.contract import Message, read_message
 from shared.errors import MessageVersionError
 from shared.job_store import codec
@@ -24,8 +23,8 @@ _HIT = Hit(chunk_id="c", doc_id="d", path="notes/a.md", title="A", heading="B", 
 _LEAF = LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(_HIT, _HIT), timings_ms={"search": 1.5})
 #: Before compression: what an input may take is measured by its own bytes.
 _MOST_CHARS = 100_000
-_KEY = key_of("leaf", {"tenant": "a", "query": "b"}, LeafResult)
-_OTHER = key_of("leaf", {"tenant": "c", "query": "b"}, LeafResult)
+_KEY = cache_key("leaf", {"tenant": "a", "query": "b"}, LeafResult)
+_OTHER = cache_key("leaf", {"tenant": "c", "query": "b"}, LeafResult)
 
 
 def _damaged(mutator: Mutator, blob: bytes) -> bytes:
@@ -53,7 +52,7 @@ def _blob(blob: bytes) -> None:
 
 def _entry(blob: bytes) -> None:
     """Whatever verifies is what was put in."""
-    assert entry.unpack(blob, _KEY, LeafResult) == _LEAF
+    assert decode_entry(blob, _KEY, LeafResult) == _LEAF
 
 
 TARGETS = (
@@ -73,9 +72,9 @@ TARGETS = (
     ),
     Target(
         name="cache_entry",
-        make=lambda mutator: _damaged(mutator, entry.pack(_LEAF, mutator.rng.choice((_KEY, _OTHER)), LeafResult)),
+        make=lambda mutator: _damaged(mutator, encode_entry(_LEAF, mutator.rng.choice((_KEY, _OTHER)), LeafResult)),
         opened=always(_entry),
-        allowed=(entry.EntryError,),
+        allowed=(CacheEntryError,),
         tokens=samples.tokens("json"),
     ),
 )

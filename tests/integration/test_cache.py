@@ -22,9 +22,9 @@ from pydantic import Field
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shared.cache import LEAF, Cache, CacheStats, How, Outcome, shelf
-from shared.cache.entry import pack
-from shared.cache.keys import STATS, Key, key_of
+from shared import cache_entries
+from shared.cache import LEAF, Cache, CacheResult, CacheStats, CacheStatus
+from shared.cache_entries import STATS, CacheKey, RedisEntries, cache_key, encode_entry
 from shared.errors import InputError, NotRunningError
 from shared.models import Cost
 from shared.models.base import Model
@@ -38,7 +38,7 @@ class Vector(Model):
 
 
 PARTS = {"tenant": "a", "model": "m", "text": "如何优化?"}
-KEY = key_of("embedding", PARTS, Vector)
+KEY = cache_key("embedding", PARTS, Vector)
 VALUE = Vector(values=(0.25, -1.5))
 
 
@@ -63,7 +63,7 @@ class Upstream:
         return VALUE
 
 
-def ask(cache: Cache, compute: Callable[[], Vector], wait_s: float = 10.0) -> tuple[Vector, Outcome]:
+def ask(cache: Cache, compute: Callable[[], Vector], wait_s: float = 10.0) -> tuple[Vector, CacheResult]:
     return cache.get_or_compute("embedding", PARTS, Vector, compute, wait_s=wait_s)
 
 
@@ -82,9 +82,9 @@ def together(number: int, work: Callable[[int], object]) -> list[object]:
         return list(pool.map(run, range(number)))
 
 
-def hows(results: list[object]) -> Counter[How]:
+def hows(results: list[object]) -> Counter[CacheStatus]:
     assert all(value == VALUE for value, _ in results)
-    return Counter(outcome.how for _, outcome in results)
+    return Counter(outcome.status for _, outcome in results)
 
 
 # One asker
@@ -92,8 +92,8 @@ def hows(results: list[object]) -> Counter[How]:
 
 def test_the_second_asker_gets_what_the_first_computed(cache: Cache) -> None:
     upstream = Upstream()
-    assert ask(cache, upstream) == (VALUE, Outcome(how=How.COMPUTED))
-    assert ask(cache, upstream) == (VALUE, Outcome(how=How.HIT))
+    assert ask(cache, upstream) == (VALUE, CacheResult(status=CacheStatus.COMPUTED))
+    assert ask(cache, upstream) == (VALUE, CacheResult(status=CacheStatus.HIT))
     assert upstream.calls == 1
 
 
@@ -101,7 +101,7 @@ def test_two_tenants_never_share(cache: Cache) -> None:
     upstream = Upstream()
     for tenant in ("a", "b"):
         _, outcome = cache.get_or_compute("embedding", {**PARTS, "tenant": tenant}, Vector, upstream, wait_s=1)
-        assert outcome.how is How.COMPUTED
+        assert outcome.status is CacheStatus.COMPUTED
 
 
 def test_every_key_has_a_ttl_and_no_lock_stays(cache: Cache, client: redis.Redis, settings: Settings) -> None:
@@ -125,7 +125,7 @@ def test_when_switched_off_everything_is_computed_and_redis_left_alone(
     upstream = Upstream()
     for _ in range(2):
         found = off.get_or_compute(kind, PARTS, Vector, upstream, wait_s=1)
-        assert found == (VALUE, Outcome(how=How.BYPASSED))
+        assert found == (VALUE, CacheResult(status=CacheStatus.BYPASSED))
     assert upstream.calls == 2
     assert client.keys() == []
 
@@ -144,16 +144,16 @@ def test_32_threads_compute_once(cache: Cache) -> None:
     upstream = Upstream(delay=0.2)
     counts = hows(together(32, lambda _: ask(cache, upstream)))
     assert upstream.calls == 1
-    assert counts[How.COMPUTED] == 1
-    assert counts[How.COMPUTED] + counts[How.WAITED] + counts[How.HIT] == 32
+    assert counts[CacheStatus.COMPUTED] == 1
+    assert counts[CacheStatus.COMPUTED] + counts[CacheStatus.WAITED] + counts[CacheStatus.HIT] == 32
 
 
 def test_32_caches_without_shared_memory_compute_once(client: redis.Redis, settings: Settings) -> None:
     upstream = Upstream(delay=0.2)
     counts = hows(together(32, lambda _: ask(Cache(client, settings), upstream)))
     assert upstream.calls == 1
-    assert counts[How.COMPUTED] == 1
-    assert counts[How.BYPASSED] == 0
+    assert counts[CacheStatus.COMPUTED] == 1
+    assert counts[CacheStatus.BYPASSED] == 0
 
 
 PROCESS = """
@@ -177,7 +177,7 @@ def compute():
 def ask():
     value, outcome = cache.get_or_compute("rewrite", {"tenant": "a"}, Cost, compute, wait_s=wait_s)
     assert value == Cost(llm_calls=7)
-    client.hincrby("hows", outcome.how.value)
+    client.hincrby("hows", outcome.status.value)
 
 client.incr("ready")
 while not client.exists("go"):
@@ -231,7 +231,7 @@ def test_given_a_leader_that_dies_then_a_follower_takes_over(
     assert processes[0].wait(timeout=30) == 9
     assert client.keys("ramify:cache:rewrite:*}") == []
     value, outcome = cache.get_or_compute("rewrite", {"tenant": "a"}, Cost, lambda: Cost(llm_calls=1), wait_s=20)
-    assert (value, outcome) == (Cost(llm_calls=1), Outcome(how=How.COMPUTED))
+    assert (value, outcome) == (Cost(llm_calls=1), CacheResult(status=CacheStatus.COMPUTED))
 
 
 def test_given_a_lock_of_a_dead_leader_then_one_of_many_takes_over(client: redis.Redis, settings: Settings) -> None:
@@ -239,7 +239,7 @@ def test_given_a_lock_of_a_dead_leader_then_one_of_many_takes_over(client: redis
     upstream = Upstream(delay=0.1)
     counts = hows(together(8, lambda _: ask(Cache(client, settings), upstream)))
     assert upstream.calls == 1
-    assert counts == {How.COMPUTED: 1, How.WAITED: 7}
+    assert counts == {CacheStatus.COMPUTED: 1, CacheStatus.WAITED: 7}
 
 
 def test_given_a_leader_slower_than_its_lease_then_it_keeps_the_flight(client: redis.Redis, settings: Settings) -> None:
@@ -248,8 +248,8 @@ def test_given_a_leader_slower_than_its_lease_then_it_keeps_the_flight(client: r
         leader = pool.submit(ask, Cache(client, settings), slow, 1.0)  # a lease of 0.5 s
         until(lambda: client.exists(KEY.lock))
         _, outcome = ask(Cache(client, settings), fast)
-        assert leader.result(timeout=10)[1].how is How.COMPUTED
-    assert outcome.how is How.WAITED
+        assert leader.result(timeout=10)[1].status is CacheStatus.COMPUTED
+    assert outcome.status is CacheStatus.WAITED
     assert fast.calls == 0
 
 
@@ -261,7 +261,7 @@ def test_given_a_leader_that_takes_too_long_then_the_follower_computes_and_says_
         client.delete(KEY.entry)
         value, outcome = ask(Cache(client, settings), Upstream(), wait_s=seconds)
         assert value == VALUE
-        assert outcome.how is How.BYPASSED
+        assert outcome.status is CacheStatus.BYPASSED
         assert "another worker's identical embedding" in outcome.warning
         assert client.get(KEY.lock) == b"another worker"
 
@@ -280,7 +280,7 @@ def test_given_a_thread_that_hangs_then_the_others_compute(cache: Cache) -> None
         upstream = Upstream()
         _, outcome = ask(cache, upstream, wait_s=0.1)
         release.set()
-    assert outcome.how is How.BYPASSED
+    assert outcome.status is CacheStatus.BYPASSED
     assert upstream.calls == 1
 
 
@@ -301,7 +301,7 @@ def test_an_error_is_raised_and_never_stored(cache: Cache, client: redis.Redis) 
     with pytest.raises(RuntimeError, match="429"):
         ask(cache, Upstream(error=RuntimeError("429")))
     assert client.keys("ramify:cache:embedding:*") == []
-    assert ask(cache, Upstream())[1].how is How.COMPUTED
+    assert ask(cache, Upstream())[1].status is CacheStatus.COMPUTED
 
 
 @pytest.mark.parametrize("one_process", [True, False])
@@ -325,8 +325,8 @@ def test_given_a_leader_that_fails_then_one_follower_computes(
     counts = hows([result for result in results if not isinstance(result, RuntimeError)])
     assert len(failed) == 1
     assert calls == 2
-    assert counts[How.COMPUTED] == 1
-    assert counts[How.BYPASSED] == 0
+    assert counts[CacheStatus.COMPUTED] == 1
+    assert counts[CacheStatus.BYPASSED] == 0
 
 
 def test_given_an_interrupt_then_the_flight_is_given_back(cache: Cache, client: redis.Redis) -> None:
@@ -336,13 +336,13 @@ def test_given_an_interrupt_then_the_flight_is_given_back(cache: Cache, client: 
     with pytest.raises(KeyboardInterrupt):
         ask(cache, interrupted)
     assert not client.exists(KEY.lock)
-    assert ask(cache, Upstream(), wait_s=0)[1].how is How.COMPUTED
+    assert ask(cache, Upstream(), wait_s=0)[1].status is CacheStatus.COMPUTED
 
 
 def test_a_value_that_json_would_change_is_given_but_not_stored(cache: Cache, client: redis.Redis) -> None:
     value, outcome = ask(cache, lambda: Vector(values=(float("inf"),)))
     assert value.values == (float("inf"),)
-    assert outcome.how is How.COMPUTED
+    assert outcome.status is CacheStatus.COMPUTED
     assert "was not cached" in outcome.warning
     assert not client.exists(KEY.entry, KEY.lock)
 
@@ -351,17 +351,19 @@ def test_a_value_that_json_would_change_is_given_but_not_stored(cache: Cache, cl
 
 
 def other_value(parts: dict[str, object] | None = None, kind: str = "embedding") -> bytes:
-    return pack(Vector(values=(9.0,)), key_of(kind, parts or PARTS, Vector), Vector)
+    return encode_entry(Vector(values=(9.0,)), cache_key(kind, parts or PARTS, Vector), Vector)
 
 
 POISON = {
     "nothing": b"",
     "text": b"garbage",
-    "cut off": pack(VALUE, KEY, Vector)[:-3],
-    "too long": pack(VALUE, KEY, Vector) + b"x",
+    "cut off": encode_entry(VALUE, KEY, Vector)[:-3],
+    "too long": encode_entry(VALUE, KEY, Vector) + b"x",
     "another tenant's": other_value({**PARTS, "tenant": "b"}),
     "another kind's": other_value(kind="rerank"),
-    "another schema's": pack(Vector(values=(9.0,)), Key("embedding", KEY.digest, "1.0000000000000000"), Vector),
+    "another schema's": encode_entry(
+        Vector(values=(9.0,)), CacheKey("embedding", KEY.digest, "1.0000000000000000"), Vector
+    ),
 }
 
 
@@ -370,23 +372,23 @@ def test_a_poisoned_entry_is_deleted_and_computed_again(cache: Cache, client: re
     client.set(KEY.entry, POISON[name])
     upstream = Upstream()
     value, outcome = ask(cache, upstream)
-    assert (value, outcome.how) == (VALUE, How.COMPUTED)
+    assert (value, outcome.status) == (VALUE, CacheStatus.COMPUTED)
     assert "did not verify" in outcome.warning
-    assert ask(cache, upstream) == (VALUE, Outcome(how=How.HIT))
+    assert ask(cache, upstream) == (VALUE, CacheResult(status=CacheStatus.HIT))
     assert cache.stats()["embedding"] == CacheStats(hit=1, computed=1, rejected=1)
 
 
 @pytest.mark.parametrize("entry", [True, False])
 def test_keys_of_another_type_are_cleared_away(cache: Cache, client: redis.Redis, *, entry: bool) -> None:
     client.hset(KEY.entry if entry else KEY.lock, "a", "b")
-    assert ask(cache, Upstream(), wait_s=0.5)[1].how is How.COMPUTED
+    assert ask(cache, Upstream(), wait_s=0.5)[1].status is CacheStatus.COMPUTED
     assert cache.stats()["embedding"].rejected == int(entry)
     assert client.keys("*:lock") == []
 
 
 def test_a_lock_without_an_end_holds_nobody_up(cache: Cache, client: redis.Redis) -> None:
     client.set(KEY.lock, "from nowhere")
-    assert ask(cache, Upstream(), wait_s=0.5)[1].how is How.COMPUTED
+    assert ask(cache, Upstream(), wait_s=0.5)[1].status is CacheStatus.COMPUTED
 
 
 def test_given_many_askers_of_a_poisoned_entry_then_it_is_computed_once(
@@ -399,7 +401,7 @@ def test_given_many_askers_of_a_poisoned_entry_then_it_is_computed_once(
     assert Cache(client, settings).stats()["embedding"].rejected == 1
 
 
-GOOD = pack(VALUE, KEY, Vector)
+GOOD = encode_entry(VALUE, KEY, Vector)
 
 
 @given(st.integers(0, len(GOOD)), st.integers(0, len(GOOD)), st.binary(max_size=30))
@@ -409,7 +411,7 @@ def test_stored_bytes_changed_at_random_never_give_a_wrong_value(
 ) -> None:
     client.set(KEY.entry, GOOD[:start] + piece + GOOD[end:])
     assert ask(cache, lambda: VALUE)[0] == VALUE
-    assert ask(cache, Upstream())[1].how is How.HIT
+    assert ask(cache, Upstream())[1].status is CacheStatus.HIT
 
 
 # Many keys in one call
@@ -422,18 +424,18 @@ def test_many_are_read_at_once_and_the_missing_computed_in_one_call(cache: Cache
         calls.append(missing)
         return [Vector(values=(float(index),)) for index in missing]
 
-    def many(texts: str) -> list[tuple[tuple[float, ...], How]]:
+    def many(texts: str) -> list[tuple[tuple[float, ...], CacheStatus]]:
         keys = [{"tenant": "a", "text": text} for text in texts]
         found = cache.get_or_compute_many("embedding", keys, Vector, compute, wait_s=1)
-        return [(value.values, outcome.how) for value, outcome in found]
+        return [(value.values, outcome.status) for value, outcome in found]
 
-    assert many("ab") == [((0.0,), How.COMPUTED), ((1.0,), How.COMPUTED)]
+    assert many("ab") == [((0.0,), CacheStatus.COMPUTED), ((1.0,), CacheStatus.COMPUTED)]
     assert many("xbyxa") == [
-        ((0.0,), How.COMPUTED),
-        ((1.0,), How.HIT),
-        ((2.0,), How.COMPUTED),
-        ((0.0,), How.COMPUTED),  # asked twice in one call, computed once
-        ((0.0,), How.HIT),
+        ((0.0,), CacheStatus.COMPUTED),
+        ((1.0,), CacheStatus.HIT),
+        ((2.0,), CacheStatus.COMPUTED),
+        ((0.0,), CacheStatus.COMPUTED),  # asked twice in one call, computed once
+        ((0.0,), CacheStatus.HIT),
     ]
     assert many("") == []
     assert calls == [[0, 1], [0, 2]]
@@ -456,10 +458,10 @@ def test_calls_that_overlap_never_wait_for_each_other_in_a_ring(client: redis.Re
         asked = one if index % 2 else Cache(client, settings)
         found = asked.get_or_compute_many("embedding", keys, Vector, compute, wait_s=10)
         assert [value.values for value, _ in found] == [(float(text),) for text in texts]
-        return [outcome.how for _, outcome in found]
+        return [outcome.status for _, outcome in found]
 
     results = together(16, work)
-    assert not any(How.BYPASSED in found for found in results)
+    assert not any(CacheStatus.BYPASSED in found for found in results)
     assert computed == Counter(range(20))
 
 
@@ -484,9 +486,9 @@ def test_without_redis_values_are_computed_with_a_warning(broken: redis.Redis, s
     cache, upstream = Cache(broken, settings), Upstream(delay=0.2)
     results = together(8, lambda _: ask(cache, upstream))
     counts = hows(results)
-    assert upstream.calls == counts[How.BYPASSED]
-    assert counts[How.BYPASSED] + counts[How.WAITED] == 8
-    warned = [outcome for _, outcome in results if outcome.how is How.BYPASSED]
+    assert upstream.calls == counts[CacheStatus.BYPASSED]
+    assert counts[CacheStatus.BYPASSED] + counts[CacheStatus.WAITED] == 8
+    warned = [outcome for _, outcome in results if outcome.status is CacheStatus.BYPASSED]
     assert all("Redis does not answer (ConnectionError)" in outcome.warning for outcome in warned)
     with pytest.raises(NotRunningError, match="does not answer"):
         cache.stats()
@@ -502,7 +504,7 @@ def test_errors_of_the_computation_stay_themselves_without_redis(broken: redis.R
 def test_a_redis_that_is_silent_is_asked_once_and_then_left_alone(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "REST_S", 60.0)
+    monkeypatch.setattr(cache_entries, "REST_S", 60.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with redis.Redis(port=port, socket_timeout=0.2, retry=Retry(NoBackoff(), 0)) as client:
@@ -510,7 +512,7 @@ def test_a_redis_that_is_silent_is_asked_once_and_then_left_alone(
             monkeypatch.setattr(client, "mget", spy)
             cache = Cache(client, settings)
             outcomes = [ask(cache, Upstream())[1] for _ in range(20)]
-    assert {outcome.how for outcome in outcomes} == {How.BYPASSED}
+    assert {outcome.status for outcome in outcomes} == {CacheStatus.BYPASSED}
     assert all("TimeoutError" in outcome.warning for outcome in outcomes)
     assert spy.call_count == 1
 
@@ -518,13 +520,13 @@ def test_a_redis_that_is_silent_is_asked_once_and_then_left_alone(
 def test_when_redis_comes_back_it_is_used_again_and_told_what_was_missed(
     client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "REST_S", 0.05)
+    monkeypatch.setattr(cache_entries, "REST_S", 0.05)
     cache = Cache(client, settings)
     with monkeypatch.context() as patch:
         patch.setattr(client, "mget", Mock(side_effect=redis.ConnectionError("gone")))
-        assert ask(cache, Upstream())[1].how is How.BYPASSED
+        assert ask(cache, Upstream())[1].status is CacheStatus.BYPASSED
     time.sleep(0.1)
-    assert ask(cache, Upstream())[1].how is How.COMPUTED
+    assert ask(cache, Upstream())[1].status is CacheStatus.COMPUTED
     assert cache.stats()["embedding"] == CacheStats(computed=1, bypassed=1)
 
 
@@ -532,11 +534,11 @@ def test_a_full_redis_serves_hits_and_bypasses_the_rest(cache: Cache, client: re
     ask(cache, Upstream())
     client.config_set("maxmemory", 1)
     try:
-        assert ask(cache, Upstream())[1].how is How.HIT
+        assert ask(cache, Upstream())[1].status is CacheStatus.HIT
         found, outcome = cache.get_or_compute("embedding", {**PARTS, "text": "new"}, Vector, Upstream(), wait_s=1)
     finally:
         client.config_set("maxmemory", 0)
-    assert (found, outcome.how) == (VALUE, How.BYPASSED)
+    assert (found, outcome.status) == (VALUE, CacheStatus.BYPASSED)
     assert "Redis refuses" in outcome.warning
     assert client.keys("*:lock") == []
     ask(cache, Upstream())
@@ -552,13 +554,13 @@ def test_a_redis_that_fills_up_meanwhile_takes_no_value_and_keeps_no_lock(cache:
         value, outcome = ask(cache, compute)
     finally:
         client.config_set("maxmemory", 0)
-    assert (value, outcome.how) == (VALUE, How.BYPASSED)
+    assert (value, outcome.status) == (VALUE, CacheStatus.BYPASSED)
     assert "Redis refuses" in outcome.warning
     assert not client.exists(KEY.entry, KEY.lock)
 
 
 def test_a_claim_that_is_repeated_after_a_lost_reply_still_leads(client: redis.Redis) -> None:
-    side = shelf.Shelf(client, ttl_s=60, stats_ttl_s=60)
+    side = RedisEntries(client, ttl_s=60, stats_ttl_s=60)
     assert [side.claim([KEY], "mine", 5, {})[0].leads for _ in range(2)] == [True, True]
     assert not side.claim([KEY], "another's", 5, {})[0].leads
 
@@ -568,9 +570,9 @@ def test_a_lock_lost_before_the_value_is_stored_does_not_end_anothers_flight(cac
         client.set(KEY.lock, "another worker", px=60_000)
         return VALUE
 
-    assert ask(cache, compute)[1].how is How.COMPUTED
+    assert ask(cache, compute)[1].status is CacheStatus.COMPUTED
     assert client.get(KEY.lock) == b"another worker"
-    assert ask(cache, Upstream())[1].how is How.HIT
+    assert ask(cache, Upstream())[1].status is CacheStatus.HIT
 
 
 # Figures

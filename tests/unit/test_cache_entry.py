@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shared.cache import entry as form
-from shared.cache.entry import EntryError, pack, unpack
-from shared.cache.keys import key_of
+from shared import cache_entries as form
+from shared.cache_entries import CacheEntryError, cache_key, decode_entry, encode_entry
 from shared.models import Hit
 from shared.models.base import Model
 
@@ -31,9 +30,9 @@ class Box(Model):
     thing: Thing
 
 
-KEY = key_of("embedding", {"tenant": "a", "text": "why?"}, Thing)
+KEY = cache_key("embedding", {"tenant": "a", "text": "why?"}, Thing)
 VALUE = Thing(text="如何优化\n数据库?", values=(0.1, -2.5e-9, 3.0), parts={"bm25": 1.5})
-BLOB = pack(VALUE, KEY, Thing)
+BLOB = encode_entry(VALUE, KEY, Thing)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -41,8 +40,8 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 def rejected_or_right(blob: bytes) -> bool:
     """True when the blob was refused; when it was read, it is the value that was stored."""
     try:
-        assert unpack(blob, KEY, Thing) == VALUE
-    except EntryError:
+        assert decode_entry(blob, KEY, Thing) == VALUE
+    except CacheEntryError:
         return True
     return False
 
@@ -50,7 +49,7 @@ def rejected_or_right(blob: bytes) -> bool:
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.lists(finite), st.dictionaries(st.text("ab数"), finite))
 def test_any_value_comes_back_as_it_went_in(text: str, values: list[float], parts: dict[str, float]) -> None:
     value = Thing(text=text, values=tuple(values), parts=parts)
-    assert unpack(pack(value, KEY, Thing), KEY, Thing) == value
+    assert decode_entry(encode_entry(value, KEY, Thing), KEY, Thing) == value
 
 
 def test_an_entry_is_zlib_over_two_lines_of_json() -> None:
@@ -88,8 +87,8 @@ def test_what_is_no_entry_is_rejected(blob: bytes) -> None:
 def test_a_true_header_over_a_value_of_another_type_is_rejected() -> None:
     payload = b'{"text": 3}'
     blob = zlib.compress(form._header(KEY, payload) + b"\n" + payload)
-    with pytest.raises(EntryError, match="is no Thing"):
-        unpack(blob, KEY, Thing)
+    with pytest.raises(CacheEntryError, match="is no Thing"):
+        decode_entry(blob, KEY, Thing)
 
 
 def test_an_entry_under_the_name_of_another_is_rejected() -> None:
@@ -98,37 +97,37 @@ def test_an_entry_under_the_name_of_another_is_rejected() -> None:
         ({"tenant": "a", "text": "why?"}, "rerank", Thing),
         ({"tenant": "a", "text": "why?"}, "embedding", Hit),
     ]:
-        with pytest.raises(EntryError, match="another key or schema"):
-            unpack(BLOB, key_of(kind, parts, model), model)
+        with pytest.raises(CacheEntryError, match="another key or schema"):
+            decode_entry(BLOB, cache_key(kind, parts, model), model)
 
 
 def test_a_decompression_bomb_is_rejected_unopened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(form, "MAX_BYTES", 10_000)
     bomb = zlib.compress(bytes(5_000_000), 9)
     assert len(bomb) < form.MAX_BYTES
-    with pytest.raises(EntryError, match="too large"):
-        unpack(bomb, KEY, Thing)
-    with pytest.raises(EntryError, match="larger than"):
-        unpack(bytes(10_001), KEY, Thing)
+    with pytest.raises(CacheEntryError, match="too large"):
+        decode_entry(bomb, KEY, Thing)
+    with pytest.raises(CacheEntryError, match="larger than"):
+        decode_entry(bytes(10_001), KEY, Thing)
 
 
 def test_the_longest_entry_is_read_and_a_longer_one_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     length = len(zlib.decompress(BLOB))
     monkeypatch.setattr(form, "MAX_BYTES", length)
-    assert unpack(BLOB, KEY, Thing) == VALUE
+    assert decode_entry(BLOB, KEY, Thing) == VALUE
     monkeypatch.setattr(form, "MAX_BYTES", length - 1)
-    with pytest.raises(EntryError, match="larger than"):
-        pack(VALUE, KEY, Thing)
+    with pytest.raises(CacheEntryError, match="larger than"):
+        encode_entry(VALUE, KEY, Thing)
 
 
 @pytest.mark.parametrize(
     "value", [Thing(values=(float("nan"),)), Thing(values=(float("inf"),)), Thing(text="half \ud800"), Larger(more=2)]
 )
 def test_a_value_that_would_come_back_changed_is_not_stored(value: Thing) -> None:
-    with pytest.raises(EntryError):
-        pack(value, KEY, Thing)
+    with pytest.raises(CacheEntryError):
+        encode_entry(value, KEY, Thing)
 
 
 def test_a_subclass_inside_a_value_loses_nothing_unseen() -> None:
-    with pytest.raises(EntryError, match="reads back as another value"):
-        pack(Box(thing=Larger(more=2)), KEY, Box)
+    with pytest.raises(CacheEntryError, match="reads back as another value"):
+        encode_entry(Box(thing=Larger(more=2)), KEY, Box)

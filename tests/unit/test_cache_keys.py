@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shared.cache.keys import canonical, key_of, schema_of
+from shared.cache_entries import cache_key, canonical_json, schema_version
 from shared.errors import InputError
 from shared.models import Filters
 from shared.models.base import Model
@@ -45,12 +45,12 @@ def same(one: object, other: object) -> bool:
 
 @given(plain, plain)
 def test_two_values_have_one_form_only_when_they_are_equal(one: object, other: object) -> None:
-    assert (canonical(one) == canonical(other)) == same(one, other)
+    assert (canonical_json(one) == canonical_json(other)) == same(one, other)
 
 
 @given(plain)
 def test_the_order_of_names_does_not_matter(value: object) -> None:
-    assert canonical({"a": value, "b": 1}) == canonical({"b": 1, "a": value})
+    assert canonical_json({"a": value, "b": 1}) == canonical_json({"b": 1, "a": value})
 
 
 @pytest.mark.parametrize(
@@ -73,34 +73,34 @@ def test_the_order_of_names_does_not_matter(value: object) -> None:
     ],
 )
 def test_neighbours_are_other_keys(one: object, other: object) -> None:
-    keys = {key_of("embedding", {**PARTS, "part": part}, Vector).entry for part in (one, other)}
+    keys = {cache_key("embedding", {**PARTS, "part": part}, Vector).entry for part in (one, other)}
     assert len(keys) == 2
 
 
 def test_lists_tuples_models_enums_and_read_only_mappings_are_taken() -> None:
     filters = Filters(namespace="docs", tags=("x",))
-    one = key_of("leaf", {**PARTS, "f": filters, "m": Mode.FAST, "t": (1, 2)}, Vector)
-    other = key_of("leaf", {**PARTS, "f": filters.model_dump(mode="json"), "m": "fast", "t": [1, 2]}, Vector)
+    one = cache_key("leaf", {**PARTS, "f": filters, "m": Mode.FAST, "t": (1, 2)}, Vector)
+    other = cache_key("leaf", {**PARTS, "f": filters.model_dump(mode="json"), "m": "fast", "t": [1, 2]}, Vector)
     assert one == other
-    assert key_of("leaf", MappingProxyType(PARTS), Vector) == key_of("leaf", PARTS, Vector)
+    assert cache_key("leaf", MappingProxyType(PARTS), Vector) == cache_key("leaf", PARTS, Vector)
 
 
 @pytest.mark.parametrize("part", [float("nan"), float("inf"), b"x", {1: "a"}, {"a", "b"}, object(), 1 + 2j])
 def test_a_part_without_one_json_form_is_named(part: object) -> None:
     with pytest.raises(InputError, match=r"cache key\.parts\.odd"):
-        key_of("embedding", {**PARTS, "odd": part}, Vector)
+        cache_key("embedding", {**PARTS, "odd": part}, Vector)
 
 
 @pytest.mark.parametrize("parts", [{}, {"tenant": ""}, {"tenant": None}, {"tenant": 7}])
 def test_parts_without_a_tenant_are_refused(parts: dict[str, object]) -> None:
     with pytest.raises(InputError, match=r"parts\.tenant"):
-        key_of("embedding", parts, Vector)
+        cache_key("embedding", parts, Vector)
 
 
 @pytest.mark.parametrize("kind", ["", "Leaf", "a:b", "a}", "嵌入", "x" * 33, "leaf\n"])
 def test_a_kind_that_would_break_the_key_is_refused(kind: str) -> None:
     with pytest.raises(InputError, match="cache kind"):
-        key_of(kind, PARTS, Vector)
+        cache_key(kind, PARTS, Vector)
 
 
 def test_tenant_kind_and_model_are_part_of_the_key() -> None:
@@ -108,10 +108,10 @@ def test_tenant_kind_and_model_are_part_of_the_key() -> None:
         values: tuple[float, ...] = ()
 
     keys = {
-        key_of("embedding", PARTS, Vector).digest,
-        key_of("embedding", {**PARTS, "tenant": "b"}, Vector).digest,
-        key_of("rerank", PARTS, Vector).digest,
-        key_of("embedding", PARTS, Other).digest,
+        cache_key("embedding", PARTS, Vector).digest,
+        cache_key("embedding", {**PARTS, "tenant": "b"}, Vector).digest,
+        cache_key("rerank", PARTS, Vector).digest,
+        cache_key("embedding", PARTS, Other).digest,
     }
     assert len(keys) == 4
 
@@ -120,14 +120,14 @@ def test_another_release_of_a_model_is_another_schema() -> None:
     def release(default: int) -> type[Model]:
         return type("Thing", (Model,), {"__annotations__": {"n": int}, "n": default, "__module__": "x"})
 
-    assert schema_of(release(1)) == schema_of(release(1))
-    assert schema_of(release(1)) != schema_of(release(2))
+    assert schema_version(release(1)) == schema_version(release(1))
+    assert schema_version(release(1)) != schema_version(release(2))
 
 
 @given(st.text(), st.text())
 def test_entry_and_lock_share_the_hash_tag(one: str, other: str) -> None:
     assume(one != other)
-    key = key_of("embedding", {**PARTS, "text": one}, Vector)
+    key = cache_key("embedding", {**PARTS, "text": one}, Vector)
     assert f"{{{key.digest}}}" in key.entry
     assert key.lock == f"{key.entry}:lock"
-    assert key.entry != key_of("embedding", {**PARTS, "text": other}, Vector).entry
+    assert key.entry != cache_key("embedding", {**PARTS, "text": other}, Vector).entry

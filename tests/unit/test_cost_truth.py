@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from shared.budget import BudgetError, Meter, Refusal, Use, metered, refusals, token_range
-from shared.cache import How, Outcome
+from shared.cache import CacheResult, CacheStatus
 from shared.encoders.endpoint import EndpointEncoder
 from shared.errors import RamifyError
 from shared.llm.client import ChatClient
@@ -15,8 +16,10 @@ from shared.models import Cost, Filters, SearchResult
 from shared.settings import load_settings
 from shared.settings.prices import Prices
 from shared.settings.stages import Expansion
+from shared.store.base import BuiltWith, CollectionInfo
 from tests.fakes.openai_server import FakeOpenAI, Fault, Malformed, Reply
-from workers.search.reuse import searched_once
+from workers.search import leaf
+from workers.search.leaf import Ask, run_search_stages
 from workers.search.stages.expansion import expand
 from workers.search.state import Query, State
 from workers.search.tools import Tools
@@ -72,25 +75,34 @@ class _Keeping:
     def __init__(self) -> None:
         self.held: list[SearchResult] = []
 
-    def get_or_compute(self, kind, parts, model, compute, *, wait_s):
-        self.held.append(compute())
-        return self.held[-1], Outcome(how=How.COMPUTED)
+    def get_or_compute(self, kind, parts, model, compute, *, keep, **_):
+        value = compute()
+        if keep(value):
+            self.held.append(value)
+        return value, CacheResult(status=CacheStatus.COMPUTED)
 
 
-def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_is_not_kept_for_others() -> None:
+def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_is_not_kept_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Another job with the money for it would be served the poorer leaf."""
-    poorer, cache = SearchResult(mode="deep", warnings=("not rewritten",)), _Keeping()
+    poorer, cache, settings = SearchResult(mode="deep", warnings=("not rewritten",)), _Keeping(), load_settings()
     meter = Meter([_Stingy()], Prices())
+    info = CollectionInfo(built_with=BuiltWith(sparse="s", avg_len=1.0), points=1, index_version=1)
+    corpus = SimpleNamespace(settings=settings, tools=lambda _: (info, Tools(settings=settings)))
+    ask = Ask(text="q", strategy="deep", filters=Filters(), tenant="a", wanted=5)
 
-    def compute() -> SearchResult:
+    def refused(*_: object, **__: object) -> SearchResult:
         with pytest.raises(BudgetError, match="budget max_calls = 0 allows none"):
             meter.reserve(Use(1))
         return poorer
 
     with metered(meter):
-        found, _ = searched_once(cache, {}, compute, model=SearchResult, wait_s=1)
+        monkeypatch.setattr(leaf, "search", refused)
+        found = run_search_stages(ask, corpus, cache, 1)
         assert (found, cache.held, refusals()) == (poorer, [], 1)
-        found, _ = searched_once(cache, {}, lambda: poorer, model=SearchResult, wait_s=1)
+        monkeypatch.setattr(leaf, "search", lambda *_, **__: poorer)
+        found = run_search_stages(ask, corpus, cache, 1)
     assert cache.held == [poorer], "what nobody refused is kept, also later in the same step"
 
 

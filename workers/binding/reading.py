@@ -49,8 +49,8 @@ def read_answer(question: str, hits: Sequence[Hit], tenant: str, llm: LLM, tools
         "server": str(tools.settings.llm_base_url),
     }
     wait = min(tools.settings.cache.wait_s, tools.timeout_s)
-    answer, outcome = cache.get_or_compute("answer", parts, Answer, compute, wait_s=wait)
-    return answer.model_copy(update={"cost": Cost()}) if outcome.reused else answer
+    answer, result = cache.get_or_compute("answer", parts, Answer, compute, wait_s=wait)
+    return answer.model_copy(update={"cost": Cost()}) if result.reused else answer
 
 
 def _checked(reply: LLMReply, passages: Sequence[tuple[str, str]]) -> str | None:

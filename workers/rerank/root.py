@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shared.models import Hit, JobRequest
 from shared.rerankers.base import Reranked
 from workers.merge.tree import LEAF_SHARE
-from workers.search.reuse import reranked_once
+from workers.search.leaf import reranked_once
 from workers.search.tools import Tools
 
 
@@ -37,10 +37,8 @@ def rerank_pool(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -
             hit.model_dump(mode="json", include={"chunk_id", "title", "heading", "text", "score"}) for hit in hits
         ],
     }
-    ranked, outcome = reranked_once(
-        tools, parts, compute, model=Reranked, fell_back=lambda ranked: bool(ranked.warnings)
-    )
-    if outcome.warning:
-        ranked = ranked.model_copy(update={"warnings": (*ranked.warnings, outcome.warning)})
+    ranked, result = reranked_once(tools, parts, Reranked, compute)
+    if result.warning:
+        ranked = ranked.model_copy(update={"warnings": (*ranked.warnings, result.warning)})
     spent_nothing = {"calls": 0, "documents": 0, "tokens_in": 0, "tokens_out": 0}
-    return ranked.model_copy(update=spent_nothing) if outcome.reused else ranked
+    return ranked.model_copy(update=spent_nothing) if result.reused else ranked

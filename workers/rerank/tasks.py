@@ -14,7 +14,6 @@ from shared.rerankers import reranker
 from shared.rerankers.guarded import Guarded
 from shared.signatures import body
 from shared.steps import TaskRun
-from workers.cache import shared_cache
 from workers.enumerate.leaf import structure_shard
 from workers.merge.tree import apply_root_rerank, of_one_leaf
 from workers.rerank.dependents import bind_dependents
@@ -23,7 +22,7 @@ from workers.search.leaf import NOTHING, ask_of, kept, run_rerank_stages
 from workers.search.stages.rerank import spent
 from workers.search.stages.truth import keep_truth
 from workers.search.tools import Tools
-from workers.steps import record_failed_leaf, steps
+from workers.steps import record_failed_leaf, shared_cache, steps
 
 #: What reading an answer may take of the time that is left for leaves: those that waited need the rest.
 BINDING_SHARE = 0.3

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from shared.cache import Cache, Outcome
+from shared.budget import refusals
+from shared.cache import LEAF, Cache, CacheResult, CacheStatus
 from shared.facets import stored_facet
 from shared.http_deadline import until
 from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
 from shared.models.find import FindRequest
+from shared.rerankers.base import Reranked
 from shared.settings import Settings
 from shared.settings.sections import MultiQuery
 from shared.settings.stages import Edges
 from shared.settings.strategies import FOLLOWS_EDGES, Strategy, asked_strategy, split
+from shared.store.base import CollectionInfo
 from workers.corpus import Corpus
 from workers.search.engine import EMPTY, go_on, search
-from workers.search.reuse import reranked_once, searched_once
 from workers.search.state import Query
 from workers.search.tools import Tools
 from workers.search.variants import VARIANT, go_on_variants, search_variants
@@ -27,6 +32,7 @@ from workers.search.variants import VARIANT, go_on_variants, search_variants
 #: What is found while nothing is ingested.
 NOTHING = SearchResult(mode="none", warnings=(EMPTY,))
 _STRATEGY = TypeAdapter(Strategy)
+R = TypeVar("R", SearchResult, Reranked)
 
 
 class Ask(Model):
@@ -92,67 +98,78 @@ def run_search_stages(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: 
     Every call that it makes of a server ends within `timeout_s`, tries and waits too.
     """
     with until(time.monotonic() + timeout_s):
-        return _searched(ask, corpus, cache, timeout_s)
-
-
-def _searched(ask: Ask, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
-    first, _ = split(corpus.settings.stages_of(ask.strategy))
-    ready = corpus.tools(ask.tenant)
-    if ready is None:
-        return NOTHING
-    info, tools = ready
-
-    def compute() -> SearchResult:
-        run = search_variants if ask.variants else search
+        first, _ = split(corpus.settings.stages_of(ask.strategy))
+        ready = corpus.tools(ask.tenant)
+        if ready is None:
+            return NOTHING
+        info, tools = ready
         kit = replace(tools, timeout_s=timeout_s, index_version=info.index_version)
-        return _told(run(_query(ask), ask.strategy, first, kit, explain=ask.explain), ask, first)
+        run = search_variants if ask.variants else search
+        compute = partial(run, _query(ask), ask.strategy, first, kit, explain=ask.explain)
+        if cache is None or not corpus.settings.cache.leaves:
+            return _told(compute(), ask, first)
+        refused = refusals()
+        found, result = cache.get_or_compute(
+            LEAF,
+            _depends_on(ask, first, info, corpus.settings),
+            SearchResult,
+            compute,
+            wait_s=min(corpus.settings.cache.wait_s, timeout_s),
+            keep=lambda _: refusals() == refused,  # another job may have the money for a better one
+        )
+        return _reused(_told(found, ask, first), result)
 
-    if cache is None or not corpus.settings.cache.leaves:
-        return compute()
-    parts = {
+
+def _depends_on(ask: Ask, stages: Strategy, info: CollectionInfo, settings: Settings) -> dict[str, object]:
+    """Everything that decides what the search stages find."""
+    return {
         **ask.model_dump(mode="json"),
-        "stages": _STRATEGY.dump_python(first, mode="json"),
-        "search": corpus.settings.search.model_dump(mode="json"),
+        "stages": _STRATEGY.dump_python(stages, mode="json"),
+        "search": settings.search.model_dump(mode="json"),
         "built_with": info.built_with.model_dump(mode="json"),
         "index_version": info.index_version,
-        "collection": corpus.settings.store.collection,
-        "llm": corpus.settings.llm_model,
+        "collection": settings.store.collection,
+        "llm": settings.llm_model,
     }
-    wait_s = min(corpus.settings.cache.wait_s, timeout_s)
-    found, outcome = searched_once(cache, parts, compute, model=SearchResult, wait_s=wait_s)
-    return _reused(found, outcome=outcome)
 
 
 def run_rerank_stages(ask: Ask, found: SearchResult, tools: Tools) -> SearchResult:
     """What the rerank pool does of a leaf: the stage rerank and what follows it."""
     _, rest = split(tools.settings.stages_of(ask.strategy))
-
-    def compute() -> SearchResult:
-        run = go_on_variants if ask.variants else go_on
-        return run(SearchResult(hits=found.hits, mode=found.mode), _query(ask), rest, tools, explain=ask.explain)
-
+    run, before = go_on_variants if ask.variants else go_on, SearchResult(hits=found.hits, mode=found.mode)
+    compute = partial(run, before, _query(ask), rest, tools, explain=ask.explain)
     if not rest:
         return _after(found, compute())
     parts = {
         **ask.model_dump(mode="json"),
         "stages": _STRATEGY.dump_python(rest, mode="json"),
         "hits": [
-            [
-                hit.chunk_id,
-                hit.title,
-                hit.heading,
-                hit.text,
-                hit.score,
-                hit.parts.get(VARIANT),
-                hit.via and str(hit.via),
-            ]
+            [hit.chunk_id, hit.title, hit.heading, hit.text, hit.score, hit.parts.get(VARIANT), str(hit.via or "")]
             for hit in found.hits
         ],
     }
-    after, outcome = reranked_once(
-        tools, parts, compute, model=SearchResult, fell_back=lambda after: bool(after.warnings)
+    after, result = reranked_once(tools, parts, SearchResult, compute)
+    return _reused(_after(found, after), result)
+
+
+def reranked_once(
+    tools: Tools, parts: Mapping[str, object], model: type[R], compute: Callable[[], R]
+) -> tuple[R, CacheResult]:
+    """What `compute` gives, once for all who ask with the same `parts` and reranker.
+
+    One with warnings is a fallback: it is shown to its own job and not kept for others.
+    """
+    if tools.cache is None:
+        return compute(), CacheResult(status=CacheStatus.BYPASSED)
+    key = {
+        **parts,
+        "reranker": tools.reranker.name if tools.reranker else "none",
+        "settings": tools.settings.rerank.model_dump(mode="json", exclude={"api_key"}),
+    }
+    wait_s = min(tools.settings.cache.wait_s, tools.timeout_s)
+    return tools.cache.get_or_compute(
+        "rerank", key, model, compute, wait_s=wait_s, keep=lambda value: not value.warnings
     )
-    return _reused(_after(found, after), outcome=outcome)
 
 
 def _after(found: SearchResult, after: SearchResult) -> SearchResult:
@@ -186,8 +203,8 @@ def _told(found: SearchResult, ask: Ask, stages: Strategy) -> SearchResult:
     return found.model_copy(update={"warnings": (*found.warnings, warning)})
 
 
-def _reused(result: SearchResult, *, outcome: Outcome) -> SearchResult:
+def _reused(found: SearchResult, result: CacheResult) -> SearchResult:
     """What was found before costs nothing now; a cache that did not work is a warning."""
-    if outcome.warning:
-        result = result.model_copy(update={"warnings": (*result.warnings, outcome.warning)})
-    return result.model_copy(update={"cost": Cost()}) if outcome.reused else result
+    if result.warning:
+        found = found.model_copy(update={"warnings": (*found.warnings, result.warning)})
+    return found.model_copy(update={"cost": Cost()}) if result.reused else found

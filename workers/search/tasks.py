@@ -13,13 +13,12 @@ from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequ
 from shared.settings.strategies import named, split
 from shared.steps import TaskRun, remote
 from workers.app import app
-from workers.cache import shared_cache
 from workers.corpus import corpus
 from workers.enumerate.leaf import read_shard
 from workers.search.leaf import Ask, ask_of, run_search_stages, strategy_of
 from workers.search.related import contexts
 from workers.search.stages.truth import keep_truth
-from workers.steps import record_failed_leaf, steps
+from workers.steps import record_failed_leaf, shared_cache, steps
 
 _FIND_S = 10.0
 

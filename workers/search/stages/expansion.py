@@ -61,7 +61,7 @@ def _rewrites(query: Query, count: int, tools: Tools) -> Rewrites:
     if cache is None:
         return compute()
     parts = {"tenant": query.tenant, "question": query.text, "count": count, "model": tools.settings.llm_model}
-    rewrites, outcome = cache.get_or_compute(
+    rewrites, result = cache.get_or_compute(
         "rewrite", parts, Rewrites, compute, wait_s=min(tools.settings.cache.wait_s, tools.timeout_s)
     )
-    return rewrites.model_copy(update={"cost": Cost()}) if outcome.reused else rewrites
+    return rewrites.model_copy(update={"cost": Cost()}) if result.reused else rewrites

@@ -1,5 +1,5 @@
--- Stores a whole entry and ends the flight. An entry whose lock was lost meanwhile is as good as another's: it stays,
--- the other's lock too.
+-- Stores a whole entry and deletes the caller's lock. Another's lock stays: the caller's had expired meanwhile, and its
+-- value is as good as the other's.
 -- KEYS 1 entry   2 lock
 -- ARGV 1 token   2 ttl (s)   3 entry (blob)
 -- Returns 1.

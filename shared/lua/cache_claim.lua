@@ -1,10 +1,10 @@
 -- Looks again at an entry that was missing: is it there by now, and if not, who computes it? What can never be served
--- is cleared away here, in one step with the claim: an entry of another type or one that the caller found to be bad,
--- a lock of another type or one that would never end.
+-- is deleted in the same step: an entry of another type or one that the caller could not verify, a lock of another
+-- type or without a TTL.
 -- KEYS 1 entry   2 lock
 -- ARGV 1 token   2 lease (ms)   3 sha1 of the entry that did not verify, or empty
 -- Returns {status, entry, discarded}: status entry (with the entry), leader (compute it) or follower (wait for it);
--- discarded 1 when an entry was cleared away.
+-- discarded 1 when an entry was deleted.
 local discarded = 0
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'string' then

@@ -1,6 +1,0 @@
--- Prolongs a lease, if the lock is still the caller's.
--- KEYS 1 lock
--- ARGV 1 token   2 lease (ms)
--- Returns 1 when it was, else 0.
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])
