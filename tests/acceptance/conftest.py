@@ -12,8 +12,8 @@ from orchestrator.client import Ramify
 from orchestrator.local.background import start
 from orchestrator.local.down import down
 from shared.settings import Settings, load_settings
-from tests.conftest import redis_binary
 from tests.fakes.openai_server import FakeOpenAI
+from tests.support.redis_server import redis_binary
 
 NOTES = Path(__file__).parents[2] / "examples" / "notes"
 Launch = Callable[..., Ramify]

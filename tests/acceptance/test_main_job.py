@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from orchestrator.client import Ramify
 from shared.contract import Queue
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.models import Answer, Facet
+from tests.support.waiting import until
 
 QUESTIONS = ["如何优化数据库查询性能", "Compare Redis Streams and RabbitMQ for our order pipeline."]
 
@@ -76,10 +76,8 @@ def test_500_questions_all_end_counts_add_up_and_nothing_is_left_behind(ramify: 
     assert len(batch.job_ids) == 500
     assert [rejected.line for rejected in batch.rejected] == [491, 492]
 
-    end = time.monotonic() + 100
-    while not (status := ramify.batch_status(batch.batch_id)).terminal and time.monotonic() < end:
-        time.sleep(0.5)
-
+    until(lambda: ramify.batch_status(batch.batch_id).terminal, 100, "the batch ends", 0.5)
+    status = ramify.batch_status(batch.batch_id)
     assert status.by_state == {"done": 500}
     assert (status.total, status.finished, status.partial, status.rejected) == (500, 500, 0, 2)
     for job_id in batch.job_ids[::50]:

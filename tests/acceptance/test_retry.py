@@ -13,6 +13,7 @@ from shared.job_store.keys import JobKeys
 from shared.models import LeafResult, LeafStatus
 from shared.models.why import Why
 from tests.acceptance.conftest import NOTES, ingested, launched
+from tests.support.waiting import until
 
 PLAN = ["What is a visibility timeout?", "What follows from #1?", "缓存击穿是什么？"]
 
@@ -95,9 +96,7 @@ def test_a_batch_is_cancelled_and_then_tried_again(own: Ramify) -> None:
     assert status.by_state.get("cancelled", 0) == cancelled > 0
     made = own.retry(batch.batch_id)
     assert made.jobs == cancelled
-    end = time.monotonic() + 90
-    while not (found := own.batch_status(made.batch_id or "")).terminal and time.monotonic() < end:
-        time.sleep(0.3)
-    assert found.by_state == {"done": cancelled}
+    until(lambda: own.batch_status(made.batch_id or "").terminal, 90, "the batch ends", 0.3)
+    assert own.batch_status(made.batch_id or "").by_state == {"done": cancelled}
     jobs = JobStore(connect(own.settings), own.settings)
     assert {jobs.retries.read([job_id])[job_id].retried_as for job_id in own.batch_jobs(made.batch_id or "")} == {""}

@@ -26,8 +26,8 @@ from shared.settings.providers import Providers
 from shared.store import DENSE
 from shared.store.server import ServerStore
 from shared.store.server_transport import ServerTransport, is_cut_off, transport
-from tests.conftest import free_port
 from tests.fakes.qdrant_server import Answer, FakeQdrant, good
+from tests.support.redis_server import free_port
 from workers.corpus import Corpus
 from workers.search.leaf import Ask, run_search_stages
 

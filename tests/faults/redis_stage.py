@@ -1,83 +1,23 @@
-"""Redis servers that can be killed, and the pools as plain Celery commands: without a supervisor that would help."""
+"""The pools as plain Celery commands, without a supervisor that would start one again, and jobs that pass them."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
-from typing import Self
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
 import psutil
-import redis
 
 from orchestrator.client import Ramify
 from orchestrator.local import commands, reach
 from orchestrator.outage import Outage
 from shared.errors import NotRunningError
 from shared.settings import Settings
-from tests.conftest import free_port, redis_binary
+from tests.support.waiting import until
 
 PATIENCE_S = 60.0
-
-
-def eventually(what: Callable[[], object], seconds: float = PATIENCE_S, every_s: float = 0.1) -> float:
-    """Seconds until `what` was true. Raises: AssertionError when it never was."""
-    began = time.monotonic()
-    while not what():
-        assert time.monotonic() - began < seconds, f"not within {seconds:.0f} s"
-        time.sleep(every_s)
-    return time.monotonic() - began
-
-
-class RedisServer:
-    """A server of the test's, on one port for good, with an append-only file."""
-
-    def __init__(self, folder: Path, *options: str, sentinel: bool = False) -> None:
-        self.port, self.folder = free_port(), folder
-        folder.mkdir(parents=True, exist_ok=True)
-        # A Sentinel reads all of this from a file that it rewrites.
-        fixed = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
-        fixed += ["--appendonly", "yes", "--maxmemory-policy", "noeviction"]
-        self._command = [str(redis_binary()), *(options if sentinel else (*fixed, *options))]
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def launch(self) -> None:
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
-
-    def start(self) -> Self:
-        self.launch()
-        eventually(self.answers, 20)
-        return self
-
-    def answers(self) -> bool:
-        with self.client() as client, suppress(redis.RedisError):
-            return bool(client.ping())
-        return False
-
-    def client(self) -> redis.Redis:
-        """A client that goes around any proxy."""
-        return redis.Redis(port=self.port, socket_timeout=5)
-
-    def kill(self) -> None:
-        assert self.process
-        self.process.send_signal(signal.SIGCONT)
-        self.process.kill()
-        self.process.wait(10)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
 
 
 @contextmanager
@@ -98,7 +38,7 @@ def pools(settings: Settings, names: tuple[str, ...] = (), *, beat: bool = True)
             started[program.name] = psutil.Process(process.pid)
         workers = set(started) - {"beat"}
         try:
-            eventually(lambda: reach.answering(settings, len(workers)) >= workers, 2 * PATIENCE_S)
+            until(lambda: reach.answering(settings, len(workers)) >= workers, 2 * PATIENCE_S, "every pool answers")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{tails(settings)}") from None
         yield started

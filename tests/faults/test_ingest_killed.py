@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from shared.errors import RamifyError
 from shared.settings import Settings, load_settings
 from tests.acceptance.conftest import launched
 from tests.fakes.stores import open_store
+from tests.support.waiting import until
 from workers.index import Indexer
 
 SEED = int(os.environ.get("RAMIFY_TEST_SEED", "1"))
@@ -128,15 +128,15 @@ def kill(ramify: Ramify, run: Run, victim: str) -> None:
 
 def until_redis_answers(ramify: Ramify) -> None:
     """The supervisor starts it again after a second; an ingest that begins before is told so and ends."""
-    end = time.monotonic() + PATIENCE_S
-    while True:
+
+    def answers() -> bool:
         try:
             ramify.jobs(1)
         except (RamifyError, RedisError):
-            assert time.monotonic() < end, "Redis did not come back"
-            time.sleep(0.1)
-        else:
-            return
+            return False
+        return True
+
+    until(answers, PATIENCE_S, "Redis answers again", 0.1)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -13,8 +13,9 @@ from orchestrator.client import Ramify
 from orchestrator.local import checks_gates
 from shared.models import Answer
 from tests.acceptance.conftest import NOTES, ingested, launched
-from tests.conftest import free_port
 from tests.fakes.openai_server import FakeOpenAI, Fault, Hang, Reply, Step
+from tests.support.redis_server import free_port
+from tests.support.waiting import until
 
 JOBS = 30
 #: What a call may take, and how often it is tried: a job of three LLM calls, four embeddings and four reranks would
@@ -56,15 +57,6 @@ def submitted(client: Ramify, count: int) -> list[str]:
     """A batch of questions of which no two are the same."""
     questions = [f"{QUESTIONS[n % 2]} ({uuid4().hex[:8]})" for n in range(count)]
     return list(client.submit_many(questions).job_ids)
-
-
-def until(condition: Callable[[], bool], seconds: float) -> float:
-    """Wait for it; how long it took."""
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < seconds, "it never came"
-        time.sleep(0.05)
-    return time.monotonic() - began
 
 
 def answers(client: Ramify, jobs: list[str], seconds: float) -> list[Answer]:

@@ -25,7 +25,8 @@ from shared.redis_pools import drop_idle
 from shared.settings import Settings, load_settings
 from shared.thread_pool import ThreadPool
 from tests.faults.redis_proxy import Proxy
-from tests.faults.redis_stage import eventually
+from tests.faults.redis_stage import PATIENCE_S
+from tests.support.waiting import until
 
 OUTAGE_S = 6.0
 
@@ -47,13 +48,13 @@ def test_a_worker_takes_messages_again_after_an_outage(redis_url: str, client: r
     with Proxy(urlsplit(redis_url).port or 0) as proxy:
         through = load_settings(redis={"url": proxy.url, "timeout_s": 1.0}, data_dir=tmp_path)
         with worker(through, "workers.app") as process:
-            eventually(lambda: workers(client))
+            until(lambda: workers(client), PATIENCE_S)
             proxy.refusing = True
             proxy.cut()
             client.lpush("merge", "{}")
             time.sleep(OUTAGE_S)
             proxy.refusing = False
-            eventually(lambda: not client.llen("merge"))
+            until(lambda: not client.llen("merge"), PATIENCE_S)
             assert process.poll() is None
 
 
@@ -118,7 +119,7 @@ def test_idle_connections_are_dropped_and_those_in_use_are_not(settings: Setting
 def test_reading_a_silent_subscription_does_not_wait(client: redis.Redis) -> None:
     listener = ReadySub(client.connection_pool)
     listener.subscribe("news")
-    eventually(lambda: listener.connection.can_read(timeout=0), 5)
+    until(lambda: listener.connection.can_read(timeout=0), 5)
     assert listener.parse_response()[0] == b"subscribe"
 
     def too_late(*_: object) -> None:
@@ -129,7 +130,7 @@ def test_reading_a_silent_subscription_does_not_wait(client: redis.Redis) -> Non
     try:
         assert listener.parse_response() is None
         client.publish("news", "hello")
-        eventually(lambda: listener.connection.can_read(timeout=0), 5)
+        until(lambda: listener.connection.can_read(timeout=0), 5)
         assert listener.parse_response()[2] == b"hello"
     finally:
         signal.alarm(0)

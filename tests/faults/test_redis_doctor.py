@@ -13,12 +13,13 @@ from orchestrator.local import checks_stack, reach
 from orchestrator.local.checks import Check
 from shared.errors import NotRunningError
 from shared.settings import Settings, load_settings
-from tests.faults.redis_stage import RedisServer, eventually
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import until
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path / "redis") as server:
+    with RedisServer(tmp_path / "redis", lasting=True) as server:
         yield server
 
 
@@ -65,23 +66,23 @@ def test_a_disk_that_fails_is_said_by_all(server: RedisServer, settings: Setting
         (server.folder / "no.rdb").mkdir()
         client.set("change", 1)
         client.bgsave()
-        eventually(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", 10)
+        until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", 10)
     assert "takes no changes" in faults(settings)["redis persistence"].detail
     with Ramify(settings) as ramify, pytest.raises(NotRunningError, match="cannot write to its disk"):
         ramify.submit("Is there a disk?")
 
 
 def test_while_it_loads_its_file_that_is_what_is_said(tmp_path: Path) -> None:
-    with RedisServer(tmp_path / "redis") as server, server.client() as client, client.pipeline() as pipe:
+    with RedisServer(tmp_path / "redis", lasting=True) as server, server.client() as client, client.pipeline() as pipe:
         for number in range(20_000):
             pipe.set(f"key:{number}", number)
         pipe.execute()
-    again = RedisServer(tmp_path / "redis", "--key-load-delay", "200")
+    again = RedisServer(tmp_path / "redis", "--key-load-delay", "200", lasting=True)
     settings = load_settings(redis={"url": again.url}, data_dir=tmp_path)
     again.launch()
     try:
         with again.client() as client:
-            eventually(lambda: said_loading(client), 10, 0.01)
+            until(lambda: said_loading(client), 10, 0.01)
             assert "is loading its file: " in faults(settings)["redis"].detail
         with pytest.raises(NotRunningError, match="is loading its file after a start"):
             reach.require_redis(settings)

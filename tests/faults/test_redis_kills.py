@@ -7,8 +7,8 @@ import pytest
 
 from tests.faults.harness.form import FORM
 from tests.faults.harness.report import show, verdict
-from tests.faults.harness.rig import until
 from tests.faults.harness.rounds import Ground, Harm, Plan, run_round
+from tests.support.waiting import until
 
 #: What the append-only file may be behind.
 SYNC_S = 1.0

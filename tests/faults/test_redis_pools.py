@@ -28,7 +28,10 @@ from shared.heartbeat import workers
 from shared.job_store import connect
 from shared.settings import Settings, load_settings
 from tests.faults.redis_proxy import Proxy
-from tests.faults.redis_stage import RedisServer, come_back, eventually, pools, states, tails
+from tests.faults.redis_stage import PATIENCE_S as WAIT_S
+from tests.faults.redis_stage import come_back, pools, states, tails
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import seconds_until, until
 
 SEED = int(os.environ.get("RAMIFY_TEST_SEED", "1"))
 ROUNDS = int(os.environ.get("RAMIFY_TEST_ROUNDS", "1"))
@@ -76,7 +79,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("pools")
-    with RedisServer(folder / "redis") as server, Proxy(server.port) as proxy:
+    with RedisServer(folder / "redis", lasting=True) as server, Proxy(server.port) as proxy:
         settings = load_settings(
             redis={"url": proxy.url, "timeout_s": TIMEOUT_S},
             data_dir=folder,
@@ -198,9 +201,9 @@ def test_every_pool_takes_work_again_by_itself(stage: Stage, fault: Callable[[St
     stage.said.clear()
     fault(stage)
     back = come_back(stage.settings, stage.client)
-    with_control = eventually(lambda: len(reach.answering(stage.settings, 5)) == 5)
+    with_control = seconds_until(lambda: len(reach.answering(stage.settings, 5)) == 5, WAIT_S)
     seen = _looked(stage)
-    eventually(lambda: _looked(stage) != seen)  # beat and the reaper are back as well
+    until(lambda: _looked(stage) != seen, WAIT_S)  # beat and the reaper are back as well
     print(f"{fault.__name__}: work after {back:.1f} s, remote control after {back + with_control:.1f} s")
     for name, process in stage.processes.items():
         assert process.is_running(), f"{name} ended\n{tails(stage.settings)}"

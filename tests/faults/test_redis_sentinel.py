@@ -16,7 +16,9 @@ from orchestrator.client import Ramify
 from shared.errors import NotRunningError
 from shared.job_store import connect
 from shared.settings import Settings, load_settings
-from tests.faults.redis_stage import RedisServer, come_back, eventually, log_of, pools, states
+from tests.faults.redis_stage import PATIENCE_S, come_back, log_of, pools, states
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import until
 
 #: Six processes start first, which takes its time on a busy machine.
 pytestmark = pytest.mark.timeout(400)
@@ -50,7 +52,7 @@ def asking(server: RedisServer, password: str) -> bool:
 def launch(server: RedisServer, password: str, stack: ExitStack) -> RedisServer:
     server.launch()
     stack.callback(server.kill)
-    eventually(lambda: asking(server, password), 20)
+    until(lambda: asking(server, password), 20)
     return server
 
 
@@ -58,12 +60,12 @@ def launch(server: RedisServer, password: str, stack: ExitStack) -> RedisServer:
 def group(tmp_path: Path) -> Iterator[Group]:
     secret = ("--requirepass", PASSWORD, "--masterauth", PASSWORD)
     with ExitStack() as stack:
-        master = launch(RedisServer(tmp_path / "master", *secret), PASSWORD, stack)
+        master = launch(RedisServer(tmp_path / "master", *secret, lasting=True), PASSWORD, stack)
         follow = ("--replicaof", "127.0.0.1", str(master.port))
-        replica = launch(RedisServer(tmp_path / "replica", *secret, *follow), PASSWORD, stack)
+        replica = launch(RedisServer(tmp_path / "replica", *secret, *follow, lasting=True), PASSWORD, stack)
         folder = tmp_path / "sentinel"
         folder.mkdir()
-        sentinel = RedisServer(folder, str(folder / "sentinel.conf"), "--sentinel", sentinel=True)
+        sentinel = RedisServer(folder, str(folder / "sentinel.conf"), "--sentinel", fixed=False)
         (folder / "sentinel.conf").write_text(
             f'port {sentinel.port}\nbind 127.0.0.1\nrequirepass "{GUARD}"\n'
             f"sentinel monitor {NAME} 127.0.0.1 {master.port} 1\n"
@@ -74,7 +76,7 @@ def group(tmp_path: Path) -> Iterator[Group]:
         launch(sentinel, GUARD, stack)
         found = Group(master, replica, sentinel)
         with redis.Redis(port=sentinel.port, password=GUARD) as client:
-            eventually(lambda: client.sentinel_slaves(NAME), 20)
+            until(lambda: client.sentinel_slaves(NAME), 20)
         yield found
 
 
@@ -97,14 +99,14 @@ def test_jobs_go_on_after_a_failover_and_submits_say_one_thing(group: Group, set
         come_back(settings, client)
         accepted, refused = list[str](), list[str]()
         group.master.kill()
-        until = time.monotonic() + 8
-        while time.monotonic() < until:
+        end = time.monotonic() + 8
+        while time.monotonic() < end:
             try:
                 accepted.append(client.submit(f"How is a queue kept, at {time.time()}?", deadline_s=120))
             except NotRunningError as error:
                 refused.append(str(error))
             time.sleep(0.3)
-        eventually(lambda: group.master_port() == group.replica.port)
+        until(lambda: group.master_port() == group.replica.port, PATIENCE_S)
         seconds = come_back(settings, client)
         print(f"failover: {len(refused)} refused, {len(accepted)} accepted, a new job passes after {seconds:.1f} s")
         assert all(NAME in said for said in refused)
@@ -122,4 +124,4 @@ def test_a_client_finds_the_master_and_closes_what_it_opened(group: Group, setti
     assert client.connection_pool.connection_kwargs["db"] == 2
     client.close()
     with redis.Redis(port=group.sentinel.port, password=GUARD) as guard:
-        eventually(lambda: len(guard.client_list()) <= 1, 5)
+        until(lambda: len(guard.client_list()) <= 1, 5)

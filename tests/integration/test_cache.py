@@ -29,7 +29,8 @@ from shared.errors import InputError, NotRunningError
 from shared.models import Cost
 from shared.models.base import Model
 from shared.settings import Settings, load_settings
-from tests.conftest import free_port
+from tests.support.redis_server import free_port
+from tests.support.waiting import until
 
 
 class Vector(Model):
@@ -200,13 +201,6 @@ def processes() -> Iterator[list[subprocess.Popen[bytes]]]:
     for process in started:
         process.kill()
         process.wait(timeout=10)
-
-
-def until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.01)
 
 
 def test_4_processes_of_8_threads_compute_once(

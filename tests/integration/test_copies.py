@@ -14,7 +14,7 @@ import pytest
 from orchestrator.local import copies
 from orchestrator.local.child_process import Program
 from orchestrator.local.copies import Template
-from tests.faults.redis_stage import eventually
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not copies.can_copy(), reason="copies need Linux")
 
@@ -42,7 +42,7 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         one = Template(apps, [WORKER], tmp_path / "template.log")
         started.append(one)
         one.start()
-        eventually(lambda: not one.loads(), 20)
+        until(lambda: not one.loads(), 20)
         return one
 
     yield start
@@ -69,7 +69,7 @@ def test_a_copy_is_a_child_of_ours_in_a_session_of_its_own_under_its_own_name(te
         assert process.ppid() == os.getpid()
         assert os.getsid(copy.pid) == copy.pid
         assert tuple(word for word in process.cmdline() if word) == WORKER.argv
-        eventually(lambda: "tiny@here ready" in (tmp_path / "worker.log").read_text(), 20)
+        until(lambda: "tiny@here ready" in (tmp_path / "worker.log").read_text(), 20)
         one.give_up()
         assert one.child.wait(10)
         assert copy.poll() is None, "it needs its template no more"
@@ -114,7 +114,7 @@ def test_a_template_that_was_killed_is_no_obstacle_and_comes_back(template, tmp_
     assert one.copy(VERSION, tmp_path / "log") is None
     assert not one.loads()
     one.start()
-    eventually(one.ready, 20)
+    until(one.ready, 20)
     copy = one.copy(VERSION, tmp_path / "log")
     assert copy is not None
     assert copy.wait(20) == 0

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 import redis
@@ -15,15 +14,9 @@ import redis
 from shared import heartbeat
 from shared.heartbeat import Heartbeat, living, named, worker_id, workers
 from shared.settings import Settings
+from tests.support.waiting import until
 
 _SAY = "from shared.heartbeat import named, worker_id; named('search'); print(worker_id(), flush=True); input()"
-
-
-def eventually(what: Callable[[], bool], seconds: float = 5.0) -> bool:
-    until = time.monotonic() + seconds
-    while not (met := what()) and time.monotonic() < until:
-        time.sleep(0.02)
-    return met
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +71,7 @@ def test_a_worker_of_another_host_lives_as_long_as_its_sign(client: redis.Redis)
     assert living(client, [far]) == frozenset()
     client.set(heartbeat.key(far), "{}", px=200)
     assert living(client, [far, worker_id()]) == {far, worker_id()}
-    assert eventually(lambda: living(client, [far]) == frozenset(), 2)
+    until(lambda: living(client, [far]) == frozenset(), 2)
 
 
 @pytest.mark.parametrize("text", ["", "me", "a@b", "a@b:1:2", "a@b:x:y:z", "*", "搜索@b:1:2:3:4", "a@b:1:2:3\n"])
@@ -92,7 +85,7 @@ def test_a_worker_gives_signs_until_it_stops(client: redis.Redis, settings: Sett
     beat = Heartbeat(client, settings, ("merge",))
     beat.start()
     beat.start()
-    assert eventually(lambda: len(workers(client)) == 1)
+    until(lambda: len(workers(client)) == 1, 5)
     (found,) = workers(client)
     assert (found.worker, found.pool, found.queues) == (worker_id(), "merge", ("merge",))
     assert heartbeat.ages(client)[worker_id()] < heartbeat.BEAT_S + 1
@@ -107,11 +100,11 @@ def test_signs_go_on_after_an_error(client: redis.Redis, settings: Settings, mon
     client.set(heartbeat.WORKERS, "no sorted set")
     beat = Heartbeat(client, settings)
     beat.start()
-    assert eventually(lambda: bool(client.exists(heartbeat.key(worker_id()))))
+    until(lambda: bool(client.exists(heartbeat.key(worker_id()))), 5)
     time.sleep(0.2)
     client.delete(heartbeat.WORKERS)
     try:
-        assert eventually(lambda: len(workers(client)) == 1)
+        until(lambda: len(workers(client)) == 1, 5)
     finally:
         beat.stop()
 
@@ -123,10 +116,10 @@ def test_a_redis_that_is_full_lets_the_sign_live_on(
     beat = Heartbeat(client, settings)
     beat.start()
     try:
-        assert eventually(lambda: bool(client.exists(heartbeat.key(worker_id()))))
+        until(lambda: bool(client.exists(heartbeat.key(worker_id()))), 5)
         client.config_set("maxmemory", "1kb")
         client.expire(heartbeat.key(worker_id()), 5)
-        assert eventually(lambda: client.ttl(heartbeat.key(worker_id())) > 10)
+        until(lambda: client.ttl(heartbeat.key(worker_id())) > 10, 5)
     finally:
         client.config_set("maxmemory", 0)
         beat.stop()

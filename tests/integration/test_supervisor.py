@@ -23,6 +23,7 @@ from orchestrator.local.state import StackState, connection, read_state, running
 from shared.contract import POOL_QUEUES
 from shared.errors import RamifyError
 from shared.settings import Settings, load_settings
+from tests.support.waiting import until
 
 try:
     find_binary()
@@ -70,15 +71,6 @@ except RamifyError as error:
     print(json.dumps({"error": str(error)}), flush=True)
     sys.exit(error.exit_code)
 """
-
-
-def until(happened, seconds=30.0, what=""):
-    """The first true value of `happened`, asked again and again."""
-    end = time.monotonic() + seconds
-    while not (value := happened()):
-        assert time.monotonic() < end, f"did not happen: {what}"
-        time.sleep(0.05)
-    return value
 
 
 def clean_environment() -> dict[str, str]:

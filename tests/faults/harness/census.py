@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -18,6 +17,7 @@ from shared.errors import RamifyError
 from tests.faults.harness.jobs import states
 from tests.faults.harness.rig import Rig
 from tests.faults.harness.traffic import Sent
+from tests.support.waiting import last
 
 #: Keys without a TTL that docs/redis.md tells of: kombu's names of its queues.
 _KEPT = re.compile(r"_kombu\.binding")
@@ -57,10 +57,8 @@ def bring_back_unacknowledged(rig: Rig) -> int:
 
 def until_quiet(client: redis.Redis, seconds: float) -> list[str]:
     """Wait until nothing is left; what still is after `seconds`."""
-    end = time.monotonic() + seconds
-    while (found := left_over(client)) and time.monotonic() < end:
-        time.sleep(0.2)
-    return found
+    last(lambda: not left_over(client), seconds, 0.2)
+    return left_over(client)
 
 
 def keys_without_end(client: redis.Redis) -> list[str]:

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 from orchestrator.local import commands
 from orchestrator.local.child_process import importable
-from tests.faults.harness.rig import POOLS, Rig, until
+from tests.faults.harness.rig import POOLS, Rig
 from tests.faults.harness.rounds import Harm
+from tests.support.waiting import until
 
 _WORK_S = 2.5
 #: Seconds that a frozen worker is not heard of.

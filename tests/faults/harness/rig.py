@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,10 +18,11 @@ from orchestrator.local.state import StackState, log_dir, read_state
 from shared.contract import POOL_QUEUES
 from shared.settings import Settings, load_settings
 from tests.acceptance.conftest import launched
-from tests.conftest import free_port
 from tests.faults.harness.corpus import write_corpus
 from tests.faults.harness.load import TENANTS
 from tests.faults.harness.skew import skewable
+from tests.support.redis_server import free_port
+from tests.support.waiting import until
 
 POOLS = tuple(POOL_QUEUES)
 #: Sorted set of the workers that have had a heartbeat; their pid stands in their id.
@@ -115,14 +115,6 @@ def lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-
-
-def until(happened: Callable[[], object], seconds: float, what: str) -> None:
-    """Ask again and again. Raises: AssertionError when it has not happened after `seconds`."""
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, f"did not happen in {seconds:.0f} s: {what}"
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,8 @@ from shared.http_client import JsonClient
 from shared.job_store.connect import connect
 from shared.settings import load_settings
 from shared.settings.providers import Providers
-from tests.conftest import free_port, redis_binary
 from tests.fakes.openai_server import FakeOpenAI, Fault, Reply, Step
+from tests.support.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[3]
 #: A worker: calls as fast as it may for some seconds, and prints how its calls ended.
@@ -187,37 +186,19 @@ def test_a_redis_that_is_killed_and_comes_back_costs_no_call(
 ) -> None:
     caplog.set_level(logging.INFO, "ramify.gates")
     monkeypatch.setattr("shared.gates.gate_store._REST_S", 0.2)
-    port = free_port()
-    command = [str(redis_binary()), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
-
-    def started() -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        with redis.Redis(port=port) as probe:
-            for _ in range(100):
-                with suppress(redis.ConnectionError):
-                    probe.ping()
-                    return process
-                time.sleep(0.05)
-        raise AssertionError("no Redis")
-
-    settings = load_settings(redis={"url": f"redis://127.0.0.1:{port}/0"})
-    shared = connect(settings, retries=1, timeout_s=1)  # as `share` makes it
-    process = started()
-    try:
-        with client_on(server, shared) as client:
-            ends = [ask(client)]
-            process.kill()
-            process.wait(10)
-            began = time.monotonic()
-            ends += [ask(client) for _ in range(50)]
-            assert time.monotonic() - began < 3
-            process = started()
-            time.sleep(0.25)
-            ends += [ask(client) for _ in range(5)]
-    finally:
-        shared.close()
-        process.kill()
-        process.wait(10)
+    with (
+        RedisServer(tmp_path) as own,
+        connect(load_settings(redis={"url": own.url}), retries=1, timeout_s=1) as shared,  # as `share` makes it
+        client_on(server, shared) as client,
+    ):
+        ends = [ask(client)]
+        own.kill()
+        began = time.monotonic()
+        ends += [ask(client) for _ in range(50)]
+        assert time.monotonic() - began < 3
+        own.start()
+        time.sleep(0.25)
+        ends += [ask(client) for _ in range(5)]
     assert ends == ["done"] * 56
     told = [record.getMessage().split(" ")[1] for record in caplog.records if record.name == "ramify.gates"]
     assert told == ["does", "holds"], "once that it is away, once that it is back"
