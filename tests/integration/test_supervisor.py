@@ -20,6 +20,7 @@ from orchestrator.local import background, doctor
 from orchestrator.local.down import down
 from orchestrator.local.redis_server import connect, find_binary
 from orchestrator.local.state import StackState, connection, read_state, running
+from shared.celery_app import make_app
 from shared.contract import POOL_QUEUES
 from shared.errors import RamifyError
 from shared.settings import Settings, load_settings
@@ -121,10 +122,7 @@ class Running:
         return next(child for child in self.state().children if child.name == name)
 
     def app(self) -> Celery:
-        url = connection(self.settings).redis.url.get_secret_value()
-        app = Celery("asks", broker=url, backend=url, set_as_current=False)
-        app.conf.task_routes = {"plan.*": {"queue": "plan"}, "search.*": {"queue": "search"}}
-        return app
+        return make_app(connection(self.settings))
 
     def kill(self):
         state = read_state(self.settings)
