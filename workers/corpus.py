@@ -12,7 +12,7 @@ from celery.signals import worker_shutdown
 
 from shared.cache import Cache
 from shared.encoders import dense_encoder
-from shared.encoders.base import DenseEncoder
+from shared.encoders.base import DenseEncoder, Embedded
 from shared.encoders.sparse import Bm25Encoder
 from shared.encoders.trigram import TrigramEncoder
 from shared.errors import StoreInUseError
@@ -20,8 +20,7 @@ from shared.llm.client import ChatClient
 from shared.settings import Settings
 from shared.store import ScopedStore, TenantStores, check_built_with, open_stores
 from shared.store.base import CollectionInfo, CollectionState
-from workers.search.embedding import embed_queries
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 #: Seconds for which a server's collection is taken to be as it was: spares it a question per leaf. The embedded store
 #: is asked each time, so that what was just ingested is found at once.
@@ -30,6 +29,8 @@ _CHECK_S = 1.0
 _LET_GO_S = 5.0
 #: Tenants whose tools are kept; those of the others are made anew when they ask.
 _MOST_TENANTS = 500
+_making = RLock()
+_EMBED_WAIT_S = 30.0
 
 
 class _Kept(NamedTuple):
@@ -155,9 +156,6 @@ class Corpus:
             self._kept.clear()
 
 
-_making = RLock()
-
-
 def corpus() -> Corpus:
     """The one corpus of this process."""
     with _making:  # two first leaves at once would open the store twice, and the second find it in use
@@ -176,3 +174,23 @@ def _let_go(**_: object) -> None:
     """A worker that ends writes out its store and lets go of it."""
     if _made.cache_info().currsize:
         corpus().close()
+
+
+def embed_queries(encoder: DenseEncoder, cache: Cache | None, texts: list[str], tenant: str) -> Embedded:
+    """Vectors in order; calls and tokens are those that were really spent now. Raises: what the encoder raises."""
+    if cache is None:
+        return encoder.embed_queries(texts)
+    spent: list[Embedded] = []
+
+    def compute(missing: list[int]) -> list[Embedded]:
+        found = encoder.embed_queries([texts[place] for place in missing])
+        spent.append(found)
+        return [Embedded(vectors=(vector,)) for vector in found.vectors]
+
+    keys = [{"tenant": tenant, "text": text, "model": encoder.name, "side": "query"} for text in texts]
+    entries = cache.get_or_compute_many("embedding", keys, Embedded, compute, wait_s=_EMBED_WAIT_S)
+    return Embedded(
+        vectors=tuple(entry.vectors[0] for entry, _ in entries),
+        calls=sum(found.calls for found in spent),
+        tokens=sum(found.tokens for found in spent),
+    )

@@ -43,7 +43,7 @@ from workers.index.pipeline import Indexer
 from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
 from workers.search.leaf import Ask, kept, run_rerank_stages, run_search_stages
 from workers.search.stages.rerank import spent
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 _PIECE = 1_000_000
 _TIMEOUT_S = 60.0

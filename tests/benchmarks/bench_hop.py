@@ -25,8 +25,7 @@ from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from tests.fakes.stores import embedded
 from workers.search.engine import run, search
-from workers.search.state import Query, State
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchState, Tools
 
 pytestmark = pytest.mark.benchmark
 CHUNKS = int(os.environ.get("RAMIFY_TEST_BENCH_CHUNKS", "6000"))
@@ -78,7 +77,7 @@ def test_a_hop_beside_a_plain_search(tmp_path: Path, with_vectors: bool) -> None
             spent = time.perf_counter() - begun
             if turn:  # the first round warms up
                 plain.append(spent * 1000)
-            found = run(stages, State(query), tools)
+            found = run(stages, SearchState(query), tools)
             for depth in (1, 2):
                 begun = time.perf_counter()
                 walked = run((s.Edges(depth=depth),), found, tools)

@@ -26,8 +26,7 @@ from shared.store import BuiltWith, ChunkPoint
 from tests.fakes.stores import embedded
 from workers.search.engine import run, search
 from workers.search.stages import arms
-from workers.search.state import Query, State
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchState, Tools
 
 pytestmark = pytest.mark.benchmark
 CHUNKS = int(os.environ.get("RAMIFY_TEST_BENCH_CHUNKS", "20000"))
@@ -70,7 +69,7 @@ def test_search_beside_the_bare_store_call(tmp_path: Path) -> None:
         search(Query(question, Filters(), 50), "default", stages, tools)
 
     armed = tuple(stage for stage in stages if stage.stage in {"lexical", "dense"})
-    states = {question: run(armed, State(Query(question, Filters(), 50)), tools) for question in questions}
+    states = {question: run(armed, SearchState(Query(question, Filters(), 50)), tools) for question in questions}
     requests = {question: [arm.request for arm in state.arms] for question, state in states.items()}
     times = _side_by_side(questions, {"bare": bare, "search": whole})
     store.close()

@@ -19,8 +19,7 @@ from shared.models.shard import Shard
 from shared.settings import Settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore
 from workers.enumerate.gather import gather
-from workers.enumerate.scan import scan_shard
-from workers.enumerate.values import KnownValues, counted
+from workers.enumerate.scan import KnownValues, counted, scan_shard
 from workers.index import Indexer
 
 TODAY = date(2026, 11, 20)

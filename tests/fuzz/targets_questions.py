@@ -24,7 +24,7 @@ from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target, always
 from workers.enumerate.conditions import Matcher
-from workers.enumerate.document import Document
+from workers.enumerate.document import ListedDocument
 from workers.index.links import refs_of
 
 _TODAY = date(2026, 11, 20)
@@ -76,7 +76,9 @@ def _list(question: str) -> None:
 
 
 def _fits(scan: Scan, text: str) -> None:
-    document = Document({"doc_id": "d", "path": "a.md", "title": text[:200], "tags": ["redis"], "kind": "incident"})
+    document = ListedDocument(
+        {"doc_id": "d", "path": "a.md", "title": text[:200], "tags": ["redis"], "kind": "incident"}
+    )
     document.add({"ordinal": 0, "text": text, "heading": "数据库"})
     matcher = Matcher(scan)
     matcher.fits(document)

@@ -15,7 +15,7 @@ from shared.models import Facet, Hit, JobRequest, LeafResult, LeafStatus, Node
 from shared.settings import Settings
 from shared.steps import TaskRun
 from workers.rerank.dependents import bind_dependents
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 
 @dataclass

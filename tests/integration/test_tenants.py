@@ -24,11 +24,10 @@ from shared.settings import Settings, load_settings
 from tests.fakes.listing import TODAY
 from tests.fakes.lookalikes import MARKS, files
 from tests.fakes.two_tenants import World
-from workers.enumerate.scan import scan_shard
-from workers.enumerate.values import KnownValues, counted
+from workers.enumerate.scan import KnownValues, counted, scan_shard
 from workers.search.leaf import Ask, run_rerank_stages, run_search_stages
 from workers.search.related import contexts
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 STRATEGIES = sorted(load_settings().strategies)
 QUESTIONS = (

@@ -10,7 +10,7 @@ from shared.models import Cost, Facet, Hit, LeafResult, LeafStatus, Node
 from shared.settings import load_settings
 from workers.binding.bind import Parent, bind, unbound
 from workers.binding.names import candidate_names
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 FILM = ("Titanic (film)", "Titanic is a film by James Cameron. It stars Kate Winslet.")
 SHIP = ("Sinking", "The ship left Southampton for New York.")

@@ -21,8 +21,7 @@ from tests.fakes.openai_server import FakeOpenAI, Fault, Malformed, Reply
 from workers.search import leaf
 from workers.search.leaf import Ask, run_search_stages
 from workers.search.stages.expansion import expand
-from workers.search.state import Query, State
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchState, Tools
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def test_given_rewrites_that_cannot_be_read_when_expanded_then_their_cost_counts
     settings = load_settings(llm_base_url=fake.url, llm_model="fake")
     with ChatClient(settings) as llm:
         query = Query("how does the queue keep order", Filters(), 10)
-        state = expand(State(query), Expansion(stage="expansion"), Tools(settings=settings, llm=llm))
+        state = expand(SearchState(query), Expansion(stage="expansion"), Tools(settings=settings, llm=llm))
     assert state.cost == Cost(llm_calls=1, llm_tokens_in=20, llm_tokens_out=5)
     assert "was not rewritten" in state.warnings[0]
 

@@ -10,12 +10,12 @@ import pytest
 from shared.models.enumeration import Condition, Scan
 from workers.enumerate.columns import columns_of
 from workers.enumerate.conditions import Matcher
-from workers.enumerate.document import Document
-from workers.enumerate.values import folders
+from workers.enumerate.document import ListedDocument
+from workers.enumerate.scan import folders
 
 
-def document(*texts: str, **first: Any) -> Document:
-    made = Document({"doc_id": "d", "path": "d.md", "title": "A title", "tags": (), **first})
+def document(*texts: str, **first: Any) -> ListedDocument:
+    made = ListedDocument({"doc_id": "d", "path": "d.md", "title": "A title", "tags": (), **first})
     for ordinal, text in enumerate(texts):
         made.add({"ordinal": ordinal, "text": text, "heading": "", "facet": first.get("facet")})
     return made

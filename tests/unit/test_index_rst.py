@@ -23,7 +23,7 @@ from workers.index.documents import Document, Markup
 from workers.index.links import links_of
 from workers.index.readers import read_documents
 from workers.index.rst import rst_blocks
-from workers.search.stages.places import places_of
+from workers.search.stages.edge_keys import places_of
 
 SMALL = Chunking(target_chars=200, max_chars=400)
 

@@ -23,8 +23,7 @@ from workers.merge.aggregators import Findings, aggregate
 from workers.merge.aggregators.plugged import all_known
 from workers.search.engine import run
 from workers.search.stages import plugged
-from workers.search.state import Query, State, as_candidates
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchState, Tools, as_candidates
 
 OPTIONS = """
     from pydantic import BaseModel, Field, model_validator
@@ -81,7 +80,7 @@ def install(tmp_path, monkeypatch):
     forget()
 
 
-def state(*dates: str) -> State:
+def state(*dates: str) -> SearchState:
     hits = [
         Hit(
             chunk_id=f"c{n}", doc_id="d", ordinal=n, path=f"{n}.md", title="t", text="x", kind="note", date=date,
@@ -89,14 +88,14 @@ def state(*dates: str) -> State:
         )
         for n, date in enumerate(dates, 1)
     ]  # fmt: skip
-    return State(Query("q", Filters(), 10), candidates=as_candidates(hits))
+    return SearchState(Query("q", Filters(), 10), candidates=as_candidates(hits))
 
 
 def stages(*tables: dict) -> Strategy:
     return TypeAdapter(Strategy).validate_python(tables)
 
 
-def after(*tables: dict) -> State:
+def after(*tables: dict) -> SearchState:
     return run(stages(*tables), state("2024-01-01", "2026-01-01", "2025-01-01"), Tools(settings=load_settings()))
 
 

@@ -22,8 +22,7 @@ from workers.search.engine import go_on, search
 from workers.search.stages import STAGES
 from workers.search.stages.arms import NO_DENSE
 from workers.search.stages.fusion import DISAGREES, fuse_arms
-from workers.search.state import Arm, Query, State
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchArm, SearchState, Tools
 
 VECTORS = {"a": (1.0, 0.0), "b": (0.6, 0.8), "c": (0.0, 1.0)}
 
@@ -202,8 +201,8 @@ def test_a_dense_arm_that_disagrees_goes_with_those_of_the_rewrites_and_earlier_
 def test_a_doubtful_arm_is_held_against_keywords_where_they_were_searched_too(
     arms: str, kept: set[str], warnings: tuple[str, ...]
 ) -> None:
-    requests = tuple(Arm(name, models.QueryRequest(using=name, limit=9), 1.0) for name in arms.split())
-    state = State(Query("q", Filters(), 5), arms=requests, doubtful=True, warnings=("Earlier.",))
+    requests = tuple(SearchArm(name, models.QueryRequest(using=name, limit=9), 1.0) for name in arms.split())
+    state = SearchState(Query("q", Filters(), 5), arms=requests, doubtful=True, warnings=("Earlier.",))
     fused = fuse_arms(state, s.Fusion(), tools(Store(bm25="a", dense="x")))
     assert {candidate.hit.chunk_id for candidate in fused.candidates} == kept
     assert fused.warnings == warnings

@@ -26,8 +26,7 @@ from workers.index.directories import Directories
 from workers.index.documents import chunk_id, document_id
 from workers.search.engine import search
 from workers.search.stages.hierarchy import NO_NODES
-from workers.search.state import Query
-from workers.search.tools import Tools
+from workers.search.state import Query, Tools
 
 SPARSE = Bm25Encoder(20.0)
 PAGES = {

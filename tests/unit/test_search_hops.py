@@ -18,9 +18,8 @@ from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from tests.fakes.stores import OpenedStore, embedded
 from workers.search.engine import go_on, search
-from workers.search.hop_gate import reason_against
-from workers.search.state import Query
-from workers.search.tools import Tools
+from workers.search.stages.hops import reason_against
+from workers.search.state import Query, Tools
 
 SPARSE = Bm25Encoder(20.0)
 FILMS = [

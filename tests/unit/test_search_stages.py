@@ -12,11 +12,10 @@ from shared.models import Filters, Hit
 from shared.models.plan import Facet
 from shared.settings import load_settings
 from shared.settings import stages as s
-from workers.search.stages import blend, cosine, diversity, prior
+from workers.search.stages import diversity, rescoring
+from workers.search.stages.expansion import is_sure
 from workers.search.stages.fusion import fuse
-from workers.search.stages.signal import is_sure
-from workers.search.state import Candidate, Query, State
-from workers.search.tools import Tools
+from workers.search.state import Candidate, Query, SearchState, Tools
 
 TOOLS = Tools(
     settings=load_settings(
@@ -31,16 +30,16 @@ def hit(name: str, score: float = 1.0, **more: object) -> Hit:
     return Hit.model_validate({"chunk_id": name, "score": score, **fields})
 
 
-def state(*hits: Hit, vector: tuple[float, ...] = (), filters: Filters | None = None, wanted: int = 10) -> State:
+def state(*hits: Hit, vector: tuple[float, ...] = (), filters: Filters | None = None, wanted: int = 10) -> SearchState:
     candidates = tuple(Candidate(h, 0.0).plus("search", h.score) for h in hits)
-    return State(Query("q", filters or Filters(), wanted), candidates=candidates, vector=vector)
+    return SearchState(Query("q", filters or Filters(), wanted), candidates=candidates, vector=vector)
 
 
-def names(found: State) -> list[str]:
+def names(found: SearchState) -> list[str]:
     return [c.hit.chunk_id for c in found.candidates]
 
 
-def scores(found: State) -> dict[str, float]:
+def scores(found: SearchState) -> dict[str, float]:
     for c in found.candidates:
         assert sum(e.effect for e in c.effects) == pytest.approx(c.score)
     return {c.hit.chunk_id: round(c.score, 6) for c in found.candidates}
@@ -76,24 +75,24 @@ def test_a_strong_signal_is_high_and_far_ahead_on_an_absolute_scale() -> None:
 
 
 def test_cosine_mixes_the_scaled_score_with_nearness() -> None:
-    found = cosine.cosine(
+    found = rescoring.cosine(
         state(hit("a", 2, vector=(1, 0)), hit("b", 1, vector=(0, 1)), hit("c", 1), vector=(0, 1)), s.Cosine(), TOOLS
     )
     assert scores(found) == {"a": 0.7, "b": 0.65, "c": 0.35}
-    assert cosine.cosine(state(hit("a")), s.Cosine(), TOOLS).skipped == "no vector of the question"
+    assert rescoring.cosine(state(hit("a")), s.Cosine(), TOOLS).skipped == "no vector of the question"
 
 
 def test_the_longest_prefix_boosts_and_excludes_hide_unless_asked_for() -> None:
     hits = (hit("a", 1, path="old/x.md"), hit("b", 0.9, path="docs/guide/y.md"), hit("c", 0.8, path="z.md"))
-    assert scores(prior.sources(state(*hits), s.Sources(), TOOLS)) == {"b": 1.8, "c": 0.8, "a": 0.5}
-    assert names(prior.exclude(state(*hits), s.Exclude(), TOOLS)) == ["b", "c"]
+    assert scores(rescoring.sources(state(*hits), s.Sources(), TOOLS)) == {"b": 1.8, "c": 0.8, "a": 0.5}
+    assert names(rescoring.exclude(state(*hits), s.Exclude(), TOOLS)) == ["b", "c"]
     asked = state(*hits, filters=Filters(paths=("old/",)))
-    assert names(prior.exclude(asked, s.Exclude(), TOOLS)) == ["a", "b", "c"]
+    assert names(rescoring.exclude(asked, s.Exclude(), TOOLS)) == ["a", "b", "c"]
 
 
 def test_backlinks_multiply_by_one_and_a_weighted_logarithm() -> None:
     hits = (hit("none", 1.04), hit("one", 1, backlinks=1), hit("many", 1, backlinks=19))
-    found = prior.backlinks(state(*hits), s.Backlinks(), TOOLS)
+    found = rescoring.backlinks(state(*hits), s.Backlinks(), TOOLS)
     assert scores(found) == {"many": 1.149787, "none": 1.04, "one": 1.034657}  # 1 + 0.05 ln 20, 1 + 0.05 ln 2
     assert names(found) == ["many", "none", "one"]
     assert found.candidates[0].effects[-1].detail == {"factor": pytest.approx(1.149787), "links": 19}
@@ -101,7 +100,7 @@ def test_backlinks_multiply_by_one_and_a_weighted_logarithm() -> None:
 
 def test_without_backlinks_nothing_changes() -> None:
     unlinked = state(hit("b", 1), hit("a", 2))
-    found = prior.backlinks(unlinked, s.Backlinks(), TOOLS)
+    found = rescoring.backlinks(unlinked, s.Backlinks(), TOOLS)
     assert found.candidates == unlinked.candidates
     assert found.skipped == "no other document links to what was found"
 
@@ -114,10 +113,10 @@ def test_facet_lifts_memories_of_the_facet_asked_for_and_never_past_one() -> Non
         hit("d", 0.4, facet="insight"),
     )
     asked = replace(state(*hits), query=replace(state().query, facet="result"))
-    found = prior.facet(asked, s.Facet(weight=0.1), TOOLS)
+    found = rescoring.facet(asked, s.Facet(weight=0.1), TOOLS)
     assert scores(found) == {"c": 1.0, "b": 0.50496, "a": 0.5, "d": 0.4}
-    assert prior.facet(state(*hits), s.Facet(), TOOLS).skipped == "the question asks for no facet"
-    none = prior.facet(replace(asked, query=replace(asked.query, facet="intent")), s.Facet(), TOOLS)
+    assert rescoring.facet(state(*hits), s.Facet(), TOOLS).skipped == "the question asks for no facet"
+    none = rescoring.facet(replace(asked, query=replace(asked.query, facet="intent")), s.Facet(), TOOLS)
     assert none.skipped == "nothing found is a memory's intent"
 
 
@@ -134,7 +133,7 @@ def test_recency_halves_its_boost_every_half_life() -> None:
         hit("none", 1),
         hit("next", 1, date="2027-01-01"),
     )
-    found = prior.recency(state(*hits), s.Recency(weight=0.2, half_life_days=180), TOOLS)
+    found = rescoring.recency(state(*hits), s.Recency(weight=0.2, half_life_days=180), TOOLS)
     assert scores(found) == {"new": 1.2, "next": 1.2, "old": 1.1, "none": 1.0}
 
 
@@ -165,7 +164,7 @@ def test_blending_trusts_the_fused_rank_at_the_top() -> None:
         Candidate(hit(n), 0.0).plus("search", fused).plus("rerank", score - fused)
         for n, fused, score in (("a", 0.5, 0.2), ("b", 0.4, 0.9))
     ]
-    found = blend.blend(State(Query("q", Filters(), 5), candidates=tuple(reranked)), s.Blend(), TOOLS)
+    found = rescoring.blend(SearchState(Query("q", Filters(), 5), candidates=tuple(reranked)), s.Blend(), TOOLS)
     assert scores(found) == {"b": round(0.75 * 0.8 + 0.25 * 0.9, 6), "a": round(0.75 + 0.25 * 0.2, 6)}
 
 
@@ -184,7 +183,7 @@ def test_blending_trusts_the_fused_rank_at_the_top() -> None:
 )
 def test_the_snippet_begins_where_the_text_speaks_of_the_question(text: str, question: str, start: str) -> None:
     from shared.text import terms
-    from workers.search.stages.enrich import snippet
+    from workers.search.stages.context import snippet
 
     found = snippet(text, frozenset(terms(question)), 40)
     assert found.startswith(start)

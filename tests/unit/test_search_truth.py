@@ -21,8 +21,7 @@ from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import OpenedStore
 from workers.search.engine import go_on, search
 from workers.search.stages.truth import keep_truth
-from workers.search.state import Query
-from workers.search.tools import Tools
+from workers.search.state import Query, Tools
 
 SPARSE = Bm25Encoder(10.0)
 

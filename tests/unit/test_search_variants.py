@@ -15,8 +15,7 @@ from shared.settings.sections import MultiQuery
 from shared.settings.strategies import split
 from tests.unit.test_search_engine import Store, hit, tools
 from workers.search.leaf import kept
-from workers.search.state import Query
-from workers.search.tools import Tools
+from workers.search.state import Query, Tools
 from workers.search.variants import VARIANT, go_on_variants, search_variants, united
 
 NAMES = ("who married Ada", "who married Bertram Long", "who married Cy")

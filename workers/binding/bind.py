@@ -14,7 +14,7 @@ from shared.references import filled, references
 from shared.text import fold
 from workers.binding.names import candidate_names
 from workers.binding.reading import read_answer
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 ANSWER, NAMES, NOTHING = "answer", "names", "nothing"
 

@@ -8,11 +8,11 @@ from shared.cache import Cache
 from shared.errors import ReplyError
 from shared.llm.client import LLM, LLMReply
 from shared.llm.prompts import read_answer_prompt
-from shared.llm.replies import parse_answer
+from shared.llm.xml_reply import parse_answer
 from shared.models import Cost, Hit
 from shared.models.base import Model
 from shared.text import fold
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 #: An answer is a name, a date, a place: the reply needs no more.
 _MAX_TOKENS = 200

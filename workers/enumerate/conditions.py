@@ -10,7 +10,7 @@ from shared.models.enumeration import MAX_SENTENCE, Condition, Row, Scan
 from shared.plain import key, plain
 from shared.sentences import CJK
 from shared.text import sentences, terms
-from workers.enumerate.document import Document, Piece
+from workers.enumerate.document import ListedChunk, ListedDocument
 from workers.merge.display import one_line
 
 #: Letters that a word's other forms may have behind its stem.
@@ -19,7 +19,7 @@ _LEAST_STEM = 2
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
-class Words:
+class ConditionWords:
     """One way to say a condition. Exact: letter by letter; else every word in all its forms, wherever it stands."""
 
     def __init__(self, spelt: str, *, exact: bool) -> None:
@@ -60,7 +60,7 @@ def _form(term: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class _Asked:
-    words: tuple[Words, ...]
+    words: tuple[ConditionWords, ...]
     tagged: bool
     negated: bool
 
@@ -72,7 +72,7 @@ class Matcher:
         self._facets = frozenset(scan.facets)
         self._asked = [_asked(condition) for condition in scan.conditions]
 
-    def fits(self, document: Document) -> bool:
+    def fits(self, document: ListedDocument) -> bool:
         """True when the document says all that it must and nothing that it must not."""
         if self._facets and not any(piece.facet in self._facets for piece in document.pieces):
             return False
@@ -82,7 +82,7 @@ class Matcher:
         tags = frozenset(key(tag) for tag in document.tags)
         return all(_holds(asked, texts, tags) for asked in self._asked)
 
-    def sentence(self, document: Document) -> str:
+    def sentence(self, document: ListedDocument) -> str:
         """The first sentence that says what is asked for; where only the title or a tag does, the document's first."""
         pieces = document.in_order()
         if self._facets:
@@ -98,7 +98,7 @@ class Matcher:
 
 
 def _asked(condition: Condition) -> _Asked:
-    ways = tuple(Words(word, exact=condition.exact) for word in condition.words)
+    ways = tuple(ConditionWords(word, exact=condition.exact) for word in condition.words)
     return _Asked(ways, condition.tagged, condition.negated)
 
 
@@ -107,11 +107,11 @@ def _holds(asked: _Asked, texts: Sequence[str], tags: frozenset[str]) -> bool:
     return said != asked.negated
 
 
-def _said(words: Words, texts: Sequence[str]) -> bool:
+def _said(words: ConditionWords, texts: Sequence[str]) -> bool:
     return any(words.stand_in(text) for text in texts)
 
 
-def _sentence(piece: Piece, words: Words | None) -> str:
+def _sentence(piece: ListedChunk, words: ConditionWords | None) -> str:
     for said in sentences(piece.text):
         if _HEADING.match(said) or not said.strip():
             continue
@@ -122,7 +122,7 @@ def _sentence(piece: Piece, words: Words | None) -> str:
     return ""
 
 
-def row_of(document: Document, sentence: str, fields: dict[str, str]) -> Row:
+def row_of(document: ListedDocument, sentence: str, fields: dict[str, str]) -> Row:
     """The row of a document that fits."""
     first = document.first
     return Row(

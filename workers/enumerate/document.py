@@ -18,7 +18,7 @@ MAX_TEXT = 2_000_000
 
 
 @dataclass
-class Piece:
+class ListedChunk:
     """One chunk of a document."""
 
     ordinal: int
@@ -33,16 +33,16 @@ class Piece:
 
 
 @dataclass
-class Document:
+class ListedDocument:
     """One document; `first` is the payload of its first chunk."""
 
     first: dict[str, Any]
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[ListedChunk] = field(default_factory=list)
 
     def add(self, payload: dict[str, Any]) -> None:
         """One more of its chunks."""
         self.pieces.append(
-            Piece(
+            ListedChunk(
                 ordinal=int(payload.get("ordinal") or 0),
                 heading=str(payload.get("heading") or ""),
                 text=str(payload.get("text") or ""),
@@ -70,7 +70,7 @@ class Document:
         """The address of the document."""
         return f"{SCHEME}{self.first.get('namespace') or 'default'}/{quoted(str(self.first['path']))}"
 
-    def in_order(self) -> list[Piece]:
+    def in_order(self) -> list[ListedChunk]:
         """The chunks as they stand in the document."""
         return sorted(self.pieces, key=lambda piece: piece.ordinal)
 

@@ -12,7 +12,7 @@ from shared.models import LeafResult, LeafStatus, Node, SearchResult
 from shared.models.enumeration import ShardReport
 from shared.steps import TaskRun
 from workers.corpus import Corpus
-from workers.enumerate.extract import Extraction
+from workers.enumerate.columns import Extraction
 from workers.enumerate.scan import NOTHING, scan_shard
 
 MODE = "enumeration"

@@ -1,23 +1,54 @@
-"""Reads one shard of a scan to its end, or until its time is up: every document once, in batches."""
+"""Reads the store for a list: one shard to its end or until its time is up, and what exists under a filter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from threading import Lock
 from typing import Any, NamedTuple
 
+from qdrant_client import models
+
 from shared.job_store.tables import Excerpt
-from shared.models.enumeration import Row, Scan
+from shared.models import Filters
+from shared.models.enumeration import Row, Scan, Values
 from shared.models.shard import Shard
 from shared.store.base import ChunkStore
+from shared.store.filters import one_of, to_filter
 from workers.enumerate.columns import columns_of
 from workers.enumerate.conditions import Matcher, row_of
-from workers.enumerate.document import FIRST, FURTHER, Document
-from workers.enumerate.filters import documents_of, further_chunks
+from workers.enumerate.document import FIRST, FURTHER, ListedDocument
 
 _BATCH = 128
 #: Characters of a document that a model is shown.
 EXCERPT_CHARS = 2000
+#: Filters whose values `KnownValues` keeps.
+_KEPT = 32
+
+
+def documents_under(filters: Filters) -> models.Filter:
+    """The first chunk of every document under a caller's filter: one point a document."""
+    return models.Filter(must=[to_filter(filters), _first(0, 0)])
+
+
+def documents_of(scan: Scan) -> models.Filter:
+    """The first chunk of every document that the scan's filters let in; what it must say is not tested here."""
+    must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _first(0, 0)]
+    must += [one_of("tags", group) for group in scan.tags]
+    out: list[models.Condition] = []
+    out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
+    out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
+    out += [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in scan.without_paths]
+    return models.Filter(must=must, must_not=out or None)
+
+
+def further_chunks(doc_ids: Sequence[str]) -> models.Filter:
+    """The chunks of these documents behind their first ones."""
+    return models.Filter(must=[one_of("doc_id", doc_ids), _first(1, None)])
+
+
+def _first(least: int, most: int | None) -> models.FieldCondition:
+    return models.FieldCondition(key="ordinal", range=models.Range(gte=least, lte=most))
 
 
 class Scanned(NamedTuple):
@@ -73,9 +104,9 @@ def _batches(points: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[list[dict
         yield batch
 
 
-def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[Document]:
+def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[ListedDocument]:
     """The documents of a batch with all their chunks."""
-    documents = {str(payload["doc_id"]): Document(payload) for payload in batch}
+    documents = {str(payload["doc_id"]): ListedDocument(payload) for payload in batch}
     for payload in batch:
         documents[str(payload["doc_id"])].add(payload)
     for _, payload in store.read(further_chunks(list(documents)), FURTHER):
@@ -83,7 +114,7 @@ def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[Document]:
     return list(documents.values())
 
 
-def _text(document: Document) -> str:
+def _text(document: ListedDocument) -> str:
     kept, left = [document.title], EXCERPT_CHARS
     for piece in document.in_order():
         kept.append(piece.text[:left])
@@ -91,3 +122,62 @@ def _text(document: Document) -> str:
         if left <= 0:
             break
     return "\n".join(kept)
+
+
+class KnownValues:
+    """Asks a store, and keeps what it said of a tenant's filter until the corpus changes. Safe for threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._version = -1
+        self._kept: dict[tuple[str, str], Values] = {}
+
+    def of(self, store: ChunkStore, filters: Filters) -> Values:
+        """The values under `filters`, at most `most` of each field, the most frequent ones."""
+        info = store.info()
+        version = info.index_version if info else 0
+        name = (store.tenant, filters.model_dump_json())
+        with self._lock:
+            if self._version != version or len(self._kept) >= _KEPT:
+                self._version, self._kept = version, {}
+            if name in self._kept:
+                return self._kept[name]
+        values = self._asked(store, filters, version) if info else Values()
+        with self._lock:
+            if self._version == version:
+                self._kept[name] = values
+        return values
+
+    def _asked(self, store: ChunkStore, filters: Filters, version: int) -> Values:
+        under = documents_under(filters)
+        found = {name: store.count_values(name, under, self._most + 1) for name in ("kind", "tags", "path")}
+        names = {"kind": "kinds", "tags": "tags", "path": "folders"}
+        return Values(
+            kinds=_most(found["kind"], self._most),
+            tags=_most(found["tags"], self._most),
+            folders=folders(_most(found["path"], self._most)),
+            truncated=tuple(names[name] for name, values in found.items() if len(values) > self._most),
+            index_version=version,
+            documents=store.count(under),
+        )
+
+
+def counted(store: ChunkStore, scan: Scan) -> Values:
+    """How many documents the scan will read, exactly, and the state that was counted."""
+    info = store.info()
+    if info is None:
+        return Values()
+    return Values(documents=store.count(documents_of(scan)), index_version=info.index_version)
+
+
+def folders(paths: Iterable[str]) -> tuple[str, ...]:
+    """Every folder above the paths, with a slash at its end."""
+    found: set[str] = set()
+    for path in paths:
+        parts = path.partition("#")[0].split("/")[:-1]
+        found.update("/".join(parts[: depth + 1]) + "/" for depth in range(len(parts)))
+    return tuple(sorted(found))
+
+
+def _most(values: dict[str, int], most: int) -> dict[str, int]:
+    return dict(sorted(values.items(), key=lambda item: (-item[1], item[0]))[:most])

@@ -13,7 +13,7 @@ from shared.models.enumeration import ValuesReply, ValuesRequest
 from shared.steps import remote
 from workers.app import app
 from workers.corpus import corpus
-from workers.enumerate.values import KnownValues, counted
+from workers.enumerate.scan import KnownValues, counted
 from workers.steps import steps
 
 

@@ -21,6 +21,12 @@ from workers.merge.extract import nothing_found
 _WRITE_S = 1.0
 _UNANSWERED = "had not answered when the job's time was up"
 _SETTLED = frozenset({"done", "failed"})
+#: The verdict of an answer for which nothing was searched.
+NO_RETRIEVAL = "no retrieval needed"
+_TEXT = (
+    "This asks for nothing that would have to be looked up: nothing was retrieved.",
+    "这句话没有需要查找的内容，因此没有进行检索。",
+)
 
 
 def run_aggregator(
@@ -120,14 +126,6 @@ def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:
     total = round(max(0.0, seconds) * 1000, 1)
     before = sum(value for name, value in stages.items() if name != "total")
     return {**stages, "summarising": round(max(0.0, total - before), 1), "total": total}
-
-
-#: The verdict of such an answer.
-NO_RETRIEVAL = "no retrieval needed"
-_TEXT = (
-    "This asks for nothing that would have to be looked up: nothing was retrieved.",
-    "这句话没有需要查找的内容，因此没有进行检索。",
-)
 
 
 def no_retrieval(question: str) -> Summary:

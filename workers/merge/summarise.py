@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.llm.client import LLM, spent
 from shared.llm.prompts import Memory, summarise_prompt
-from shared.llm.replies import summary_text
+from shared.llm.xml_reply import summary_text
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.base import Model
 from shared.models.plan import node_order
@@ -26,6 +26,11 @@ _FEWEST_CHARS = 400
 _LEAST_TIME_S = 0.5
 
 Written = tuple[Summary, Cost, tuple[str, ...]]
+_LIST = r"\^?\d{1,9}(?:\s?(?:[,，、;；\-–]|and|和)\s?\^?\d{1,9})*"
+_CITATION = re.compile(rf"[ \t]{{0,3}}(?:\[({_LIST})\]|【({_LIST})】|［({_LIST})］)")
+_PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
+_CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
+_LONGEST_RANGE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +141,6 @@ def _is_whole(nodes: Mapping[str, Node]) -> bool:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-_LIST = r"\^?\d{1,9}(?:\s?(?:[,，、;；\-–]|and|和)\s?\^?\d{1,9})*"
-_CITATION = re.compile(rf"[ \t]{{0,3}}(?:\[({_LIST})\]|【({_LIST})】|［({_LIST})］)")
-_PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
-_CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
-_LONGEST_RANGE = 50
 
 
 class Checked(Model):

@@ -13,7 +13,7 @@ from shared.models import Node
 from shared.signatures import add, member
 from shared.steps import TaskRun, reason_of
 from workers.binding.bind import Bound, Parent, bind, unbound
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 log = logging.getLogger("ramify.binding")
 _SETTLED = frozenset({"done", "failed"})

@@ -8,7 +8,7 @@ from shared.models import Hit, JobRequest
 from shared.rerankers.base import Reranked
 from workers.merge.tree import LEAF_SHARE
 from workers.search.leaf import reranked_once
-from workers.search.tools import Tools
+from workers.search.state import Tools
 
 
 def leaf_share(request: JobRequest) -> float:

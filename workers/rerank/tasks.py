@@ -21,7 +21,7 @@ from workers.rerank.root import leaf_share, rerank_pool
 from workers.search.leaf import NOTHING, ask_of, kept, run_rerank_stages
 from workers.search.stages.rerank import spent
 from workers.search.stages.truth import keep_truth
-from workers.search.tools import Tools
+from workers.search.state import Tools
 from workers.steps import record_failed_leaf, shared_cache, steps
 
 #: What reading an answer may take of the time that is left for leaves: those that waited need the rest.

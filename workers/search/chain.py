@@ -30,7 +30,7 @@ _TITLE, _GAIN, _ASKS, _LEAST = 0.6, 0.6, 0.8, 0.05
 _IN_TITLE, _SHARED, _RARITY = 0.5, 1.0, 0.75
 
 
-class Bridge(NamedTuple):
+class NameBridge(NamedTuple):
     """A name that the passage `parent` brings up; `needle` is the name as `flat` text.
 
     `worth` is that passage's score, `asks` the share of the question that stands in the sentence with the name: 0..1.
@@ -49,7 +49,7 @@ class Link(NamedTuple):
     """A candidate's best chain: its score, from 0 and rarely above 1, and over which bridge."""
 
     score: float
-    bridge: Bridge
+    bridge: NameBridge
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _Reading:
     words: frozenset[str]
 
 
-class Question:
+class ChainScorer:
     """A question against a set of candidates: the weights of its terms are those among the candidates."""
 
     def __init__(self, text: str, hits: Sequence[Hit]) -> None:
@@ -69,18 +69,18 @@ class Question:
         self._idf = candidate_idf(terms(text), [reading.words for reading in self._readings.values()])
         self._total = sum(self._idf.values()) or 1.0
 
-    def bridges(self, hit: Hit, worth: float) -> list[Bridge]:
+    def bridges(self, hit: Hit, worth: float) -> list[NameBridge]:
         """The names in a passage (with its score) that the question does not have, the likeliest first."""
-        found: dict[str, Bridge] = {}
+        found: dict[str, NameBridge] = {}
         for name, key, asks in self._named(hit):
             needle = flat(name)
             if needle.strip() and needle not in self.flat and not needle.replace(" ", "").isdecimal():
                 known = found.get(needle)
                 keys = (*known.keys, key) if known else (key,)
-                found[needle] = Bridge(name, needle, hit.chunk_id, worth, asks, tuple(dict.fromkeys(keys)))
+                found[needle] = NameBridge(name, needle, hit.chunk_id, worth, asks, tuple(dict.fromkeys(keys)))
         return sorted(found.values(), key=lambda bridge: (-bridge.asks, bridge.needle))
 
-    def links(self, bridges: Sequence[Bridge]) -> dict[str, Link]:
+    def links(self, bridges: Sequence[NameBridge]) -> dict[str, Link]:
         """Chunk id -> its best chain over one of these bridges, for every candidate that holds one of the names."""
         best: dict[str, Link] = {}
         for bridge in bridges:

@@ -11,7 +11,7 @@ from shared.models.explain import Opened
 from shared.settings import stages as s
 
 
-class Place(NamedTuple):
+class DirectoryPlace(NamedTuple):
     """A directory on the way: its node, its score, how well it fits by itself, and the score that led to it."""
 
     node: Hit
@@ -25,7 +25,7 @@ class Reached(NamedTuple):
 
     hit: Hit
     own: float
-    place: Place
+    place: DirectoryPlace
     round: int
     score: float
 
@@ -33,7 +33,7 @@ class Reached(NamedTuple):
 class Inside(NamedTuple):
     """What was found in an opened directory, each with its own score: subdirectories and chunks of documents."""
 
-    place: Place
+    place: DirectoryPlace
     directories: Sequence[tuple[Hit, float]]
     chunks: Sequence[tuple[Hit, float]]
 
@@ -46,7 +46,7 @@ class DirectoryOrder:
 
     def __init__(self, options: s.Hierarchy) -> None:
         self._options = options
-        self._heap: list[tuple[float, str, int, Place]] = []
+        self._heap: list[tuple[float, str, int, DirectoryPlace]] = []
         self._opened: set[str] = set()
         self._round = self._same = self._pushed = 0
         self._best: tuple[str, ...] = ()
@@ -54,21 +54,21 @@ class DirectoryOrder:
         self.trail: list[Opened] = []
         self.stopped: str | None = None
 
-    def start(self, place: Place) -> None:
+    def start(self, place: DirectoryPlace) -> None:
         """Put a starting point on the way, whatever its score."""
         self._pushed += 1
         heappush(self._heap, (-place.score, place.node.path, self._pushed, place))
 
-    def _push(self, place: Place) -> None:
+    def _push(self, place: DirectoryPlace) -> None:
         """Put a directory on the way, unless it was opened or scores too low."""
         if place.node.path not in self._opened and place.score > self._options.threshold:
             self.start(place)
 
-    def open_next(self) -> list[Place]:
+    def open_next(self) -> list[DirectoryPlace]:
         """The best directories to open now, up to `beam`; none when the search is over, and `stopped` says why."""
         if self.stopped is None and self._round >= self._options.rounds:
             self.stopped = f"{self._options.rounds} rounds were made"
-        places: list[Place] = []
+        places: list[DirectoryPlace] = []
         while self.stopped is None and self._heap and len(places) < self._options.beam:
             _, path, _, place = heappop(self._heap)
             if path not in self._opened:
@@ -86,7 +86,7 @@ class DirectoryOrder:
             for hit, own in inside.chunks:
                 kept += self._reach(Reached(hit, own, inside.place, self._round, self._score(own, inside.place)))
             for node, own in inside.directories:
-                self._push(Place(node, self._score(own, inside.place), own, inside.place.score))
+                self._push(DirectoryPlace(node, self._score(own, inside.place), own, inside.place.score))
             place = inside.place
             self.trail.append(
                 Opened(
@@ -100,7 +100,7 @@ class DirectoryOrder:
             )
         self._watch()
 
-    def _score(self, own: float, place: Place) -> float:
+    def _score(self, own: float, place: DirectoryPlace) -> float:
         return self._options.alpha * own + (1 - self._options.alpha) * place.score
 
     def _reach(self, chunk: Reached) -> bool:

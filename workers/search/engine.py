@@ -12,20 +12,19 @@ from shared.models.explain import StageTrace
 from shared.settings.strategies import Strategy
 from workers.search.stages import STAGES
 from workers.search.stages.plugged import plugged
-from workers.search.state import Query, State, as_candidates, as_hits
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchState, Tools, as_candidates, as_hits
 
 EMPTY = "The collection is empty: ingest documents with `ramify ingest PATH`."
 
 
 def search(query: Query, name: str, stages: Strategy, tools: Tools, *, explain: bool = False) -> SearchResult:
     """Run stages from nothing. Raises: InputError, TransientError and PermanentError of the store or an only arm."""
-    return result(run(stages, State(query), tools), name, explain=explain)
+    return result(run(stages, SearchState(query), tools), name, explain=explain)
 
 
 def go_on(found: SearchResult, query: Query, stages: Strategy, tools: Tools, *, explain: bool = False) -> SearchResult:
     """Run further stages on what another pool found. Costs are those of these stages alone."""
-    state = run(stages, State(query, candidates=as_candidates(found.hits)), tools)
+    state = run(stages, SearchState(query, candidates=as_candidates(found.hits)), tools)
     after = result(state, found.mode, explain=explain)
     return after.model_copy(
         update={
@@ -39,7 +38,7 @@ def go_on(found: SearchResult, query: Query, stages: Strategy, tools: Tools, *, 
     )
 
 
-def run(stages: Strategy, state: State, tools: Tools) -> State:
+def run(stages: Strategy, state: SearchState, tools: Tools) -> SearchState:
     """Every stage in order, with its time, what it left, and why it did nothing if so."""
     for options in stages:
         begun = time.perf_counter()
@@ -54,7 +53,7 @@ def run(stages: Strategy, state: State, tools: Tools) -> State:
     return state
 
 
-def result(state: State, name: str, *, explain: bool) -> SearchResult:
+def result(state: SearchState, name: str, *, explain: bool) -> SearchResult:
     """What a search gives back."""
     timings: dict[str, float] = {}
     for trace in state.trace:

@@ -25,8 +25,7 @@ from shared.settings.strategies import FOLLOWS_EDGES, Strategy, asked_strategy, 
 from shared.store.base import CollectionInfo
 from workers.corpus import Corpus
 from workers.search.engine import EMPTY, go_on, search
-from workers.search.state import Query
-from workers.search.tools import Tools
+from workers.search.state import Query, Tools
 from workers.search.variants import VARIANT, go_on_variants, search_variants
 
 #: What is found while nothing is ingested.

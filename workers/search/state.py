@@ -1,16 +1,24 @@
-"""What travels from stage to stage: the query, the arms, the candidates. Values only."""
+"""What travels from stage to stage (the query, the arms, the candidates), and the tools that stages may use."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any, NamedTuple, Self
 
 from qdrant_client import models
 
+from shared.cache import Cache
+from shared.encoders.base import DenseEncoder, Embedded, SparseEncoder
+from shared.encoders.trigram import TrigramEncoder
+from shared.llm.client import LLM
 from shared.models import Cost, Filters, Hit
 from shared.models.explain import Effect, Opened, StageTrace
 from shared.models.hits import halved
+from shared.rerankers.base import Reranker
+from shared.settings import Settings
+from shared.store.base import ChunkStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class Query:
         return (self.text, *self.rewrites)
 
 
-class Arm(NamedTuple):
+class SearchArm(NamedTuple):
     """One ranked list to be asked of the store."""
 
     name: str
@@ -64,7 +72,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SearchState:
     """A search under way. Stages return a new one.
 
     `vector` is the question's dense vector, empty without one; `sure`: BM25 is; `doubtful`: nobody knows whether
@@ -73,7 +81,7 @@ class State:
     """
 
     query: Query
-    arms: tuple[Arm, ...] = ()
+    arms: tuple[SearchArm, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     vector: tuple[float, ...] = ()
     sure: bool = False
@@ -115,3 +123,30 @@ def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...
 def as_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
     """Hits from another pool, with what they carry; one that was not explained starts with its score as one effect."""
     return tuple(Candidate(hit, hit.score, hit.explain or (Effect(stage="search", effect=hit.score),)) for hit in hits)
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The search pool has a store and encoders, the rerank pool a reranker. `timeout_s` is what is left for a stage.
+
+    The store is that of the question's tenant. `index_version` is the state of its collection; 0: not known.
+    """
+
+    settings: Settings
+    store: ChunkStore | None = None
+    sparse: SparseEncoder | None = None
+    dense: DenseEncoder | None = None
+    embed: Callable[[list[str], str], Embedded] | None = None
+    trigrams: TrigramEncoder | None = None
+    llm: LLM | None = None
+    cache: Cache | None = None
+    reranker: Reranker | None = None
+    timeout_s: float = 30.0
+    today: date | None = None
+    index_version: int = 0
+
+    def need_store(self) -> tuple[ChunkStore, SparseEncoder]:
+        """The store and its sparse encoder. Raises: RuntimeError on a pool that has none (a strategy wrongly split)."""
+        if self.store is None or self.sparse is None:
+            raise RuntimeError("this pool has no store")
+        return self.store, self.sparse

@@ -19,8 +19,7 @@ from shared.models import Cost, Hit, SearchResult
 from shared.models.explain import StageTrace
 from shared.settings.strategies import Strategy
 from workers.search.engine import go_on, result, run
-from workers.search.state import Query, State
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchState, Tools
 
 if TYPE_CHECKING:
     from shared.store.base import ChunkStore
@@ -37,7 +36,7 @@ def search_variants(query: Query, name: str, stages: Strategy, tools: Tools, *, 
     tools = _embedding_at_once(tools, query.variants)
     place = next((at for at, stage in enumerate(stages) if stage.stage == "fusion"), 0)
     own = [replace(query, text=text, wanted=wanted, variants=()) for text in query.variants]
-    states = [run(stages[:place], State(one), tools) for one in own]
+    states = [run(stages[:place], SearchState(one), tools) for one in own]
     lists = _asked_at_once([[arm.request for arm in state.arms] for state in states], tools)
     ended = [
         run(stages[place:], state, _prepared(tools, state, found)) for state, found in zip(states, lists, strict=True)
@@ -155,7 +154,7 @@ class _Prepared:
         return getattr(self._store, name)
 
 
-def _prepared(tools: Tools, state: State, answer: list[list[Hit]]) -> Tools:
+def _prepared(tools: Tools, state: SearchState, answer: list[list[Hit]]) -> Tools:
     if tools.store is None or not state.arms:
         return tools
     store = _Prepared(tools.store, [arm.request for arm in state.arms], answer)

@@ -10,52 +10,46 @@ from typing import Any
 
 from workers.search.stages import (
     arms,
-    blend,
-    cosine,
+    context,
     diversity,
     edges,
-    enrich,
     expansion,
     fusion,
     hierarchy,
     hops,
-    linked,
-    neighbours,
-    prior,
     rerank,
-    signal,
+    rescoring,
     truth,
 )
-from workers.search.state import State
-from workers.search.tools import Tools
+from workers.search.state import SearchState, Tools
 
-Run = Callable[[State, Any, Tools], State]
+Run = Callable[[SearchState, Any, Tools], SearchState]
 
 STAGES: Mapping[str, Run] = {
-    "strong_signal": signal.strong_signal,
+    "strong_signal": expansion.strong_signal,
     "expansion": expansion.expand,
     "lexical": arms.lexical,
     "dense": arms.dense,
     "trigram": arms.trigram,
     "fusion": fusion.fuse_arms,
     "hierarchy": hierarchy.hierarchy,
-    "neighbours": neighbours.neighbours,
+    "neighbours": context.neighbours,
     "hops": hops.hops,
     "chain": hops.chain,
     "edges": edges.edges,
     "truth": truth.truth,
-    "cosine": cosine.cosine,
-    "sources": prior.sources,
-    "backlinks": prior.backlinks,
-    "recency": prior.recency,
-    "facet": prior.facet,
-    "exclude": prior.exclude,
+    "cosine": rescoring.cosine,
+    "sources": rescoring.sources,
+    "backlinks": rescoring.backlinks,
+    "recency": rescoring.recency,
+    "facet": rescoring.facet,
+    "exclude": rescoring.exclude,
     "dedup": diversity.dedup,
     "caps": diversity.caps,
     "mmr": diversity.mmr,
     "limit": diversity.limit,
-    "enrich": enrich.enrich,
+    "enrich": context.enrich,
     "rerank": rerank.rerank,
-    "linked": linked.linked,
-    "blend": blend.blend,
+    "linked": edges.linked,
+    "blend": rescoring.blend,
 }

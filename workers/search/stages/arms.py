@@ -11,30 +11,29 @@ from shared.models import Cost
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, TRIGRAM, to_filter, to_sparse
 from workers.search.language import reads
-from workers.search.state import Arm, State
-from workers.search.tools import Tools
+from workers.search.state import SearchArm, SearchState, Tools
 
 NO_DENSE = "No embedding model is configured (embedding.provider): keyword search only."
 FOREIGN = "The embedding model does not read the question's language: keyword search only."
 NO_TRIGRAMS = "The collection has no trigrams: ingest it again with search.trigrams on."
 
 
-def lexical(state: State, options: s.Lexical, tools: Tools) -> State:
+def lexical(state: SearchState, options: s.Lexical, tools: Tools) -> SearchState:
     """BM25 for the question and every rewrite."""
     _, sparse = tools.need_store()
     vectors = [sparse.encode_query(text) for text in state.query.texts]
     return _added(state, SPARSE, [to_sparse(v) for v in vectors], options, tools)
 
 
-def trigram(state: State, options: s.Trigram, tools: Tools) -> State:
+def trigram(state: SearchState, options: s.Trigram, tools: Tools) -> SearchState:
     """Trigrams of the question's words against those of titles, headings and words."""
     if tools.trigrams is None:
         return state.skip(NO_TRIGRAMS, warn=True)
     request = _request(state, to_sparse(tools.trigrams.encode_query(state.query.text)), TRIGRAM, options.limit, tools)
-    return state.but(arms=(*state.arms, Arm(TRIGRAM, request, options.weight)))
+    return state.but(arms=(*state.arms, SearchArm(TRIGRAM, request, options.weight)))
 
 
-def dense(state: State, options: s.Dense, tools: Tools) -> State:
+def dense(state: SearchState, options: s.Dense, tools: Tools) -> SearchState:
     """Vectors of the question and every rewrite. Left out where the model does not read the question's language."""
     if tools.dense is None or tools.embed is None:
         if not state.arms and options.languages == "ignore":
@@ -60,23 +59,23 @@ def dense(state: State, options: s.Dense, tools: Tools) -> State:
 
 
 def _added(
-    state: State,
+    state: SearchState,
     name: str,
     queries: Sequence[models.SparseVector | list[float]],
     options: s.Lexical | s.Dense,
     tools: Tools,
-) -> State:
+) -> SearchState:
     """One arm per text; rewrites are named `bm25#1`, `bm25#2` and weigh less."""
     arms = list(state.arms)
     for number, query in enumerate(queries):
         request = _request(state, query, name, options.limit, tools)
         weight = options.rewrite_weight if number else options.weight
-        arms.append(Arm(f"{name}#{number}" if number else name, request, weight))
+        arms.append(SearchArm(f"{name}#{number}" if number else name, request, weight))
     return state.but(arms=tuple(arms))
 
 
 def _request(
-    state: State, query: models.SparseVector | list[float], using: str, limit: int, tools: Tools
+    state: SearchState, query: models.SparseVector | list[float], using: str, limit: int, tools: Tools
 ) -> models.QueryRequest:
     """The same filter for every arm. A list is twice as long as what is wanted, so that the arms can agree."""
     return models.QueryRequest(

@@ -1,6 +1,7 @@
 """Two-pass search: from the best hits along links, mentions and calls to what the question alone does not find.
 
-A hop asks the store twice: which keys are ambiguous, and, in one batch, for the neighbours of all anchors.
+A hop asks the store twice: which keys are ambiguous, and, in one batch, for the neighbours of all anchors. Behind a
+rerank, linked hits keep a share of the score of the hit that led to them: they may share no word with the question.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
 from shared.store.filters import one_of
 from workers.search.edge_direction import Direction, asked_direction, has_direction
-from workers.search.edge_keys import Bridge, Ends, bridge, ends, of_page, turned, unambiguous
+from workers.search.stages.edge_keys import Edge, Ends, edge_between, ends, of_page, places_of, turned, unambiguous
 from workers.search.stages.near import asked_for
-from workers.search.stages.places import places_of
-from workers.search.state import Candidate, State, by_score
-from workers.search.tools import Tools
+from workers.search.state import Candidate, SearchState, Tools, by_score
 
 #: Keys of one anchor that are followed each way, and chunks of one anchor that the next hop starts from.
 _KEYS, _BRANCH = 200, 10
@@ -34,7 +33,7 @@ _FEWEST = 8
 class _Reached(NamedTuple):
     hit: Hit
     start: str
-    edge: Bridge
+    edge: Edge
     relevance: float
 
 
@@ -59,7 +58,7 @@ class _Group:
         return first if self.meant is None else [key for key in first if key in self.meant]
 
 
-def edges(state: State, options: s.Edges, tools: Tools) -> State:
+def edges(state: SearchState, options: s.Edges, tools: Tools) -> SearchState:
     """Add the neighbours of the best hits, or of the symbol that was asked for, hop by hop.
 
     Score: anchor / (1 + hop) * (1 - relevance + relevance * r) / places. `r` is how well the neighbour fits the
@@ -91,13 +90,13 @@ def edges(state: State, options: s.Edges, tools: Tools) -> State:
     return state.but(note=f"ambiguous names not followed: {len(dropped)}" if dropped else None)
 
 
-def _best(state: State, options: s.Edges) -> list[tuple[float, list[Hit]]]:
+def _best(state: SearchState, options: s.Edges) -> list[tuple[float, list[Hit]]]:
     best = state.candidates[: options.anchors]
     return [(candidate.score, [candidate.hit]) for candidate in best if candidate.score > 0]
 
 
 def _unambiguous(
-    groups: Sequence[_Group], state: State, options: s.Edges, tools: Tools
+    groups: Sequence[_Group], state: SearchState, options: s.Edges, tools: Tools
 ) -> tuple[dict[str, int], frozenset[str]]:
     """The keys of all groups that are followed, each with the places that it may mean, and the ambiguous ones.
 
@@ -113,7 +112,7 @@ def _unambiguous(
 
 
 def _neighbours(
-    groups: Sequence[_Group], seen: Iterable[str], state: State, options: s.Edges, tools: Tools
+    groups: Sequence[_Group], seen: Iterable[str], state: SearchState, options: s.Edges, tools: Tools
 ) -> list[list[_Reached]]:
     """What each group leads to and what leads to it, best first, in one call to the store."""
     store, _ = tools.need_store()
@@ -143,7 +142,7 @@ def _ways(group: _Group) -> list[models.Condition]:
     return [*ways, models.Filter(should=[one_of("refs", back), one_of("mentions", back)])] if back else ways
 
 
-def _asked(flt: models.Filter, limit: int, state: State, tools: Tools) -> list[models.QueryRequest]:
+def _asked(flt: models.Filter, limit: int, state: SearchState, tools: Tools) -> list[models.QueryRequest]:
     """The neighbours nearest to the question; without its vector those that share words with it, then any."""
     _, sparse = tools.need_store()
     vectors = [DENSE] if tools.dense is not None else False
@@ -163,7 +162,7 @@ def _reached(group: _Group, hits: Iterable[Hit]) -> list[_Reached]:
         found = [
             (start.hit.chunk_id, edge)
             for start in group.starts
-            for edge in (bridge(start, other, meant), _back(other, start, meant))
+            for edge in (edge_between(start, other, meant), _back(other, start, meant))
             if edge is not None
         ]
         if found:
@@ -172,8 +171,8 @@ def _reached(group: _Group, hits: Iterable[Hit]) -> list[_Reached]:
     return reached
 
 
-def _back(other: Ends, start: Ends, meant: Mapping[str, int]) -> Bridge | None:
-    edge = bridge(other, start, meant)
+def _back(other: Ends, start: Ends, meant: Mapping[str, int]) -> Edge | None:
+    edge = edge_between(other, start, meant)
     return turned(edge) if edge is not None else None
 
 
@@ -244,3 +243,46 @@ def _joined(
                 anchor=group.score, hop=float(hop), relevance=one.relevance, places=float(one.edge.places),
             )  # fmt: skip
     return by_score(tuple(known.values()))
+
+
+def linked(state: SearchState, options: s.Linked, tools: Tools) -> SearchState:  # noqa: ARG001
+    """The n-th best neighbour of a hit keeps at least share^n of that hit's score; no score falls.
+
+    Neighbours are counted in the order that the reranker gave them, so that fifty of them cannot flood the results:
+    with 0.8 the first has 0.8 of it, the fifth a third. Nearer hops go first, since what they lift, lifts others. The
+    symbol that was asked for leads. Scores of 0 and below lift nothing.
+    """
+    if not any(candidate.hit.via for candidate in state.candidates):
+        return state.skip("no hit was reached from another one")
+    best = max(candidate.score for candidate in state.candidates)
+    now = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
+    for chunk_id, candidate in now.items():
+        if _asked_for(candidate) and candidate.score < best:
+            now[chunk_id] = candidate.plus("linked", best - candidate.score, symbol="asked for")
+    for (_, anchor), neighbours in _by_anchor(state, now):
+        for number, candidate in enumerate(neighbours, start=1):
+            least = options.share**number * now[anchor].score
+            if candidate.score < least:
+                lifted = candidate.plus(
+                    "linked", least - candidate.score, anchor=now[anchor].score, place=float(number)
+                )
+                now[candidate.hit.chunk_id] = lifted
+    return state.but(candidates=tuple(sorted(by_score(tuple(now.values())), key=_leading)))
+
+
+def _asked_for(candidate: Candidate) -> bool:
+    return candidate.hit.via is not None and candidate.hit.via.how == "symbol"
+
+
+def _leading(candidate: Candidate) -> tuple[float, bool]:
+    return (-candidate.score, not _asked_for(candidate))
+
+
+def _by_anchor(state: SearchState, now: Mapping[str, Candidate]) -> list[tuple[tuple[int, str], list[Candidate]]]:
+    """((hop, anchor), its neighbours best first), the first hop first. Anchors that were cut off lift nothing."""
+    groups: dict[tuple[int, str], list[Candidate]] = {}
+    for candidate in state.candidates:
+        via = candidate.hit.via
+        if via is not None and not _asked_for(candidate) and via.chunk_id in now:
+            groups.setdefault((via.hop, via.chunk_id), []).append(candidate)
+    return sorted(groups.items(), key=lambda group: group[0])

@@ -1,22 +1,49 @@
-"""Rewrites of the question by the LLM. Each skip has its reason; nothing of the question is logged."""
+"""Rewrites of the question by the LLM, unless BM25 alone is sure of its answer. Nothing of the question is logged."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from qdrant_client import models
+
 from shared.cache import Cache
 from shared.errors import RamifyError, ReplyError
 from shared.llm.client import spent
 from shared.llm.prompts import expand_prompt
-from shared.llm.replies import parse_rewrites
+from shared.llm.xml_reply import parse_rewrites
 from shared.models import Cost
 from shared.models.base import Model
 from shared.settings import stages as s
+from shared.store import SPARSE, to_filter, to_sparse
 from shared.text import is_cjk_text
-from workers.search.state import Query, State
-from workers.search.tools import Tools
+from workers.search.state import Query, SearchState, Tools
 
 _FEWEST_WORDS, _FEWEST_CJK = 3, 3
+
+
+def strong_signal(state: SearchState, options: s.StrongSignal, tools: Tools) -> SearchState:
+    """Two best BM25 hits of the question; `sure` when the first is high and far ahead."""
+    store, sparse = tools.need_store()
+    vector = sparse.encode_query(state.query.text)
+    request = models.QueryRequest(
+        query=to_sparse(vector),
+        using=SPARSE,
+        filter=to_filter(state.query.filters),
+        limit=2,
+    )
+    ((first, second),) = [_two([hit.score for hit in hits]) for hits in store.query([request])]
+    return state.but(sure=is_sure(first, second, options))
+
+
+def is_sure(first: float, second: float, options: s.StrongSignal) -> bool:
+    """On s/(1+s), which is absolute; s over the best score would always be 1."""
+    top, next_one = first / (1 + first), second / (1 + second)
+    return top >= options.top and top - next_one >= options.gap
+
+
+def _two(scores: list[float]) -> tuple[float, float]:
+    padded = [max(0.0, score) for score in scores[:2]] + [0.0, 0.0]
+    return padded[0], padded[1]
 
 
 class Rewrites(Model):
@@ -26,7 +53,7 @@ class Rewrites(Model):
     cost: Cost = Cost()
 
 
-def expand(state: State, options: s.Expansion, tools: Tools) -> State:
+def expand(state: SearchState, options: s.Expansion, tools: Tools) -> SearchState:
     """Add rewrites to the query; the question itself always stays first."""
     if tools.llm is None:
         return state.skip("llm_unavailable")

@@ -9,8 +9,7 @@ from shared.models.explain import Effect
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE
 from workers.search.language import agrees
-from workers.search.state import Candidate, State, by_score
-from workers.search.tools import Tools
+from workers.search.state import Candidate, SearchState, Tools, by_score
 
 DISAGREES = (
     "What the embedding model found shares no words with the question, and nobody says which languages it reads: "
@@ -18,7 +17,7 @@ DISAGREES = (
 )
 
 
-def fuse_arms(state: State, options: s.Fusion, tools: Tools) -> State:
+def fuse_arms(state: SearchState, options: s.Fusion, tools: Tools) -> SearchState:
     """Ask the store for every arm at once and fuse the lists."""
     if not state.arms:
         return state.skip("No arm was left to search with.", warn=True)

@@ -18,13 +18,12 @@ from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter
 from shared.store.base import ChunkStore
 from shared.store.directories import directory_of, documents_in, nodes, starts, subdirectories
-from workers.search.directory_order import DirectoryOrder, Inside, Place, Reached
+from workers.search.directory_order import DirectoryOrder, DirectoryPlace, Inside, Reached
 from workers.search.language import agrees
 from workers.search.stages.arms import dense, lexical
-from workers.search.stages.cosine import similarity
 from workers.search.stages.fusion import DISAGREES
-from workers.search.state import Candidate, State, by_score
-from workers.search.tools import Tools
+from workers.search.stages.rescoring import similarity
+from workers.search.state import Candidate, SearchState, Tools, by_score
 
 NO_NODES = (
     "The corpus has no directories to go through, so all of it was searched at once: ingest it again "
@@ -37,7 +36,7 @@ _READ = 1200
 _PARTS = 2
 
 
-def hierarchy(state: State, options: s.Hierarchy, tools: Tools) -> State:
+def hierarchy(state: SearchState, options: s.Hierarchy, tools: Tools) -> SearchState:
     """Find starting points, descend until the best chunks stay the same, and give what was reached, best first.
 
     Half of the stage's time at most; a search that runs out of it says so in `stopped` and gives what it has.
@@ -69,14 +68,14 @@ def hierarchy(state: State, options: s.Hierarchy, tools: Tools) -> State:
 class _Asked:
     """One question to the store. Scores lie in 0..1 and are comparable over rounds: 1 is the best of the corpus."""
 
-    def __init__(self, state: State, options: s.Hierarchy, tools: Tools) -> None:
+    def __init__(self, state: SearchState, options: s.Hierarchy, tools: Tools) -> None:
         self.state, self._options = state, options
         self._store: ChunkStore = tools.need_store()[0]
         self._vectors = tools.dense is not None
         self._top = 0.0  # the best BM25 score, which the first, global search meets
         self._leader: Hit | None = None
 
-    def starting_points(self) -> tuple[list[Hit], list[Place]]:
+    def starting_points(self) -> tuple[list[Hit], list[DirectoryPlace]]:
         """The best chunks of the whole corpus, and where to start: the best directories, those of these chunks, roots.
 
         The directory of a good chunk starts at the mean of both, if that is more than its own score.
@@ -97,9 +96,9 @@ class _Asked:
             if home in best:
                 mixed = alpha * best[home][1] + (1 - alpha) * own[hit.chunk_id]
                 lifted[home] = max(lifted[home], mixed)
-        return chunks, [Place(node, max(score, lifted[path]), score) for path, (node, score) in best.items()]
+        return chunks, [DirectoryPlace(node, max(score, lifted[path]), score) for path, (node, score) in best.items()]
 
-    def inside(self, places: Sequence[Place]) -> list[Inside]:
+    def inside(self, places: Sequence[DirectoryPlace]) -> list[Inside]:
         """The subdirectories and chunks of all `places`, in one call of the store, with their own scores."""
         filters, few = self.state.query.filters, self._options
         wanted = [(subdirectories(filters, place.node.path), _PARTS * few.directories) for place in places]
@@ -111,7 +110,7 @@ class _Asked:
             for place, below, hits in zip(places, lists[: len(places)], lists[len(places) :], strict=True)
         ]
 
-    def everything(self) -> State:
+    def everything(self) -> SearchState:
         """What a search without directories finds, with a warning: the corpus was ingested without them."""
         (hits,) = self._ask([(to_filter(self.state.query.filters), 2 * self.state.query.wanted)])
         own = self._own(hits)

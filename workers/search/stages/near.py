@@ -11,15 +11,14 @@ from shared.models import Hit
 from shared.models.hits import Part, Via
 from shared.store import SPARSE, to_filter, to_sparse
 from shared.store.filters import equals, one_of
-from workers.search.state import Candidate, State, by_score
-from workers.search.tools import Tools
+from workers.search.state import Candidate, SearchState, Tools, by_score
 
 #: Definitions of one name that a search starts from; chunks looked at to find them; later parts of long ones.
 _DEFINITIONS, _LOOKED_AT, _PARTS = 3, 50, 20
 _SUGGESTED = 3
 
 
-def asked_for(state: State, tools: Tools) -> tuple[State, list[tuple[float, list[Hit]]]]:
+def asked_for(state: SearchState, tools: Tools) -> tuple[SearchState, list[tuple[float, list[Hit]]]]:
     """The definitions of the symbol asked for, as (score, chunks) to start from; they then lead the candidates.
 
     A definition scores twice the best candidate, so that what it calls, at half of that, competes with what the
@@ -42,7 +41,7 @@ def asked_for(state: State, tools: Tools) -> tuple[State, list[tuple[float, list
     ]
 
 
-def _definitions(name: str, state: State, tools: Tools) -> list[Hit]:
+def _definitions(name: str, state: SearchState, tools: Tools) -> list[Hit]:
     """Those called exactly so, else all whose name ends so, shortest first; of overloads in one file the longest."""
     store, _ = tools.need_store()
     flt = models.Filter(must=[to_filter(state.query.filters), equals("defines", name)])
@@ -55,7 +54,7 @@ def _definitions(name: str, state: State, tools: Tools) -> list[Hit]:
     return exact or sorted(found, key=lambda hit: (len(hit.symbol or ""), hit.symbol or "", hit.chunk_id))
 
 
-def _parts(chosen: Sequence[Hit], state: State, tools: Tools) -> list[Hit]:
+def _parts(chosen: Sequence[Hit], state: SearchState, tools: Tools) -> list[Hit]:
     """The later parts of long definitions: their calls count too."""
     store, _ = tools.need_store()
     symbols, docs = [hit.symbol for hit in chosen if hit.symbol], [hit.doc_id for hit in chosen]
@@ -82,13 +81,13 @@ def _several(name: str, named: Sequence[Hit]) -> str:
     return f"{name} names {len(named)} definitions, {told}{more}: write more of the name to start from one of them."
 
 
-def _unknown(name: str, state: State, tools: Tools) -> str:
+def _unknown(name: str, state: SearchState, tools: Tools) -> str:
     near = _nearest(name, state, tools)
     hint = f"did you mean {', '.join(near)}?" if near else "ingest the code that defines it, or leave the name out."
     return f"No definition is called {name} here, so the question was searched without it: {hint}"
 
 
-def _nearest(name: str, state: State, tools: Tools) -> list[str]:
+def _nearest(name: str, state: SearchState, tools: Tools) -> list[str]:
     """Known symbols that share words with the name, the most alike first."""
     store, sparse = tools.need_store()
     words = sparse.encode_query(name.replace(".", " "))

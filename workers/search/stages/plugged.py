@@ -9,11 +9,10 @@ from typing import Any
 from shared.errors import RamifyError
 from shared.plugins import STAGES, plugins, run_of, why
 from shared.settings.plugged import PluginStage
-from workers.search.state import State
-from workers.search.tools import Tools
+from workers.search.state import SearchState, Tools
 
 
-def plugged(state: State, options: PluginStage, tools: Tools) -> State:
+def plugged(state: SearchState, options: PluginStage, tools: Tools) -> SearchState:
     """What the plugin makes of the state; the state as it was, and a warning, where it fails.
 
     Raises: RamifyError of the plugin's own making (a store that does not answer, say), as our own stages do.
@@ -26,7 +25,7 @@ def plugged(state: State, options: PluginStage, tools: Tools) -> State:
         return state.skip(
             f"The stage {options.stage} of {options.plugin} failed, so it did nothing ({why(error)}).", warn=True
         )
-    if isinstance(after, State):
+    if isinstance(after, SearchState):
         return after
     given = type(after).__name__
     return state.skip(f"The stage {options.stage} of {options.plugin} gave a {given}, so it did nothing.", warn=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from shared.models import Cost
 from shared.rerankers.base import Reranked
 from shared.settings import stages as s
-from workers.search.state import Candidate, State
-from workers.search.tools import Tools
+from workers.search.state import Candidate, SearchState, Tools
 
 
-def rerank(state: State, options: s.Rerank, tools: Tools) -> State:
+def rerank(state: SearchState, options: s.Rerank, tools: Tools) -> SearchState:
     """Replace scores by the reranker's. A reranker that fails leaves the order as it is and a warning."""
     if tools.reranker is None:
         return state.skip("no reranker on this pool", warn=True)

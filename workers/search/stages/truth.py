@@ -12,9 +12,8 @@ from shared.models.hits import Part
 from shared.settings import stages as s
 from shared.store import ChunkStore, to_filter
 from shared.store.filters import equals, one_of
-from workers.search.stages.cosine import similarity
-from workers.search.state import Candidate, State, by_score
-from workers.search.tools import Tools
+from workers.search.stages.rescoring import similarity
+from workers.search.state import Candidate, SearchState, Tools, by_score
 
 #: Truth chunks read for one page.
 _PER_PAGE = 4
@@ -24,7 +23,7 @@ _MOST_HELD = 256
 _HOLDS: dict[tuple[str, str, str, str, int], bool] = {}
 
 
-def truth(state: State, options: s.Truth, tools: Tools) -> State:
+def truth(state: SearchState, options: s.Truth, tools: Tools) -> SearchState:
     """Put the best truth chunk of every page right behind the page's best chunk, at `share` of its score.
 
     Before the rerank, truth that the question did not find is fetched, in one call for all pages. Behind it, on a pool
@@ -82,7 +81,7 @@ def _holds_truth(store: ChunkStore, tools: Tools) -> bool:
     return holds
 
 
-def _fetched(state: State, tools: Tools) -> list[Candidate]:
+def _fetched(state: SearchState, tools: Tools) -> list[Candidate]:
     """For each page without truth among the candidates its chunk of truth nearest to the question, else its first."""
     store, _ = tools.need_store()
     held = {candidate.hit.doc_id for candidate in state.candidates if candidate.hit.part is Part.TRUTH}

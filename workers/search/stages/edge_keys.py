@@ -1,18 +1,29 @@
-"""How chunks lead to each other: the keys of an edge and what they are worth. Pure; keys join at search time."""
+"""How chunks lead to each other: the keys of an edge, and how many places each may mean. Keys join at search time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+from qdrant_client import models
+
 from shared.models import Hit
-from shared.page_keys import is_page_key
+from shared.page_keys import LABEL, is_page_key
+from shared.store import ChunkStore
+from shared.store.filters import equals, one_of
 
 #: Suffixes of a qualified name that count as its names, as they are stored in `Chunk.defines`.
 _SUFFIXES = 6
+#: Chunks that `places_of` reads. Reading a few hundred costs a hundredth of a count over all values of a field, which
+#: looks at every name of the collection (embedded store, 18,000 chunks, 75,000 names: 0.4 ms against 600).
+_READ = 2000
+#: Values that such a count returns: the frequent ones come first, what is left out is rare.
+_COUNTED = 5000
 
 
-class Bridge(NamedTuple):
+class Edge(NamedTuple):
     """The key over which one chunk leads to another. `places`: how many definitions the key may mean."""
 
     key: str
@@ -49,7 +60,7 @@ def of_page(key: str) -> bool:
     return is_page_key(key)
 
 
-def bridge(source: Ends, target: Ends, meant: Mapping[str, int]) -> Bridge | None:
+def edge_between(source: Ends, target: Ends, meant: Mapping[str, int]) -> Edge | None:
     """The edge from `source` to `target` by the key that means least else and says most; None without one.
 
     `meant`: what `unambiguous` gives. A page does not lead to itself.
@@ -59,10 +70,10 @@ def bridge(source: Ends, target: Ends, meant: Mapping[str, int]) -> Bridge | Non
     if not shared:
         return None
     best = min(shared, key=lambda key: (meant[key], -len(key), key))
-    return Bridge(best, source.keys[best], meant[best])
+    return Edge(best, source.keys[best], meant[best])
 
 
-def turned(edge: Bridge) -> Bridge:
+def turned(edge: Edge) -> Edge:
     """The same edge told from its target."""
     return edge._replace(how={"call": "called by", "link": "linked by"}.get(edge.how, "mentioned by"))
 
@@ -74,3 +85,29 @@ def unambiguous(keys: Iterable[str], counts: Mapping[str, int], most: int) -> di
     """
     found = {key: max(1, counts.get(key, 1)) for key in keys}
     return {key: places for key, places in found.items() if places <= (1 if of_page(key) else most)}
+
+
+def places_of(keys: Sequence[str], namespace: str, store: ChunkStore) -> Mapping[str, int]:
+    """Key -> the places in the namespace that go by it: pages by their first chunk, labels and code by definition.
+
+    Overloads of one symbol in one file are one place. Keys that nothing goes by are left out.
+    Raises: StoreError, TransientError.
+    """
+    definition = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="symbol"))])
+    first = equals("ordinal", 0)
+    where = equals("namespace", namespace)
+    among = one_of("defines", keys)
+    counted: list[models.Condition] = [definition, first]
+    if labels := [key for key in keys if key.startswith(LABEL)]:
+        counted.append(one_of("defines", labels))
+    flt = models.Filter(must=[where, among], should=counted)
+    wanted = frozenset(keys)
+    found = list(islice(store.read(flt, ("defines", "doc_id", "symbol")), _READ + 1))
+    if len(found) > _READ:
+        return store.count_values("defines", flt, _COUNTED)
+    places = {
+        (key, fields["doc_id"], fields.get("symbol"))
+        for _, fields in found
+        for key in wanted.intersection(fields["defines"])
+    }
+    return Counter(key for key, _, _ in places)

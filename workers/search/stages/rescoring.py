@@ -1,0 +1,136 @@
+"""Rescoring: by the cosine, by what is known before any question (sources, links, dates, kinds), and after a rerank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from math import log1p
+
+import numpy as np
+
+from shared.settings import stages as s
+from workers.search.state import Candidate, SearchState, Tools, by_score
+
+
+def cosine(state: SearchState, options: s.Cosine, tools: Tools) -> SearchState:  # noqa: ARG001
+    """(1 - w) * score / best + w * cosine; a candidate without a vector has cosine 0."""
+    if not state.vector or not state.candidates:
+        return state.skip("no vector of the question")
+    best = max(candidate.score for candidate in state.candidates)
+    mixed = []
+    for candidate, near in zip(state.candidates, cosines(state), strict=True):
+        scaled = candidate.score / best if best > 0 else 0.0
+        score = (1 - options.weight) * scaled + options.weight * near
+        mixed.append(candidate.plus("cosine", score - candidate.score, cosine=near, scaled=scaled))
+    return state.but(candidates=by_score(mixed))
+
+
+def cosines(state: SearchState) -> list[float]:
+    """Each candidate's cosine to the question."""
+    return [similarity(state.vector, candidate.hit.vector) for candidate in state.candidates]
+
+
+def similarity(one: Sequence[float], other: Sequence[float]) -> float:
+    """Cosine of two vectors, 0 when one is missing."""
+    if not one or not other or len(one) != len(other):
+        return 0.0
+    a, b = np.asarray(one), np.asarray(other)
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / norm if norm > 0 else 0.0
+
+
+def sources(state: SearchState, options: s.Sources, tools: Tools) -> SearchState:  # noqa: ARG001
+    """Multiply by the factor of the longest path prefix that fits."""
+    boosts = tools.settings.search.source_boosts
+    if not boosts:
+        return state.skip("no search.source_boosts")
+    boosted = []
+    for candidate in state.candidates:
+        prefix = max((p for p in boosts if candidate.hit.path.startswith(p)), key=len, default=None)
+        boosted.append(candidate if prefix is None else candidate.times("sources", boosts[prefix], prefix=prefix))
+    return state.but(candidates=by_score(boosted))
+
+
+def backlinks(state: SearchState, options: s.Backlinks, tools: Tools) -> SearchState:  # noqa: ARG001
+    """Multiply by 1 + w * ln(1 + n), n the number of other documents that link to the document."""
+    if not any(candidate.hit.backlinks for candidate in state.candidates):
+        return state.skip("no other document links to what was found")
+    boosted = []
+    for candidate in state.candidates:
+        links = candidate.hit.backlinks
+        factor = 1 + options.weight * log1p(links)
+        boosted.append(candidate.times("backlinks", factor, links=links) if links else candidate)
+    return state.but(candidates=by_score(boosted))
+
+
+def recency(state: SearchState, options: s.Recency, tools: Tools) -> SearchState:
+    """Multiply by 1 + w * 0.5^(age / half-life)."""
+    today = tools.today or date.today()  # noqa: DTZ011 - documents carry dates without zones
+    boosted = []
+    for candidate in state.candidates:
+        if candidate.hit.date is None:
+            boosted.append(candidate)
+            continue
+        age = max(0, (today - date.fromisoformat(candidate.hit.date)).days)
+        factor = 1 + options.weight * 0.5 ** (age / options.half_life_days)
+        boosted.append(candidate.times("recency", factor, days=age))
+    return state.but(candidates=by_score(boosted))
+
+
+def facet(state: SearchState, options: s.Facet, tools: Tools) -> SearchState:  # noqa: ARG001
+    """Multiply by 1 + w * (1 - score) what has the storage facet that the leaf asks for."""
+    wanted = state.query.facet
+    if not wanted:
+        return state.skip("the question asks for no facet")
+    if not any(candidate.hit.facet == wanted for candidate in state.candidates):
+        return state.skip(f"nothing found is a memory's {wanted}")
+    boosted = []
+    for candidate in state.candidates:
+        factor = 1 + options.weight * (1 - min(max(candidate.score, 0.0), 1.0))
+        fits = candidate.hit.facet == wanted
+        boosted.append(candidate.times("facet", factor, facet=wanted) if fits else candidate)
+    return state.but(candidates=by_score(boosted))
+
+
+def exclude(state: SearchState, options: s.Exclude, tools: Tools) -> SearchState:  # noqa: ARG001
+    """Drop excluded paths; one that the caller's own filter asks for stays."""
+    excludes = tools.settings.search.excludes
+    if not excludes:
+        return state.skip("no search.excludes")
+    asked = state.query.filters.paths
+    dropped = tuple(p for p in excludes if not any(a.startswith(p) for a in asked))
+    kept = tuple(c for c in state.candidates if not c.hit.path.startswith(dropped)) if dropped else state.candidates
+    return state.but(candidates=kept)
+
+
+def blend(state: SearchState, options: s.Blend, tools: Tools) -> SearchState:  # noqa: ARG001
+    """W * fused / best fused + (1 - w) * rerank; w by the rank in the fused list: 1-3, 4-10, 11 and on."""
+    fused = {candidate.hit.chunk_id: _before_rerank(candidate) for candidate in state.candidates}
+    best = max(fused.values(), default=0.0)
+    order = sorted(fused, key=lambda chunk_id: (-fused[chunk_id], chunk_id))
+    ranks = {chunk_id: rank for rank, chunk_id in enumerate(order, start=1)}
+    mixed = []
+    for candidate in state.candidates:
+        chunk_id = candidate.hit.chunk_id
+        weight = _weight(ranks[chunk_id], options)
+        scaled = fused[chunk_id] / best if best > 0 else 0.0
+        score = weight * scaled + (1 - weight) * candidate.score
+        mixed.append(
+            candidate.plus("blend", score - candidate.score, rank=float(ranks[chunk_id]), weight=weight, fused=scaled)
+        )
+    return state.but(candidates=by_score(mixed))
+
+
+def _weight(rank: int, options: s.Blend) -> float:
+    if rank <= 3:
+        return options.first
+    return options.middle if rank <= 10 else options.rest
+
+
+def _before_rerank(candidate: Candidate) -> float:
+    total = 0.0
+    for effect in candidate.effects:
+        if effect.stage == "rerank":
+            break
+        total += effect.effect
+    return total
