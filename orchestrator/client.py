@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from orchestrator.dead_letters import DeadLetters
+from orchestrator.dead_letters import DeadLetters, Replayed
 from orchestrator.enumeration.rows import listed_rows
 from orchestrator.explaining import why_batch, why_job
 from orchestrator.ingest import Ingest, Progress
@@ -32,6 +32,12 @@ from shared.models.session import Session
 from shared.models.why import BatchWhy, Why
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
+
+#: What `ramify` re-exports from here: the client, and what its methods take and give beside the shared models.
+__all__ = [
+    "BatchFullError", "DeadLetters", "KeptSession", "Outage", "Progress", "Ramify", "Rejected", "Replayed", "Retried",
+    "Submitted",
+]  # fmt: skip
 
 _PAGE = 200
 _POLL_S = 0.2
