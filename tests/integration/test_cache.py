@@ -341,6 +341,23 @@ def test_a_value_that_json_would_change_is_given_but_not_stored(cache: Cache, cl
     assert not client.exists(KEY.entry, KEY.lock)
 
 
+@pytest.mark.parametrize("one_process", [True, False])
+def test_given_a_value_that_is_not_to_be_kept_then_nobody_else_is_served_it(
+    client: redis.Redis, settings: Settings, *, one_process: bool
+) -> None:
+    shared, upstream = Cache(client, settings), Upstream(delay=0.05)
+
+    def work(_: int) -> object:
+        asked = shared if one_process else Cache(client, settings)
+        return asked.get_or_compute("embedding", PARTS, Vector, upstream, wait_s=10, keep=lambda value: value != VALUE)
+
+    assert hows(together(4, work)) == {CacheStatus.COMPUTED: 4}
+    assert upstream.calls == 4
+    assert not client.exists(KEY.entry, KEY.lock)
+    assert ask(shared, Upstream())[1].status is CacheStatus.COMPUTED
+    assert work(0) == (VALUE, CacheResult(status=CacheStatus.HIT))
+
+
 # Poisoned entries
 
 
