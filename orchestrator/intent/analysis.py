@@ -9,7 +9,8 @@ from orchestrator.planning.same import folded
 from shared.errors import shown
 from shared.llm.client import LLM
 from shared.llm.dialogue import Dialogue
-from shared.llm.intent_reply import intent_again_prompt, intent_prompt, parse_plan
+from shared.llm.prompts import intent_again_prompt, intent_prompt
+from shared.llm.replies import parse_plan
 from shared.models.session import MAX_QUERIES, Intent, Session, TypedQuery
 
 _BY_RULES = "The queries were made by rules instead."

@@ -11,7 +11,7 @@ from orchestrator.planning.rules import decompose_by_rules
 from shared.llm.client import LLM
 from shared.llm.dialogue import Dialogue
 from shared.llm.prompts import decompose_again_prompt, decompose_prompt
-from shared.llm.xml_reply import parse_decomposition
+from shared.llm.replies import parse_decomposition
 from shared.models import Cost, Decomposition
 
 _BY_RULES = "The question was decomposed by rules instead."

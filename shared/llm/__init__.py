@@ -2,7 +2,7 @@
 
 from shared.llm.client import LLM, ChatClient, LLMReply, spent
 from shared.llm.prompts import Memory, decompose_again_prompt, decompose_prompt, summarise_prompt
-from shared.llm.xml_reply import parse_decomposition, summary_text
+from shared.llm.replies import parse_decomposition, summary_text
 
 __all__ = [
     "LLM", "ChatClient", "LLMReply", "Memory", "decompose_again_prompt", "decompose_prompt", "parse_decomposition",

@@ -13,9 +13,12 @@ from shared.models import Node
 from shared.models.base import Model
 from shared.models.reasoning import Step
 from shared.models.route import Intent
+from shared.models.session import MAX_TYPED_CHARS, MIN_TYPED_CHARS, Message, Session
 from shared.sentences import is_cjk_text
 
 MAX_MEMORY_CHARS = 4000
+#: So much of a session's summary and of each message is shown to the model.
+MAX_SESSION_CHARS = 2000
 _SLOT = re.compile(r"\{\{([a-z_]+)\}\}")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
@@ -39,17 +42,17 @@ class Memory(Model):
 
 
 def decompose_prompt(question: str, most: int = 5) -> str:
-    """Asks to split `question` into at most `most` subqueries (B1, B4). The same on every level (B2)."""
+    """Asks to split `question` into at most `most` subqueries. The same on every level."""
     return filled("decompose", {"user_query": escaped(question), "most": str(most), "usual": _usual(most)})
 
 
 def decompose_again_prompt(question: str, fault: str, most: int = 5) -> str:
-    """Asks once more and names the fault of the first reply: the message of its `ReplyError` (B4)."""
+    """Asks once more and names the fault of the first reply: the message of its `ReplyError`."""
     return f"{decompose_prompt(question, most)}\n{filled('decompose_again', {'fault': escaped(fault)})}"
 
 
 def expand_prompt(question: str, count: int) -> str:
-    """Asks for `count` rewrites of `question` in other words (D4)."""
+    """Asks for `count` rewrites of `question` in other words."""
     return filled("expand", {"user_query": escaped(question), "count": str(count)})
 
 
@@ -62,10 +65,10 @@ def summarise_prompt(  # noqa: PLR0913 - what the style of the answer follows fr
     steps: Sequence[Step] = (),
     whole: bool = False,
 ) -> str:
-    """Asks for the cited summary (B8). `memories` best first; each text is cut to 4000 characters.
+    """Asks for the cited summary. `memories` best first; each text is cut to 4000 characters.
 
     The style follows `intent`; `whole`, a question that was not split, gets a short answer when it is short. With
-    `steps` the model sees these instead of the tree, and concludes from them (E6).
+    `steps` the model sees these instead of the tree, and concludes from them.
     """
     length = "short" if whole and _is_short(question) else "long"
     if steps:
@@ -89,6 +92,48 @@ def read_answer_prompt(question: str, passages: Iterable[tuple[str, str]]) -> st
         for number, (title, text) in enumerate(passages, start=1)
     )
     return filled("read_answer", {"user_query": escaped(question), "passages": "\n".join(numbered) or "(none)"})
+
+
+def intent_prompt(question: str, session: Session, most: int) -> str:
+    """Asks for up to `most` typed queries of `question` after `session`: its summary and its last five messages."""
+    values = {
+        "summary": escaped(_cut(session.summary, MAX_SESSION_CHARS)) or "(none)",
+        "messages": "\n".join(map(_message, session.recent)) or "(none)",
+        "user_query": escaped(question),
+        "most": str(most),
+        "least": str(MIN_TYPED_CHARS),
+        "longest": str(MAX_TYPED_CHARS),
+    }
+    return filled("intent", values)
+
+
+def intent_again_prompt(question: str, session: Session, most: int, fault: str) -> str:
+    """Asks once more and names the fault of the first reply."""
+    return f"{intent_prompt(question, session, most)}\n{filled('intent_again', {'fault': escaped(fault)})}"
+
+
+def route_prompt(question: str) -> str:
+    """Asks for type, hops and intent of `question`, which stands escaped in <user_query>."""
+    return filled("route", {"user_query": escaped(question)})
+
+
+def extract_prompt(documents: Sequence[str], columns: Sequence[str]) -> str:
+    """Asks for `columns` of `documents`, both numbered from 1."""
+    return filled(
+        "extract",
+        {
+            "columns": "\n".join(
+                f'<column number="{number}">{escaped(column)}</column>' for number, column in enumerate(columns, 1)
+            ),
+            "documents": _documents(documents),
+        },
+    )
+
+
+def rerank_prompt(query: str, documents: Sequence[str]) -> str:
+    """Asks for a mark of 0 to 10 for each of `documents`, numbered from 1."""
+    values = {"user_query": escaped(query), "documents": _documents(documents), "count": str(len(documents))}
+    return filled("rerank", values)
 
 
 def escaped(text: str) -> str:
@@ -120,8 +165,16 @@ def _is_short(question: str) -> bool:
     return len(question) <= _SHORT_CJK if is_cjk_text(question) else len(question.split()) <= _SHORT_WORDS
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_MEMORY_CHARS else f"{text[:MAX_MEMORY_CHARS]}…"
+def _message(message: Message) -> str:
+    return f'<message role="{escaped(message.role)}">{escaped(_cut(message.content, MAX_SESSION_CHARS))}</message>'
+
+
+def _documents(texts: Sequence[str]) -> str:
+    return "\n".join(f'<document id="{number}">{escaped(text)}</document>' for number, text in enumerate(texts, 1))
+
+
+def _cut(text: str, most: int = MAX_MEMORY_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _node(node: Node) -> str:
@@ -134,7 +187,7 @@ def _attribute(text: str) -> str:
 
 
 def _usual(most: int) -> str:
-    """How many subqueries a complex question gets: three to five, or as many as are allowed (B1)."""
+    """How many subqueries a complex question gets: three to five, or as many as are allowed."""
     return f"3 to {min(5, most)}" if most > 3 else f"up to {most}"
 
 

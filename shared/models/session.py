@@ -16,7 +16,7 @@ MAX_MESSAGE_CHARS = 8000
 LAST_MESSAGES = 5
 #: Queries that one question becomes, its own wording among them.
 MAX_QUERIES = 5
-MAX_TYPED_CHARS = 300
+MIN_TYPED_CHARS, MAX_TYPED_CHARS = 2, 300
 _ROLES = ("user", "assistant", "system", "tool")
 #: As long as a question may be (`shared.models.request`, which imports this module).
 _QUESTION_CHARS = 4000

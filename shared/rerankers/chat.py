@@ -1,17 +1,16 @@
-"""Scores by the configured LLM: numbered documents in, a mark of 0 to 10 for each out (D6). Both are untrusted."""
+"""Scores by the configured LLM: numbered documents in, a mark of 0 to 10 for each out. Both are untrusted."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from shared.budget import carried
-from shared.errors import RamifyError, ReplyError, shown
+from shared.errors import RamifyError, ReplyError
 from shared.llm.client import ChatClient, LLMReply, spent
-from shared.llm.prompts import escaped, filled
-from shared.llm.xml_element import read_element
+from shared.llm.prompts import rerank_prompt
+from shared.llm.replies import parse_marks
 from shared.rerankers.calibration import Scaled, from_marks
 from shared.rerankers.scoring import Request
 from shared.settings import Settings
@@ -19,9 +18,6 @@ from shared.settings import Settings
 _CHARS_PER_CALL = 24_000
 _DOCUMENTS_PER_CALL = 25  # marks of longer lists grow careless
 _CALLS_AT_ONCE = 4
-_BEST_MARK = 10
-_MARK = re.compile(r"\d{1,2}(?:\.\d{1,4})?")
-_ID = re.compile(r"[0-9]{1,4}")
 
 
 class ChatScorer:
@@ -80,38 +76,6 @@ class ChatScorer:
             if self._built is None:
                 self._built = ChatClient(self._settings)
             return self._built
-
-
-def rerank_prompt(query: str, documents: Sequence[str]) -> str:
-    """Asks for a mark of 0 to 10 for each of `documents`, numbered from 1."""
-    numbered = "\n".join(
-        f'<document id="{number}">{escaped(text)}</document>' for number, text in enumerate(documents, start=1)
-    )
-    return filled("rerank", {"user_query": escaped(query), "documents": numbered, "count": str(len(documents))})
-
-
-def parse_marks(text: str, count: int) -> dict[int, float]:
-    """Position (from 0) -> mark of 0 to 10 out of the first <scores> element; fewer than `count` is no fault.
-
-    Raises: ReplyError naming the first fault: no element, cut off, other XML, an id that is unknown or stands twice, no
-    mark of 0 to 10.
-    """
-    marks: dict[int, float] = {}
-    for element in read_element(text, "scores", "s"):
-        if element.tag.casefold() != "s" or len(element):
-            raise ReplyError(f"the <scores> hold {shown(element.tag)} where only <s> may stand")
-        name, mark = element.get("id", ""), (element.text or "").strip()
-        position = int(name) - 1 if _ID.fullmatch(name) else -1
-        if not 0 <= position < count:
-            raise ReplyError(f"the <scores> name document {shown(name)} of {count}")
-        if position in marks:
-            raise ReplyError(f"the <scores> name document {name} twice")
-        if not _MARK.fullmatch(mark) or float(mark) > _BEST_MARK:
-            raise ReplyError(f"the <scores> give document {name} the mark {shown(mark)}, none of 0 to 10")
-        marks[position] = float(mark)
-    if not marks:
-        raise ReplyError("the <scores> hold no <s>")
-    return marks
 
 
 def _batches(texts: Sequence[str], most: int) -> Iterator[list[str]]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError, TransientError
 from shared.llm.client import LLM, LLMReply, spent
-from shared.llm.route_reply import RouteReply, parse_route, route_prompt
+from shared.llm.prompts import route_prompt
+from shared.llm.replies import RouteReply, parse_route
 from shared.models import Cost
 from shared.models.route import Hops, QueryType, Reason, Routed
 from shared.routing.rules import UNSURE_BELOW, route_by_rules

@@ -9,12 +9,9 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from shared.errors import ReplyError
-from shared.llm import xml_reply
-from shared.llm.extract_reply import parse_rows
-from shared.llm.intent_reply import parse_plan
-from shared.llm.route_reply import parse_route
-from shared.llm.thinking import without_thinking
-from shared.rerankers.chat import parse_marks
+from shared.llm import replies
+from shared.llm.replies import parse_marks, parse_plan, parse_route, parse_rows
+from shared.llm.reply_schema import without_thinking
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target, always
@@ -23,27 +20,27 @@ _BETWEEN = re.compile(r"(?<=>)(?=[^<>])|(?<=[^<>])(?=<)")
 
 
 def _decomposition(text: str) -> None:
-    found = xml_reply.parse_decomposition(text, 5)
+    found = replies.parse_decomposition(text, 5)
     assert 1 <= len(found) <= 5
     for place, subquery in enumerate(found, 1):
         assert all(1 <= other < place for other in subquery.depends_on)
-        _said(subquery.query, xml_reply.MIN_QUERY_CHARS, xml_reply.MAX_QUERY_CHARS)
+        _said(subquery.query, replies.MIN_QUERY_CHARS, replies.MAX_QUERY_CHARS)
 
 
 def _rewrites(text: str) -> None:
-    found = xml_reply.parse_rewrites(text, "queue latency", 3)
+    found = replies.parse_rewrites(text, "queue latency", 3)
     assert 1 <= len(found) <= 3
     for rewrite in found:
-        _said(rewrite, 1, xml_reply.MAX_QUERY_CHARS)
+        _said(rewrite, 1, replies.MAX_QUERY_CHARS)
 
 
 def _answer(text: str) -> None:
-    if (answer := xml_reply.parse_answer(text)) is not None:
-        _said(answer, 1, xml_reply.MAX_ANSWER_CHARS)
+    if (answer := replies.parse_answer(text)) is not None:
+        _said(answer, 1, replies.MAX_ANSWER_CHARS)
 
 
 def _summary(text: str) -> None:
-    summary = xml_reply.summary_text(text, 500)
+    summary = replies.summary_text(text, 500)
     _said(summary, 1, 502, lines=True)
     without_thinking(text, anywhere=True)
 

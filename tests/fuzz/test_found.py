@@ -23,8 +23,7 @@ from shared.contract import read_message
 from shared.errors import InputError, MessageVersionError, ReplyError, SettingsError
 from shared.http_client import JsonClient
 from shared.job_store import codec
-from shared.llm.extract_reply import parse_rows
-from shared.llm.xml_reply import summary_text
+from shared.llm.replies import parse_rows, summary_text
 from shared.models import Filters, Hit, LeafResult
 from shared.models.enumeration import Values
 from shared.routing.rules import route_by_rules

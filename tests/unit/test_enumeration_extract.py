@@ -6,7 +6,8 @@ import pytest
 
 from shared.errors import ReplyError, TransientError
 from shared.llm.client import LLMReply
-from shared.llm.extract_reply import extract_prompt, parse_rows
+from shared.llm.prompts import extract_prompt
+from shared.llm.replies import parse_rows
 from shared.models.enumeration import Row
 from shared.settings import load_settings
 from workers.enumerate.columns import Extraction

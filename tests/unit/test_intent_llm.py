@@ -5,7 +5,8 @@ import pytest
 from orchestrator.intent.analysis import Analyst
 from shared.errors import ReplyError, TransientError
 from shared.llm.client import LLMReply
-from shared.llm.intent_reply import intent_prompt, parse_plan
+from shared.llm.prompts import intent_prompt
+from shared.llm.replies import parse_plan
 from shared.models.session import ContextType, Session
 
 GOOD = (

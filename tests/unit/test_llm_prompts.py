@@ -18,7 +18,7 @@ from shared.llm.prompts import (
     read_answer_prompt,
     summarise_prompt,
 )
-from shared.llm.xml_reply import parse_decomposition
+from shared.llm.replies import parse_decomposition
 from shared.models import Facet, Node
 from shared.models.reasoning import Step
 from shared.models.route import Intent

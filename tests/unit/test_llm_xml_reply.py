@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ReplyError
-from shared.llm.xml_reply import parse_answer, parse_decomposition, summary_text
+from shared.llm.replies import parse_answer, parse_decomposition, summary_text
 from shared.models import Facet, SubQuery
 
 ONE = "<dimension>core</dimension><query>What is a bloom filter?</query>"

@@ -6,7 +6,8 @@ import pytest
 
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.llm.client import LLMReply
-from shared.llm.route_reply import parse_route, route_prompt
+from shared.llm.prompts import route_prompt
+from shared.llm.replies import parse_route
 from shared.models import Cost
 from shared.models.route import QueryType
 from shared.routing import Router, route_by_rules

@@ -8,7 +8,7 @@ from shared.cache import Cache
 from shared.errors import ReplyError
 from shared.llm.client import LLM, LLMReply
 from shared.llm.prompts import read_answer_prompt
-from shared.llm.xml_reply import parse_answer
+from shared.llm.replies import parse_answer
 from shared.models import Cost, Hit
 from shared.models.base import Model
 from shared.text import fold

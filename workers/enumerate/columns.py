@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from shared.errors import RamifyError
 from shared.llm.client import LLM, spent
-from shared.llm.extract_reply import extract_prompt, parse_rows
+from shared.llm.prompts import extract_prompt
+from shared.llm.replies import parse_rows
 from shared.models import Cost
 from shared.models.enumeration import MAX_VALUE, Row
 from shared.plain import key, plain

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.llm.client import LLM, spent
 from shared.llm.prompts import Memory, summarise_prompt
-from shared.llm.xml_reply import summary_text
+from shared.llm.replies import summary_text
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.base import Model
 from shared.models.plan import node_order

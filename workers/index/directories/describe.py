@@ -8,7 +8,7 @@ from typing import NamedTuple
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.llm.client import LLM, LLMReply, spent
 from shared.llm.prompts import escaped, filled
-from shared.llm.xml_reply import summary_text
+from shared.llm.replies import summary_text
 from shared.models import Cost
 from workers.index.directories.extract import (
     ABSTRACT_CHARS,

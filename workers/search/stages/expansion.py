@@ -10,7 +10,7 @@ from shared.cache import Cache
 from shared.errors import RamifyError, ReplyError
 from shared.llm.client import spent
 from shared.llm.prompts import expand_prompt
-from shared.llm.xml_reply import parse_rewrites
+from shared.llm.replies import parse_rewrites
 from shared.models import Cost
 from shared.models.base import Model
 from shared.settings import stages as s
