@@ -1,10 +1,10 @@
-"""`eval`: labelled questions through the engine, several strategies side by side, figures with their uncertainty."""
+"""`eval`: labelled questions, or those of kept jobs, through several strategies side by side."""
 # ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,13 @@ import typer
 
 from orchestrator.cli import options, outcome, output
 from orchestrator.cli.session import Session, session_of
+from shared.errors import InputError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from orchestrator.evaluation.dataset import Dataset
+    from orchestrator.evaluation.from_jobs import JobsEvaluation
     from orchestrator.evaluation.report import Evaluation
     from orchestrator.evaluation.runner import Runner
     from shared.settings import Settings
@@ -30,9 +32,19 @@ _LINE_S = 10.0
 def evaluate(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
     dataset: Annotated[
-        Path, typer.Argument(metavar="DATASET", help="Folder with corpus.jsonl, queries.jsonl, qrels.tsv (or .gz).")
-    ],
+        Path | None,
+        typer.Argument(metavar="[DATASET]", help="Folder with corpus.jsonl, queries.jsonl, qrels.tsv (or .gz)."),
+    ] = None,
     *,
+    from_jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Instead of DATASET: the questions of the last N kept jobs.", show_default=False
+        ),
+    ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Only jobs of this tenant. (default: all)", show_default=False)
+    ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,26 +70,52 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a page with plots there.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Measure strategies on a labelled set: nDCG, recall, MRR, latency, calls, paired differences, by question type."""
+    """Measure strategies on a labelled set: nDCG, recall, MRR, latency, calls, paired differences, by question type.
+
+    With --from-jobs the questions of kept jobs are asked again instead: how far the answers agree, times and cost.
+    """
     from orchestrator.cli.reading import writable
-    from orchestrator.evaluation.dataset import load_dataset
-    from orchestrator.evaluation.measures import check_library
 
     if report is not None:
         writable("--report", report)
-    check_library()
     session = session_of(ctx)
     arms = chosen(session.settings(), strategy or [])
-    data = load_dataset(dataset, queries=queries, qrels=qrels, limit=limit, relevant=relevant_from)
-    found = _run(session, data, arms, _How(plan=plan, direct=direct, rebuild=rebuild))
-    _show(found, report, as_json=json)
-    if any(arm.failed for arm in found.arms):
+    given = {
+        "--queries": queries,
+        "--qrels": qrels,
+        "--limit": limit,
+        "--plan": plan,
+        "--relevant-from": relevant_from,
+        "--direct": direct,
+        "--rebuild": rebuild,
+    }
+    if from_jobs is not None:
+        _only(("--from-jobs", from_jobs), {"DATASET": dataset, **given})
+        failed = _kept(session, from_jobs, tenant, arms, report, as_json=json)
+    else:
+        folder = _named(dataset)
+        _only(("DATASET", folder), {"--tenant": tenant})
+        sources = _Sources(folder, queries, qrels, limit, relevant_from)
+        failed = _labelled(session, sources, arms, _How(plan, direct, rebuild), report, as_json=json)
+    if failed:
         raise typer.Exit(outcome.PARTIAL)
+
+
+def _only(source: tuple[str, object], others: Mapping[str, object]) -> None:
+    """Raises: InputError when an option was given that goes with the other source of questions."""
+    if other := next((name for name, value in others.items() if value), None):
+        name, value = source
+        raise InputError(name, str(value), f"it does not go with {other}: leave out one of them")
+
+
+def _named(dataset: Path | None) -> Path:
+    if dataset is None:
+        raise InputError("DATASET", None, "name a folder with labelled questions, or give --from-jobs N")
+    return dataset
 
 
 def chosen(settings: Settings, names: list[str]) -> tuple[str, ...]:
     """The arms to compare: strategies and "adaptive". Raises: InputError for an unknown one, or one given twice."""
-    from shared.errors import InputError
     from shared.settings.strategies import ADAPTIVE, named
 
     arms = tuple(names) or (settings.search.strategy,)
@@ -90,12 +128,71 @@ def chosen(settings: Settings, names: list[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
+class _Sources:
+    """Where labelled questions are from: the options of `load_dataset`."""
+
+    folder: Path
+    queries: Path | None
+    qrels: Path | None
+    limit: int | None
+    relevant: int | None
+
+
+@dataclass(frozen=True)
 class _How:
     """The options of a run."""
 
     plan: str | None
     direct: bool
     rebuild: bool
+
+
+def _labelled(  # noqa: PLR0913 - what the command line says
+    session: Session, sources: _Sources, arms: tuple[str, ...], how: _How, report: Path | None, *, as_json: bool
+) -> bool:
+    """Measure on a labelled set and show it. True when a question failed."""
+    from orchestrator.evaluation.dataset import load_dataset
+    from orchestrator.evaluation.measures import check_library
+
+    check_library()
+    data = load_dataset(
+        sources.folder,
+        queries=sources.queries,
+        qrels=sources.qrels,
+        limit=sources.limit,
+        relevant=sources.relevant,
+    )
+    found = _run(session, data, arms, how)
+    if report is not None:
+        from orchestrator.cli.render.eval_page import evaluation_page
+
+        _write(report, evaluation_page(found))
+    _show(found, as_json=as_json)
+    return any(arm.failed for arm in found.arms)
+
+
+def _kept(  # noqa: PLR0913 - what the command line says
+    session: Session, most: int, tenant: str | None, arms: tuple[str, ...], report: Path | None, *, as_json: bool
+) -> bool:
+    """Ask the questions of kept jobs again and show how far the answers agree. True when a question failed."""
+    from orchestrator.evaluation.from_jobs import compare_jobs, kept_jobs
+    from orchestrator.evaluation.pipeline import Pipeline
+    from orchestrator.evaluation.runner import run_arms
+    from shared.job_store import JobStore, connect, reachable
+
+    with session.client() as client:
+        with reachable(client.settings):
+            kept = kept_jobs(JobStore(connect(client.settings), client.settings), most, tenant)
+        runner = Pipeline(client, requests=kept.requests)
+        with stage("questions", len(kept.questions) * len(arms)) as asking:
+            outcomes = run_arms(runner, kept.questions, arms, {}, asking.step)
+    found = compare_jobs(kept, outcomes, runner.warnings)
+    if report is not None:
+        from orchestrator.cli.render.eval_page import jobs_page
+
+        _write(report, jobs_page(found))
+    _show(found, as_json=as_json)
+    return any(column.failed for column in found.columns)
 
 
 def _run(session: Session, data: Dataset, arms: tuple[str, ...], how: _How) -> Evaluation:
@@ -134,21 +231,23 @@ def _runner(session: Session, data: Dataset, arms: tuple[str, ...], building: St
         yield Pipeline(client, namespace, warnings)
 
 
-def _show(found: Evaluation, report: Path | None, *, as_json: bool) -> None:
-    if report is not None:
-        from orchestrator.cli.render.eval_page import evaluation_page
-        from shared.errors import RamifyError
+def _write(report: Path, page: str) -> None:
+    from shared.errors import RamifyError
 
-        try:
-            report.write_text(evaluation_page(found), encoding="utf-8")
-        except OSError as error:
-            raise RamifyError(f"the report cannot be written to {report}: {error.strerror}") from None
+    try:
+        report.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RamifyError(f"the report cannot be written to {report}: {error.strerror}") from None
+
+
+def _show(found: Evaluation | JobsEvaluation, *, as_json: bool) -> None:
     if as_json:
         output.document(found)
     else:
-        from orchestrator.cli.render.evaluation import draw_evaluation
+        from orchestrator.cli.render.evaluation import draw_evaluation, draw_jobs
+        from orchestrator.evaluation.from_jobs import JobsEvaluation
 
-        output.show(draw_evaluation(found))
+        output.show(draw_jobs(found) if isinstance(found, JobsEvaluation) else draw_evaluation(found))
     for warning in found.warnings:
         output.warn(warning)
 

@@ -59,7 +59,12 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
             *warnings,
             *(types.warnings if types else ()),
             *([few] if len(dataset.questions) < FEW else []),
-            *_said(dataset, outcomes),
+            *said(
+                outcomes,
+                len(dataset.questions),
+                "failed, and counts as found nothing",
+                _unknown(dataset, outcomes),
+            ),
         ),
         cases=_cases(dataset, list(tables.values())),
         latencies={name: tuple(f.ms for f in found if f.error is None) for name, found in outcomes.items()},
@@ -79,12 +84,17 @@ def _arm(name: str, table: Floats, means: Floats, found: Sequence[ArmOutcome]) -
         strategy=name,
         metrics=_by_measure(table.mean(axis=0)),
         intervals=dict(zip(MEASURES, _bounds(low, high), strict=True)),
-        latency_ms=_percentiles([one.ms for one in answered]),
-        job_ms=_percentiles(whole) if whole else None,
-        calls=Calls(
-            llm=cost.llm_calls, embed=cost.embed_calls, rerank=cost.rerank_calls, rerank_documents=cost.rerank_documents
-        ),
+        latency_ms=percentiles([one.ms for one in answered]),
+        job_ms=percentiles(whole) if whole else None,
+        calls=calls_of(cost),
         failed=len(found) - len(answered),
+    )
+
+
+def calls_of(cost: Cost) -> Calls:
+    """The calls in a cost, without its tokens."""
+    return Calls(
+        llm=cost.llm_calls, embed=cost.embed_calls, rerank=cost.rerank_calls, rerank_documents=cost.rerank_documents
     )
 
 
@@ -96,7 +106,8 @@ def _bounds(low: Floats, high: Floats) -> list[Bounds]:
     return list(zip(_rounded(low), _rounded(high), strict=True))
 
 
-def _percentiles(ms: Sequence[float]) -> Percentiles:
+def percentiles(ms: Sequence[float]) -> Percentiles:
+    """p50 and p95 of milliseconds; 0 of none."""
     p50, p95 = np.percentile(ms, [50, 95]) if ms else (0.0, 0.0)
     return Percentiles(p50=round(float(p50), 3), p95=round(float(p95), 3))
 
@@ -129,21 +140,30 @@ def _pairs(groups: Sequence[_Group]) -> list[tuple[Pair, ...]]:
     return [tuple(of_group) for of_group in pairs]
 
 
-def _said(dataset: Dataset, outcomes: Outcomes) -> Iterator[str]:
-    """What went wrong on the way, once each with the number of questions, the most frequent first."""
-    said = Counter[str]()
+def said(outcomes: Outcomes, questions: int, failed: str, before: Mapping[str, int] | None = None) -> Iterator[str]:
+    """What went wrong on the way, once each with the number of questions, the most frequent first.
+
+    `failed` says what becomes of a failed question, `before` is what was counted elsewhere.
+    """
+    counts = Counter[str](before or {})
     for name, found in outcomes.items():
-        unknown = sum(any(document not in dataset.corpus.ids for document in one.documents) for one in found)
-        if unknown:
-            said[f"{name}: documents that are not in the corpus were found, and count as wrong."] = unknown
         for one in found:
-            said.update({f"{name}: {warning}" for warning in one.warnings})
+            counts.update({f"{name}: {warning}" for warning in one.warnings})
             if one.error is not None:
-                said[f"{name}: failed, and counts as found nothing: {one.error}"] += 1
-    for sentence, count in said.most_common(_MOST_WARNINGS):
-        yield f"{sentence} ({count} of {len(dataset.questions)} questions)"
-    if len(said) > _MOST_WARNINGS:
-        yield f"There were {len(said) - _MOST_WARNINGS} more kinds of warnings."
+                counts[f"{name}: {failed}: {one.error}"] += 1
+    for sentence, count in counts.most_common(_MOST_WARNINGS):
+        yield f"{sentence} ({count} of {questions} questions)"
+    if len(counts) > _MOST_WARNINGS:
+        yield f"There were {len(counts) - _MOST_WARNINGS} more kinds of warnings."
+
+
+def _unknown(dataset: Dataset, outcomes: Outcomes) -> dict[str, int]:
+    counts = {
+        name: sum(any(document not in dataset.corpus.ids for document in one.documents) for one in found)
+        for name, found in outcomes.items()
+    }
+    sentence = "documents that are not in the corpus were found, and count as wrong."
+    return {f"{name}: {sentence}": number for name, number in counts.items() if number}
 
 
 def _cases(dataset: Dataset, tables: Sequence[Floats]) -> tuple[Case, ...]:

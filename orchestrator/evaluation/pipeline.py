@@ -1,9 +1,9 @@
-"""Runs questions as jobs of the running stack, over a corpus that is ingested once into a namespace of its own."""
+"""Runs questions as jobs of the running stack: over a corpus that is ingested once, or as kept jobs asked them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 
@@ -11,8 +11,10 @@ from orchestrator.client import Ramify
 from orchestrator.evaluation.dataset import LabelledCorpus
 from orchestrator.evaluation.eval_folder import corpus_copy, documents, eval_dir
 from orchestrator.evaluation.runner import ArmOutcome, Asked, Building, distinct
+from orchestrator.intake import as_request
 from shared.errors import InputError, NotFoundError, RamifyError
-from shared.models import Answer, DocumentStatus, JobStatus, Lane
+from shared.job_store import new_id
+from shared.models import Answer, DocumentStatus, JobRequest, JobStatus, Lane
 from shared.settings import Settings
 from shared.settings.strategies import ADAPTIVE
 
@@ -30,23 +32,43 @@ _CACHED = (
 )
 
 
+_CACHED_JOBS = (
+    "The stack's caches are on (cache.enabled): what the kept jobs left there makes latencies and calls of the others "
+    "look smaller. For bare figures start the stack with --set cache.enabled=false."
+)
+#: How the idempotency keys of an evaluation's own jobs begin: `--from-jobs` leaves these jobs out.
+MARK = "ramify-eval-"
+
+
 class Pipeline:
     """A Runner. Jobs ride the batch lane and are cancelled when the evaluation ends before them.
 
     An arm searches every question as it is, with its strategy; the arm `adaptive` leaves all that to the routing table.
+    A question of a kept job is asked as that job asked it, but for the strategy.
     """
 
     mode = "pipeline"
 
-    def __init__(self, client: Ramify, namespace: str, warnings: tuple[str, ...] = ()) -> None:
-        """`namespace` is where the corpus was ingested, `warnings` what that left to say."""
+    def __init__(
+        self,
+        client: Ramify,
+        namespace: str = "default",
+        warnings: tuple[str, ...] = (),
+        requests: Mapping[str, JobRequest] | None = None,
+    ) -> None:
+        """`namespace` is where the corpus was ingested, `warnings` what that left to say.
+
+        `requests`: question id -> the request of the kept job that asked it.
+        """
         self._client, self._namespace, self._said = client, namespace, warnings
+        self._requests = requests or {}
         self._open: dict[str, Asked] = {}
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """About the ingest, and about caches where they are on."""
-        return (*self._said, *((_CACHED,) if self._client.settings.cache.enabled else ()))
+        cached = _CACHED_JOBS if self._requests else _CACHED
+        return (*self._said, *((cached,) if self._client.settings.cache.enabled else ()))
 
     def answers(self, asked: Iterable[Asked]) -> Iterator[ArmOutcome]:
         """As the Runner says. Raises: NotRunningError when Redis is gone."""
@@ -64,24 +86,31 @@ class Pipeline:
 
     def _submit(self, asked: Asked) -> ArmOutcome | None:
         """Enqueue a question; an outcome when the door refuses it."""
-        decides = (
-            {} if asked.strategy == ADAPTIVE else {"strategy": asked.strategy, "decompose": bool(asked.subqueries)}
-        )
         try:
-            job_id = self._client.submit(
-                asked.text,
-                **decides,
-                subqueries=asked.subqueries,
-                top_n=min(_MOST_RESULTS, asked.limit * _CHUNKS_PER_DOCUMENT),
-                summary=False,
-                lane=Lane.BATCH,
-                deadline_s=self._client.settings.jobs.deadline_s,
-                filters={"namespace": self._namespace},
-            )
+            job_id = self._client.submit(self._request(asked))
         except InputError as error:
             return _failed(asked, str(error))
         self._open[job_id] = asked
         return None
+
+    def _request(self, asked: Asked) -> JobRequest:
+        """Raises: InputError when the question cannot be taken."""
+        request = self._requests.get(asked.question_id) or as_request(
+            asked.text,
+            {
+                "decompose": bool(asked.subqueries) or asked.strategy == ADAPTIVE,
+                "subqueries": asked.subqueries,
+                "top_n": min(_MOST_RESULTS, asked.limit * _CHUNKS_PER_DOCUMENT),
+                "filters": {"namespace": self._namespace},
+            },
+        )
+        own = {
+            "strategy": None if asked.strategy == ADAPTIVE else asked.strategy,
+            "lane": Lane.BATCH,
+            "deadline_s": self._client.settings.jobs.deadline_s,
+            "idempotency_key": f"{MARK}{new_id()}",
+        }
+        return bare(request).model_copy(update=own)
 
     def _ended(self) -> Iterator[ArmOutcome]:
         """Look at the open jobs; the outcomes of those that have ended."""
@@ -103,16 +132,10 @@ class Pipeline:
             answer = self._client.result(status.job_id)
         except RamifyError as error:
             return _failed(asked, str(error))
-        times = answer.timings_ms
-        return ArmOutcome(
-            question_id=asked.question_id,
-            strategy=asked.strategy,
-            documents=documents_of(answer)[: asked.limit],
-            ms=times.get("searching", 0.0) + times.get("merging", 0.0) or times.get("total", 0.0),
-            job_ms=times.get("total", 0.0),
-            cost=answer.cost,
-            warnings=answer.warnings,
-        )
+        whole = asked.question_id in self._requests
+        found = outcome_of(asked.question_id, asked.strategy, answer)
+        documents = found.documents if whole else document_ids(found.documents)
+        return found.model_copy(update={"documents": documents[: asked.limit]})
 
     def _cancel(self) -> None:
         while self._open:
@@ -121,13 +144,30 @@ class Pipeline:
                 self._client.cancel(job_id)
 
 
-def documents_of(answer: Answer) -> tuple[str, ...]:
-    """The corpus ids of the merged results, best first: JSON lines are shown as "corpus.jsonl#ID".
+def bare(request: JobRequest) -> JobRequest:
+    """What a request asks, without the strategy, the summary, and how its job was run."""
+    as_default = ("mode", "strategy", "explain", "lane", "deadline_s", "idempotency_key")
+    unset = {name: JobRequest.model_fields[name].default for name in as_default}
+    return request.model_copy(update={**unset, "summary": False})
 
-    Of a complete list, which has no results, those of its rows in their order.
-    """
+
+def outcome_of(question_id: str, strategy: str, answer: Answer) -> ArmOutcome:
+    """An answer as an outcome. Documents are paths; of a complete list, which has no results, those of its rows."""
     rows = answer.table.rows if answer.table and not answer.results else ()
-    paths = (*(hit.path for hit in answer.results), *(row.path for row in rows))
+    times = answer.timings_ms
+    return ArmOutcome(
+        question_id=question_id,
+        strategy=strategy,
+        documents=distinct((*(hit.path for hit in answer.results), *(row.path for row in rows))),
+        ms=times.get("searching", 0.0) + times.get("merging", 0.0) or times.get("total", 0.0),
+        job_ms=times.get("total", 0.0),
+        cost=answer.cost,
+        warnings=answer.warnings,
+    )
+
+
+def document_ids(paths: Iterable[str]) -> tuple[str, ...]:
+    """The corpus ids of documents that are JSON lines, shown as "corpus.jsonl#ID"."""
     return distinct(path.partition("#")[2] or path for path in paths)
 
 

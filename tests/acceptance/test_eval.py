@@ -80,3 +80,16 @@ def test_given_a_running_stack_when_run_then_jobs_answer_and_the_corpus_stays_fo
     assert [arm["metrics"] for arm in again["arms"]] == [arm["metrics"] for arm in first["arms"]]
     namespace = namespace_of(load_dataset(folder).corpus)
     assert ramify.find("redis streams", filters={"namespace": namespace}).hits[0].path == "corpus.jsonl#d1"
+
+
+def test_given_a_job_that_is_kept_when_asked_again_then_its_answer_and_both_strategies_stand_side_by_side(
+    ramify: Ramify,
+) -> None:
+    job_id = ramify.submit("What is the visibility timeout of Celery on Redis?")
+    ramify.wait(job_id)
+    arms = ("--strategy", "adaptive", "--strategy", "keyword")
+    found = evaluate("--from-jobs", 1, *arms, data_dir=ramify.settings.data_dir)
+    assert [column["strategy"] for column in found["columns"]] == ["kept answer", "adaptive", "keyword"]
+    assert all(column["latency_ms"]["p50"] > 0 and not column["failed"] for column in found["columns"])
+    same = found["agreements"][0]
+    assert (same["a"], same["b"], same["n"], same["overlap"]) == ("kept answer", "adaptive", 1, 1.0)

@@ -5,7 +5,14 @@ import json
 import pytest
 
 from orchestrator.evaluation.dataset import load_dataset
-from orchestrator.evaluation.pipeline import IN_FLIGHT, Pipeline, documents_of, ensure_ingested, namespace_of
+from orchestrator.evaluation.pipeline import (
+    IN_FLIGHT,
+    Pipeline,
+    document_ids,
+    ensure_ingested,
+    namespace_of,
+    outcome_of,
+)
 from orchestrator.evaluation.runner import Asked, run_arms
 from orchestrator.ingest import Progress
 from shared.errors import RamifyError
@@ -95,7 +102,7 @@ def test_given_a_complete_list_when_answered_then_its_rows_are_the_documents_fou
     found = answer("job00001", "list all").model_copy(
         update={"results": (), "table": Table(rows=rows, understood="all")}
     )
-    assert documents_of(found) == ("d3", "d1")
+    assert document_ids(outcome_of("q", "adaptive", found).documents) == ("d3", "d1")
 
 
 def test_given_jobs_that_fail_when_run_then_they_are_outcomes_with_the_reason(tmp_path):

@@ -6,20 +6,21 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from io import StringIO
+from itertools import zip_longest
 from typing import NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.evaluation import columns, draw_evaluation, percent, title
+from orchestrator.cli.render.evaluation import QUESTION, columns, draw_evaluation, draw_jobs, percent, title
 from orchestrator.cli.render.text import plain
 from orchestrator.cli.wording import one_line
+from orchestrator.evaluation.from_jobs import KEPT, Difference, JobsEvaluation
 from orchestrator.evaluation.measures import MEASURES
 from orchestrator.evaluation.report import Case, Evaluation
 
 _WIDTH, _PLOT = 120, 64
-_LONGEST = 300
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _COLOURS = ("blue", "dark_orange3", "dark_green", "purple", "dark_goldenrod", "deep_pink4")
 _PAGE = """<!DOCTYPE html>
@@ -61,10 +62,35 @@ def evaluation_page(found: Evaluation) -> str:
     return page(title(found), sections, found.warnings)
 
 
+def jobs_page(found: JobsEvaluation) -> str:
+    """What the screen has, plots, and of every question that differs the documents of each side."""
+    overlaps = [Whisker(f"{one.a} / {one.b}", one.overlap, one.low, one.high) for one in found.agreements]
+    sections = {
+        "Figures": draw_jobs(found, most=0),
+        f"Overlap of the first {found.depth} documents": whiskers(overlaps),
+        "Latency": curves(found.latencies),
+    }
+    if found.differences:
+        sections["Questions that differ"] = Group(*(_sides(one) for one in found.differences))
+    return page(f"{found.questions} questions of kept jobs", sections, found.warnings)
+
+
+def _sides(one: Difference) -> Table:
+    """The documents that each side found, best first; those that the kept answer has not are marked."""
+    table = Table(title=plain(f"{one.job_id}  {one.question[:QUESTION]}", "bold"), title_justify="left", box=None)
+    for name in one.documents:
+        overlap = f" {percent(one.overlap[name])}" if name in one.overlap else ""
+        table.add_column(plain(f"{name}{overlap}", "dim"), overflow="fold")
+    kept = one.documents[KEPT]
+    for row in zip_longest(*one.documents.values(), fillvalue=""):
+        table.add_row(*(plain(path, "" if path in kept else "bold dark_green") for path in row))
+    return table
+
+
 def page(heading: str, sections: Mapping[str, RenderableType], warnings: Sequence[str] = ()) -> str:
     """The whole page. What people, documents and models wrote is escaped."""
     if warnings:
-        listed = Group(*(plain(f"- {warning[: 2 * _LONGEST]}") for warning in warnings))
+        listed = Group(*(plain(f"- {warning[: 2 * QUESTION]}") for warning in warnings))
         sections = {"Warnings": listed, **sections}
     return _PAGE.format(heading=escape(one_line(heading)), body="\n".join(_exported(sections)))
 
@@ -123,7 +149,7 @@ def _plot_table(least: str, most: str) -> Table:
 
 def _cases(found: Evaluation) -> Table:
     def cells(case: Case) -> tuple[Text, Text, str, str]:
-        return plain(case.question_id, "dim"), plain(case.question[:_LONGEST]), percent(case.a), percent(case.b)
+        return plain(case.question_id, "dim"), plain(case.question[:QUESTION]), percent(case.a), percent(case.b)
 
     table = columns("id", "question", *(arm.strategy for arm in found.arms[:2]), tight=True)
     for case in found.cases:

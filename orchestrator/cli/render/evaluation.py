@@ -10,12 +10,15 @@ from rich.text import Text
 
 from orchestrator.cli.render.text import plain
 from orchestrator.cli.wording import counted
+from orchestrator.evaluation.from_jobs import JobsEvaluation
 from orchestrator.evaluation.measures import ALL, MEASURES, NDCG
 from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method, OfType, Pair
 
 #: The measures that the screen shows of each type; the JSON document and the page have all.
 SHOWN = (NDCG, "recall@10", ALL)
 _SURE = 0.05
+#: Characters of a question that are shown.
+QUESTION = 300
 
 
 def draw_evaluation(found: Evaluation, measures: Sequence[str] = SHOWN) -> RenderableType:
@@ -122,6 +125,59 @@ def columns(*names: str, tight: bool = False) -> Table:
     table = Table(box=None, padding=(0, 1 if tight else 2), pad_edge=False, header_style="dim")
     for place, name in enumerate(names):
         table.add_column(plain(name), overflow="fold", no_wrap=not (place or tight))
+    return table
+
+
+def draw_jobs(found: JobsEvaluation, most: int = 10) -> RenderableType:
+    """How far the answers agree, what each strategy took, and the `most` questions that differ most (0: none)."""
+    return Group(*_jobs_parts(found, most))
+
+
+def _jobs_parts(found: JobsEvaluation, most: int) -> Iterator[RenderableType]:
+    yield plain(f"{counted(found.questions, 'question')} of kept jobs, asked again", "bold")
+    if found.left_out:
+        yield plain("left out: " + ", ".join(f"{number} {reason}" for reason, number in found.left_out.items()), "dim")
+    yield _columns_of(found)
+    yield Text()
+    yield _agreements(found)
+    if found.differences and most:
+        yield Text()
+        yield _job_differences(found, most)
+    if len(found.differences) > most > 0:
+        yield plain(f"and {len(found.differences) - most} more: --json and --report have all", "dim")
+    yield Text()
+    yield plain(f"first {found.depth} documents; 95 % intervals: percentile bootstrap over questions", "dim")
+    yield plain("Agreement is not quality: which answers are better, a labelled set says.", "dim")
+
+
+def _columns_of(found: JobsEvaluation) -> Table:
+    table = columns("", *(one.strategy for one in found.columns))
+    table.add_row(Text("latency p50"), *(f"{one.latency_ms.p50:.1f} ms" for one in found.columns))
+    table.add_row(Text("latency p95"), *(f"{one.latency_ms.p95:.1f} ms" for one in found.columns))
+    table.add_row(Text("calls"), *(calls(one.calls) for one in found.columns))
+    if any(one.calls.rerank_documents for one in found.columns):
+        table.add_row(Text("reranked"), *(str(one.calls.rerank_documents) for one in found.columns))
+    if any(one.llm_tokens for one in found.columns):
+        table.add_row(Text("LLM tokens"), *(str(one.llm_tokens) for one in found.columns))
+    if any(one.failed for one in found.columns):
+        table.add_row(Text("failed"), *(Text(str(one.failed), "red" if one.failed else "") for one in found.columns))
+    return table
+
+
+def _agreements(found: JobsEvaluation) -> Table:
+    table = columns("first ten documents", "n", "overlap@10", "same first", "differ", tight=True)
+    for one in found.agreements:
+        share = Text(f"{percent(one.overlap)}").append(f"  {percent(one.low)}-{percent(one.high)}", "dim")
+        table.add_row(plain(f"{one.a} / {one.b}"), str(one.n), share, percent(one.same_first), str(one.differ))
+    return table
+
+
+def _job_differences(found: JobsEvaluation, most: int) -> Table:
+    arms = [one.strategy for one in found.columns[1:]]
+    table = columns("job", "question", *arms)
+    for one in found.differences[:most]:
+        shares = (percent(one.overlap[arm]) if arm in one.overlap else "-" for arm in arms)
+        table.add_row(plain(one.job_id), plain(one.question[:QUESTION]), *shares)
     return table
 
 
