@@ -1,4 +1,4 @@
-"""The Celery app of the plan and ops pools and of beat: `celery -A orchestrator.app worker -Q plan`."""
+"""The Celery app of the plan and ops pools: `celery -A orchestrator.app worker -Q plan`."""
 
 from shared.celery_app import make_app
 from shared.gates import share
@@ -8,7 +8,7 @@ app = make_app(
     load_settings(),
     include=(
         "orchestrator.tasks",
-        "orchestrator.reaper.tasks",
+        "orchestrator.reaper.loop",
         "orchestrator.intent.tasks",
     ),
 )

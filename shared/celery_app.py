@@ -66,8 +66,6 @@ def _conf(settings: Settings) -> dict[str, Any]:
         "worker_send_task_events": settings.pools.task_events,
         "worker_hijack_root_logger": False,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
-        "beat_schedule": _schedule(),
-        "beat_scheduler": "orchestrator.beat:SteadyScheduler",
     }
 
 
@@ -111,11 +109,6 @@ def _backend(settings: Settings, address: Address) -> dict[str, Any]:
         "redis_backend_health_check_interval": health_s(settings.redis),
         "result_backend_transport_options": address.celery_options if own else {},
     }
-
-
-def _schedule() -> dict[str, Any]:
-    """The reaper, every two seconds."""
-    return {"reap": {"task": TaskName.OPS_REAP.value, "schedule": 2.0, "options": {"ignore_result": True}}}
 
 
 class _Process:

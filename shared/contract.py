@@ -14,7 +14,7 @@ MESSAGE_VERSION = 1
 
 
 class Queue(StrEnum):
-    """One queue per kind of work."""
+    """One queue per kind of work. `ops` has no tasks: who serves it runs the reaper's loop."""
 
     PLAN = "plan"
     SEARCH = "search"
@@ -41,7 +41,6 @@ class TaskName(StrEnum):
     MERGE_SUMMARISE = "merge.summarise"
     INDEX_DOCUMENTS = "index.documents"
     INDEX_FINISH = "index.finish"
-    OPS_REAP = "ops.reap"
 
     @property
     def queue(self) -> Queue:

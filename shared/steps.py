@@ -139,7 +139,7 @@ def reason_of(error: Exception) -> str:
 
 
 def remote(app: Celery, name: TaskName, **options: Any) -> Callable[[Callable[..., Any]], AnyTask]:
-    """Decorator for tasks outside jobs (find, ingest, reaper): registered under their contract name.
+    """Decorator for tasks outside jobs (find, ingest): registered under their contract name.
 
     On this app alone: Celery would give them to every other app of the process too.
     """

@@ -89,7 +89,7 @@ def _settings() -> Iterator[Settings]:
 @contextmanager
 def _stack(settings: Settings, console: Console) -> Iterator[StackState]:
     """The embedded stack; it stops with us, however we end."""
-    console.print("Starting Redis, five worker pools, beat and Flower ...")
+    console.print("Starting Redis, five worker pools and Flower ...")
     began = time.monotonic()
     try:
         state = background.start(settings, bound=True)

@@ -11,7 +11,7 @@ from shared.contract import Queue
 from shared.job_store import JobStore, State
 from shared.models.why import Death, Piece, Turn, Why
 
-#: Seconds after which a job that there is room for should have been let in: beat looks every few seconds.
+#: Seconds after which a job that there is room for should have been let in: the reaper looks every two seconds.
 _SOON_S = 15.0
 _MOST_NAMED = 2
 

@@ -1,4 +1,4 @@
-"""The embedded stack on one machine (A8): Redis, one process per pool, beat and Flower, started and stopped as one.
+"""The embedded stack on one machine : Redis, one process per pool and Flower, started and stopped as one.
 
 Never runs a question: it only starts, watches and stops the programs that do.
 """

@@ -39,7 +39,7 @@ def _reaper(client: Redis) -> Check:
     if ago is not None and ago <= _PAUSE_S:
         return Check(name="reaper", ok=True, detail=f"looked after the jobs {max(0.0, ago):.0f} s ago")
     last = "never looked" if ago is None else f"last looked {ago:.0f} s ago"
-    fix = "start beat and a worker of the queue ops; see their logs"
+    fix = "start a worker of the queue ops; see its log"
     return Check(
         name="reaper", ok=False, detail=f"{last}: lost work is not sent again, deadlines are not kept", fix=fix
     )

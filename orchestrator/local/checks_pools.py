@@ -9,7 +9,7 @@ from shared.contract import Queue
 from shared.heartbeat import BEAT_S, WorkerBeat
 
 _START = "ramify up -d"
-#: A beat may be late; from the third that is missing on, something holds it.
+#: A heartbeat may be late; from the third that is missing on, something holds it.
 _LATE_S = 3 * BEAT_S
 
 

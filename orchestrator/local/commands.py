@@ -28,18 +28,17 @@ class Pool(Model):
 
 
 class Table(Model):
-    """Everything that the stack starts besides Redis. `control_app` is what beat and Flower load."""
+    """Everything that the stack starts besides Redis. `control_app` is what Flower loads."""
 
     pools: dict[str, Pool]
     control_app: str = "orchestrator.app"
-    beat: bool = True
 
 
 def table(settings: Settings) -> Table:
-    """The pools of the contract, with the threads of the settings."""
+    """The pools of the contract, with the threads of the settings; the ops pool runs no tasks."""
     return Table(
         pools={
-            name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=getattr(settings.pools, name))
+            name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=getattr(settings.pools, name, 1))
             for name, queues in POOL_QUEUES.items()
         }
     )
@@ -79,7 +78,7 @@ def _text(value: object) -> str:
 
 
 def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) -> Program:
-    """One worker process: threads wait for I/O, so one process a pool is enough (ARCHITECTURE.md, decision 5)."""
+    """One worker process: threads wait for I/O, so one process a pool is enough."""
     options = ["-Q", ",".join(pool.queues), "-P", "threads", "-c", str(pool.threads), "-n", f"{name}@%h"]
     # Nothing here uses gossip and mingle, which cost a third of the tasks a second; Flower needs the heartbeat.
     options += ["--without-gossip", "--without-mingle", "--heartbeat-interval", str(_HEARTBEAT_S), "-l", "INFO"]
@@ -87,13 +86,8 @@ def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) ->
     return Program(name, (*_celery(pool.app), "worker", *options, *events), env, copied=True)
 
 
-def beat(app: str, env: Mapping[str, str]) -> Program:
-    """The clock of periodic tasks."""
-    return Program("beat", (*_celery(app), "beat", "-l", "INFO"), env, copied=True)
-
-
 def flower(app: str, port: int, settings: Settings, env: Mapping[str, str]) -> Program:
-    """The pool monitor (A7)."""
+    """The pool monitor."""
     login = settings.flower.basic_auth.get_secret_value()
     options = [f"--address={settings.flower.host}", f"--port={port}"]
     if not settings.pools.task_events:

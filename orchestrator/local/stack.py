@@ -1,4 +1,4 @@
-"""`ramify up`: starts Redis, the pools, beat and Flower, restarts what dies, stops all of it. Runs no task itself.
+"""`ramify up`: starts Redis, the pools and Flower, restarts what dies, stops all of it. Runs no task itself.
 
 Belongs to the main thread: it takes the signals, and its children are bound to the thread that starts them.
 """
@@ -89,8 +89,6 @@ class Stack:
         self._settings = self._with_redis(self._settings)
         env = commands.environment(self._settings)
         programs = [commands.worker(name, pool, self._settings, env) for name, pool in self._table.pools.items()]
-        if self._table.beat:
-            programs.append(commands.beat(self._table.control_app, env))
         if copies.can_copy():
             self._start_template(programs)
         if self._settings.flower.enabled:

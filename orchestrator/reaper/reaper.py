@@ -1,6 +1,6 @@
 """The reaper: one look at the jobs under way, and what follows from it.
 
-Runs on the ops pool, sent by beat every few seconds. A chord's counter may be lost; the store's count is the truth.
+Runs every two seconds in the ops pool (`loop`). A chord's counter may be lost; the store's count is the truth.
 What it sends again is harmless when the first copy still comes: leaves are recorded once, bodies run by a claim.
 """
 

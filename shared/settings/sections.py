@@ -168,7 +168,6 @@ class Pools(Section):
     search: int = Field(default=4, ge=1, le=256, description="search and index: owns the embedded store")
     rerank: int = Field(default=4, ge=1, le=256, description="rerank: runs or calls the reranker")
     merge: int = Field(default=4, ge=1, le=256, description="merge and summary")
-    ops: int = Field(default=1, ge=1, le=16, description="reaper")
     task_events: bool = Field(default=True, description="send the task events that Flower shows")
 
 

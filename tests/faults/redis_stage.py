@@ -21,14 +21,12 @@ PATIENCE_S = 60.0
 
 
 @contextmanager
-def pools(settings: Settings, names: tuple[str, ...] = (), *, beat: bool = True) -> Iterator[dict[str, psutil.Process]]:
-    """The pools of `ramify up` with its command lines, and beat, but nobody who would start one anew."""
+def pools(settings: Settings, names: tuple[str, ...] = ()) -> Iterator[dict[str, psutil.Process]]:
+    """The pools of `ramify up` with its command lines, but nobody who would start one anew."""
     table, env = commands.table(settings), commands.environment(settings)
     programs = [commands.worker(name, pool, settings, env) for name, pool in table.pools.items() if name in names]
     if not names:
         programs = [commands.worker(name, pool, settings, env) for name, pool in table.pools.items()]
-    if beat:
-        programs.append(commands.beat(table.control_app, env))
     with ExitStack() as stack:
         started: dict[str, psutil.Process] = {}
         for program in programs:
@@ -36,7 +34,7 @@ def pools(settings: Settings, names: tuple[str, ...] = (), *, beat: bool = True)
             process = subprocess.Popen(program.argv, env=_environment(program.env), stdout=log, stderr=log)
             stack.callback(_end, process)
             started[program.name] = psutil.Process(process.pid)
-        workers = set(started) - {"beat"}
+        workers = set(started)
         try:
             until(lambda: reach.answering(settings, len(workers)) >= workers, 2 * PATIENCE_S, "every pool answers")
         except AssertionError as error:

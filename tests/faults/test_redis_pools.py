@@ -203,7 +203,7 @@ def test_every_pool_takes_work_again_by_itself(stage: Stage, fault: Callable[[St
     back = come_back(stage.settings, stage.client)
     with_control = seconds_until(lambda: len(reach.answering(stage.settings, 5)) == 5, WAIT_S)
     seen = _looked(stage)
-    until(lambda: _looked(stage) != seen, WAIT_S)  # beat and the reaper are back as well
+    until(lambda: _looked(stage) != seen, WAIT_S)  # the reaper is back as well
     print(f"{fault.__name__}: work after {back:.1f} s, remote control after {back + with_control:.1f} s")
     for name, process in stage.processes.items():
         assert process.is_running(), f"{name} ended\n{tails(stage.settings)}"

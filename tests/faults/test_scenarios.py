@@ -22,7 +22,7 @@ SCENARIOS = {
     "forged results": broker.forged,
     "damaged records": broker.damaged,
     "a frozen worker": processes.frozen,
-    "beat killed": processes.without_beat,
+    "ops killed": processes.without_ops,
     "two pools at once": processes.two_at_once,
     "supervisor killed": processes.without_supervisor,
     "two reapers": processes.two_reapers,

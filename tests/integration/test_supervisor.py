@@ -38,7 +38,6 @@ import os, time
 from shared.celery_app import make_app
 from shared.settings import load_settings
 app = make_app(load_settings())
-app.conf.beat_schedule = {}
 
 @app.task(name="plan.job", ignore_result=False)
 def nap(seconds):
@@ -335,7 +334,7 @@ def test_given_the_real_pools_in_the_background_when_who_started_them_dies_then_
         assert starter.stdout
         state = StackState.model_validate_json(starter.stdout.readline())
         assert state.ready
-        assert {child.name for child in state.children} == {"redis", *POOL_QUEUES, "beat", "flower", "template"}
+        assert {child.name for child in state.children} == {"redis", *POOL_QUEUES, "flower", "template"}
         assert running(settings) == state
         starter.stdin.close()
         assert starter.wait(timeout=20) == 1

@@ -44,7 +44,6 @@ def test_the_variables_are_settings() -> None:
     assert {name.split("__")[0] for name in names if name.startswith("RAMIFY_")} <= known
 
 
-def test_beat_and_flower_run_and_flower_wants_a_login() -> None:
-    assert "beat" in SERVICES["beat"]["command"]
+def test_flower_runs_and_wants_a_login() -> None:
     assert "flower" in SERVICES["flower"]["command"]
     assert ":?" in SERVICES["flower"]["environment"]["FLOWER_BASIC_AUTH"]

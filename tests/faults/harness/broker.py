@@ -14,7 +14,7 @@ from shared.contract import PRIORITY_STEPS, Queue
 from shared.models import LeafResult, LeafStatus
 from tests.faults.harness.rounds import Harm
 
-#: The queues of jobs; those of an ingest and of beat are not in this game.
+#: The queues of jobs; those of an ingest are not in this game.
 _QUEUES = [
     queue.value if step == 0 else f"{queue.value}\x06\x16{step}"
     for queue in (Queue.PLAN, Queue.SEARCH, Queue.RERANK, Queue.MERGE)

@@ -34,11 +34,11 @@ def frozen(of: Harm) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
-def without_beat(of: Harm) -> None:
-    """The clock of the reaper is killed, again and again, and workers beside it."""
+def without_ops(of: Harm) -> None:
+    """The process of the reaper is killed, again and again, and workers beside it."""
     for _ in range(3):
         of.pause(_WORK_S)
-        of.kills.kill("beat")
+        of.kills.kill("ops")
         of.kills.kill(of.dice.choice(("search", "rerank")))
 
 
@@ -59,8 +59,8 @@ def without_supervisor(of: Harm) -> None:
 
 
 def two_reapers(of: Harm) -> None:
-    """A second beat and a second ops worker, while workers die."""
-    with _another(of.rig, "ops"), _another(of.rig, "beat"):
+    """A second ops worker, while workers die."""
+    with _another(of.rig, "ops"):
         of.kills.storm(of.seconds, of.stop, every=2.0, pools=("search", "rerank", "merge"))
 
 
@@ -71,12 +71,7 @@ def _another(rig: Rig, name: str) -> Iterator[None]:
     folder = rig.logs().parent / f"another-{name}"
     folder.mkdir(exist_ok=True)
     table = commands.table(rig.settings)
-    beat = name == "beat"
-    program = (
-        commands.beat(table.control_app, env)
-        if beat
-        else commands.worker(f"another-{name}", table.pools[name], rig.settings, env)
-    )
+    program = commands.worker(f"another-{name}", table.pools[name], rig.settings, env)
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
             program.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **importable(), **env}
