@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet --no-input
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 ARGS ?=
-# Half of what the tests do is wait for processes that start or die.
+# Half of what the tests do is wait for processes that start or die. Folders with the longest files come first by name.
 JOBS ?= 2
 
 help: ## list the commands
@@ -21,7 +21,7 @@ demo: $(VENV)/.ready ## start everything, ask five questions of the sample corpu
 	@$(RUN) -m orchestrator.cli.demo $(ARGS)
 
 test: $(VENV)/.ready-dev ## run the tests, two files at a time (JOBS=0: one by one); ARGS="tests/unit -k plan" narrows them
-	@$(RUN) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	@$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 of each, ARGS="--target route" narrows it
 	@$(RUN) -m tests.fuzz.regexes --length 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,18 @@ import redis
 
 from shared.settings import Settings, load_settings
 from tests.support.redis_server import RedisServer
+
+#: Free room below which the folders of the tests stay on disk: a store takes 100 MiB in memory, a stack twice that.
+_MEMORY_BYTES = 6 << 30
+_MEMORY = Path("/dev/shm")  # noqa: S108
+
+
+def pytest_configure() -> None:
+    """Put the folders of the tests into memory where there is room: a new store syncs some 60 files to disk."""
+    if not _MEMORY.is_dir() or os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
+        return
+    if shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 
 @pytest.fixture(scope="session", autouse=True)

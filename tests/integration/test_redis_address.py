@@ -77,7 +77,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_unless_told_otherwise(
 
 
 def test_a_redis_without_tls_is_said_to_be_one(redis_url: str) -> None:
-    settings = load_settings(redis={"url": redis_url.replace("redis:", "rediss:")})
+    settings = load_settings(redis={"url": redis_url.replace("redis:", "rediss:"), "timeout_s": 1})
     with connect(settings) as client, pytest.raises(NotRunningError, match=r"does not (speak TLS|answer)"):  # noqa: SIM117
         with reachable(settings):
             client.ping()
