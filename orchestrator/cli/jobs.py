@@ -1,8 +1,10 @@
-"""`status`, `result`, `jobs` and `cancel`: looking after what was asked, by the id of a job or a batch."""
+"""`status`, `result`, `jobs`, `why`, `cancel` and `retry`: what was asked before, by the id of a job or a batch."""
 # ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
 
 from __future__ import annotations
 
+import csv
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +12,14 @@ import typer
 
 from orchestrator.cli import options, outcome, output
 from orchestrator.cli.session import session_of
+from orchestrator.cli.wording import clean, counted
 from shared.errors import NotFoundError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
+    from orchestrator.retrying import Retried
     from shared.models import BatchStatus, JobStatus
+    from shared.models.enumeration import Row
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a job or of a batch.")]
 
@@ -92,9 +97,7 @@ def result(
     """Show the answer of a job, or the answers of a batch (as JSON lines with --json)."""
     with session_of(ctx).client() as client:
         if rows or csv:
-            from orchestrator.cli.rows import write_rows
-
-            write_rows(client, id_, as_csv=csv)
+            _write_rows(client, id_, as_csv=csv)
             return
         job, batch = _lookup(client, id_)
         if job and not job.terminal:
@@ -163,3 +166,104 @@ def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
         output.document(done)
     else:
         typer.echo(said)
+
+
+def retry(
+    ctx: typer.Context,
+    id_: Id,
+    *,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
+    tenant: Annotated[
+        str | None, typer.Option(help="Refuse what is not of this tenant. (default: anybody's)", show_default=False)
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
+    with session_of(ctx).client() as client:
+        made = client.retry(id_, tenant)
+        if not wait:
+            _show_retried(made, as_json=json)
+            return
+        try:
+            code = _wait_for_retry(client, made, as_json=json)
+        except KeyboardInterrupt:
+            output.note(f"{_new_id(made)} goes on: `ramify status {_new_id(made)} --watch` follows it")
+            code = outcome.INTERRUPTED
+    raise typer.Exit(code)
+
+
+def _new_id(made: Retried) -> str:
+    return made.job_id or made.batch_id or ""
+
+
+def _show_retried(made: Retried, *, as_json: bool) -> None:
+    if as_json:
+        output.document(made)
+        return
+    typer.echo(_new_id(made))
+    what = "job" if made.job_id else f"batch of {counted(made.jobs, 'job')}"
+    output.note(f"a new {what} tries {made.retry_of} again; `ramify status {_new_id(made)} --watch` follows it")
+
+
+def _wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
+    output.note(f"{made.retry_of} is tried again as {_new_id(made)}")
+    if made.job_id:
+        from orchestrator.cli.ask import show_outcome
+        from orchestrator.cli.follow import follow
+
+        return show_outcome(client, follow(client, made.job_id), as_json=as_json)
+    from orchestrator.cli.batch_follow import follow_batch
+
+    found = follow_batch(client, made.batch_id or "")
+    if as_json:
+        output.document(found)
+    else:
+        from orchestrator.cli.render.tables import draw_batch
+
+        output.show(draw_batch(found))
+    return outcome.of_batch(found) if found.terminal else outcome.FAILED
+
+
+def why(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
+    """Say why a job or a batch is not done, or how it ended, and what to do next."""
+    with session_of(ctx).client() as client:
+        found = client.why(id_)
+    if json:
+        output.document(found)
+        return
+    from orchestrator.cli.render.why import draw_why
+
+    output.show(draw_why(found))
+
+
+_HEAD = ("number", "title", "path", "uri", "date", "kind", "tags", "sentence", "copy_of")
+#: A cell that begins so is a formula to a spreadsheet.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _write_rows(client: Ramify, job_id: str, *, as_csv: bool) -> None:
+    """Stream the rows of a job's list. Raises: NotFoundError, RamifyError without a list."""
+    rows = client.rows(job_id)
+    if not as_csv:
+        for row in rows:
+            output.line(row.model_dump(mode="json", exclude={"digest"}))
+        return
+    columns: tuple[str, ...] = ()
+    table = client.result(job_id).table
+    if table is not None:
+        columns = table.columns
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([*_HEAD, *map(_cell, columns)])
+    for number, row in enumerate(rows, 1):
+        writer.writerow([str(number), *_cells(row), *(_cell(row.fields.get(column, "")) for column in columns)])
+
+
+def _cells(row: Row) -> list[str]:
+    copy_of = "" if row.copy_of is None else str(row.copy_of)
+    texts = (row.title, row.path, row.uri, row.date or "", row.kind, "; ".join(row.tags), row.sentence, copy_of)
+    return [_cell(text) for text in texts]
+
+
+def _cell(text: str) -> str:
+    said = " ".join(clean(text).split())
+    return f"'{said}" if said.startswith(_FORMULA) else said

@@ -21,15 +21,12 @@ from orchestrator.cli import (
     jobs,
     output,
     plan,
-    retry,
     route,
     search,
     stack,
-    why,
 )
 from orchestrator.cli.guard import Guarded
-from orchestrator.cli.overrides import parse_overrides
-from orchestrator.cli.session import Session
+from orchestrator.cli.session import Session, parse_overrides
 from shared.errors import InputError
 
 app = typer.Typer(
@@ -48,7 +45,7 @@ _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, corpus.find, search.search)),
     ("Questions", (ask.ask, plan.plan, route.route, batch.batch)),
-    ("Jobs", (jobs.status, jobs.result, jobs.jobs, why.why, jobs.cancel, retry.retry)),
+    ("Jobs", (jobs.status, jobs.result, jobs.jobs, jobs.why, jobs.cancel, jobs.retry)),
 )
 for panel, commands in _COMMANDS:
     for command in commands:

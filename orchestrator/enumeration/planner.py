@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import uuid
 from datetime import date
 
 from celery import Celery
@@ -9,13 +11,14 @@ from celery.result import allow_join_result
 
 from orchestrator.enumeration.describe import understood
 from orchestrator.enumeration.reading import read_question
-from orchestrator.enumeration.shards import nodes, shards
-from orchestrator.planning.tree import Grown
+from orchestrator.planning.tree import Grown, original_leaf
 from orchestrator.remote import ask
 from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.job_store.tables import Tables
+from shared.models import ROOT_ID, Facet, Node
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
+from shared.models.shard import Shard
 from shared.settings import Settings
 from shared.steps import TaskRun
 
@@ -63,3 +66,31 @@ def _without_excluded(scan: Scan, excludes: tuple[str, ...]) -> Scan:
         return scan
     scan = scan.model_copy(update={"without_paths": tuple(dict.fromkeys((*scan.without_paths, *hidden)))})
     return scan.model_copy(update={"understood": understood(scan)})
+
+
+_SPACE = 1 << 128
+
+
+def shards(documents: int, size: int, most: int) -> tuple[Shard, ...]:
+    """At most `most` ranges of about `size` of `documents` documents each; together every id, each once."""
+    count = min(max(1, math.ceil(documents / size)), most)
+    bounds = ["", *(str(uuid.UUID(int=_SPACE * number // count)) for number in range(1, count)), ""]
+    return tuple(
+        Shard(number=number, of=count, start=bounds[number - 1], stop=bounds[number]) for number in range(1, count + 1)
+    )
+
+
+def nodes(question: str, understood: str, parts: tuple[Shard, ...]) -> tuple[Node, ...]:
+    """The question's own leaf, then a leaf for each shard."""
+    leaves = (
+        Node(
+            id=f"{ROOT_ID}.{part.number}",
+            parent_id=ROOT_ID,
+            level=1,
+            facet=Facet.CORE,
+            query=f"part {part.number} of {part.of}: {understood}",
+            shard=part,
+        )
+        for part in parts
+    )
+    return (original_leaf(question), *leaves)

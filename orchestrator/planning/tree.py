@@ -1,10 +1,9 @@
-"""Grows the tree of subquestions, one decomposition at a time (B2, B3). Pure: it asks nobody for decompositions."""
+"""Grows the tree of subquestions, one decomposition at a time. Pure: it asks nobody for decompositions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.planning.budget import first_budget, split
 from orchestrator.planning.same import folded
 from shared.errors import shown
 from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
@@ -30,7 +29,7 @@ def as_leaf(node: Node) -> Node:
 
 
 def original_leaf(question: str) -> Node:
-    """The leaf that searches the question as it was asked; every tree has it (B3)."""
+    """The leaf that searches the question as it was asked; every tree has it."""
     return Node(id=ORIGINAL_ID, parent_id=ROOT_ID, level=1, facet=Facet.ORIGINAL, query=question)
 
 
@@ -54,7 +53,7 @@ def children_of(parent: Node, decomposition: Decomposition, limits: Limits, ques
     (none for an empty `decomposition`, that is a refinement that failed) the result is the parent itself as a leaf,
     under its own id, with a warning.
 
-    `depends_on` of a node (G13) names earlier siblings; such a node, and one that others wait for, is not refined:
+    `depends_on` of a node names earlier siblings; such a node, and one that others wait for, is not refined:
     what is written into a query is found by one leaf.
     """
     grown = _grow(parent, decomposition, limits, question, parent.budget)
@@ -164,3 +163,27 @@ def _left_out(parent: Node, beyond: Sequence[tuple[int, SubQuery]], room: int) -
         f"{len(beyond)} subquestion(s) of {parent.id} beyond the room for {room} were left out "
         f"(decomposition.max_children, decomposition.max_total_leaves): {names}."
     )
+
+
+def first_budget(max_total_leaves: int) -> int:
+    """Leaves for the first level's subquestions: one is always taken by the original question."""
+    return max_total_leaves - 1
+
+
+def split(budget: int, wants: Sequence[bool]) -> list[int]:
+    """Leaves for each child, in order; 0 means that the child is dropped. `wants[i]`: child i asks for refinement.
+
+    The first `budget` children get one leaf each. What is left goes evenly to those of them that want refinement,
+    the odd ones to the first; it stays unused if none does. A child's share depends on its siblings alone and never on
+    what another branch did with its own, so the order in which replies arrive cannot change the tree. The sum is at
+    most `budget`.
+    """
+    kept = max(0, min(budget, len(wants)))
+    shares = [1] * kept + [0] * (len(wants) - kept)
+    wanting = [place for place in range(kept) if wants[place]]
+    if not wanting:
+        return shares
+    each, odd = divmod(budget - kept, len(wanting))
+    for rank, place in enumerate(wanting):
+        shares[place] += each + (1 if rank < odd else 0)
+    return shares

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from orchestrator.enumeration.planner import nodes, shards
 from orchestrator.enumeration.reading import Reading, read_question
-from orchestrator.enumeration.shards import nodes, shards
 from shared.encoders.sparse import Bm25Encoder
 from shared.job_store.tables import Tables
 from shared.models import Chunk, Filters, RawDocument

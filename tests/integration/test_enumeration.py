@@ -9,7 +9,7 @@ import pytest
 import redis
 import yaml
 
-from orchestrator.enumeration.shards import nodes, shards
+from orchestrator.enumeration.planner import nodes, shards
 from shared.job_store.tables import Tables
 from shared.models import Filters
 from shared.settings import Settings, load_settings

@@ -12,8 +12,8 @@ import redis
 from pydantic import ValidationError
 from qdrant_client import models
 
+from orchestrator.enumeration.planner import nodes, shards
 from orchestrator.enumeration.reading import read_question
-from orchestrator.enumeration.shards import nodes, shards
 from shared.cache import Cache
 from shared.errors import InputError
 from shared.models import Filters, SearchResult

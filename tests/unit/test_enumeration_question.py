@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
+from orchestrator.enumeration.planner import nodes, shards
 from orchestrator.enumeration.reading import Reading, read_question
-from orchestrator.enumeration.shards import nodes, shards
 from shared.models import Facet, Filters
 from shared.models.enumeration import Values
 

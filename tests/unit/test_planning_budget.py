@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.planning.budget import first_budget, split
+from orchestrator.planning.tree import first_budget, split
 
 
 @pytest.mark.parametrize(

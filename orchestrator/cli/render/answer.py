@@ -10,13 +10,14 @@ from rich.text import Text
 
 from orchestrator.cli.render.explain import draw_explained, draw_stages
 from orchestrator.cli.render.growth import of_answer
-from orchestrator.cli.render.listing import draw_table
-from orchestrator.cli.render.steps import draw_steps, steps_title
 from orchestrator.cli.render.text import cited, heading, pair, plain, snippet
 from orchestrator.cli.render.tree import draw, state_text
 from orchestrator.cli.wording import counted, duration, read_as, score
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
 from shared.models.budget import Spending
+from shared.models.enumeration import Row
+from shared.models.enumeration import Table as ListTable
+from shared.models.reasoning import Bridge, Step
 
 _MAX_BEST_COLUMNS = 100
 #: Rows of a complete list that the answer shows.
@@ -155,3 +156,113 @@ def times_line(timings_ms: Mapping[str, float]) -> str:
     """Stages in their order, the total last."""
     stages = sorted(timings_ms.items(), key=lambda stage: stage[0] == "total")
     return " · ".join(f"{name} {duration(ms)}" for name, ms in stages) or "not known"
+
+
+_SENTENCE_COLUMNS = 120
+
+
+def draw_table(job_id: str, table: ListTable, most: int) -> Iterator[RenderableType]:
+    """The headline, at most `most` rows, and how to get the others."""
+    yield _table_headline(table)
+    for note in _table_notes(table):
+        yield Text(note, "yellow")
+    shown = table.rows[:most]
+    if shown:
+        yield Text()
+        yield _table_rows(shown, table.columns)
+    if table.matched > len(shown):
+        yield plain(f"{table.matched - len(shown)} more: `ramify result {job_id} --rows` shows all of them", "dim")
+
+
+def _table_headline(table: ListTable) -> Text:
+    shown = Text(counted(table.matched, "document"), "bold")
+    if table.understood:
+        shown.append(" · ").append(plain(table.understood))
+    coverage = table.coverage or f"scanned {table.scanned} of {table.planned} documents"
+    return shown.append(" · ").append(plain(coverage, "yellow" if table.partial else "green"))
+
+
+def _table_notes(table: ListTable) -> Iterator[str]:
+    if table.partial:
+        yield "The list is not complete: the job's time was up, or a part of the corpus was not read."
+    if table.changed:
+        yield "The corpus was written while it was read."
+    if table.copies:
+        yield f"{table.copies} of them have the same text as an earlier row."
+    if table.dropped:
+        yield f"{counted(table.dropped, 'value')} of the model that stand in no document were left out."
+
+
+def _table_rows(rows: tuple[Row, ...], columns: tuple[str, ...]) -> Table:
+    grid = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim", expand=False)
+    grid.add_column("#", justify="right", no_wrap=True)
+    grid.add_column("document", overflow="fold", ratio=3)
+    for name in columns:
+        grid.add_column(plain(name), overflow="fold", ratio=2)
+    if not columns:
+        grid.add_column("says", overflow="fold", ratio=4)
+    for number, row in enumerate(rows, 1):
+        told = [plain(row.fields.get(name, "")) for name in columns] or [snippet(row.sentence, _SENTENCE_COLUMNS)]
+        grid.add_row(str(number), _row_document(row), *told)
+    return grid
+
+
+def _row_document(row: Row) -> Text:
+    """Title; source, date and what it is a copy of under it."""
+    where = f"{row.path} {row.date}" if row.date else row.path
+    shown = plain(row.title, "bold").append("\n").append(plain(where, "dim"))
+    return shown.append(f"  as {row.copy_of}", "dim") if row.copy_of else shown
+
+
+def steps_title(answer: Answer) -> str:
+    """What the steps are called."""
+    return "Aspects" if answer.steps[0].kind == "aspect" else "Steps"
+
+
+def draw_steps(answer: Answer) -> Table:
+    """One row a step. Where the summary shows the sentences of the aspects already, only their numbers stand here."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    told = answer.summary.kind == "extractive"
+    for step in answer.steps:
+        lines = Text("\n").join(_step_lines(step, told=told and step.kind == "aspect"))
+        grid.add_row(Text(f"{step.number}.", "bold cyan"), lines)
+    return grid
+
+
+def _step_lines(step: Step, *, told: bool) -> Iterator[Text]:
+    yield _step_asked(step)
+    for bridge in step.bridges:
+        yield _step_bridge(bridge)
+    if told:
+        if step.passages:
+            yield Text("".join(f"[{number}]" for number in step.passages), "bold cyan")
+    elif step.text:
+        yield cited(step.text)
+    if step.found:
+        yield _step_found(step)
+    if step.gap:
+        yield Text("gap: ", "yellow").append(plain(step.gap, "yellow"))
+
+
+def _step_asked(step: Step) -> Text:
+    shown = Text(f"{step.facet} ", "cyan") if step.kind == "aspect" else Text()
+    shown.append(plain(step.question, "bold"))
+    if step.after:
+        shown.append(f" · after {', '.join(map(str, step.after))}", "dim")
+    if step.planned and step.planned != step.question:
+        shown.append(" · planned: ", "dim").append(plain(step.planned, "dim"))
+    return shown
+
+
+def _step_bridge(bridge: Bridge) -> Text:
+    start = f"[{bridge.start}]" if bridge.start else "[?]"
+    shown = Text(start, "bold cyan").append(" → ", "dim").append(plain(bridge.name))
+    return shown.append(" → ", "dim").append(f"[{bridge.end}]", "bold cyan").append(f"  {bridge.how}", "dim")
+
+
+def _step_found(step: Step) -> Text:
+    """What goes on to the next steps: an answer, or names of which nobody knows which is right."""
+    label = "names handed on: " if step.found_by == "names" else "found: "
+    return Text(label, "green").append(plain("; ".join(step.found)))
