@@ -245,9 +245,9 @@ def _show(found: Evaluation | JobsEvaluation, *, as_json: bool) -> None:
         output.document(found)
     else:
         from orchestrator.cli.render.evaluation import draw_evaluation, draw_jobs
-        from orchestrator.evaluation.from_jobs import JobsEvaluation
+        from orchestrator.evaluation.report import Evaluation
 
-        output.show(draw_jobs(found) if isinstance(found, JobsEvaluation) else draw_evaluation(found))
+        output.show(draw_evaluation(found) if isinstance(found, Evaluation) else draw_jobs(found))
     for warning in found.warnings:
         output.warn(warning)
 

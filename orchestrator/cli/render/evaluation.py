@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -10,9 +11,11 @@ from rich.text import Text
 
 from orchestrator.cli.render.text import plain
 from orchestrator.cli.wording import counted
-from orchestrator.evaluation.from_jobs import JobsEvaluation
 from orchestrator.evaluation.measures import ALL, MEASURES, NDCG
 from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method, OfType, Pair
+
+if TYPE_CHECKING:  # it brings the client with it, which a run without the stack does without
+    from orchestrator.evaluation.from_jobs import JobsEvaluation
 
 #: The measures that the screen shows of each type; the JSON document and the page have all.
 SHOWN = (NDCG, "recall@10", ALL)
