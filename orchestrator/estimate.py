@@ -1,4 +1,4 @@
-"""What running a plan would call, as ranges: from everything cached or nothing found, to the most that can be (G7).
+"""What running a plan would call, as ranges: from everything cached or nothing found, to the most that can be.
 
 Pure: reads the tree, the request and the settings. Tries that fail on the network and are made again are not in it.
 """
@@ -11,32 +11,29 @@ from functools import reduce
 
 from pydantic import Field
 
-from shared.budget import NANO, Kind, price, token_range
+from shared.budget import MOST_TOKENS_PER_CHAR, NANO, Kind, price, token_range
 from shared.llm.prompts import (
     MAX_MEMORY_CHARS,
+    SUMMARY_MEMORY_CHARS,
     decompose_again_prompt,
     decompose_prompt,
     expand_prompt,
     read_answer_prompt,
     summarise_prompt,
 )
+from shared.llm.replies import MAX_ANSWER_TOKENS, MAX_QUERY_CHARS, MAX_ROUTE_TOKENS
 from shared.models import JobRequest, Node, NodeKind
 from shared.models.base import Model
 from shared.models.route import PlannerName, Route
+from shared.rerankers.chat import CHARS_PER_CALL, DOCUMENTS_PER_CALL
 from shared.settings import Settings
 from shared.settings import stages as s
 from shared.settings.strategies import Strategy, asked_strategy, split
 
 Range = tuple[int, int]
-#: Bound values that may be written into a subquestion, and a rewrite, in characters.
-_WRITTEN_CHARS, _REWRITE_CHARS = 1000, 300
-#: Texts of one call of the chat reranker, and their characters (shared/rerankers/chat.py).
-_CHAT_TEXTS, _CHAT_CHARS = 25, 24_000
-_ANSWER_TOKENS, _ROUTE_TOKENS = 200, 300
-#: Tokens of a character at most, and what summaries read in all (workers/merge/summarise.py).
-_PER_CHAR, _SUMMARY_CHARS = 1.5, 40_000
-#: Title and heading of a chunk; the least that a window adds of its size (shared/rerankers/windows.py).
-_LEAD_CHARS, _LEAST_WINDOW = 1000, 0.3
+#: Assumed: characters of the values that are written into a subquestion, and of a chunk's title and heading; the least
+#: share of its size that a window adds to what is read (sentences end before it does).
+_WRITTEN_CHARS, _LEAD_CHARS, _LEAST_WINDOW = 1000, 1000, 0.3
 _STORE_CALLS = {"strong_signal": 1, "fusion": 1, "truth": 2, "edges": 12, "hierarchy": 60}
 
 
@@ -108,12 +105,12 @@ class _Rows:
         asked_first = self._route.by == "llm" or (self._settings.routing.llm and self._route.unsure)
         surely = 1 if asks and self._route.planner is PlannerName.DECOMPOSE else 0
         low, _ = token_range(decompose_prompt(question, limits.max_children))
-        again = decompose_again_prompt("字" * _REWRITE_CHARS, "x" * 300, limits.max_children)
+        again = decompose_again_prompt("字" * MAX_QUERY_CHARS, "x" * 300, limits.max_children)
         high = max(
             token_range(decompose_again_prompt(question, "x" * 300, limits.max_children))[1], token_range(again)[1]
         )
         calls = (surely, 2 * (asks + branches) + asked_first)
-        most_out = 2 * (asks + branches) * self._out + asked_first * _ROUTE_TOKENS
+        most_out = 2 * (asks + branches) * self._out + asked_first * MAX_ROUTE_TOKENS
         return self._llm("planning", calls, (surely * low, calls[1] * high), most_out)
 
     def _leaf(self, node: Node) -> Iterator[Row]:
@@ -139,7 +136,7 @@ class _Rows:
     def _embedding(self, query: str, wordings: int, rewrites: int) -> Row:
         settings = self._settings
         prefix = token_range(settings.embedding.query_prefix)[1]
-        each = token_range(query)[1] + prefix + rewrites * (math.ceil(_PER_CHAR * _REWRITE_CHARS) + prefix)
+        each = token_range(query)[1] + prefix + rewrites * (math.ceil(MOST_TOKENS_PER_CHAR * MAX_QUERY_CHARS) + prefix)
         size = settings.embedding.batch_size
         calls = math.ceil(wordings / size) + (wordings * math.ceil((1 + rewrites) / size) if rewrites else 0)
         twice = 2 if rewrites else 1
@@ -164,23 +161,23 @@ class _Rows:
             calls = sum(math.ceil(each * windows / options.max_documents) for each in documents)
             yield self._row(stage, "rerank", options.model, (0, calls), (0, 0))
         elif options.provider == "chat" and self._settings.has_llm:
-            most = min(options.max_documents, _CHAT_TEXTS, max(1, _CHAT_CHARS // options.window_chars - 1))
+            most = min(options.max_documents, DOCUMENTS_PER_CALL, max(1, CHARS_PER_CALL // options.window_chars - 1))
             calls = sum(math.ceil(each * windows / most) for each in documents)
-            text = math.ceil(_PER_CHAR * options.window_chars) + 20
+            text = math.ceil(MOST_TOKENS_PER_CHAR * options.window_chars) + 20
             tokens = calls * (500 + token_range(query)[1]) + sum(documents) * windows * text
             yield self._llm(stage, (0, calls), (0, tokens), calls * self._out, options.model)
 
     def _reading(self) -> Row:
         chars = min(MAX_MEMORY_CHARS, self._settings.chunking.max_chars) + _LEAD_CHARS
-        prompt = read_answer_prompt("字" * (_WRITTEN_CHARS + _REWRITE_CHARS), ())
-        high = token_range(prompt)[1] + math.ceil(_PER_CHAR * chars * self._settings.binding.passages)
-        return self._llm("binding", (0, 1), (0, high), _ANSWER_TOKENS)
+        prompt = read_answer_prompt("字" * (_WRITTEN_CHARS + MAX_QUERY_CHARS), ())
+        high = token_range(prompt)[1] + math.ceil(MOST_TOKENS_PER_CHAR * chars * self._settings.binding.passages)
+        return self._llm("binding", (0, 1), (0, high), MAX_ANSWER_TOKENS)
 
     def _summary(self) -> Iterator[Row]:
         wanted = self._request.summary if self._request.summary is not None else self._settings.enable_summary
         if wanted:
             high = token_range(summarise_prompt(self._request.question, (), self._leaves))[1]
-            high += math.ceil(_PER_CHAR * 1.3 * _SUMMARY_CHARS)  # escaped, and with a tag around each
+            high += math.ceil(MOST_TOKENS_PER_CHAR * 1.3 * SUMMARY_MEMORY_CHARS)  # escaped, and with a tag around each
             yield self._llm("summary", (0, 1), (0, high), self._out)
 
     def _llm(self, stage: str, calls: Range, tokens_in: Range, most_out: int, model: str = "") -> Row:

@@ -18,6 +18,8 @@ from shared.errors import PermanentError
 from shared.settings.prices import Prices
 
 #: Money is counted in billionths, as whole numbers: a token may cost less than a millionth.
+#: What a tokenizer makes of one character at most, as a rule.
+MOST_TOKENS_PER_CHAR = 1.5
 NANO = 1_000_000_000
 T = TypeVar("T")
 Kind = Literal["llm", "embedding", "rerank"]
@@ -69,7 +71,7 @@ def token_range(text: str) -> tuple[int, int]:
     """Fewest and most tokens that a tokenizer is likely to make of `text`; of odd text it may make more."""
     ascii_chars = sum(map(str.isascii, text)) if not text.isascii() else len(text)
     other = len(text) - ascii_chars
-    return ascii_chars // 12 + other // 3, math.ceil(ascii_chars / 2 + 1.5 * other)
+    return ascii_chars // 12 + other // 3, math.ceil(ascii_chars / 2 + MOST_TOKENS_PER_CHAR * other)
 
 
 def price(prices: Prices, kind: Kind, model: str, use: tuple[int, int, int]) -> int | None:

@@ -17,6 +17,8 @@ from shared.models.session import MAX_TYPED_CHARS, MIN_TYPED_CHARS, Message, Ses
 from shared.sentences import is_cjk_text
 
 MAX_MEMORY_CHARS = 4000
+#: Characters of all memories of a summary together, about 10,000 tokens of English.
+SUMMARY_MEMORY_CHARS = 40_000
 #: So much of a session's summary and of each message is shown to the model.
 MAX_SESSION_CHARS = 2000
 _SLOT = re.compile(r"\{\{([a-z_]+)\}\}")

@@ -30,6 +30,8 @@ MIN_QUERY_CHARS, MAX_QUERY_CHARS = 5, 300
 MAX_SUMMARY_CHARS = 20_000
 MAX_ANSWER_CHARS = 200
 MAX_INTENT_CHARS = 200
+#: What a reply may take: an answer is a name, a date, a place.
+MAX_ANSWER_TOKENS, MAX_ROUTE_TOKENS = 200, 300
 _BEST_MARK = 10
 _FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL} | {
     "核": Facet.CORE, "因": Facet.WHY, "法": Facet.HOW, "例": Facet.CASE, "注": Facet.NOTE,

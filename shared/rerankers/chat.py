@@ -15,8 +15,8 @@ from shared.rerankers.calibration import Scaled, from_marks
 from shared.rerankers.scoring import Request
 from shared.settings import Settings
 
-_CHARS_PER_CALL = 24_000
-_DOCUMENTS_PER_CALL = 25  # marks of longer lists grow careless
+CHARS_PER_CALL = 24_000
+DOCUMENTS_PER_CALL = 25  # marks of longer lists grow careless
 _CALLS_AT_ONCE = 4
 
 
@@ -26,7 +26,7 @@ class ChatScorer:
     def __init__(self, settings: Settings) -> None:
         self._model = settings.rerank.model or settings.llm_model
         self._settings = settings.model_copy(update={"llm_model": self._model})
-        self._per_call = min(settings.rerank.max_documents, _DOCUMENTS_PER_CALL)
+        self._per_call = min(settings.rerank.max_documents, DOCUMENTS_PER_CALL)
         self._building = threading.Lock()
         self._built: ChatClient | None = None
 
@@ -82,7 +82,7 @@ def _batches(texts: Sequence[str], most: int) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        if batch and (len(batch) == most or size + len(text) > _CHARS_PER_CALL):
+        if batch and (len(batch) == most or size + len(text) > CHARS_PER_CALL):
             yield batch
             batch, size = [], 0
         batch.append(text)

@@ -8,14 +8,13 @@ from __future__ import annotations
 from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError, TransientError
 from shared.llm.client import LLM, LLMReply, spent
 from shared.llm.prompts import route_prompt
-from shared.llm.replies import RouteReply, parse_route
+from shared.llm.replies import MAX_ROUTE_TOKENS, RouteReply, parse_route
 from shared.models import Cost
 from shared.models.route import Hops, QueryType, Reason, Routed
 from shared.routing.rules import UNSURE_BELOW, route_by_rules
 
 #: Time below which an LLM call is not worth starting, in seconds.
 _MIN_TIME_S = 0.2
-_MAX_TOKENS = 300
 #: A model's word counts like one good rule, beside what the rules themselves had for the same type.
 _LLM_WEIGHT = 0.7
 _BY_RULES = "The rules' best guess was kept."
@@ -45,7 +44,7 @@ class Router:
         if timeout_s < _MIN_TIME_S:
             return _warned(ruled, DeadlineError("no time was left to ask it")), Cost()
         try:
-            reply = llm.complete(route_prompt(question), timeout_s=timeout_s, max_tokens=_MAX_TOKENS)
+            reply = llm.complete(route_prompt(question), timeout_s=timeout_s, max_tokens=MAX_ROUTE_TOKENS)
             decided = self._decided(parse_route(reply.text), ruled)
         except (TransientError, PermanentError, DeadlineError, ReplyError) as error:
             return _warned(ruled, error), (reply if reply.calls else spent(error)).cost

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
 from shared.llm.client import LLMReply
+from shared.llm.prompts import SUMMARY_MEMORY_CHARS
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Source
-from workers.merge.summarise import MEMORY_CHARS, check_citations, summarise
+from workers.merge.summarise import check_citations, summarise
 
 QUESTION = "Why are queries slow?"
 NODES = {
@@ -124,7 +125,7 @@ def test_given_markup_and_escapes_in_the_reply_then_they_are_gone() -> None:
 def test_given_huge_memories_then_the_prompt_keeps_its_budget() -> None:
     llm = Scripted("x [1].")
     ask(llm, pool(*("word " * 5000 for _ in range(60))))
-    assert len(llm.prompts[0]) < MEMORY_CHARS * 1.3
+    assert len(llm.prompts[0]) < SUMMARY_MEMORY_CHARS * 1.3
     assert 'id="60"' in llm.prompts[0]
 
 

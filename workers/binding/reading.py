@@ -8,14 +8,11 @@ from shared.cache import Cache
 from shared.errors import ReplyError
 from shared.llm.client import LLM, LLMReply
 from shared.llm.prompts import read_answer_prompt
-from shared.llm.replies import parse_answer
+from shared.llm.replies import MAX_ANSWER_TOKENS, parse_answer
 from shared.models import Cost, Hit
 from shared.models.base import Model
 from shared.text import fold
 from workers.search.state import Tools
-
-#: An answer is a name, a date, a place: the reply needs no more.
-_MAX_TOKENS = 200
 
 
 class Answer(Model):
@@ -35,7 +32,7 @@ def read_answer(question: str, hits: Sequence[Hit], tenant: str, llm: LLM, tools
 
     def compute() -> Answer:
         prompt = read_answer_prompt(question, passages)
-        reply = llm.complete(prompt, timeout_s=tools.timeout_s, max_tokens=_MAX_TOKENS)
+        reply = llm.complete(prompt, timeout_s=tools.timeout_s, max_tokens=MAX_ANSWER_TOKENS)
         return Answer(text=_checked(reply, passages), cost=reply.cost)
 
     cache: Cache | None = tools.cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.llm.client import LLM, spent
-from shared.llm.prompts import Memory, summarise_prompt
+from shared.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
 from shared.llm.replies import summary_text
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.base import Model
@@ -20,8 +20,6 @@ from workers.merge.display import safe
 from workers.merge.extract import extract
 from workers.merge.passages import best_quote, citation
 
-#: Characters of all memories together, about 10,000 tokens of English.
-MEMORY_CHARS = 40_000
 _FEWEST_CHARS = 400
 _LEAST_TIME_S = 0.5
 
@@ -119,9 +117,9 @@ def _warnings(checked: Checked) -> tuple[str, ...]:
 
 
 def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
-    """The hits by number, best first, each cut to an even share of `MEMORY_CHARS`; a very long tail is left out."""
-    shown = hits[: MEMORY_CHARS // _FEWEST_CHARS]
-    each = MEMORY_CHARS // len(shown)
+    """The hits by number, best first, each cut to an even share of all; a very long tail is left out."""
+    shown = hits[: SUMMARY_MEMORY_CHARS // _FEWEST_CHARS]
+    each = SUMMARY_MEMORY_CHARS // len(shown)
     return [
         Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=_cut(hit.full_text, each))
         for number, hit in enumerate(shown, start=1)
