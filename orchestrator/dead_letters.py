@@ -20,8 +20,8 @@ from shared.job_store.keys import made_at
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.models.dead import DeadLetter
+from shared.models.ingest import WRITTEN
 
-_WRITTEN = frozenset({DocumentStatus.ADDED, DocumentStatus.CHANGED})
 #: Seconds that a replayed document may take.
 PATIENCE_S = 300.0
 
@@ -112,7 +112,7 @@ def replay_document(app: Celery, client: Redis, dead_letter: DeadLetter, content
     try:
         post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=dead_letter.tenant, documents=(document,)))
         outcomes = _outcomes(post)
-        written = any(outcome.status in _WRITTEN for outcome in outcomes)
+        written = any(outcome.status in WRITTEN for outcome in outcomes)
         post.send(
             TaskName.INDEX_FINISH,
             FinishOrder(tenant=dead_letter.tenant, namespace=dead_letter.namespace, written=written),

@@ -19,6 +19,7 @@ from shared.contract import TaskName
 from shared.job_store.inbox import DocumentBatch, FinishOrder, Report
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
+from shared.models.ingest import WRITTEN
 from shared.settings import Settings
 from shared.tenants import DEFAULT_TENANT, checked_name, tenant_name
 
@@ -26,7 +27,6 @@ BATCH_DOCUMENTS = 32
 BATCH_BYTES = 2_000_000
 #: Batches on the way at a time: enough to keep the worker busy, few enough to keep Redis small.
 IN_FLIGHT = 4
-_WRITTEN = frozenset({DocumentStatus.ADDED, DocumentStatus.CHANGED})
 
 
 class Progress(Model):
@@ -179,7 +179,7 @@ class Ingest:
             self._seen.setdefault(source, []).append(outcome.doc_id)
         if outcome.status is DocumentStatus.FAILED:
             self._unreadable.append(outcome.path)
-        self._written |= outcome.status in _WRITTEN
+        self._written |= outcome.status in WRITTEN
         self._news.append(outcome)
 
     def _step(self, passed: Sequence[str] = ()) -> Progress:

@@ -12,6 +12,7 @@ from celery import Celery
 from shared.dispatch import Dispatcher
 from shared.errors import LaneFullError
 from shared.job_store import JobStore, State
+from shared.job_store.connect import LOST
 from shared.job_store.line import Entry
 from shared.models import JobRequest, Lane
 
@@ -19,7 +20,6 @@ Jobs = Sequence[tuple[str, JobRequest]]
 #: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
 PATIENCE_S = 8.0
 _PAUSE_S = 0.25
-_LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 
 
 class Submitter:
@@ -53,7 +53,7 @@ class Submitter:
         while True:
             try:
                 return self._jobs.enqueue(jobs, batch_id, retry_of)
-            except _LOST:
+            except LOST:
                 if time.monotonic() >= end:
                     self._doubtful += [job_id for job_id, _ in jobs]
                     raise

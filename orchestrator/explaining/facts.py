@@ -14,6 +14,7 @@ from redis.exceptions import ResponseError
 
 from orchestrator.explaining.providers import left_alone
 from orchestrator.reaper.look import living_workers, queue_lengths
+from orchestrator.reaper.rules import JOB_TASKS, NODE_TASKS
 from orchestrator.reaper.view import View, World
 from shared.contract import Queue, TaskName, priority
 from shared.heartbeat import WorkerBeat, workers
@@ -26,12 +27,6 @@ from shared.job_store.work import read_items
 from shared.models import JobStatus, Lane, Node
 from shared.models.why import Failure, Redriven
 
-_OF_NODE = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
-_STEPS = {
-    State.QUEUED: TaskName.PLAN_JOB,
-    State.PLANNING: TaskName.PLAN_JOB,
-    State.SUMMARISING: TaskName.MERGE_SUMMARISE,
-}
 _EVENTS = 500
 _REDRIVES = 5
 T = TypeVar("T")
@@ -63,13 +58,13 @@ class Facts:
 
 def task_of(view: View, node: str) -> TaskName | None:
     """The task that a node which is not done stands at; None for one that waits, or has ended."""
-    return _OF_NODE.get(view.leaves.get(node, ""))
+    return NODE_TASKS.get(view.leaves.get(node, ""))
 
 
 def step_of(view: View) -> TaskName:
     """The task that the whole job stands at, when no node of it is open."""
     at_merge = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
-    return _STEPS.get(view.state, at_merge)
+    return JOB_TASKS.get(view.state, at_merge)
 
 
 def _queues(view: View) -> set[Queue]:

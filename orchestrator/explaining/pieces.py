@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from orchestrator.explaining.facts import Facts, step_of, task_of
 from orchestrator.explaining.wording import duration, nth, worker_name
 from orchestrator.reaper import rules
-from orchestrator.reaper.view import DONE, Redrive
+from orchestrator.reaper.view import Redrive
 from shared.contract import Queue, TaskName
 from shared.job_store import TERMINAL, State
+from shared.job_store.states import SETTLED_LEAVES
 from shared.models.why import Piece
 
 
@@ -37,7 +38,9 @@ def _node(facts: Facts, node_id: str) -> Piece:
     what = node.query if node else ""
     if task := task_of(facts.view, node_id):
         return _sent(facts, node_id, task, what)
-    needs = tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in DONE) if node else ()
+    needs = (
+        tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in SETTLED_LEAVES) if node else ()
+    )
     for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
     return Piece(
         item=node_id, task=TaskName.SEARCH_LEAF.value, queue=Queue.SEARCH.value, what=what, stands="waits",

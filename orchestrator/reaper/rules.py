@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.reaper.view import DONE, Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
+from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
 from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.job_store import TERMINAL, State
+from shared.job_store.states import SETTLED_LEAVES
 from shared.job_store.work import Mark, convicted
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
@@ -29,12 +30,13 @@ SUSPECT = 2
 #: Steps that send nodes on their way, one message after the other.
 SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
 
-_STEPS = {
+#: The task that a job in this state waits for, and a node in this one.
+JOB_TASKS = {
     State.QUEUED: TaskName.PLAN_JOB,
     State.PLANNING: TaskName.PLAN_JOB,
     State.SUMMARISING: TaskName.MERGE_SUMMARISE,
 }
-_OF_NODE = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
+NODE_TASKS = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
 
 
 def decide(view: View, world: World) -> Decision:
@@ -72,7 +74,7 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
     if view.state is State.SEARCHING:
         yield from _missing_nodes(view, world)
         return
-    if (step := _STEPS.get(view.state)) is None:  # merging: the tree is merged, then the pool reranked
+    if (step := JOB_TASKS.get(view.state)) is None:  # merging: the tree is merged, then the pool reranked
         step = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
     if why := _lost(view, world, step.value, step):
         body = step in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}
@@ -82,9 +84,9 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
 def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
     open_ = False
     for node, state in view.leaves.items():
-        open_ = open_ or state in _OF_NODE or state == "waiting"
-        if state in _OF_NODE and (why := _lost(view, world, node, _OF_NODE[state])):
-            yield Missing(node, _OF_NODE[state], state, view.item(node).sent_raw, why, _suspect(view, world, node))
+        open_ = open_ or state in NODE_TASKS or state == "waiting"
+        if state in NODE_TASKS and (why := _lost(view, world, node, NODE_TASKS[state])):
+            yield Missing(node, NODE_TASKS[state], state, view.item(node).sent_raw, why, _suspect(view, world, node))
     yield from _unbound(view, world)
     if not open_ and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
         yield _body(view, world, why)
@@ -95,7 +97,7 @@ def _unbound(view: View, world: World) -> Iterator[Missing]:
     told = set[str]()
     for node, state in view.leaves.items():
         others = view.needs.get(node, ())
-        if state != "waiting" or not others or any(view.leaves.get(other) not in DONE for other in others):
+        if state != "waiting" or not others or any(view.leaves.get(other) not in SETTLED_LEAVES for other in others):
             continue
         at_it = any(view.item(other).busy for other in others)
         ended = others[-1]

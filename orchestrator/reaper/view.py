@@ -11,7 +11,6 @@ from shared.job_store.work import Item
 from shared.models import Lane
 
 #: States of a leaf that has its result.
-DONE = frozenset({"done", "failed"})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from shared.settings import Settings
 
 __all__ = ["connect", "reachable", "where"]
 
-_LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
+#: A command whose connection broke: it may have been carried out.
+LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 
 
 def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = None) -> redis.Redis:
@@ -40,7 +41,7 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
         "socket_keepalive_options": dict(KEEPALIVE),
         # It sends a PING first, which a Redis that loads or cannot write refuses where it would answer INFO.
         "health_check_interval": health_s(settings.redis) if retries else 0,
-        "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, _LOST),
+        "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, LOST),
     }
     try:
         found = _by_sentinel(address, options) if address.master else redis.Redis.from_url(address.redis_url, **options)

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from pydantic import Field
 
+from shared.llm.reply_schema import NOT_XML
 from shared.models import Node
 from shared.models.base import Model
 from shared.models.reasoning import Step
@@ -22,7 +23,6 @@ SUMMARY_MEMORY_CHARS = 40_000
 #: So much of a session's summary and of each message is shown to the model.
 MAX_SESSION_CHARS = 2000
 _SLOT = re.compile(r"\{\{([a-z_]+)\}\}")
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 #: A value may not break its line inside an attribute: models read line by line.
 _BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]+")
@@ -140,7 +140,7 @@ def rerank_prompt(query: str, documents: Sequence[str]) -> str:
 
 def escaped(text: str) -> str:
     """`text` as XML text: & < > " ' as entities, characters that XML does not know left out."""
-    return _NOT_XML.sub("", text).translate(_ENTITIES)
+    return NOT_XML.sub("", text).translate(_ENTITIES)
 
 
 def _memory(memory: Memory) -> str:

@@ -25,7 +25,8 @@ _DECLARATION = re.compile(r"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
 _BARE_AMPERSAND = re.compile(
     r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&(?![A-Za-z][A-Za-z0-9]{0,31};|#[0-9]{1,7};|#x[0-9a-fA-F]{1,6};)", re.DOTALL
 )
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: Characters that XML does not know.
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _THINKING = r"<(/?)(?:think|thinking|reasoning)>"
 _ANYWHERE = re.compile(_THINKING, re.IGNORECASE)
 _OWN_LINE = re.compile(rf"(?:^|(?<=\n))[ \t]*{_THINKING}", re.IGNORECASE)
@@ -218,7 +219,7 @@ def _element(text: str, schema: ElementSchema) -> str:
     inner = text[start.end() : end.start()]
     if len(inner.encode("utf-8", "replace")) > MAX_XML_BYTES:
         raise ReplyError(f"the <{tag}> element is larger than {MAX_XML_BYTES} bytes")
-    inner = _BARE_AMPERSAND.sub(lambda found: "&amp;" if found[0] == "&" else found[0], _NOT_XML.sub("", inner))
+    inner = _BARE_AMPERSAND.sub(lambda found: "&amp;" if found[0] == "&" else found[0], NOT_XML.sub("", inner))
     return f"<{tag}>{inner}</{tag}>"
 
 

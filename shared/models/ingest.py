@@ -45,6 +45,10 @@ class DocumentStatus(StrEnum):
     FAILED = "failed"
 
 
+#: Of documents whose chunks were written.
+WRITTEN = frozenset({DocumentStatus.ADDED, DocumentStatus.CHANGED})
+
+
 class DocumentOutcome(Model):
     """What became of one document; `reason` is a sentence for failures and for what was left out."""
 

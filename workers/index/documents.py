@@ -6,7 +6,9 @@ import hashlib
 import json
 import uuid
 from enum import StrEnum
+from typing import Any, Self
 
+from shared.models import RawDocument
 from shared.models.base import Model
 from shared.settings.sections import Chunking
 from shared.tenants import DEFAULT_TENANT
@@ -44,6 +46,16 @@ class Document(Model):
     kind: str = ""
     facet: str | None = None
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, raw: RawDocument, identity: str = "", **fields: Any) -> Self:
+        """The document of a file, or of the part of it with its own `identity`; `fields` say what was read of it."""
+        return cls(
+            doc_id=document_id(identity or raw.identity, raw.namespace, raw.tenant),
+            source=prune_scope(raw.source, raw.namespace),
+            namespace=raw.namespace,
+            **{"path": raw.path, **fields},
+        )
 
 
 def document_id(identity: str, namespace: str, tenant: str) -> str:

@@ -28,7 +28,6 @@ from workers.index.units import Unit, known_files, mark_units, units_of
 
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0
-_NONE = SparseVector(indices=(), values=())
 
 
 class Indexer:
@@ -171,7 +170,7 @@ class Indexer:
                     source=change.document.source,
                     sparse=encoder.encode_passage(chunk.full_text),
                     dense=vector,
-                    trigrams=trigrams.encode_passage(chunk.full_text) if trigrams else _NONE,
+                    trigrams=trigrams.encode_passage(chunk.full_text) if trigrams else SparseVector(),
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
                 )
                 for change, chunk, vector in zip(owners, chunks, vectors, strict=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.errors import shown
 from shared.job_store import Job, JobReader, JobStore, State
+from shared.job_store.states import SETTLED_LEAVES
 from shared.llm.client import LLM
 from shared.models import ROOT_ID, Answer, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
 from shared.models.enumeration import Table
@@ -20,7 +21,6 @@ from workers.merge.extract import nothing_found
 #: Kept back from the LLM so that the answer is written before the deadline.
 _WRITE_S = 1.0
 _UNANSWERED = "had not answered when the job's time was up"
-_SETTLED = frozenset({"done", "failed"})
 #: The verdict of an answer for which nothing was searched.
 NO_RETRIEVAL = "no retrieval needed"
 _TEXT = (
@@ -79,7 +79,7 @@ def _reason(node: Node, nodes: Mapping[str, Node], states: Mapping[str, str]) ->
     """Why a leaf recorded nothing: one that waited says for what."""
     if states.get(node.id) != "waiting":
         return _UNANSWERED
-    open_ones = [other for other in node.depends_on if states.get(other) not in _SETTLED]
+    open_ones = [other for other in node.depends_on if states.get(other) not in SETTLED_LEAVES]
     if not open_ones:
         return f"waited for {', '.join(node.depends_on)}, whose answers came too late for it to start"
     named = ", ".join(f"{other} ({shown(nodes[other].query)})" if other in nodes else other for other in open_ones)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from redis.exceptions import RedisError
 
+from shared.job_store.states import SETTLED_LEAVES
 from shared.llm.client import LLM
 from shared.models import Node
 from shared.signatures import add, member
@@ -16,7 +17,6 @@ from workers.binding.bind import Bound, Parent, bind, unbound
 from workers.search.state import Tools
 
 log = logging.getLogger("ramify.binding")
-_SETTLED = frozenset({"done", "failed"})
 
 
 def bind_dependents(run: TaskRun, ended: Node, llm: LLM | None, tools: Tools) -> None:
@@ -30,7 +30,7 @@ def bind_dependents(run: TaskRun, ended: Node, llm: LLM | None, tools: Tools) ->
     states = run.jobs.leaf_states(run.job.id)
     for node_id in ended.needed_by:
         node = run.jobs.node(run.job.id, node_id) if states.get(node_id) == "waiting" else None
-        if node is None or any(states.get(other) not in _SETTLED for other in node.depends_on):
+        if node is None or any(states.get(other) not in SETTLED_LEAVES for other in node.depends_on):
             continue
         left = replace(tools, timeout_s=max(0.0, deadline - time.monotonic()))
         bound = _bound(run, node, llm, left)

@@ -17,7 +17,6 @@ from workers.index.directories.tree import Directory
 from workers.index.documents import document_id
 from workers.index.encoding import dense_vectors
 
-_NONE = SparseVector(indices=(), values=())
 _DIRECTORY = "directory"
 
 
@@ -57,7 +56,7 @@ def points_of(
             source=dirs_source(namespace),
             sparse=encoders.sparse.encode_passage(chunk.full_text),
             dense=vector,
-            trigrams=encoders.trigrams.encode_passage(chunk.full_text) if encoders.trigrams else _NONE,
+            trigrams=encoders.trigrams.encode_passage(chunk.full_text) if encoders.trigrams else SparseVector(),
         )
         for chunk, content_hash, vector in zip(chunks, hashes, vectors, strict=True)
     ]

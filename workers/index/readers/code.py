@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shared.models import RawDocument
 from workers.index.code.names import path_parts
-from workers.index.documents import Document, Markup, document_id, prune_scope
+from workers.index.documents import Document, Markup
 from workers.index.readers.base import UnreadableError
 from workers.index.readers.decoding import decode
 
@@ -24,12 +24,5 @@ def read_code(raw: RawDocument) -> Iterator[Document]:
         what = f"line {number} has {len(longest)} characters, more than {MAX_LINE}"
         raise UnreadableError(f"{what}: it looks minified or generated; leave it out, or ingest its source")
     parts = path_parts(raw.path)
-    yield Document(
-        doc_id=document_id(raw.identity, raw.namespace, raw.tenant),
-        path=raw.path,
-        title=".".join(parts[:-1] if len(parts) > 1 and parts[-1] in {"__init__", "index"} else parts),
-        text=text,
-        markup=Markup.CODE,
-        source=prune_scope(raw.source, raw.namespace),
-        namespace=raw.namespace,
-    )
+    title = ".".join(parts[:-1] if len(parts) > 1 and parts[-1] in {"__init__", "index"} else parts)
+    yield Document.of(raw, title=title, text=text, markup=Markup.CODE)

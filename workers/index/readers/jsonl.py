@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from shared.errors import shown
 from shared.models import DocumentOutcome, RawDocument
-from workers.index.documents import Document, Markup, document_id, prune_scope
+from workers.index.documents import Document, Markup
 from workers.index.metadata import one_line, read_metadata
 from workers.index.readers.base import UnreadableError, failed
 from workers.index.readers.decoding import clean, decode
@@ -76,20 +76,11 @@ def _document(raw: RawDocument, identity: str, fields: dict[str, object]) -> Doc
     name = identity.removeprefix(f"{raw.identity}#")
     path = fields.get("path") or fields.get("url")
     meta = read_metadata(fields)
-    return Document(
-        doc_id=document_id(identity, raw.namespace, raw.tenant),
-        path=_path(path) if isinstance(path, str) else f"{raw.path}#{name}",
-        title=meta.title or "",  # an id is no title: its words would be searched
-        text=text,
-        markup=Markup.MARKDOWN,
-        source=prune_scope(raw.source, raw.namespace),
-        namespace=raw.namespace,
-        date=meta.date,
-        tags=meta.tags,
-        kind=meta.kind,
-        facet=meta.facet,
-        notes=meta.notes,
-    )
+    own = {
+        "path": _path(path) if isinstance(path, str) else f"{raw.path}#{name}",
+        "title": meta.title or "",  # an id is no title: its words would be searched
+    }
+    return Document.of(raw, identity, text=text, markup=Markup.MARKDOWN, **{**dict(meta), **own})
 
 
 def _path(text: str) -> str:

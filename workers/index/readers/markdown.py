@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from shared.models import RawDocument
 from workers.index.blocks import first_title
-from workers.index.documents import Document, Markup, document_id, prune_scope
+from workers.index.documents import Document, Markup
 from workers.index.metadata import read_metadata
 from workers.index.readers.base import UnreadableError
 from workers.index.readers.decoding import decode
@@ -20,17 +20,5 @@ def read_markdown(raw: RawDocument) -> Iterator[Document]:
     if not body.strip():
         raise UnreadableError("is empty")
     meta = read_metadata(fields)
-    yield Document(
-        doc_id=document_id(raw.identity, raw.namespace, raw.tenant),
-        path=raw.path,
-        title=meta.title or first_title(body) or PurePath(raw.path).stem,
-        text=body,
-        markup=Markup.MARKDOWN,
-        source=prune_scope(raw.source, raw.namespace),
-        namespace=raw.namespace,
-        date=meta.date,
-        tags=meta.tags,
-        kind=meta.kind,
-        facet=meta.facet,
-        notes=meta.notes,
-    )
+    title = meta.title or first_title(body) or PurePath(raw.path).stem
+    yield Document.of(raw, text=body, markup=Markup.MARKDOWN, **{**dict(meta), "title": title})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from shared.models import RawDocument
-from workers.index.documents import Document, Markup, document_id, prune_scope
+from workers.index.documents import Document, Markup
 from workers.index.readers.base import UnreadableError
 from workers.index.readers.decoding import decode
 
@@ -16,12 +16,4 @@ def read_text(raw: RawDocument) -> Iterator[Document]:
     text = decode(raw.content)
     if not text.strip():
         raise UnreadableError("is empty")
-    yield Document(
-        doc_id=document_id(raw.identity, raw.namespace, raw.tenant),
-        path=raw.path,
-        title=PurePath(raw.path).stem,
-        text=text,
-        markup=Markup.TEXT,
-        source=prune_scope(raw.source, raw.namespace),
-        namespace=raw.namespace,
-    )
+    yield Document.of(raw, title=PurePath(raw.path).stem, text=text, markup=Markup.TEXT)
