@@ -37,7 +37,7 @@ _WRITTEN_CHARS, _LEAD_CHARS, _LEAST_WINDOW = 1000, 1000, 0.3
 _STORE_CALLS = {"strong_signal": 1, "fusion": 1, "truth": 2, "edges": 12, "hierarchy": 60}
 
 
-class Row(Model):
+class EstimateRow(Model):
     """One stage and one kind of call. Ranges are (fewest, most); `cost` is None where a price is not known."""
 
     stage: str
@@ -51,7 +51,7 @@ class Row(Model):
 class Estimate(Model):
     """All rows. Their sums: `llm_calls`, `tokens` of LLM and embedding, `cost` (None: a price is not known)."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[EstimateRow, ...] = ()
     llm_calls: Range = (0, 0)
     tokens: Range = (0, 0)
     cost: tuple[float, float] | None = (0.0, 0.0)
@@ -83,7 +83,7 @@ class _Rows:
         self._request, self._route, self._leaves, self._settings = request, route, leaves, settings
         self._out = settings.llm_max_tokens
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[EstimateRow]:
         if self._settings.has_llm:
             yield self._planning()
         for node in self._leaves:
@@ -97,7 +97,7 @@ class _Rows:
         if self._settings.has_llm and self._route.planner is not PlannerName.NONE:
             yield from self._summary()
 
-    def _planning(self) -> Row:
+    def _planning(self) -> EstimateRow:
         """One ask for the route where the rules are unsure; two for the question and for each branch."""
         question, limits = self._request.question, self._settings.decomposition
         asks = 0 if self._route.planner in {PlannerName.NONE, PlannerName.ORIGINAL, PlannerName.REQUEST} else 1
@@ -113,7 +113,7 @@ class _Rows:
         most_out = 2 * (asks + branches) * self._out + asked_first * MAX_ROUTE_TOKENS
         return self._llm("planning", calls, (surely * low, calls[1] * high), most_out)
 
-    def _leaf(self, node: Node) -> Iterator[Row]:
+    def _leaf(self, node: Node) -> Iterator[EstimateRow]:
         settings = self._settings
         name = asked_strategy(self._request) or node.strategy or settings.search.strategy
         first, rest = split(settings.stages_of(name))
@@ -127,13 +127,13 @@ class _Rows:
                 yield self._llm("search", (0, wordings), (0, wordings * high), wordings * self._out)
         if settings.embedding.provider == "endpoint" and any(isinstance(stage, s.Dense) for stage in first):
             yield self._embedding(query, wordings, rewrites)
-        yield Row(stage="search", what="store", calls=(0, self._store_calls(first, wordings)))
+        yield EstimateRow(stage="search", what="store", calls=(0, self._store_calls(first, wordings)))
         for stage in rest:
             if isinstance(stage, s.Rerank):
                 each = max(10, settings.multi_query.candidates_per_query // wordings)
                 yield from self._rerank("rerank", query, [min(stage.limit, each) for _ in range(wordings)])
 
-    def _embedding(self, query: str, wordings: int, rewrites: int) -> Row:
+    def _embedding(self, query: str, wordings: int, rewrites: int) -> EstimateRow:
         settings = self._settings
         prefix = token_range(settings.embedding.query_prefix)[1]
         each = token_range(query)[1] + prefix + rewrites * (math.ceil(MOST_TOKENS_PER_CHAR * MAX_QUERY_CHARS) + prefix)
@@ -153,7 +153,7 @@ class _Rows:
                 calls += _STORE_CALLS.get(stage.stage, 0)
         return wordings * calls
 
-    def _rerank(self, stage: str, query: str, documents: Sequence[int]) -> Iterator[Row]:
+    def _rerank(self, stage: str, query: str, documents: Sequence[int]) -> Iterator[EstimateRow]:
         """`documents` of each rerank; a long one is several texts."""
         options, width = self._settings.rerank, self._settings.chunking.max_chars + _LEAD_CHARS
         windows = 1 if width <= options.window_chars else 1 + math.ceil(width / (_LEAST_WINDOW * options.window_chars))
@@ -167,42 +167,42 @@ class _Rows:
             tokens = calls * (500 + token_range(query)[1]) + sum(documents) * windows * text
             yield self._llm(stage, (0, calls), (0, tokens), calls * self._out, options.model)
 
-    def _reading(self) -> Row:
+    def _reading(self) -> EstimateRow:
         chars = min(MAX_MEMORY_CHARS, self._settings.chunking.max_chars) + _LEAD_CHARS
         prompt = read_answer_prompt("字" * (_WRITTEN_CHARS + MAX_QUERY_CHARS), ())
         high = token_range(prompt)[1] + math.ceil(MOST_TOKENS_PER_CHAR * chars * self._settings.binding.passages)
         return self._llm("binding", (0, 1), (0, high), MAX_ANSWER_TOKENS)
 
-    def _summary(self) -> Iterator[Row]:
+    def _summary(self) -> Iterator[EstimateRow]:
         wanted = self._request.summary if self._request.summary is not None else self._settings.enable_summary
         if wanted:
             high = token_range(summarise_prompt(self._request.question, (), self._leaves))[1]
             high += math.ceil(MOST_TOKENS_PER_CHAR * 1.3 * SUMMARY_MEMORY_CHARS)  # escaped, and with a tag around each
             yield self._llm("summary", (0, 1), (0, high), self._out)
 
-    def _llm(self, stage: str, calls: Range, tokens_in: Range, most_out: int, model: str = "") -> Row:
+    def _llm(self, stage: str, calls: Range, tokens_in: Range, most_out: int, model: str = "") -> EstimateRow:
         return self._row(stage, "llm", model or self._settings.llm_model, calls, tokens_in, (0, most_out))
 
     def _row(  # noqa: PLR0913, PLR0917 - the fields of a row
         self, stage: str, kind: Kind, model: str, calls: Range, tokens_in: Range, tokens_out: Range = (0, 0)
-    ) -> Row:
+    ) -> EstimateRow:
         ends = [price(self._settings.prices, kind, model, (calls[i], tokens_in[i], tokens_out[i])) for i in (0, 1)]
         known = [nano / NANO for nano in ends if nano is not None]
         cost = (known[0], known[1]) if len(known) == 2 else None
         what = f"{kind} {model}"
-        return Row(stage=stage, what=what, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost)
+        return EstimateRow(stage=stage, what=what, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost)
 
 
-def by_stage(rows: Sequence[Row]) -> list[Row]:
+def by_stage(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
     """One row for each stage and kind of call, in order: what a reader wants to see."""
-    merged: dict[tuple[str, str], Row] = {}
+    merged: dict[tuple[str, str], EstimateRow] = {}
     for row in rows:
         key = (row.stage, row.what)
         merged[key] = _added(merged[key], row) if key in merged else row
     return list(merged.values())
 
 
-def _added(one: Row, other: Row) -> Row:
+def _added(one: EstimateRow, other: EstimateRow) -> EstimateRow:
     cost = (one.cost[0] + other.cost[0], one.cost[1] + other.cost[1]) if one.cost and other.cost else None
     return one.model_copy(
         update={

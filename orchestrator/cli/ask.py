@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import options, outcome, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
@@ -72,8 +72,8 @@ def ask(  # noqa: PLR0913 - the signature is the command line
         max_cost=max_cost,
         tenant=tenant,
     ) | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)
-    asked = options.asked(question, plan, session_of(ctx).settings())
-    with session_of(ctx).client() as client:
+    asked = options.asked(question, plan, invocation_of(ctx).settings())
+    with invocation_of(ctx).client() as client:
         job_id = client.submit(asked, **chosen)
         if detach:
             _show_id(job_id, as_json=json)

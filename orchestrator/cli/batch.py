@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import options, outcome, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.wording import counted
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def batch(  # noqa: PLR0913 - the signature is the command line
         max_calls=batch_max_calls, max_tokens=batch_max_tokens, max_seconds=batch_max_seconds, max_cost=batch_max_cost
     )
     files = batch_intake.Files.checked(file, out, rejects)
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         taken = batch_intake.take(client, files, chosen, together)
         _report(taken)
         if taken.full:
@@ -104,11 +104,11 @@ def _enqueued(taken: Taken, *, as_json: bool) -> int:
 
 def _wait(client: Ramify, taken: Taken, files: Files, *, as_json: bool) -> int:
     from orchestrator.cli.batch_answers import write_answers
-    from orchestrator.cli.batch_follow import Ended, follow_batch
+    from orchestrator.cli.batch_follow import EndedJobs, follow_batch
 
     output.note(f"batch {taken.batch_id}: {counted(len(taken.job_ids), 'question')} enqueued")
     try:
-        ended = Ended(client, taken.job_ids, output.line) if as_json else None
+        ended = EndedJobs(client, taken.job_ids, output.line) if as_json else None
         found = follow_batch(client, taken.batch_id, until=taken.until, ended=ended)
     except KeyboardInterrupt:
         output.note(f"batch {taken.batch_id} goes on: `ramify status {taken.batch_id} --watch` follows it")

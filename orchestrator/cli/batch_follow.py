@@ -27,7 +27,7 @@ _LINE_S = 10.0
 _ROUND = 500
 
 
-class Ended:
+class EndedJobs:
     """Tells of each job once, when it has ended; looks at the open ones in turns, so that a large batch stays cheap."""
 
     def __init__(self, client: Ramify, job_ids: Iterable[str], tell: Callable[[JobStatus], None]) -> None:
@@ -67,7 +67,7 @@ def follow_batch(
     *,
     until: float | None = None,
     on_change: Callable[[Any], None] | None = None,
-    ended: Ended | None = None,
+    ended: EndedJobs | None = None,
 ) -> BatchStatus:
     """Show a batch until all its jobs have ended, or `until` (Unix seconds) is past.
 

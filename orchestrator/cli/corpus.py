@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.cli import options, outcome, output
+from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.search import Plan, Related, TargetUri
-from orchestrator.cli.session import session_of
 from shared.tenants import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         whose = {"namespace": namespace or "default", "tenant": tenant or DEFAULT_TENANT}
         steps = client.ingest(paths, prune=prune, **whose)
         counts, passed_over, last = _take(steps, as_json=json)
@@ -150,7 +150,7 @@ def find(  # noqa: PLR0913 - the signature is the command line
         | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)
     )
     text = text_argument("QUERY", query)
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         found = client.find(text, **chosen)
     if json:
         output.document(found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.cli import options, outcome, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.wording import clean, counted
 from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
 
@@ -38,7 +38,7 @@ def list_(
     json: options.Json = False,
 ) -> None:
     """List the newest dead letters, newest first."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         found, total = list(client.dead.list(limit)), client.dead.count()
     if json:
         output.document({"total": total, "dead_letters": found})
@@ -53,7 +53,7 @@ def list_(
 @dead.command()
 def show(ctx: typer.Context, dead_letter_id: DeadLetterId, *, json: options.Json = False) -> None:
     """Show one dead letter: who died of it, when, how often, and of what."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         dead_letter = client.dead.get(dead_letter_id)
     if json:
         output.document(dead_letter)
@@ -72,7 +72,7 @@ def replay(
     def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
         return client.dead.replay(dead_letter_id).model_dump(mode="json")
 
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "replayed", as_json=json))
 
 
@@ -89,7 +89,7 @@ def drop(
             )
         return {"dead_letter_id": dead_letter_id}
 
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "dropped", as_json=json))
 
 

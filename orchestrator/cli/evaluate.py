@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import options, outcome, output
-from orchestrator.cli.session import Session, session_of
+from orchestrator.cli.invocation import Invocation, invocation_of
 from shared.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
 
     if report is not None:
         writable("--report", report)
-    session = session_of(ctx)
-    arms = chosen(session.settings(), strategy or [])
+    invocation = invocation_of(ctx)
+    arms = chosen(invocation.settings(), strategy or [])
     given = {
         "--queries": queries,
         "--qrels": qrels,
@@ -91,12 +91,12 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
     }
     if from_jobs is not None:
         _only(("--from-jobs", from_jobs), {"DATASET": dataset, **given})
-        failed = _kept(session, from_jobs, tenant, arms, report, as_json=json)
+        failed = _kept(invocation, from_jobs, tenant, arms, report, as_json=json)
     else:
         folder = _named(dataset)
         _only(("DATASET", folder), {"--tenant": tenant})
         sources = _Sources(folder, queries, qrels, limit, relevant_from)
-        failed = _labelled(session, sources, arms, _How(plan, direct, rebuild), report, as_json=json)
+        failed = _labelled(invocation, sources, arms, _How(plan, direct, rebuild), report, as_json=json)
     if failed:
         raise typer.Exit(outcome.PARTIAL)
 
@@ -148,7 +148,7 @@ class _How:
 
 
 def _labelled(  # noqa: PLR0913 - what the command line says
-    session: Session, sources: _Sources, arms: tuple[str, ...], how: _How, report: Path | None, *, as_json: bool
+    invocation: Invocation, sources: _Sources, arms: tuple[str, ...], how: _How, report: Path | None, *, as_json: bool
 ) -> bool:
     """Measure on a labelled set and show it. True when a question failed."""
     from orchestrator.evaluation.dataset import load_dataset
@@ -162,7 +162,7 @@ def _labelled(  # noqa: PLR0913 - what the command line says
         limit=sources.limit,
         relevant=sources.relevant,
     )
-    found = _run(session, data, arms, how)
+    found = _run(invocation, data, arms, how)
     if report is not None:
         from orchestrator.cli.render.eval_page import evaluation_page
 
@@ -172,7 +172,7 @@ def _labelled(  # noqa: PLR0913 - what the command line says
 
 
 def _kept(  # noqa: PLR0913 - what the command line says
-    session: Session, most: int, tenant: str | None, arms: tuple[str, ...], report: Path | None, *, as_json: bool
+    invocation: Invocation, most: int, tenant: str | None, arms: tuple[str, ...], report: Path | None, *, as_json: bool
 ) -> bool:
     """Ask the questions of kept jobs again and show how far the answers agree. True when a question failed."""
     from orchestrator.evaluation.from_jobs import compare_jobs, kept_jobs
@@ -180,7 +180,7 @@ def _kept(  # noqa: PLR0913 - what the command line says
     from orchestrator.evaluation.runner import run_arms
     from shared.job_store import JobStore, connect, reachable
 
-    with session.client() as client:
+    with invocation.client() as client:
         with reachable(client.settings):
             kept = kept_jobs(JobStore(connect(client.settings), client.settings), most, tenant)
         runner = Pipeline(client, requests=kept.requests)
@@ -195,38 +195,40 @@ def _kept(  # noqa: PLR0913 - what the command line says
     return any(column.failed for column in found.columns)
 
 
-def _run(session: Session, data: Dataset, arms: tuple[str, ...], how: _How) -> Evaluation:
+def _run(invocation: Invocation, data: Dataset, arms: tuple[str, ...], how: _How) -> Evaluation:
     from orchestrator.evaluation.compare import compare
     from orchestrator.evaluation.plans import plans_of
     from orchestrator.evaluation.query_types import typed
     from orchestrator.evaluation.runner import run_arms
 
     plans, missing = plans_of(data.questions, how.plan) if how.plan else ({}, ())
-    with stage("index") as building, _runner(session, data, arms, building, how) as runner:
+    with stage("index") as building, _runner(invocation, data, arms, building, how) as runner:
         building.end()
         total = len(data.questions) * len(arms)
         with stage("questions", total) as asking:
             outcomes = run_arms(runner, data.questions, arms, plans, asking.step)
         warnings = (*data.warnings, *missing, *runner.warnings)
-        types = typed(data.questions, session.settings())
+        types = typed(data.questions, invocation.settings())
         return compare(data, outcomes, mode=runner.mode, plan=how.plan, types=types, warnings=warnings)
 
 
 @contextmanager
-def _runner(session: Session, data: Dataset, arms: tuple[str, ...], building: Stage, how: _How) -> Iterator[Runner]:
+def _runner(
+    invocation: Invocation, data: Dataset, arms: tuple[str, ...], building: Stage, how: _How
+) -> Iterator[Runner]:
     """The running stack with the corpus in it, or a process of our own."""
     if how.direct:
         from orchestrator.evaluation.direct import Adaptive
         from orchestrator.evaluation.direct import direct as search_process
         from shared.settings.strategies import ADAPTIVE
 
-        settings = session.settings()
+        settings = invocation.settings()
         with search_process(data.corpus, settings, building.at, rebuild=how.rebuild) as runner:
             yield Adaptive(runner, settings) if ADAPTIVE in arms else runner
         return
     from orchestrator.evaluation.pipeline import Pipeline, ensure_ingested
 
-    with session.client() as client:
+    with invocation.client() as client:
         namespace, warnings = ensure_ingested(client, data.corpus, building.at, rebuild=how.rebuild)
         yield Pipeline(client, namespace, warnings)
 

@@ -11,14 +11,14 @@ import typer
 from typer.core import TyperGroup
 
 from orchestrator.cli import outcome, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.wording import clean
 from shared.errors import InputError, RamifyError
 
 _BAD_PATH = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS})
 
 
-class Guarded(TyperGroup):
+class GuardedGroup(TyperGroup):
     """The root of all commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -35,7 +35,7 @@ class Guarded(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except RamifyError as error:
-            if session_of(ctx).debug:
+            if invocation_of(ctx).debug:
                 traceback.print_exc()
             output.fail(str(error))
             raise typer.Exit(error.exit_code) from None
@@ -49,7 +49,7 @@ class Guarded(TyperGroup):
             raise _of_path(error) from None
         except Exception as error:
             if said := _of_redis(error):
-                if session_of(ctx).debug:
+                if invocation_of(ctx).debug:
                     traceback.print_exc()
                 output.fail(said)
                 raise typer.Exit(outcome.FAILED) from None

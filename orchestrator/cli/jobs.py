@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import options, outcome, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.wording import clean, counted
 from shared.errors import NotFoundError
 
@@ -32,7 +32,7 @@ def status(
     json: options.Json = False,
 ) -> None:
     """How far a job or a batch is. The exit code says how it ended."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         job, batch = _lookup(client, id_)
         try:
             if job:
@@ -95,7 +95,7 @@ def result(
     json: options.Json = False,
 ) -> None:
     """Show the answer of a job, or the answers of a batch (as JSON lines with --json)."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         if rows or csv:
             _write_rows(client, id_, as_csv=csv)
             return
@@ -137,7 +137,7 @@ def jobs(
     json: options.Json = False,
 ) -> None:
     """List the newest jobs, newest first."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         found = client.jobs(limit)
     if json:
         output.document({"jobs": found})
@@ -151,7 +151,7 @@ def jobs(
 
 def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
     """End a job, or all open jobs of a batch."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         _, batch = _lookup(client, id_, reconcile=False)
         if batch:
             count = client.cancel_batch(id_)
@@ -179,7 +179,7 @@ def retry(
     json: options.Json = False,
 ) -> None:
     """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         made = client.retry(id_, tenant)
         if not wait:
             _show_retried(made, as_json=json)
@@ -226,7 +226,7 @@ def _wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
 
 def why(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
     """Say why a job or a batch is not done, or how it ended, and what to do next."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         found = client.why(id_)
     if json:
         output.document(found)

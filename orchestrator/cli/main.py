@@ -25,13 +25,13 @@ from orchestrator.cli import (
     search,
     stack,
 )
-from orchestrator.cli.guard import Guarded
-from orchestrator.cli.session import Session, parse_overrides
+from orchestrator.cli.guard import GuardedGroup
+from orchestrator.cli.invocation import Invocation, parse_overrides
 from shared.errors import InputError
 
 app = typer.Typer(
     name="ramify",
-    cls=Guarded,
+    cls=GuardedGroup,
     help="Research questions over your own corpus: a question branches, its leaves are searched and reranked, "
     "the tree is merged and answered with citations.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 partial, 130 interrupted.",
@@ -87,7 +87,7 @@ def _global(  # noqa: PLR0913 - the signature is the command line
     overrides = parse_overrides(set_ or [])
     if data_dir is not None:
         overrides["data_dir"] = data_dir
-    ctx.obj = Session(overrides=overrides, debug=debug)
+    ctx.obj = Invocation(overrides=overrides, debug=debug)
 
 
 def run() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import options, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
     from orchestrator.preview import Preview
@@ -53,7 +53,7 @@ def plan(  # noqa: PLR0913 - the signature is the command line
     from orchestrator.preview import preview
     from shared.settings.strategies import named
 
-    settings = session_of(ctx).settings()
+    settings = invocation_of(ctx).settings()
     if out is not None:
         writable("--out", out)
     chosen = options.given(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import options, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
     from shared.routing import Router
@@ -36,7 +36,7 @@ def route(
     from orchestrator.planning.route import requested_way, routed_way
     from shared.settings.strategies import named
 
-    settings = session_of(ctx).settings()
+    settings = invocation_of(ctx).settings()
     request = as_request(text_argument("QUESTION", question), options.given(strategy=strategy))
     if strategy is not None:
         named(settings.strategies, strategy)

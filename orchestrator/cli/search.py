@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.cli import options, outcome, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 from shared.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def search(  # noqa: PLR0913 - the signature is the command line
         explain=explain or None, top_n=top, deadline_s=deadline, tenant=tenant,
     ) | options.filters(after=after, before=before, tags=tag, kinds=kind, paths=path, namespace=namespace)  # fmt: skip
     text = text_argument("QUESTION", question)
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         said = _conversation(client, session, session_id, tenant)
         found = client.search(text, said, **chosen)
         if remember and session_id is not None:
@@ -119,7 +119,7 @@ def add(  # noqa: PLR0913 - the signature is the command line
     from orchestrator.cli.reading import text_argument
 
     said = text_argument("TEXT", text)
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         kept = client.session(session_id, tenant or "default")
         if summary:
             kept.summarise(said)
@@ -135,7 +135,7 @@ def show(
     ctx: typer.Context, session_id: SessionId, *, tenant: options.Tenant = None, json: options.Json = False
 ) -> None:
     """Show a conversation, oldest message first."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         held = client.session(session_id, tenant or "default").load()
     if json:
         output.document(held)
@@ -154,7 +154,7 @@ def drop(
     ctx: typer.Context, session_id: SessionId, *, tenant: options.Tenant = None, json: options.Json = False
 ) -> None:
     """Forget a conversation."""
-    with session_of(ctx).client() as client:
+    with invocation_of(ctx).client() as client:
         dropped = client.session(session_id, tenant or "default").drop()
     if json:
         output.document({"session_id": session_id, "dropped": dropped})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli import options, outcome, output
-from orchestrator.cli.session import session_of
+from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
     from orchestrator.local.events import Event
@@ -25,7 +25,7 @@ def up(
     json: options.Json = False,
 ) -> None:
     """Start the embedded stack: Redis, the worker pools, Flower. Ctrl-C stops all of it."""
-    settings = session_of(ctx).settings()
+    settings = invocation_of(ctx).settings()
     if detach:
         from orchestrator.local import background
 
@@ -58,7 +58,7 @@ def down(ctx: typer.Context, *, json: options.Json = False) -> None:
     """Stop the stack of this folder. Harmless when none runs."""
     from orchestrator.local.down import down as stop
 
-    stopped = stop(session_of(ctx).settings())
+    stopped = stop(invocation_of(ctx).settings())
     if json:
         output.document(stopped)
         return
@@ -72,7 +72,7 @@ def doctor(ctx: typer.Context, *, json: options.Json = False) -> None:
     """Say what runs, what does not, why, and what to do about it. Exit code 1 when there is a fault."""
     from orchestrator.local.doctor import examine
 
-    checks = examine(session_of(ctx).settings())
+    checks = examine(invocation_of(ctx).settings())
     if json:
         output.document({"checks": checks})
     else:
@@ -88,7 +88,7 @@ def config(ctx: typer.Context, *, json: options.Json = False) -> None:
     from orchestrator.cli.setting_rows import setting_rows
     from shared.settings import config_file
 
-    rows = setting_rows(session_of(ctx).settings())
+    rows = setting_rows(invocation_of(ctx).settings())
     file = config_file()
     shown = str(file.absolute()) if file else None
     if json:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from orchestrator.cli.session import parse_overrides
+from orchestrator.cli.invocation import parse_overrides
 from orchestrator.cli.setting_rows import setting_rows
 from shared.errors import InputError
 from shared.settings import CONFIG_ENV, Settings, load_settings

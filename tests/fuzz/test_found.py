@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from orchestrator.cli.session import parse_overrides
+from orchestrator.cli.invocation import parse_overrides
 from orchestrator.enumeration.reading import read_question
 from orchestrator.evaluation.dataset import as_object
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions

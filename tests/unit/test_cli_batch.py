@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.batch_follow import Ended, follow_batch
+from orchestrator.cli.batch_follow import EndedJobs, follow_batch
 from orchestrator.cli.main import app
 from shared.errors import NotRunningError
 from shared.models import Lane
@@ -136,7 +136,7 @@ def test_given_jobs_that_never_end_when_waiting_then_it_stops_after_their_deadli
 def test_given_more_jobs_than_a_round_when_they_end_then_each_is_told_of_once(client):
     ids = [client.submit(f"q{number}") for number in range(1200)]
     told = []
-    ended = Ended(client, ids, lambda status: told.append(status.job_id))
+    ended = EndedJobs(client, ids, lambda status: told.append(status.job_id))
     ended.look(10)
     assert len(told) == 10
     ended.rest()

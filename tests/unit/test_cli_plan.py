@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.cli.invocation import Invocation
 from orchestrator.cli.main import app
-from orchestrator.cli.session import Session
 from shared.models import JobRequest
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.ramify_client import FakeRamify
@@ -34,7 +34,7 @@ def client(monkeypatch) -> FakeRamify:
     def opened(_):
         yield fake
 
-    monkeypatch.setattr(Session, "client", opened)
+    monkeypatch.setattr(Invocation, "client", opened)
     return fake
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.cli.invocation import parse_overrides
 from orchestrator.cli.main import app
-from orchestrator.cli.session import parse_overrides
 from orchestrator.cli.setting_rows import setting_rows
 from shared.errors import InputError
 from shared.settings import Settings, load_settings

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Session:
+class Invocation:
     """One call of `ramify`. `overrides` are nested setting values; `debug` shows tracebacks."""
 
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class Session:
             yield client
 
 
-def session_of(ctx: typer.Context) -> Session:
-    """The session of a command."""
-    session = ctx.find_root().obj
-    return session if isinstance(session, Session) else Session()
+def invocation_of(ctx: typer.Context) -> Invocation:
+    """The invocation that a command belongs to."""
+    found = ctx.find_root().obj
+    return found if isinstance(found, Invocation) else Invocation()
 
 
 _SET_FORM = "write --set section.name=value, for example --set search.strategy=deep"
