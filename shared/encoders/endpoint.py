@@ -6,8 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from shared.budget import paid, token_range
-from shared.encoders.base import Embedded
-from shared.encoders.vectors import unit
+from shared.encoders.base import Embedded, unit
 from shared.errors import RamifyError, ReplyError
 from shared.gates import Gate
 from shared.http_client import JsonClient, JsonReply

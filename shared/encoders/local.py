@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shared.encoders.base import Embedded
-from shared.encoders.vectors import unit
+from shared.encoders.base import Embedded, unit
 from shared.errors import PermanentError, SettingsError
 from shared.settings.sections import Embedding
 

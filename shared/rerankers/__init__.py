@@ -6,15 +6,13 @@ from collections.abc import Callable
 
 from shared.errors import RamifyError, SettingsError
 from shared.gates import Gate
-from shared.rerankers.base import Reranked, Reranker
-from shared.rerankers.calibrated import Calibrated
-from shared.rerankers.calibration import NOTHING_RELEVANT, from_lexical, nothing_relevant
+from shared.rerankers.base import NoReranker, Reranked, Reranker
+from shared.rerankers.calibration import NOTHING_RELEVANT, Calibrated, from_lexical, nothing_relevant
 from shared.rerankers.chat import ChatScorer
 from shared.rerankers.endpoint import EndpointScorer
 from shared.rerankers.fastembed_cross import CrossEncoderScorer
 from shared.rerankers.guarded import Guarded, Unusable
 from shared.rerankers.lexical import LexicalReranker
-from shared.rerankers.none import NoReranker
 from shared.rerankers.scoring import ScoringReranker
 from shared.settings import Settings
 

@@ -12,12 +12,12 @@ from shared.models.base import Model
 
 
 class Reranked(Model):
-    """Hits best first, by which reranker, and what it cost (B10).
+    """Hits best first, by which reranker, and what it cost.
 
     Every hit holds its old score as `parts["fused"]`; where it was scored also `parts["rerank"]`, the calibrated score
     (0..1, see `shared.rerankers.calibration`), and `parts["rerank_raw"]`, the reranker's own.
     `calls` counts HTTP calls or model runs, `documents` the texts that were scored: a long chunk is several.
-    `verdict` is "nothing relevant" when no hit reaches rerank.min_relevance (G4); the hits are kept all the same.
+    `verdict` is "nothing relevant" when no hit reaches rerank.min_relevance; the hits are kept all the same.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -31,7 +31,7 @@ class Reranked(Model):
 
 
 class Reranker(Protocol):
-    """Re-sorts the hits of one query (B6, B7, D6). Called from many threads."""
+    """Re-sorts the hits of one query. Called from many threads."""
 
     @property
     def name(self) -> str:
@@ -44,6 +44,16 @@ class Reranker(Protocol):
         Raises: TransientError, PermanentError or ReplyError; what `reranker(settings)` gives never does.
         """
         ...
+
+
+class NoReranker:
+    """Keeps order and scores; the fused score counts as the rerank score."""
+
+    name = "none"
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:  # noqa: ARG002 (the Protocol's)
+        """The hits as they came."""
+        return Reranked(hits=tuple(with_score(hit, hit.score) for hit in hits), reranker=self.name)
 
 
 def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:

@@ -1,4 +1,4 @@
-"""Every reranker's scores on one scale (G4): 0..1, read as the probability that the chunk is relevant. Pure maps.
+"""Every reranker's scores on one scale: 0..1, read as the probability that the chunk is relevant. Pure maps.
 
 A map never changes an order: scores are sorted as they came, `parts["rerank_raw"]` keeps them.
 """
@@ -6,10 +6,11 @@ A map never changes an order: scores are sorted as they came, `parts["rerank_raw
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from shared.rerankers.base import Reranked
+from shared.models import Hit
+from shared.rerankers.base import Reranked, Reranker, with_score
 
 NOTHING_RELEVANT = "nothing relevant"
 #: Proposals for rerank.min_relevance. Other rerankers have none: nobody measured them here.
@@ -77,3 +78,26 @@ def nothing_relevant(reranked: Reranked, min_relevance: float) -> bool:
     if min_relevance <= 0 or not all("rerank_raw" in hit.parts for hit in reranked.hits):
         return False
     return all(hit.score < min_relevance for hit in reranked.hits)
+
+
+class Calibrated:
+    """`inner` with its scores mapped by `scale`; the order stays."""
+
+    def __init__(self, inner: Reranker, scale: Callable[[Sequence[float]], Scaled]) -> None:
+        self._inner, self._scale = inner, scale
+
+    @property
+    def name(self) -> str:
+        """The wrapped reranker's name."""
+        return self._inner.name
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
+        """As the wrapped reranker."""
+        reranked = self._inner.rerank(query, hits, timeout_s)
+        fused = {hit.chunk_id: hit.score for hit in hits}
+        scores = self._scale([hit.score for hit in reranked.hits]).scores
+        mapped = tuple(
+            with_score(hit.model_copy(update={"score": fused[hit.chunk_id]}), score, hit.score)
+            for hit, score in zip(reranked.hits, scores, strict=True)
+        )
+        return reranked.model_copy(update={"hits": mapped})

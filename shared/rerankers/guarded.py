@@ -1,4 +1,4 @@
-"""The one place where a reranker's failure becomes a warning: the fused order stands in, and says so (F10)."""
+"""The one place where a reranker's failure becomes a warning: the fused order stands in, and says so."""
 
 from __future__ import annotations
 

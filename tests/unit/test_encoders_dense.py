@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shared.encoders import dense_encoder
+from shared.encoders.base import unit
 from shared.encoders.endpoint import EndpointEncoder
-from shared.encoders.vectors import unit
 from shared.errors import PermanentError, ReplyError, SettingsError, TransientError
 from shared.http_client import JsonReply
 from shared.settings import Settings

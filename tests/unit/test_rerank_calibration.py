@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from shared.models import Hit
 from shared.rerankers import NOTHING_RELEVANT, Guarded, Reranked, nothing_relevant
 from shared.rerankers.base import with_score
-from shared.rerankers.calibrated import Calibrated
 from shared.rerankers.calibration import (
     SUGGESTED_MIN_RELEVANCE,
+    Calibrated,
     ServerScale,
     from_lexical,
     from_logits,
