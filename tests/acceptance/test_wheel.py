@@ -14,7 +14,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.conftest import redis_binary
+from tests.support.redis_server import redis_binary
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(420)]
 
