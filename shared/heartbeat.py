@@ -44,7 +44,7 @@ class _Name:
 
 def named(pool: str) -> None:
     """Name this process's pool; from then on it stands in `worker_id`."""
-    _Name.pool = _plain(pool)[:_POOL_CHARS]
+    _Name.pool = _key_part(pool)[:_POOL_CHARS]
     _Name.pid = 0
 
 
@@ -62,16 +62,16 @@ def worker_id() -> str:
 
 def _host() -> str:
     """The end of a long name tells pods apart, so that is what is kept."""
-    return _plain(socket.gethostname())[-_HOST_CHARS:] or "_"
+    return _key_part(socket.gethostname())[-_HOST_CHARS:] or "_"
 
 
 def _mark(pid: int) -> str:
     """The process's start: the boot id, shortened, and the ticks since then."""
     boot, _, ticks = (identity(pid) or "gone").rpartition(":")
-    return _plain(f"{boot[:8]}-{ticks}" if boot else ticks)
+    return _key_part(f"{boot[:8]}-{ticks}" if boot else ticks)
 
 
-def _plain(text: str) -> str:
+def _key_part(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.\-]", "_", text)
 
 

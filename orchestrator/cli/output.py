@@ -39,7 +39,7 @@ def show(renderable: RenderableType) -> None:
 
 def document(value: Any) -> None:
     """The one JSON document of a command, on stdout. `value` is a model, or plain data that may hold models."""
-    _write(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=_plain))
+    _write(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=_as_json))
 
 
 def line(value: Any) -> None:
@@ -49,7 +49,7 @@ def line(value: Any) -> None:
 
 def encoded(value: Any, *, ascii_only: bool = False) -> str:
     """`value` as one line of JSON without control characters."""
-    return _escaped(json.dumps(value, ensure_ascii=ascii_only, default=_plain))
+    return _escaped(json.dumps(value, ensure_ascii=ascii_only, default=_as_json))
 
 
 def note(sentence: str) -> None:
@@ -88,7 +88,7 @@ def _is_utf8() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """What json does not know: models, and read-only mappings."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.models import Facet, MergedHit, MergedPool, Node, NodeKind, Source
-from workers.merge.display import one_line, safe
+from workers.merge.display import plain_line, safe
 from workers.merge.extract import MOST_SENTENCES, extract
 from workers.merge.passages import best_quote
 
@@ -158,12 +158,12 @@ def test_properties_every_line_is_cited_and_every_quote_is_verbatim(texts: list[
 
 
 def test_one_line_given_markdown_then_plain_text() -> None:
-    assert one_line("a **bold** and *slanted* [link](http://x) `code`\nover lines [3]") == (
+    assert plain_line("a **bold** and *slanted* [link](http://x) `code`\nover lines [3]") == (
         "a bold and slanted link code over lines (3)"
     )
-    assert one_line("[[adr-007|Streams]] 和 [[adr-9]]，\n下一行") == "Streams 和 adr-9，下一行"
+    assert plain_line("[[adr-007|Streams]] 和 [[adr-9]]，\n下一行") == "Streams 和 adr-9，下一行"
     assert (
-        one_line("2 * 3 * 4 and snake_case_name and List<String>") == "2 * 3 * 4 and snake_case_name and List<String>"
+        plain_line("2 * 3 * 4 and snake_case_name and List<String>") == "2 * 3 * 4 and snake_case_name and List<String>"
     )
 
 

@@ -66,8 +66,8 @@ def _standing(answer: str | None, passages: Sequence[tuple[str, str]]) -> str | 
 
 def _stands_in(answer: str, passage: tuple[str, str]) -> bool:
     """Whatever its case, width and spacing."""
-    return any(_plain(answer) in _plain(part) for part in passage)
+    return any(_comparable(answer) in _comparable(part) for part in passage)
 
 
-def _plain(text: str) -> str:
+def _comparable(text: str) -> str:
     return " ".join(fold(text).split())

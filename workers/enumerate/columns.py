@@ -16,7 +16,7 @@ from shared.plain import key, plain
 from shared.settings import Settings
 from shared.text import sentences
 from workers.enumerate.document import ListedDocument
-from workers.merge.display import one_line
+from workers.merge.display import plain_line
 
 _MAX_LINE = 400
 _LABELLED = re.compile(
@@ -43,7 +43,7 @@ def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, st
 
 
 def _put(found: dict[str, str], column: str, value: str) -> None:
-    line = one_line(value).strip(_LABEL_END)
+    line = plain_line(value).strip(_LABEL_END)
     if line:
         found[column] = line if len(line) <= MAX_VALUE else f"{line[: MAX_VALUE - 1]}…"
 
@@ -78,14 +78,14 @@ class Extraction:
     def _filled(
         self, row: Row, text: str, number: int, found: dict[tuple[int, int], str], columns: Sequence[str]
     ) -> Row:
-        stands = _plain(text)
+        stands = _comparable(text)
         fields = dict(row.fields)
         for place, column in enumerate(columns, 1):
             value = found.get((number, place))
             if value is None or column in fields:
                 continue
-            if len(value) <= MAX_VALUE and _plain(value) in stands:
-                fields[column] = one_line(value)
+            if len(value) <= MAX_VALUE and _comparable(value) in stands:
+                fields[column] = plain_line(value)
             else:
                 self.dropped += 1
         return row.model_copy(update={"fields": fields})
@@ -100,5 +100,5 @@ class Extraction:
         return parse_rows(reply.text, len(texts), len(columns))
 
 
-def _plain(text: str) -> str:
+def _comparable(text: str) -> str:
     return " ".join(plain(text).split())

@@ -11,7 +11,7 @@ from shared.plain import key, plain
 from shared.sentences import CJK
 from shared.text import sentences, terms
 from workers.enumerate.document import ListedChunk, ListedDocument
-from workers.merge.display import one_line
+from workers.merge.display import plain_line
 
 #: Letters that a word's other forms may have behind its stem.
 _MOST_ENDING = 6
@@ -116,7 +116,7 @@ def _sentence(piece: ListedChunk, words: ConditionWords | None) -> str:
         if _HEADING.match(said) or not said.strip():
             continue
         if words is None or words.stand_in(plain(said)):
-            line = one_line(said)
+            line = plain_line(said)
             if line:
                 return line if len(line) <= MAX_SENTENCE else f"{line[: MAX_SENTENCE - 1]}…"
     return ""

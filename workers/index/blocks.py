@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from workers.index.documents import Markup
-from workers.index.metadata import one_line
+from workers.index.metadata import printable_line
 from workers.index.widths import width
 
 #: Link definitions stay text: as a rule of their own they would leave no token.
@@ -76,7 +76,7 @@ def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int
     token = tokens[index]
     start, end = token.map or (0, 0)
     if token.type == "heading_open":
-        title = _plain(tokens[index + 1].content)
+        title = _heading_text(tokens[index + 1].content)
         if len(title) <= _MAX_HEADING:
             yield Block(Kind.HEADING, title, level=int(token.tag[1]), source=tokens[index + 1].content)
             return
@@ -143,6 +143,6 @@ def _closed(block: Block, marker: str) -> Block:
     return Block(block.kind, f"{block.text}\n{marker}", block.loose)
 
 
-def _plain(title: str) -> str:
+def _heading_text(title: str) -> str:
     """A heading without its emphasis, code marks and link targets."""
-    return one_line(_LINK.sub(r"\1", title).replace("*", "").replace("`", ""))
+    return printable_line(_LINK.sub(r"\1", title).replace("*", "").replace("`", ""))

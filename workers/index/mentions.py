@@ -61,7 +61,7 @@ def names_of(title: str) -> tuple[tuple[str, Name], ...]:
     The whole title and, of "Log (mathematics)", what stands before the bracket. None of a title that is too short or
     too plain to mean this page.
     """
-    whole = _plain(title) if len(title) <= _MAX_NAME else ""
+    whole = _prose(title) if len(title) <= _MAX_NAME else ""
     names = [Name(whole)]
     if bracket := _BRACKET.search(whole):
         names.append(Name(whole[: bracket.start()], False, frozenset(terms(bracket[1]))))
@@ -88,7 +88,7 @@ class Scanner:
         """The phrases in a text of the document `doc_id` that name another page, none inside a longer one."""
         if self._automaton is None:
             return set()
-        shown = _plain(text[:_MAX_TEXT])
+        shown = _prose(text[:_MAX_TEXT])
         spans = [
             (start, end, number)
             for number, start, end in self._automaton.find_matches_as_indexes(phrase(shown), overlapping=True)
@@ -109,7 +109,7 @@ def key_of(title: str) -> str:
     return title_key(title)
 
 
-def _plain(text: str) -> str:
+def _prose(text: str) -> str:
     """One space or one line end between words, none beside Chinese characters; compatibility forms unified."""
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return _BESIDE_CJK.sub("", "\n".join(" ".join(part.split()) for part in _PARAGRAPH.split(text)))

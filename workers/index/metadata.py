@@ -78,7 +78,7 @@ def parse_date(text: str) -> date | None:
         return None
 
 
-def one_line(text: str) -> str:
+def printable_line(text: str) -> str:
     """Untrusted text as one printable line: control characters and runs of white space become one space."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
@@ -97,7 +97,7 @@ def _title(value: object, notes: list[str]) -> str | None:
     if text is None:
         _dropped("title", value, "write it as text", notes)
         return None
-    title = one_line(text)
+    title = printable_line(text)
     if len(title) > _MAX_TITLE:
         notes.append(f"title: cut to {_MAX_TITLE} of {len(title)} characters")
     return title[:_MAX_TITLE] or None
@@ -119,7 +119,7 @@ def _tags(value: object, notes: list[str]) -> tuple[str, ...]:
         return ()
     tags: dict[str, None] = {}
     for item in given:
-        tag = one_line(_scalar(item) or "").lstrip("#").strip()
+        tag = printable_line(_scalar(item) or "").lstrip("#").strip()
         if (tag or item == "") and len(tag) <= _MAX_TAG:
             tags.setdefault(tag)
         elif item is not None:
@@ -139,7 +139,7 @@ def _kind(value: object, notes: list[str]) -> str:
 
 
 def _facet(value: object, notes: list[str]) -> str | None:
-    facet = facet_of([one_line(_scalar(value) or "")])
+    facet = facet_of([printable_line(_scalar(value) or "")])
     if facet is None:
         _dropped("facet", value, f"write {', '.join(FACETS[:-1])} or {FACETS[-1]}", notes)
     return facet

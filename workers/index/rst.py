@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from workers.index.blocks import Block, Kind
-from workers.index.metadata import one_line
+from workers.index.metadata import printable_line
 from workers.index.widths import width
 
 _MAX_HEADING = 200
@@ -130,7 +130,7 @@ class _Scan:
             self._styles.append(style)
         loose = start == 0 or self._blank(start - 1)
         level = self._styles.index(style) + 1
-        return Block(Kind.HEADING, _plain(title), loose, level, source=title), start + 2 + over
+        return Block(Kind.HEADING, _heading_text(title), loose, level, source=title), start + 2 + over
 
     def _label(self, start: int) -> str | None:
         """The name of a target that stands alone; one with an address, or in a literal block, is none."""
@@ -142,7 +142,7 @@ class _Scan:
         below = self._line(start + 1)
         if below.strip() and _indent(below) > indent:
             return None
-        return one_line(_ESCAPE.sub(r"\1", found[1] or found[2])) or None
+        return printable_line(_ESCAPE.sub(r"\1", found[1] or found[2])) or None
 
     def _literal(self, start: int, after: int) -> int:
         """Where the literal block ends that begins here, 0 if none does: it is indented, or every line is quoted."""
@@ -218,7 +218,7 @@ def _text_indent(line: str) -> int:
     return place
 
 
-def _plain(title: str) -> str:
+def _heading_text(title: str) -> str:
     """A heading without roles, link targets, emphasis and code marks."""
     shown = _ROLE.sub(lambda found: found[1].strip() or found[0], title)
-    return one_line(_ESCAPE.sub(r"\1", shown.replace("`", "").replace("*", ""))) or title
+    return printable_line(_ESCAPE.sub(r"\1", shown.replace("`", "").replace("*", ""))) or title

@@ -50,7 +50,7 @@ def _link_text(link: re.Match[str]) -> str:
     return f"[{link[1]}]" if link[1].isdecimal() else link[1]  # a linked citation stays one
 
 
-def one_line(quote: str) -> str:
+def plain_line(quote: str) -> str:
     """A sentence of a document as one line of plain text: `safe`, Markdown's markers off, white space folded.
 
     A document's own "[3]" becomes "(3)", so that it cannot pass for a citation.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shared.models import Citation, Facet, Hit, MergedPool, Node, NodeKind, Summary
 from shared.models.plan import node_order
 from shared.text import is_cjk_text
-from workers.merge.display import one_line
+from workers.merge.display import plain_line
 from workers.merge.passages import Passage, citation
 from workers.merge.picking import Picker
 
@@ -88,7 +88,7 @@ def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[s
     chinese = is_cjk_text(question)
     parts = [written(found.direct)] if found.direct else []
     parts += [
-        f"### {label(nodes[node_id].facet, chinese=chinese)} · {one_line(nodes[node_id].query)}\n{written(group)}"
+        f"### {label(nodes[node_id].facet, chinese=chinese)} · {plain_line(nodes[node_id].query)}\n{written(group)}"
         for node_id, group in (found.groups or {}).items()
         if group
     ]

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from shared.models import Citation, Hit
 from shared.sentences import BlockKind, is_cjk_text, sentence_spans
 from shared.text import terms
-from workers.merge.display import has_controls, one_line, without_links
+from workers.merge.display import has_controls, plain_line, without_links
 
 _LONGEST = 400  # characters; a CJK one counts as two
 _CLIPPED = 300
@@ -38,7 +38,7 @@ def passages(hits: Iterable[Hit], *, joined: bool = True) -> list[Passage]:
     found: list[Passage] = []
     for number, hit in enumerate(hits, start=1):
         for position, (quote, shown) in enumerate(_pieces(hit.text, joined=joined)):
-            text = one_line(shown)
+            text = plain_line(shown)
             words = frozenset(terms(without_links(quote)))
             if len(words) >= _FEWEST_TERMS and not text.endswith(("?", "？", ":", "：")):
                 found.append(Passage(number, position, quote, text, words))
@@ -48,7 +48,11 @@ def passages(hits: Iterable[Hit], *, joined: bool = True) -> list[Passage]:
 def citation(number: int, hit: Hit, quote: str) -> Citation:
     """`[number]` stands for `hit`; `quote` is a verbatim slice of its text."""
     return Citation(
-        number=number, chunk_id=hit.chunk_id, path=one_line(hit.path), title=one_line(hit.title), quote=quote
+        number=number,
+        chunk_id=hit.chunk_id,
+        path=plain_line(hit.path),
+        title=plain_line(hit.title),
+        quote=quote,
     )
 
 

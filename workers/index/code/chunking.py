@@ -41,7 +41,7 @@ def chunk_code(document: Document, sizes: Chunking) -> list[Chunk]:
     lines = document.text.split("\n")
     tree = grammar.parse(source, language.grammar, time.monotonic() + grammar.DEADLINE_S)
     if tree is None:
-        return _plain(document, language, lines, sizes)
+        return _unparsed_chunks(document, language, lines, sizes)
     definitions = outline(tree.root_node, language, len(lines))
     matches = grammar.captures(tree.root_node, language.grammar, language.queries)
     found = occurrences(matches, source, language, document.path)
@@ -52,7 +52,7 @@ def chunk_code(document: Document, sizes: Chunking) -> list[Chunk]:
     return _chunks(document, file, pieces(definitions, owner, lines, sizes), used, sizes)
 
 
-def _plain(document: Document, language: Language, lines: list[str], sizes: Chunking) -> list[Chunk]:
+def _unparsed_chunks(document: Document, language: Language, lines: list[str], sizes: Chunking) -> list[Chunk]:
     """Without a tree: the lines in pieces, under the module's name, with no edges but those to it."""
     tree = grammar.parse(b"", language.grammar, time.monotonic())
     definitions = outline(tree.root_node, language, len(lines)) if tree is not None else []

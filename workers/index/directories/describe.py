@@ -19,7 +19,7 @@ from workers.index.directories.extract import (
     clipped,
     overview_of,
 )
-from workers.merge.display import one_line, safe
+from workers.merge.display import plain_line, safe
 
 _LEAST_TIME_S = 0.5
 #: What `summary_text` may add to a text that it cuts.
@@ -48,7 +48,7 @@ def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
         overview = summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK)
         reply = _ask(llm, filled("abstract", {"path": _path(contents.path), "overview": escaped(overview)}), end)
         cost += reply.cost
-        abstract = one_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
+        abstract = plain_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
         if not abstract:
             raise ReplyError("the reply holds no abstract")
     except RamifyError as error:
@@ -67,7 +67,7 @@ def _overview_prompt(contents: Contents) -> str:
     values = {
         "path": _path(contents.path),
         "contents": "\n".join(map(_element, contents.items)) or "(none)",
-        "more": escaped("; ".join(map(one_line, contents.more))) or "(none)",
+        "more": escaped("; ".join(map(plain_line, contents.more))) or "(none)",
         "left": str(contents.left),
     }
     return filled("overview", values)
@@ -75,8 +75,8 @@ def _overview_prompt(contents: Contents) -> str:
 
 def _element(item: Item) -> str:
     name = "directory" if item.is_directory else "document"
-    return f'<{name} title="{escaped(one_line(item.title))}">{escaped(item.lead)}</{name}>'
+    return f'<{name} title="{escaped(plain_line(item.title))}">{escaped(item.lead)}</{name}>'
 
 
 def _path(path: str) -> str:
-    return escaped(one_line(path))
+    return escaped(plain_line(path))

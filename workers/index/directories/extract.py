@@ -13,7 +13,7 @@ from typing import NamedTuple
 from shared.models import Chunk
 from shared.sentences import BlockKind, is_cjk_text, sentence_spans, sentences
 from shared.text import terms
-from workers.merge.display import one_line
+from workers.merge.display import plain_line
 
 ABSTRACT_CHARS, OVERVIEW_CHARS = 256, 4000
 #: Characters of a chunk that are read, and of a document's lead.
@@ -53,10 +53,10 @@ def lead_of(chunk: Chunk) -> str:
     width = 0
     for span in sentence_spans(text):
         if span.kind is BlockKind.PROSE and width < LEAD_CHARS:
-            prose.append(one_line(text[span.start : span.end]))
+            prose.append(plain_line(text[span.start : span.end]))
             width += len(prose[-1]) + 1
     joined = "".join(part if not prose or is_cjk_text(part) else f"{part} " for part in prose if part)
-    return clipped(joined.strip() or one_line(text[:LEAD_CHARS]), LEAD_CHARS)
+    return clipped(joined.strip() or plain_line(text[:LEAD_CHARS]), LEAD_CHARS)
 
 
 def abstract_of(contents: Contents) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from shared.errors import shown
 from shared.models import DocumentOutcome, RawDocument
 from workers.index.documents import Document, Markup
-from workers.index.metadata import one_line, read_metadata
+from workers.index.metadata import printable_line, read_metadata
 from workers.index.readers.base import UnreadableError, failed
 from workers.index.readers.decoding import clean, decode
 
@@ -60,7 +60,7 @@ def _id(fields: dict[str, object]) -> str:
     value = fields.get("id", fields.get("_id"))
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UnreadableError(f"id: {shown(value)} cannot be used: give a text or a number")
-    name = one_line(clean(str(value)))
+    name = printable_line(clean(str(value)))
     if not 0 < len(name) <= _MAX_ID:
         raise UnreadableError(f"id: {shown(value)} cannot be used: give 1 to {_MAX_ID} characters")
     return name
@@ -84,7 +84,7 @@ def _document(raw: RawDocument, identity: str, fields: dict[str, object]) -> Doc
 
 
 def _path(text: str) -> str:
-    path = one_line(clean(text))
+    path = printable_line(clean(text))
     if not 0 < len(path) <= _MAX_PATH:
         raise UnreadableError(f"path: {shown(text)} cannot be used: give 1 to {_MAX_PATH} characters")
     if ".." in path.replace("\\", "/").split("/"):

@@ -40,14 +40,14 @@ def aggregate(
     """
     chosen = known.get(name)
     if chosen is None:
-        return SIMPLE, _plain(found, f"aggregator {shown(name)} is not known here ({', '.join(sorted(known))} are)")
+        return SIMPLE, _simple(found, f"aggregator {shown(name)} is not known here ({', '.join(sorted(known))} are)")
     try:
         return name, chosen.run(found, chosen.options.model_validate(given))
     except Exception as error:
         log.exception("aggregator %s failed", name)
-        return SIMPLE, _plain(found, f"aggregator {name} failed ({type(error).__name__}: {shown(str(error))})")
+        return SIMPLE, _simple(found, f"aggregator {name} failed ({type(error).__name__}: {shown(str(error))})")
 
 
-def _plain(found: Findings, reason: str) -> Aggregated:
+def _simple(found: Findings, reason: str) -> Aggregated:
     plain = simple(found, options.Simple())
     return plain.model_copy(update={"warnings": (*plain.warnings, f"The plain answer was made: {reason}.")})

@@ -8,7 +8,7 @@ from shared.settings.aggregators import Enumeration, Simple
 from shared.text import is_cjk_text
 from workers.merge.aggregators.base import Aggregated, Findings
 from workers.merge.aggregators.simple import simple
-from workers.merge.display import one_line
+from workers.merge.display import plain_line
 
 _NO_TABLE = "There is no complete list for this question, so the answer is made of what was found."
 _COUNT = ("{} {} in the list", "共 {} 篇文档")
@@ -46,7 +46,7 @@ def as_markdown(table: Table, most: int, *, chinese: bool) -> str:
 
 def _headline(table: Table, *, chinese: bool) -> str:
     counted = _COUNT[chinese].format(table.matched, "document" if table.matched == 1 else "documents")
-    understood = one_line(table.understood)
+    understood = plain_line(table.understood)
     end = _SAID["understood"][chinese].format(understood) if understood else _SAID["plain"][chinese]
     said = [counted + end, _SAID["scanned"][chinese].format(table.scanned, table.planned)]
     said += [_SAID["copies"][chinese].format(table.copies)] if table.copies else []
@@ -65,4 +65,4 @@ def _rows(rows: tuple[Row, ...], columns: tuple[str, ...], *, chinese: bool) -> 
 
 def _cell(text: str) -> str:
     """One line that ends no cell."""
-    return one_line(text).replace("\\", "\\\\").replace("|", "\\|")
+    return plain_line(text).replace("\\", "\\\\").replace("|", "\\|")

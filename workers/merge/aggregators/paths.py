@@ -10,7 +10,7 @@ from shared.models.reasoning import Bridge
 from shared.names import MAX_NAME, bare
 from shared.page_keys import PAGE_KEYS, is_page_key
 from shared.text import flat, terms
-from workers.merge.display import one_line
+from workers.merge.display import plain_line
 
 #: Results among which a way is looked for by names, and of which one may end it.
 _NEAR = 6
@@ -103,4 +103,4 @@ def _shown(name: str) -> str:
     """A name or an edge's key as people read it."""
     for kind in PAGE_KEYS:
         name = name.removeprefix(kind)
-    return one_line(name)[:MAX_NAME]
+    return plain_line(name)[:MAX_NAME]

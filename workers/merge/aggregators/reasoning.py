@@ -13,7 +13,7 @@ from workers.merge.aggregators.hops import hop_steps
 from workers.merge.aggregators.paths import TITLE
 from workers.merge.aggregators.steps import Evidence, aspect_steps, branches, fact_steps, waits
 from workers.merge.aggregators.wording import said
-from workers.merge.display import one_line
+from workers.merge.display import plain_line
 from workers.merge.extract import citations, extract, extracted, is_covered, nothing_found, summary_of, written
 from workers.merge.passages import Passage
 from workers.merge.picking import Picker
@@ -86,7 +86,7 @@ def _direct(found: Findings, picker: Picker) -> list[Passage]:
 
 
 def _missing(one: Evidence) -> str:
-    return said("missing", one_line(one.query), chinese=is_cjk_text(one.query))
+    return said("missing", plain_line(one.query), chinese=is_cjk_text(one.query))
 
 
 def _after_hops(found: Findings, used: Sequence[Passage], direct: Summary) -> Summary:
