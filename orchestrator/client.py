@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.dead_letters import DeadLetters, Replayed
-from orchestrator.enumeration.rows import listed_rows
 from orchestrator.explaining import why_batch, why_job
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
@@ -24,6 +23,7 @@ from shared.celery_app import make_app
 from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError
 from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
 from shared.job_store.ledger import within
+from shared.job_store.tables import Tables
 from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
 from shared.models.budget import Budget
 from shared.models.enumeration import Row
@@ -214,7 +214,13 @@ class Ramify:
     def rows(self, job_id: str) -> Iterator[Row]:
         """All rows of a job's list, streamed. Raises: NotFoundError, RamifyError when the job has none (yet)."""
         with reachable(self.settings):
-            yield from listed_rows(self._redis, self.settings, job_id)
+            tables = Tables(self._redis, self.settings)
+            table = tables.table(job_id)
+            if table is None:
+                state = self._reader.status(job_id).state
+                fix = 'ask for one, as in `ramify ask "List all notes"`'
+                raise RamifyError(f"job {job_id} ({state}) has no list: {fix}")
+            yield from tables.rows(job_id, table.pages)
 
     # -- jobs and batches --------------------------------------------------------------------------------------
 
