@@ -11,7 +11,7 @@ from orchestrator.cli import options, outcome, output
 from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
-    from orchestrator.local.events import Event
+    from orchestrator.local.stack import Event
     from orchestrator.local.state import StackState
     from shared.settings import Settings
 

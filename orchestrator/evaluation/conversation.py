@@ -28,7 +28,7 @@ class Conversation:
     def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
         """`name` is what people read in errors; the child's stderr is appended to `log`."""
         self._name, self._log = name, log
-        launcher = (sys.executable, "-m", "orchestrator.local.child", str(os.getpid()), str(int(signal.SIGKILL)))
+        launcher = (sys.executable, "-m", "orchestrator.local.launcher", str(os.getpid()), str(int(signal.SIGKILL)))
         with log.open("ab") as stderr:
             self._from = stderr.tell()
             self._process = subprocess.Popen(

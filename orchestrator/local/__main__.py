@@ -11,8 +11,7 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from orchestrator.local.events import Event
-from orchestrator.local.stack import Stack
+from orchestrator.local.stack import Event, Stack
 from orchestrator.local.state import StackState
 from shared.errors import RamifyError
 from shared.settings import load_settings

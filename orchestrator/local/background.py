@@ -42,8 +42,8 @@ def start(settings: Settings, *, bound: bool = False) -> StackState:
     rotate(log)
     command = [sys.executable, "-m", "orchestrator.local"]
     if bound:
-        launcher = [sys.executable, "-m", "orchestrator.local.child", str(os.getpid()), str(int(signal.SIGTERM)), "--"]
-        command = launcher + command
+        binding = [str(os.getpid()), str(int(signal.SIGTERM)), "--"]
+        command = [sys.executable, "-m", "orchestrator.local.launcher", *binding, *command]
     with log.open("ab") as errors:
         process = subprocess.Popen(
             command,

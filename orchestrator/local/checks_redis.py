@@ -1,6 +1,6 @@
-"""Doctor's reading of what Redis says about itself (INFO): one sentence for each thing that is, or soon will be, wrong.
+"""Doctor's look at Redis: what it says of itself (INFO), what waits in the queues, what the caches saved.
 
-Pure: it is given the fields, of Redis 6.2 and later; one that a release does not have counts as fine.
+INFO is read as Redis 6.2 and later write it; a field that a release does not have counts as fine.
 """
 
 from __future__ import annotations
@@ -8,17 +8,88 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import redis as redis_client
+
 from orchestrator.local.checks import Check, size
+from shared.cache import Cache
+from shared.contract import PRIORITY_STEPS, Queue
+from shared.job_store import connect
+from shared.job_store.faults import fault
+from shared.settings import Settings
 
 Info = Mapping[str, Any]
 #: Of maxmemory, or of the connections: from here on there is little time left to do something.
 _NEAR = 0.9
 #: What a replica may be behind before a failover would lose noticeably much.
 _BEHIND_S, _BEHIND_BYTES = 10, 10_000_000
+#: kombu's separator between a queue's name and its priority in Redis.
+_PRIORITY_MARK = "\x06\x16"
+_NOT_RUNNING, _START = "not running", "ramify up -d"
+_TIMEOUT_S = 3.0
 
 
-def read(info: Info) -> Sequence[Check]:
-    """All findings, in reading order. While it loads its file there is nothing else to say."""
+def redis(settings: Settings | None) -> Sequence[Check]:
+    """What Redis says of itself, what waits in the queues, and what the caches saved."""
+    if settings is None:
+        return tuple(Check(name=name, ok=None, detail=_NOT_RUNNING, fix=_START) for name in ("redis", "queues"))
+    try:
+        with _looking(settings) as client:
+            found = read_info(client.info())
+            return (*found, *_held(client, settings)) if found[0].ok else found
+    except redis_client.RedisError as error:
+        said = fault(error) or f"does not answer: {error}"
+        return (Check(name="redis", ok=False, detail=said, fix="start it, or correct redis.url"),)
+
+
+def _held(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
+    """A Redis that takes no changes may refuse these too; what it said of itself is worth no less."""
+    try:
+        return (_queues(client, settings), _caches(client, settings))
+    except redis_client.RedisError as error:
+        return (Check(name="queues", ok=None, detail=f"cannot be asked: Redis {fault(error) or type(error).__name__}"),)
+
+
+def _looking(settings: Settings) -> redis_client.Redis:
+    """A client that does not try again by itself: who asks here wants to know how things are now."""
+    return connect(settings, retries=0, timeout_s=min(settings.redis.timeout_s, 3.0))
+
+
+def _queues(client: redis_client.Redis, settings: Settings) -> Check:
+    if settings.redis.broker_url.get_secret_value():
+        return Check(name="queues", ok=None, detail="in the broker that redis.broker_url names: ask its own tools")
+    return _depth(client)
+
+
+def queue_keys(queue: str) -> list[str]:
+    """The Redis lists that hold a queue: one for each priority step."""
+    return [queue if step == 0 else f"{queue}{_PRIORITY_MARK}{step}" for step in PRIORITY_STEPS]
+
+
+def _depth(client: redis_client.Redis) -> Check:
+    keys = {queue: queue_keys(queue.value) for queue in Queue}
+    with client.pipeline(transaction=False) as pipe:
+        for names in keys.values():
+            for key in names:
+                pipe.llen(key)
+        lengths = iter(pipe.execute())
+    counts = {queue: [int(next(lengths)) for _ in names] for queue, names in keys.items()}
+    half = len(PRIORITY_STEPS) // 2  # the steps of the interactive lane stand first
+    waits = {queue: (sum(of[:half]), sum(of[half:])) for queue, of in counts.items()}
+    detail = ", ".join(f"{queue} {'+'.join(map(str, counts))}" for queue, counts in waits.items() if any(counts))
+    return Check(name="queues", ok=True, detail=f"waiting, interactive+batch: {detail}" if detail else "nothing waits")
+
+
+def _caches(client: redis_client.Redis, settings: Settings) -> Check:
+    """How often something was reused instead of computed, by kind."""
+    if not settings.cache.enabled:
+        return Check(name="cache", ok=None, detail="switched off (cache.enabled)")
+    stats = Cache(client, settings).stats()
+    detail = ", ".join(f"{kind} {found.hit_rate:.0%} of {found.asked}" for kind, found in stats.items())
+    return Check(name="cache", ok=True, detail=f"reused: {detail}" if detail else "nothing asked yet")
+
+
+def read_info(info: Info) -> Sequence[Check]:
+    """What Redis says about itself, in reading order; pure. While it loads its file there is nothing else to say."""
     if _number(info, "loading"):
         return (_loading(info),)
     found = (_answers(info), *_role(info), _persistence(info), _policy(info), _memory(info), *_clients(info))

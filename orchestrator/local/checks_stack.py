@@ -1,31 +1,43 @@
-"""Doctor's look at the running stack: supervisor, Redis, queues and who serves them, the store."""
+"""Doctor's look at the running stack: supervisor, workers, the store, the jobs and reaper, the gates of servers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import redis as redis_client
 from celery.exceptions import TimeoutError as NoReplyError
+from redis import Redis
+from redis.exceptions import RedisError
 
-from orchestrator.local import checks_pools, checks_redis, reach
+from orchestrator.local import reach
 from orchestrator.local.checks import Check, size
 from orchestrator.local.state import StackState, read_state
+from orchestrator.reaper.leader import LOOKED
 from shared import heartbeat
-from shared.cache import Cache
-from shared.contract import PRIORITY_STEPS, Queue, TaskName
+from shared.clock import ServerClock
+from shared.contract import Queue, TaskName
 from shared.errors import RamifyError
+from shared.gates.gate import NAMES
+from shared.gates.state import GateState, providers, read_gates
+from shared.heartbeat import BEAT_S, WorkerBeat
 from shared.job_store import connect
-from shared.job_store.faults import fault
+from shared.job_store.codec import text
+from shared.job_store.dead import DeadLetterStore
+from shared.job_store.keys import LineKeys
+from shared.models import Lane
 from shared.settings import Settings
 
 _START = "ramify up -d"
 _NOT_RUNNING = "not running"
+_TIMEOUT_S = 3.0
 _INSPECT_S = 2.0
 _INFO_S = 5.0
-#: kombu's separator between a queue's name and its priority in Redis.
-_PRIORITY_MARK = "\x06\x16"
+#: A heartbeat may be late; from the third that is missing on, something holds it.
+_LATE_S = 3 * BEAT_S
+#: The reaper looks every two seconds; one that pauses for so long does not run.
+_PAUSE_S = 20.0
 
 
 def supervisor(settings: Settings, state: StackState | None) -> Sequence[Check]:
@@ -48,87 +60,25 @@ def supervisor(settings: Settings, state: StackState | None) -> Sequence[Check]:
     return (Check(name="stack", ok=state.ready or None, detail=detail if state.ready else f"{detail}, still starting"),)
 
 
-def redis(settings: Settings | None) -> Sequence[Check]:
-    """What Redis says of itself, what waits in the queues, and what the caches saved."""
-    if settings is None:
-        return tuple(Check(name=name, ok=None, detail=_NOT_RUNNING, fix=_START) for name in ("redis", "queues"))
-    try:
-        with _looking(settings) as client:
-            found = checks_redis.read(client.info())
-            return (*found, *_held(client, settings)) if found[0].ok else found
-    except redis_client.RedisError as error:
-        said = fault(error) or f"does not answer: {error}"
-        return (Check(name="redis", ok=False, detail=said, fix="start it, or correct redis.url"),)
-
-
-def _held(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
-    """A Redis that takes no changes may refuse these too; what it said of itself is worth no less."""
-    try:
-        return (_queues(client, settings), _caches(client, settings))
-    except redis_client.RedisError as error:
-        return (Check(name="queues", ok=None, detail=f"cannot be asked: Redis {fault(error) or type(error).__name__}"),)
-
-
-def _looking(settings: Settings) -> redis_client.Redis:
-    """A client that does not try again by itself: who asks here wants to know how things are now."""
-    return connect(settings, retries=0, timeout_s=min(settings.redis.timeout_s, 3.0))
-
-
-def _queues(client: redis_client.Redis, settings: Settings) -> Check:
-    if settings.redis.broker_url.get_secret_value():
-        return Check(name="queues", ok=None, detail="in the broker that redis.broker_url names: ask its own tools")
-    return _depth(client)
-
-
-def queue_keys(queue: str) -> list[str]:
-    """The Redis lists that hold a queue: one for each priority step."""
-    return [queue if step == 0 else f"{queue}{_PRIORITY_MARK}{step}" for step in PRIORITY_STEPS]
-
-
-def _depth(client: redis_client.Redis) -> Check:
-    keys = {queue: queue_keys(queue.value) for queue in Queue}
-    with client.pipeline(transaction=False) as pipe:
-        for names in keys.values():
-            for key in names:
-                pipe.llen(key)
-        lengths = iter(pipe.execute())
-    counts = {queue: [int(next(lengths)) for _ in names] for queue, names in keys.items()}
-    half = len(PRIORITY_STEPS) // 2  # the steps of the interactive lane stand first
-    waits = {queue: (sum(of[:half]), sum(of[half:])) for queue, of in counts.items()}
-    detail = ", ".join(f"{queue} {'+'.join(map(str, counts))}" for queue, counts in waits.items() if any(counts))
-    return Check(name="queues", ok=True, detail=f"waiting, interactive+batch: {detail}" if detail else "nothing waits")
-
-
-def _caches(client: redis_client.Redis, settings: Settings) -> Check:
-    """How often something was reused instead of computed, by kind (G5)."""
-    if not settings.cache.enabled:
-        return Check(name="cache", ok=None, detail="switched off (cache.enabled)")
-    stats = Cache(client, settings).stats()
-    detail = ", ".join(f"{kind} {found.hit_rate:.0%} of {found.asked}" for kind, found in stats.items())
-    return Check(name="cache", ok=True, detail=f"reused: {detail}" if detail else "nothing asked yet")
-
-
 def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
     """Whether every queue has a worker that serves it, and what the search worker says about its store."""
     if connected is None:
         gone = "the search worker, which owns it, is not running"
-        pools, store = (
-            Check(name=n, ok=None, detail=d, fix=_START) for n, d in (("pools", _NOT_RUNNING), ("store", gone))
-        )
-        return (pools, *_folder(settings), store)
+        found = Check(name="pools", ok=None, detail=_NOT_RUNNING, fix=_START)
+        return (found, *_folder(settings), Check(name="store", ok=None, detail=gone, fix=_START))
     try:
         reach.require_redis(connected)  # Celery would try for minutes to reach one that is not there
     except RamifyError:
         detail = "cannot be asked: Redis does not answer"
-        pools, store = (Check(name=name, ok=None, detail=detail) for name in ("pools", "store"))
-        return (pools, *_folder(settings), store)
+        found = Check(name="pools", ok=None, detail=detail)
+        return (found, *_folder(settings), Check(name="store", ok=None, detail=detail))
     answers = reach.served(connected, _INSPECT_S)
-    with _looking(connected) as client:
+    with connect(connected, retries=0, timeout_s=min(connected.redis.timeout_s, _TIMEOUT_S)) as client:
         beats, last = heartbeat.workers(client), dict[str, float]()
         for worker, age in heartbeat.ages(client).items():
-            name = checks_pools.node(worker)
+            name = node_name(worker)
             last[name] = min(age, last.get(name, age))
-    served = checks_pools.read(answers, beats, last)
+    served = pools(answers, beats, last)
     searched = any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values())
     return (*served, *_folder(settings), _store(connected, searched))
 
@@ -178,3 +128,137 @@ def store_said(answer: dict[str, Any]) -> Check:
         fix = "restart the search and index pools: they give them to the tenant default"
         return Check(name="store", ok=False, detail=said, fix=fix)
     return Check(name="store", ok=True, detail=detail)
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+def pools(
+    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], last: Mapping[str, float]
+) -> Sequence[Check]:
+    """What is wrong with which worker, in one line each; one line when all is well.
+
+    `answers`: node name to its queues, of those that answer remote control. `last`: node name to seconds since its last
+    heartbeat, of those that had one today.
+    """
+    faults = [*_unserved(answers, beats), *_silent(answers, last)]
+    if faults:
+        return faults
+    names = ", ".join(sorted(answers))
+    return (Check(name="pools", ok=True, detail=f"{len(answers)} workers serve all queues: {names}"),)
+
+
+def node_name(worker: str) -> str:
+    """The node name in a worker's id."""
+    return worker.split(":", maxsplit=1)[0]
+
+
+def _unserved(answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat]) -> Sequence[Check]:
+    served = {queue for names in answers.values() for queue in names}
+    missing = [queue.value for queue in Queue if queue.value not in served]
+    if not missing:
+        return ()
+    mute = sorted({node_name(beat.worker) for beat in beats if set(beat.queues) & set(missing)} - set(answers))
+    detail, fix = f"no worker serves {', '.join(missing)}", _START
+    if mute:
+        detail += f"; {', '.join(mute)} would, and lives, but does not answer"
+        fix = "ask again in half a minute; if it stays so, see its log and start it anew"
+    elif answers:
+        fix = "see the pools' logs; `ramify up -d` starts them"
+    return (Check(name="pools", ok=False, detail=detail, fix=fix),)
+
+
+def _silent(answers: Mapping[str, Sequence[str]], last: Mapping[str, float]) -> Sequence[Check]:
+    """Its work would be taken for that of a dead worker, and be given to others."""
+    found = []
+    for name in sorted(answers):
+        age = last.get(name)
+        if age is None or age > _LATE_S:
+            said = "had no heartbeat today" if age is None else f"its last heartbeat was {age:.0f} s ago"
+            fix = "see its log; its work is given to others meanwhile, so start it anew"
+            found.append(Check(name="pools", ok=False, detail=f"{name} answers, but {said}", fix=fix))
+    return found
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def jobs(connected: Settings | None) -> Sequence[Check]:
+    """The reaper, the lanes and the dead letters; nothing to judge without Redis."""
+    if connected is None:
+        return tuple(Check(name=name, ok=None, detail="not running") for name in ("reaper", "lanes", "dead letters"))
+    try:
+        with connect(connected, retries=0, timeout_s=min(connected.redis.timeout_s, _TIMEOUT_S)) as client:
+            return (_reaper(client), _lanes(client, connected), _dead_letters(client, connected))
+    except RedisError as error:
+        return (Check(name="reaper", ok=None, detail=f"cannot be asked: Redis fails ({type(error).__name__})"),)
+
+
+def _reaper(client: Redis) -> Check:
+    raw = client.get(LOOKED)
+    ago = ServerClock(client).now() - float(text(raw)) if raw is not None else None
+    if ago is not None and ago <= _PAUSE_S:
+        return Check(name="reaper", ok=True, detail=f"looked after the jobs {max(0.0, ago):.0f} s ago")
+    last = "never looked" if ago is None else f"last looked {ago:.0f} s ago"
+    fix = "start a worker of the queue ops; see its log"
+    return Check(
+        name="reaper", ok=False, detail=f"{last}: lost work is not sent again, deadlines are not kept", fix=fix
+    )
+
+
+def _lanes(client: Redis, settings: Settings) -> Check:
+    parts, full = [], False
+    for lane in Lane:
+        waiting, held = (int(value or 0) for value in client.hmget(LineKeys(lane.value).counts, ["waiting", "held"]))
+        lanes = settings.lanes
+        most = lanes.max_waiting_interactive if lane is Lane.INTERACTIVE else lanes.max_waiting_batch
+        full |= waiting >= most
+        parts.append(f"{lane.value} {waiting:,} waiting of {most:,}, {held} under way of {lanes.under_way}")
+    fix = "jobs are refused now: wait, or raise lanes.max_waiting_*" if full else ""
+    return Check(name="lanes", ok=not full, detail="; ".join(parts), fix=fix)
+
+
+def _dead_letters(client: Redis, settings: Settings) -> Check:
+    if not (count := DeadLetterStore(client, settings).count()):
+        return Check(name="dead letters", ok=True, detail="none")
+    return Check(name="dead letters", ok=False, detail=f"{count} retired", fix="`ramify dead list` shows them")
+
+
+# -- gates -------------------------------------------------------------------------------------------------------------
+
+
+def gates(settings: Settings, connected: Settings | None) -> Sequence[Check]:
+    """One line for each provider that the settings name; none where they name none."""
+    if not list(providers(settings)):
+        return ()
+    if connected is None:
+        return (Check(name="gates", ok=None, detail=_NOT_RUNNING, fix=_START),)
+    try:
+        with connect(connected, retries=0, timeout_s=min(connected.redis.timeout_s, _TIMEOUT_S)) as client:
+            return [_gate(state) for state in read_gates(client, settings)]
+    except RedisError as error:
+        return (Check(name="gates", ok=None, detail=f"cannot be read from Redis ({type(error).__name__})"),)
+
+
+def _gate(state: GateState) -> Check:
+    name, where = f"{state.provider} gate", f"{NAMES[state.provider]} at {state.host}"
+    limit = ""
+    if state.tokens is not None:
+        limit = f"; {state.tokens} requests may go at once, of {state.requests_per_minute:g} a minute"
+    failures = f"{state.failures} failure{'s' if state.failures != 1 else ''} in a row, the last: it {state.why}"
+    fix = "see that server's log; it is tried again by itself"
+    if state.state == "open":
+        detail = f"{where} is left alone since {_at(state.since)}, until {_at(state.until)}, after {failures}{limit}"
+        return Check(name=name, ok=False, detail=detail, fix=fix)
+    if state.state == "half-open":
+        past = f"was left alone from {_at(state.since)} to {_at(state.until)}, after {failures}"
+        return Check(name=name, ok=False, detail=f"{where} {past}; the next call tries it{limit}", fix=fix)
+    if state.paused_until is not None:
+        detail = f"{where} wants no request before {_at(state.paused_until)}{limit}"
+        return Check(name=name, ok=None, detail=detail, fix=f"set providers.{state.provider}.requests_per_minute")
+    note = f", {failures}" if state.failures else ""
+    return Check(name=name, ok=True, detail=f"{where}: calls go{note}{limit}")
+
+
+def _at(seconds: float | None) -> str:
+    return f"{datetime.fromtimestamp(seconds or 0, UTC):%H:%M:%S} UTC"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.local.identity import identity, signal_process
 from orchestrator.local.state import ChildState
+from shared.process import identity, signal_process
 
 _STEADY_S = 60.0
 _LONGEST_PAUSE_S = 30.0
@@ -92,7 +92,7 @@ class Child:
         self.pid, self.mark = self._process.pid, identity(self._process.pid) or ""
 
     def _launched(self) -> Process:
-        launcher = (sys.executable, "-m", "orchestrator.local.child", str(os.getpid()), str(int(self.when_orphaned)))
+        launcher = (sys.executable, "-m", "orchestrator.local.launcher", str(os.getpid()), str(int(self.when_orphaned)))
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 (*launcher, "--", *self.program.argv),

@@ -1,4 +1,4 @@
-"""`ramify doctor` (G10): what runs, what does not, why, and what to do about it. Looks only; changes nothing.
+"""`ramify doctor`: what runs, what does not, why, and what to do about it. Looks only; changes nothing.
 
 Every look is bounded and they go side by side, so that the whole list is there in a few seconds with nothing running.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
-from orchestrator.local import checks_gates, checks_jobs, checks_machine, checks_services, checks_stack
+from orchestrator.local import checks, checks_redis, checks_stack
 from orchestrator.local.checks import Check
 from orchestrator.local.state import connection, running
 from shared.errors import NotRunningError, RamifyError
@@ -29,16 +29,16 @@ def examine(settings: Settings) -> list[Check]:
     except NotRunningError:
         connected = None
     looks: list[tuple[str, Callable[[], Sequence[Check]]]] = [
-        ("machine", partial(checks_machine.examine, settings)),
+        ("machine", partial(checks.machine, settings)),
         ("stack", partial(checks_stack.supervisor, settings, state)),
-        ("redis", partial(checks_stack.redis, connected)),
+        ("redis", partial(checks_redis.redis, connected)),
         ("pools", partial(checks_stack.workers, settings, connected)),
-        ("jobs", partial(checks_jobs.examine, connected)),
-        ("llm", partial(checks_services.llm, settings)),
-        ("embedding", partial(checks_services.embedding, settings)),
-        ("rerank", partial(checks_services.rerank, settings)),
-        ("gates", partial(checks_gates.examine, settings, connected)),
-        ("flower", partial(checks_services.flower, settings, state)),
+        ("jobs", partial(checks_stack.jobs, connected)),
+        ("llm", partial(checks.llm, settings)),
+        ("embedding", partial(checks.embedding, settings)),
+        ("rerank", partial(checks.rerank, settings)),
+        ("gates", partial(checks_stack.gates, settings, connected)),
+        ("flower", partial(checks.flower, settings, state)),
     ]
     threads = ThreadPoolExecutor(max_workers=len(looks), thread_name_prefix="doctor")
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import time
 
-from orchestrator.local.identity import alive, signal_process, wait_gone
 from orchestrator.local.state import StackState, read_state, remove_state
 from shared.models.base import Model
+from shared.process import alive, signal_process, wait_gone
 from shared.settings import Settings
 
 #: The supervisor needs at most 10 s for the pools, 10 for Redis, and a few to kill.

@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from pydantic import SecretStr
 
 from orchestrator.local import commands, copies, ports, reach
 from orchestrator.local.child_process import Child, Program
 from orchestrator.local.down import clear_leftovers
-from orchestrator.local.events import Event, EventKind
-from orchestrator.local.identity import identity
 from orchestrator.local.redis_server import RedisServer
-from orchestrator.local.signals import StopAskedError, StopSignals
 from orchestrator.local.state import (
     StackState,
     log_dir,
@@ -31,6 +30,8 @@ from orchestrator.local.state import (
     write_state,
 )
 from shared.errors import RamifyError
+from shared.models.base import Model
+from shared.process import identity
 from shared.settings import Settings
 
 _USUAL_FLOWER_PORT = 5555
@@ -40,6 +41,56 @@ _TICK_S = 0.1
 _STARTUP_DEATHS = 3
 #: Workers reconnect by themselves after a restart of Redis; who does not answer after this long is started anew.
 _RECONNECT_S = 15.0
+
+
+class EventKind(StrEnum):
+    """What can happen to a part of the stack."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DIED = "died"
+    RESTARTED = "restarted"
+    STOPPING = "stopping"
+    KILLED = "killed"
+    STOPPED = "stopped"
+
+
+class Event(Model):
+    """Something happened to `name` (a child, or "stack"); `detail` is a short phrase for people."""
+
+    kind: EventKind
+    name: str
+    detail: str = ""
+
+
+class StopAskedError(Exception):
+    """A signal came while we waited."""
+
+
+class StopSignals:
+    """Counts SIGINT, SIGTERM and SIGHUP while they are taken; of the main thread."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Take them inside the block."""
+
+        def note(*_: object) -> None:
+            self.count += 1
+
+        kept = {signum: signal.signal(signum, note) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        try:
+            yield
+        finally:
+            for signum, handler in kept.items():
+                signal.signal(signum, handler)
+
+    def keep_waiting(self) -> None:
+        """Call it while waiting. Raises: StopAskedError once a signal has come."""
+        if self.count:
+            raise StopAskedError
 
 
 class Stack:

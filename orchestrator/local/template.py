@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Sequence
 from typing import TypedDict
 
-from orchestrator.local.child import bind
+from orchestrator.local.launcher import bind
 from shared.process import stat_fields
 
 _ADOPTED_S = 5.0

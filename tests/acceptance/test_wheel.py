@@ -76,7 +76,7 @@ def environment(programs: Path) -> dict[str, str]:
 def stack(programs: Path, elsewhere: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """`ramify up`, bound to the process of the tests; it stands when it has written its state."""
     parent, signum = str(os.getpid()), str(int(signal.SIGTERM))
-    bound = [str(programs / "python"), "-m", "orchestrator.local.child", parent, signum, "--"]
+    bound = [str(programs / "python"), "-m", "orchestrator.local.launcher", parent, signum, "--"]
     state, log = elsewhere / "up.json", elsewhere / "up.log"
     with state.open("wb") as out, log.open("wb") as errors:
         command = [*bound, str(programs / "ramify"), "up", "--json"]

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from orchestrator.client import Ramify
-from orchestrator.local import checks_gates
+from orchestrator.local import checks_stack
 from shared.models import Answer
 from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI, Fault, Hang, Reply, Step
@@ -101,7 +101,7 @@ def test_servers_that_die_in_a_batch_and_come_back_cost_no_job(stack: Ramify, po
     with FakeOpenAI(port):
         back = recovered(stack, 20)
         done = answers(stack, jobs, 60)
-        gates = checks_gates.examine(stack.settings, stack.settings)
+        gates = checks_stack.gates(stack.settings, stack.settings)
 
     seconds = time.monotonic() - began
     print(f"{JOBS + 6} jobs in {seconds:.1f} s, all servers in use {back:.1f} s after they were back")

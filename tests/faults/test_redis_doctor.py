@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
-from orchestrator.local import checks_stack, reach
+from orchestrator.local import checks_redis, reach
 from orchestrator.local.checks import Check
 from shared.errors import NotRunningError
 from shared.settings import Settings, load_settings
@@ -29,7 +29,7 @@ def settings(server: RedisServer, tmp_path: Path) -> Settings:
 
 
 def faults(settings: Settings) -> dict[str, Check]:
-    return {check.name: check for check in checks_stack.redis(settings) if check.ok is False}
+    return {check.name: check for check in checks_redis.redis(settings) if check.ok is False}
 
 
 def test_a_redis_in_order_has_no_faults(settings: Settings) -> None:

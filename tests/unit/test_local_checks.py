@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.local import checks_pools, checks_redis
+from orchestrator.local import checks_redis, checks_stack
 from orchestrator.local.checks import Check
 from shared.contract import POOL_QUEUES
 from shared.heartbeat import WorkerBeat
@@ -30,11 +30,11 @@ REPLICA = {"ip": "10.0.0.2", "port": 6379, "state": "online", "offset": 50_000_0
 
 
 def faults(**changes: Any) -> dict[str, Check]:
-    return {check.name: check for check in checks_redis.read(FINE | changes) if not check.ok}
+    return {check.name: check for check in checks_redis.read_info(FINE | changes) if not check.ok}
 
 
 def test_a_redis_in_order_is_four_green_lines() -> None:
-    found = checks_redis.read(FINE)
+    found = checks_redis.read_info(FINE)
     assert [check.name for check in found] == ["redis", "redis persistence", "redis memory policy", "redis memory"]
     assert all(check.ok for check in found)
     assert not any(check.fix for check in found)
@@ -83,14 +83,16 @@ def test_each_thing_that_is_wrong_is_one_sentence_with_a_fix(
 
 
 def test_a_replica_that_follows_is_fine() -> None:
-    (role,) = [check for check in checks_redis.read(FINE | {"slave0": REPLICA}) if check.name == "redis role"]
+    (role,) = [check for check in checks_redis.read_info(FINE | {"slave0": REPLICA}) if check.name == "redis role"]
     assert role.ok
     assert role.detail == "master of 1 replicas, all up to date"
 
 
 @pytest.mark.parametrize("missing", sorted(set(FINE) - {"aof_enabled", "maxmemory_policy"}))
 def test_a_field_that_a_release_does_not_have_is_no_fault(missing: str) -> None:
-    assert [check for check in checks_redis.read({k: v for k, v in FINE.items() if k != missing}) if not check.ok] == []
+    assert [
+        check for check in checks_redis.read_info({k: v for k, v in FINE.items() if k != missing}) if not check.ok
+    ] == []
 
 
 # -- workers ---------------------------------------------------------------------------------------------------------
@@ -110,7 +112,7 @@ BEATS = [beat(name) for name in ALL]
 def read(
     answers: dict[str, list[str]], beats: list[WorkerBeat], last: dict[str, float]
 ) -> list[tuple[bool | None, str, str]]:
-    return [(check.ok, check.detail, check.fix) for check in checks_pools.read(answers, beats, last)]
+    return [(check.ok, check.detail, check.fix) for check in checks_stack.pools(answers, beats, last)]
 
 
 def test_workers_that_serve_all_queues_are_one_line() -> None:

@@ -8,11 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from orchestrator.local import checks_stack, doctor
+from orchestrator.local import checks_redis, checks_stack, doctor
 from orchestrator.local.checks import size
-from orchestrator.local.identity import identity
 from orchestrator.local.state import ChildState, StackState, make_folders, write_state
 from shared.contract import Queue
+from shared.process import identity
 from shared.settings import load_settings
 
 NAMES = {
@@ -129,7 +129,7 @@ def test_given_a_look_that_raises_when_examined_then_the_other_lines_are_still_t
     def broken(_):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(doctor.checks_machine, "examine", broken)
+    monkeypatch.setattr(doctor.checks, "machine", broken)
     found = findings()
     assert found["machine"].ok is False
     assert "oops" in found["machine"].detail
@@ -137,7 +137,7 @@ def test_given_a_look_that_raises_when_examined_then_the_other_lines_are_still_t
 
 
 def test_given_two_lanes_when_the_keys_are_named_then_they_are_kombus():
-    keys = checks_stack.queue_keys(Queue.PLAN.value)
+    keys = checks_redis.queue_keys(Queue.PLAN.value)
     assert keys == ["plan", *(f"plan\x06\x16{step}" for step in (1, 2, 3, 5, 6, 7, 8))]
 
 

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.local.down import clear_leftovers, down
-from orchestrator.local.identity import alive, identity, signal_process, wait_gone
 from orchestrator.local.state import (
     ChildState,
     StackState,
@@ -26,6 +25,7 @@ from orchestrator.local.state import (
     write_state,
 )
 from shared.errors import InputError, NotRunningError, RamifyError
+from shared.process import alive, identity, signal_process, wait_gone
 from shared.settings import Settings, load_settings
 
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 from pydantic import TypeAdapter
 
-from orchestrator.local.checks_machine import examine
+from orchestrator.local.checks import machine
 from shared.errors import SettingsError, TransientError
 from shared.models import Filters, Hit, MergedPool
 from shared.plugins import plugins
@@ -287,7 +287,7 @@ def test_given_a_stage_that_asks_the_store_when_put_behind_the_rerank_then_it_is
 
 def test_given_plugins_when_examined_then_doctor_lists_them_and_their_faults(install):
     def line():
-        return next(check for check in examine(load_settings()) if check.name == "plugins")
+        return next(check for check in machine(load_settings()) if check.name == "plugins")
 
     install("")
     assert (line().ok, line().detail) == (None, "none installed")

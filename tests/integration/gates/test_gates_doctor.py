@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from orchestrator.local import checks_gates, doctor
+from orchestrator.local import checks_stack, doctor
 from shared.gates.gate import Admission, CallOutcome, CallReport, limits_of
 from shared.gates.gate_store import GateStore, key_of
 from shared.gates.state import providers, read_gates
@@ -24,7 +24,7 @@ def configured(redis_url: str, **more: Any) -> Settings:
 
 
 def checked(settings: Settings) -> Any:
-    [check] = checks_gates.examine(settings, settings)
+    [check] = checks_stack.gates(settings, settings)
     return check
 
 
@@ -98,7 +98,7 @@ def test_every_provider_that_the_settings_name_has_a_line(client: redis.Redis, r
     assert [f"{kind}:{host}" for kind, host in providers(settings)] == [
         NAME, "embedding:e.example", "rerank:[::1]:8002", "qdrant:q.example:6333",
     ]  # fmt: skip
-    names = [check.name for check in checks_gates.examine(settings, settings)]
+    names = [check.name for check in checks_stack.gates(settings, settings)]
     assert names == ["llm gate", "embedding gate", "rerank gate", "qdrant gate"]
 
 
@@ -111,8 +111,8 @@ def test_nonsense_in_redis_is_shown_and_breaks_nothing(client: redis.Redis, redi
 
 def test_doctor_shows_gates_only_where_servers_are_named(redis_url: str, tmp_path: Path) -> None:
     bare = load_settings(data_dir=tmp_path, redis={"url": redis_url})
-    assert checks_gates.examine(bare, bare) == ()
-    assert [check.detail for check in checks_gates.examine(configured(redis_url), None)] == ["not running"]
+    assert checks_stack.gates(bare, bare) == ()
+    assert [check.detail for check in checks_stack.gates(configured(redis_url), None)] == ["not running"]
     gone = configured("redis://127.0.0.1:9/0", data_dir=tmp_path)
     assert checked(gone).detail == "cannot be read from Redis (ConnectionError)"
 

@@ -1,4 +1,4 @@
-"""Launcher: `python -m orchestrator.local.child PARENT SIGNAL -- COMMAND...` becomes COMMAND, bound to its parent.
+"""Launcher: `python -m orchestrator.local.launcher PARENT SIGNAL -- COMMAND...` becomes COMMAND, bound to its parent.
 
 When the parent dies, however it dies, the kernel sends SIGNAL (Linux; elsewhere the next `ramify up` or `down` clears
 what is left). Done here, between fork and exec, because `preexec_fn` is unsafe in a program with threads. Imports
