@@ -1,4 +1,4 @@
-"""Who is at which piece of a job's work, since when, and whom it has killed: the marks that the reaper goes by (A4).
+"""Who is at which piece of a job's work, since when, and whom it has killed: the marks that the reaper goes by.
 
 An item is a node's id, or the name of a step of the whole job. Its fields in the hash `work`:
 `sent:<item>` when its message was sent (Unix seconds), and the word "again" when that was by the reaper;

@@ -1,4 +1,4 @@
-"""A batch of one tenant does not hold up the single question of another (A9), in whatever lane that comes."""
+"""A batch of one tenant does not hold up the single question of another, in whatever lane that comes."""
 
 from __future__ import annotations
 

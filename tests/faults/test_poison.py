@@ -1,4 +1,4 @@
-"""Work that kills its worker each time is retired, with the evidence, and everything beside it is done (A5)."""
+"""Work that kills its worker each time is retired, with the evidence, and everything beside it is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker that takes over a retried job is killed between two leaves: the reaper brings the job to its end (A6)."""
+"""The worker that takes over a retried job is killed between two leaves: the reaper brings the job to its end."""
 
 from __future__ import annotations
 

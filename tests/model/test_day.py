@@ -1,4 +1,4 @@
-"""24 simulated hours of jobs and of faults (A4): nothing is stuck, nothing leaks, and it says what it cost."""
+"""24 simulated hours of jobs and of faults: nothing is stuck, nothing leaks, and it says what it cost."""
 
 from __future__ import annotations
 

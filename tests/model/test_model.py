@@ -1,4 +1,4 @@
-"""The reaper's rules and the job store, model-checked (A4): no history of faults loses work or leaves a job stuck."""
+"""The reaper's rules and the job store, model-checked: no history of faults loses work or leaves a job stuck."""
 
 from __future__ import annotations
 

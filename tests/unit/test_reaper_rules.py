@@ -1,4 +1,4 @@
-"""When work is lost, by the rules alone: a job and the world as plain values in, a decision out (A4)."""
+"""When work is lost, by the rules alone: a job and the world as plain values in, a decision out."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ CHINESE_ASKS = (
     "关于{name}做了什么决策，案例{n}？",
     "{name}中断了多久，案例{n}？",
 )
-#: A chain: the second waits for the first, the third for both (G13).
+#: A chain: the second waits for the first, the third for both.
 ENGLISH_CHAIN = ("Which service had {cause}, case {n}?", "Who owns #1?", "What was decided about #1 and #2?")
 CHINESE_CHAIN = ("哪个系统因为{cause}而中断，案例{n}？", "谁负责#1？", "关于#1和#2做了什么决策？")
 #: Questions that the rules split by themselves.
