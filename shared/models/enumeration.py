@@ -81,7 +81,7 @@ class ShardReport(Model):
     """What one shard's leaf has to say besides its rows. `cut`: its time was up before its end.
 
     `first_version` and `last_version` are the store's when it began and ended; `dropped` counts values that a model
-    gave and that do not stand in the document; `unread` the rows that the budget left to no model.
+    gave and that do not stand in the document.
     """
 
     scanned: int = 0
@@ -92,7 +92,6 @@ class ShardReport(Model):
     last_version: int = 0
     by: Literal["fields", "llm"] = "fields"
     dropped: int = 0
-    unread: int = 0
 
 
 class Table(Model):
