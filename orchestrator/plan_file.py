@@ -1,4 +1,4 @@
-"""Reads and writes plan files (G7): TOML or JSON. A mistake is one sentence with the entry, the field and the fix."""
+"""Reads and writes plan files: TOML or JSON. A mistake is one sentence with the entry, the field and the fix."""
 
 from __future__ import annotations
 

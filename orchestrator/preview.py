@@ -1,4 +1,4 @@
-"""A plan before it is run (G7): routes and decomposes like a job, searches nothing. Needs no stack."""
+"""A plan before it is run: routes and decomposes like a job, searches nothing. Needs no stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries again what has ended without a complete answer (A6): as new jobs, since an end is an end.
+"""Tries again what has ended without a complete answer: as new jobs, since an end is an end.
 
 Only from here does a job get its `retry_of`: a request cannot name one, so nobody takes over another tenant's leaves.
 """

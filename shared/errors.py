@@ -9,7 +9,7 @@ class RamifyError(Exception):
     """Root of all errors that Ramify raises on purpose.
 
     `exit_code` is what the CLI ends with; `calls` counts the HTTP calls made before it was raised, `tokens` those that
-    an embedding server reported for them (B10).
+    an embedding server reported for them.
     """
 
     exit_code = 1

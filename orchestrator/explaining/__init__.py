@@ -1,4 +1,4 @@
-"""`ramify why` (G10): reads what is known of a job or a batch and says what it waits for. Changes nothing.
+"""`ramify why`: reads what is known of a job or a batch and says what it waits for. Changes nothing.
 
 Every look is at the keys of that one job, at the bounded lists of what is under way, and at the workers: it takes
 milliseconds however many jobs wait.

@@ -36,7 +36,7 @@ class Summary(Model):
 class Answer(Model):
     """The result of a job: the tree, each leaf's own results, the merged results and the summary.
 
-    `aggregator` names what put it together (E6): simple, reasoning (`steps`), enumeration (`table`) or a plugin.
+    `aggregator` names what put it together: simple, reasoning (`steps`), enumeration (`table`) or a plugin.
     `route` says how the question was read and what followed from that; `retrieval` False: nothing had to be looked up.
     """
 

@@ -1,4 +1,4 @@
-"""What a job or a batch may spend, and what it has spent so far (G7)."""
+"""What a job or a batch may spend, and what it has spent so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job spends (B10)."""
+"""What a job spends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead letters: work that was retired because it killed its workers, with the evidence (A5, G10)."""
+"""Dead letters: work that was retired because it killed its workers, with the evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A complete list (E3): what is asked for, what one shard found, and the table that comes of it."""
+"""A complete list: what is asked for, what one shard found, and the table that comes of it."""
 
 from __future__ import annotations
 

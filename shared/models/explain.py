@@ -1,4 +1,4 @@
-"""How a score came to be (G6): a list of effects whose sum is the score."""
+"""How a score came to be: a list of effects whose sum is the score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Effect(Model):
 
 
 class Opened(Model):
-    """A directory that a hierarchical search opened (C4): in which round, at which score, and how many hits it gave.
+    """A directory that a hierarchical search opened: in which round, at which score, and how many hits it gave.
 
     `own` is how well the directory itself fits the question, `parent` the score of the one that led to it.
     """
@@ -30,7 +30,7 @@ class Opened(Model):
 
 
 class StageTrace(Model):
-    """One stage of one search: its time, how many hits it left, and why it did nothing, if so (D8).
+    """One stage of one search: its time, how many hits it left, and why it did nothing, if so.
 
     `trail` are the directories that it opened, in order, and `stopped` says why it opened no more. `note` is
     what else it has to say, such as the ambiguous names that it did not follow.

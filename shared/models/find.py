@@ -1,4 +1,4 @@
-"""A quick search without a job, a search in a conversation, and what both give back (C1, C2, C5)."""
+"""A quick search without a job, a search in a conversation, and what both give back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared.models.hits import SearchResult, Via
 from shared.models.request import MAX_QUESTION_CHARS, Filters, Hops, Name, SearchMode, Symbol
 from shared.models.session import ContextType, Intent, Session, TypedQuery
 
-#: Related contexts of one hit (C5).
+#: Related contexts of one hit.
 MAX_RELATED = 5
 #: Hits that are given related contexts; later ones have none.
 MAX_ANCHORS = 50
@@ -88,7 +88,7 @@ class RelatedReply(Model):
 
 
 class IntentRequest(Model):
-    """A question in its conversation, for the plan pool. `llm` False: its budget allows no call (G7)."""
+    """A question in its conversation, for the plan pool. `llm` False: its budget allows no call."""
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     session: Session = Session()
@@ -103,7 +103,7 @@ class IntentReply(Model):
 
 
 class MatchedContext(Model):
-    """One result (C5). `leaf` is False for a directory; `abstract` its directory's L0, or the snippet without one.
+    """One result. `leaf` is False for a directory; `abstract` its directory's L0, or the snippet without one.
 
     `via` says how it was reached from another one; None: the question itself found it.
     """
@@ -141,7 +141,7 @@ class QueryResult(Model):
 
 
 class FindResult(SearchResult):
-    """Hits by kind (C5); `hits` holds the same ones in one list, with their texts. Plan and results when asked for."""
+    """Hits by kind; `hits` holds the same ones in one list, with their texts. Plan and results when asked for."""
 
     memories: tuple[MatchedContext, ...] = ()
     resources: tuple[MatchedContext, ...] = ()

@@ -14,7 +14,7 @@ from shared.models.explain import Effect, StageTrace
 
 
 class Part(StrEnum):
-    """What a chunk is of its page (F8); `abstract` (L0) and `overview` (L1) stand for a directory (C3)."""
+    """What a chunk is of its page; `abstract` (L0) and `overview` (L1) stand for a directory."""
 
     TEXT = "text"
     TRUTH = "truth"
@@ -113,7 +113,7 @@ def halved(vector: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class LeafStatus(StrEnum):
-    """Where one leaf stands. It waits while the leaves that it depends on are open (G13)."""
+    """Where one leaf stands. It waits while the leaves that it depends on are open."""
 
     WAITING = "waiting"
     PENDING = "pending"
@@ -123,7 +123,7 @@ class LeafStatus(StrEnum):
 
 
 class SearchResult(Model):
-    """What was found for one query, best first (D8). `mode` is the strategy; `verdict` says "nothing relevant"."""
+    """What was found for one query, best first. `mode` is the strategy; `verdict` says "nothing relevant"."""
 
     hits: tuple[Hit, ...] = ()
     mode: str
@@ -139,7 +139,7 @@ class SearchResult(Model):
 
 
 class LeafResult(Model):
-    """The recorded outcome of one leaf: its best hits, or the error that ended it (A5)."""
+    """The recorded outcome of one leaf: its best hits, or the error that ended it."""
 
     node_id: str
     status: LeafStatus
@@ -163,7 +163,7 @@ class Source(Model):
 
 
 class MergedHit(Hit):
-    """A hit of the merged tree with all leaves that found it (B7)."""
+    """A hit of the merged tree with all leaves that found it."""
 
     sources: tuple[Source, ...] = ()
 

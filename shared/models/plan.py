@@ -1,4 +1,4 @@
-"""The tree that a question branches into (B1, B2, B3)."""
+"""The tree that a question branches into."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT_ID = "0"
 
 
 class Facet(StrEnum):
-    """The five search facets (B1); `original` marks the leaf that searches the question as asked (B3)."""
+    """The five search facets; `original` marks the leaf that searches the question as asked."""
 
     CORE = "core"
     WHY = "why"
@@ -33,12 +33,12 @@ class NodeKind(StrEnum):
 class Node(Model):
     """One subquestion. Ids are paths: the root is "0", its second child "0.2", that one's first "0.2.1".
 
-    `budget` is the number of leaves that the node may grow to, itself included if it stays one (B2).
-    `depends_on` names the nodes whose answers must be known first (G13), `needed_by` those that wait for this one.
+    `budget` is the number of leaves that the node may grow to, itself included if it stays one.
+    `depends_on` names the nodes whose answers must be known first, `needed_by` those that wait for this one.
     Once they are known, `asked` keeps the query as it was planned (with its `#1`), `query` has the answer or the best
     name written in, `bound_by` says which: answer, names or nothing; `written` has them by the node that found them.
     `variants` are the queries of all names, the first is `query`; empty where there is only one. `kinds` narrows the
-    search to kinds of documents (C2). `strategy` is the one that the question's type asks for (E2); the request's own
+    search to kinds of documents. `strategy` is the one that the question's type asks for; the request's own
     goes before it.
     """
 
@@ -57,7 +57,7 @@ class Node(Model):
     variants: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     strategy: str | None = None
-    shard: Shard | None = Field(default=None, description="set: the leaf reads this slice of the corpus (E3)")
+    shard: Shard | None = Field(default=None, description="set: the leaf reads this slice of the corpus")
 
 
 def node_order(node_id: str) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def node_order(node_id: str) -> tuple[int, ...]:
 
 
 class SubQuery(Model):
-    """One entry of a decomposition, by an LLM, by the rules or by the caller (B4).
+    """One entry of a decomposition, by an LLM, by the rules or by the caller.
 
     `depends_on` holds 1-based positions in the decomposition, earlier ones only.
     """

@@ -1,4 +1,4 @@
-"""A plan as a file has it: `ramify plan` writes it, people edit it, `ramify ask --plan` runs it (G7)."""
+"""A plan as a file has it: `ramify plan` writes it, people edit it, `ramify ask --plan` runs it."""
 
 from __future__ import annotations
 

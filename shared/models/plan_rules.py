@@ -1,4 +1,4 @@
-"""What holds for any plan of a caller's, in a request or in a file (G7, G13). Pure; knows numbers, not nodes."""
+"""What holds for any plan of a caller's, in a request or in a file. Pure; knows numbers, not nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a reasoned answer, each with its evidence (E6)."""
+"""The steps of a reasoned answer, each with its evidence."""
 
 from __future__ import annotations
 

@@ -38,12 +38,12 @@ def _as_symbol(given: str) -> str:
 
 #: A name in code, bare or dotted.
 Symbol = Annotated[str, Field(max_length=300), AfterValidator(_as_symbol)]
-#: Hops of a two-pass search (F7).
+#: Hops of a two-pass search.
 Hops = Annotated[int, Field(ge=1, le=2)]
 
 
 class SearchMode(StrEnum):
-    """Search modes (D1): each is the strategy of its name."""
+    """Search modes: each is the strategy of its name."""
 
     HYBRID = "hybrid"
     BM25_ONLY = "bm25_only"
@@ -52,7 +52,7 @@ class SearchMode(StrEnum):
 
 
 class Lane(StrEnum):
-    """Interactive work overtakes batch work in every queue (A3)."""
+    """Interactive work overtakes batch work in every queue."""
 
     INTERACTIVE = "interactive"
     BATCH = "batch"
@@ -76,9 +76,9 @@ class Filters(Model):
 
 
 class PlanEntry(Model):
-    """One subquestion of a caller's plan (G7). Entries have 1-based numbers, and name only entries before them.
+    """One subquestion of a caller's plan. Entries have 1-based numbers, and name only entries before them.
 
-    `depends_on` are those that it waits for (G13), `under` is the one that it refines: that is not searched itself.
+    `depends_on` are those that it waits for, `under` is the one that it refines: that is not searched itself.
     """
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
@@ -140,13 +140,13 @@ class JobRequest(Budget):
     """One research question. `None` means: as the settings say.
 
     `strategy` names a list of search stages; `subqueries` are a plan of the caller's own, used instead of a
-    decomposition (G7): texts, or objects with `query`, `depends_on`, `dimension` and `under`; a text that holds `#1`
-    waits for the first one's answer (G13). `explain` keeps how every score came to be.
-    `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches (C2).
+    decomposition: texts, or objects with `query`, `depends_on`, `dimension` and `under`; a text that holds `#1`
+    waits for the first one's answer. `explain` keeps how every score came to be.
+    `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches.
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
     LLM summary; `deadline_s` is in seconds from submission. The limits of a budget: see Budget; those that are not
     given are the settings' (`budget.max_calls` ...).
-    `near_symbol` starts at a definition, `depth` follows edges for so many hops (F7); both mean the strategy two_pass
+    `near_symbol` starts at a definition, `depth` follows edges for so many hops; both mean the strategy two_pass
     unless another is named.
     """
 

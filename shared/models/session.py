@@ -1,4 +1,4 @@
-"""A conversation, and the typed queries that a question in it becomes (C2)."""
+"""A conversation, and the typed queries that a question in it becomes."""
 
 from __future__ import annotations
 

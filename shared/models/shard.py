@@ -1,4 +1,4 @@
-"""One slice of the corpus, for a leaf that reads instead of searching (E3)."""
+"""One slice of the corpus, for a leaf that reads instead of searching."""
 
 from __future__ import annotations
 

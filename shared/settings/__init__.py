@@ -30,7 +30,7 @@ _MAX_FILE_BYTES = 1_000_000
 
 
 class Settings(BaseSettings):
-    """All settings. LLM names stand at the top level, as in the seed document (B11)."""
+    """All settings. Names of the LLM stand at the top level."""
 
     model_config = SettingsConfigDict(
         env_prefix="RAMIFY_", env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True

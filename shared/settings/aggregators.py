@@ -1,4 +1,4 @@
-"""The options of the aggregators (E6), which make the answer of what was found."""
+"""The options of the aggregators, which make the answer of what was found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Enumeration(Section):
 
 
 class Aggregators(Section):
-    """What an answer is made by, each with its options (E6); `routing.types` says which.
+    """What an answer is made by, each with its options; `routing.types` says which.
 
     Tables of other names are options for the aggregators of plugins, which check them again.
     """

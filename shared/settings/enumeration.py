@@ -8,7 +8,7 @@ from shared.settings.section import Section
 
 
 class Enumeration(Section):
-    """The scan of everything that fits a question, shared out over leaves (E3)."""
+    """The scan of everything that fits a question, shared out over leaves."""
 
     shard_documents: int = Field(default=2000, ge=10, le=100_000, description="documents that one leaf reads")
     max_shards: int = Field(

@@ -1,4 +1,4 @@
-"""How many jobs may wait, and how many may be under way (A9)."""
+"""How many jobs may wait, and how many may be under way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages of plugins beside our own: one list of stages in the settings may hold both, each checked alike (E2, E5)."""
+"""Stages of plugins beside our own: one list of stages in the settings may hold both, each checked alike."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def stage_models() -> dict[str, type[PluginStage]]:
 
 @cache
 def aggregator_names() -> tuple[str, ...]:
-    """The names that a table may give as aggregator (E6): our own, then those of plugins."""
+    """The names that a table may give as aggregator: our own, then those of plugins."""
     own, found = tuple(Aggregators.model_fields), plugins()
     for entry, _ in list(found.loaded[AGGREGATORS].values()):
         if entry.name in own:

@@ -1,4 +1,4 @@
-"""What calls cost, and what a job or a batch may spend where it does not say so itself (G7)."""
+"""What calls cost, and what a job or a batch may spend where it does not say so itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the servers that Ramify calls are spared: rate limits, pauses and the circuit breaker (A9)."""
+"""How the servers that Ramify calls are spared: rate limits, pauses and the circuit breaker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a question is read before it is searched, and what follows for each type: a table (E1, E2, docs/routing.md)."""
+"""How a question is read before it is searched, and what follows for each type: a table (docs/routing.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLANNERS = tuple(name.value for name in PlannerName if name is not PlannerName.R
 
 
 class Row(Section):
-    """How questions of one type are answered (E2)."""
+    """How questions of one type are answered."""
 
     planner: str = Field(description="none, original, decompose, nested or enumeration")
     strategy: str = Field(default="", description="a strategy; empty: search.strategy")
@@ -78,7 +78,7 @@ class Types(Section):
 
 
 class Routing(Section):
-    """The router (F3, E1). Rules read every question; the LLM is asked only about those they are unsure of."""
+    """The router. Rules read every question; the LLM is asked only about those they are unsure of."""
 
     adaptive: bool = Field(default=True, description="false: every question is answered as the row unsure says")
     unsure_below: float = Field(default=0.5, ge=0, le=1, description="confidence from which the rules count as sure")

@@ -10,7 +10,7 @@ from shared.settings.section import Section
 
 
 class Decomposition(Section):
-    """How a question branches (B2)."""
+    """How a question branches."""
 
     max_level: int = Field(default=3, ge=1, le=6, description="deepest level of the tree; 1 = no recursion")
     max_total_leaves: int = Field(default=12, ge=1, le=64, description="hard cap, the original question included")
@@ -18,10 +18,10 @@ class Decomposition(Section):
 
 
 class MultiQuery(Section):
-    """How leaves are searched, reranked and merged (B6, B7)."""
+    """How leaves are searched, reranked and merged."""
 
-    search_depth: int = Field(default=2, ge=1, le=4, description="stage neighbours: layers of a leaf's search (B5)")
-    branch_limit: int = Field(default=3, ge=1, le=20, description="stage neighbours: hits that seed a layer (B5)")
+    search_depth: int = Field(default=2, ge=1, le=4, description="stage neighbours: layers of a leaf's search")
+    branch_limit: int = Field(default=3, ge=1, le=20, description="stage neighbours: hits that seed a layer")
     candidates_per_query: int = Field(default=50, ge=1, le=500, description="candidates that a leaf hands to rerank")
     top_n_per_leaf: int = Field(default=5, ge=1, le=100, description="results kept per leaf after rerank")
     min_per_leaf: int = Field(default=3, ge=0, le=50, description="quota per leaf in the merge, lowered if need be")
@@ -30,7 +30,7 @@ class MultiQuery(Section):
 
 
 class Binding(Section):
-    """How a subquestion gets what others found for it (G13)."""
+    """How a subquestion gets what others found for it."""
 
     passages: int = Field(
         default=3, ge=1, le=20, description="best passages of a leaf that its answer is looked for in"
@@ -43,7 +43,7 @@ class Search(Section):
     """What holds for every search, whatever its strategy."""
 
     strategy: str = Field(default="default", description="strategy of questions that name none")
-    trigrams: bool = Field(default=True, description="ingest: index trigrams for typo-tolerant keyword search (F5)")
+    trigrams: bool = Field(default=True, description="ingest: index trigrams for typo-tolerant keyword search")
     candidate_multiplier: int = Field(default=5, ge=1, le=50, description="find: candidates per wanted result")
     source_boosts: dict[str, float] = Field(default_factory=dict, description='path prefix = factor, "docs/" = 1.2')
     excludes: tuple[str, ...] = Field(default=(), description='path prefixes never shown, e.g. ["archive/", "test/"]')
@@ -77,7 +77,7 @@ class Embedding(Section):
 
 
 class Rerank(Section):
-    """The reranker of leaves and of the merged pool (B6, B7, D6)."""
+    """The reranker of leaves and of the merged pool."""
 
     provider: Literal["lexical", "endpoint", "fastembed", "chat", "none"] = Field(
         default="lexical",
@@ -109,7 +109,7 @@ class Rerank(Section):
 
 
 class Cache(Section):
-    """What is computed once and kept in Redis (G5)."""
+    """What is computed once and kept in Redis."""
 
     enabled: bool = Field(default=True, description="reuse embeddings, rewrites, reranks and leaves across jobs")
     ttl_s: int = Field(default=86_400, ge=1, description="seconds that an entry is kept")
@@ -172,7 +172,7 @@ class Pools(Section):
 
 
 class Flower(Section):
-    """The pool monitor (A7)."""
+    """The pool monitor."""
 
     enabled: bool = Field(default=True, description="start Flower with `ramify up`")
     host: str = Field(default="127.0.0.1", description="address to listen on; beyond loopback basic_auth is required")
@@ -194,7 +194,7 @@ class Flower(Section):
 
 
 class Hierarchy(Section):
-    """What every directory is told to hold (C3), for the search that goes from one to the next (C4)."""
+    """What every directory is told to hold, for the search that goes from one to the next."""
 
     enabled: bool = Field(default=True, description="ingest: give every directory an abstract and an overview")
     writer: Literal["auto", "extractive"] = Field(

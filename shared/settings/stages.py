@@ -17,14 +17,14 @@ Depth = Annotated[int, Field(ge=1, le=1000)]
 
 
 class Expansion(Section):
-    """Rewrites by the LLM (D4, F4); skipped with a reason without an LLM, for short questions, on a strong signal."""
+    """Rewrites by the LLM; skipped with a reason without an LLM, for short questions, on a strong signal."""
 
     stage: Literal["expansion"] = "expansion"
     rewrites: int = Field(default=2, ge=1, le=5)
 
 
 class StrongSignal(Section):
-    """Looks at BM25 alone: when it is sure, later `expansion` is skipped (D3). Scores are s/(1+s)."""
+    """Looks at BM25 alone: when it is sure, later `expansion` is skipped. Scores are s/(1+s)."""
 
     stage: Literal["strong_signal"] = "strong_signal"
     top: Share = 0.85
@@ -32,7 +32,7 @@ class StrongSignal(Section):
 
 
 class Lexical(Section):
-    """The BM25 arm, for the question and every rewrite (D5). `limit` 0: twice the candidates wanted."""
+    """The BM25 arm, for the question and every rewrite. `limit` 0: twice the candidates wanted."""
 
     stage: Literal["lexical"] = "lexical"
     weight: Weight = 1.0
@@ -51,7 +51,7 @@ class Dense(Section):
 
 
 class Trigram(Section):
-    """The typo-tolerant keyword arm: trigrams of titles, headings and words (F5)."""
+    """The typo-tolerant keyword arm: trigrams of titles, headings and words."""
 
     stage: Literal["trigram"] = "trigram"
     weight: Weight = 0.5
@@ -59,7 +59,7 @@ class Trigram(Section):
 
 
 class Fusion(Section):
-    """Makes one list of the arms (D2, D5). rrf: sum of weight/(k+rank), ranks from 1; linear: weighted max-scaled."""
+    """Makes one list of the arms. rrf: sum of weight/(k+rank), ranks from 1; linear: weighted max-scaled."""
 
     stage: Literal["fusion"] = "fusion"
     method: Literal["rrf", "linear"] = "rrf"
@@ -69,7 +69,7 @@ class Fusion(Section):
 
 
 class Neighbours(Section):
-    """Layered search (B5): the best hits seed a search by their stored vectors; found ones are scored by the query."""
+    """Layered search: the best hits seed a search by their stored vectors; found ones are scored by the query."""
 
     stage: Literal["neighbours"] = "neighbours"
     depth: int = Field(default=0, ge=0, le=4, description="0: multi_query.search_depth")
@@ -78,7 +78,7 @@ class Neighbours(Section):
 
 
 class Edges(Section):
-    """Two-pass search (F7): adds what the best hits, or the symbol asked for, lead to and what leads to them.
+    """Two-pass search: adds what the best hits, or the symbol asked for, lead to and what leads to them.
 
     `depth` in hops; a key that means more than `ambiguous` definitions, or several pages, is not followed.
     """
@@ -93,14 +93,14 @@ class Edges(Section):
 
 
 class Truth(Section):
-    """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score (F8)."""
+    """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score."""
 
     stage: Literal["truth"] = "truth"
     share: Share = Field(default=0.999, gt=0)
 
 
 class Hops(Section):
-    """Multi-hop search (E4): names in the `parents` best passages, each searched together with the question.
+    """Multi-hop search: names in the `parents` best passages, each searched together with the question.
 
     `when`: asked leaves out what routing is sure asks for one thing, questions takes such in English. `weight`: of a
     chain, where passages to open are chosen; `share`: what a chain of 1 is worth of the best score found.
@@ -118,27 +118,27 @@ class Hops(Section):
 
 
 class Chain(Section):
-    """Behind a rerank: gives each hit what it owes to the chain that leads to it (E4)."""
+    """Behind a rerank: gives each hit what it owes to the chain that leads to it."""
 
     stage: Literal["chain"] = "chain"
     weight: Weight = 0.6
 
 
 class Cosine(Section):
-    """Mixes the scaled score with the cosine to the question (F6)."""
+    """Mixes the scaled score with the cosine to the question."""
 
     stage: Literal["cosine"] = "cosine"
     weight: Share = 0.3
 
 
 class Sources(Section):
-    """Multiplies by the factor of the longest fitting path prefix in `search.source_boosts` (F6)."""
+    """Multiplies by the factor of the longest fitting path prefix in `search.source_boosts`."""
 
     stage: Literal["sources"] = "sources"
 
 
 class Backlinks(Section):
-    """Multiplies by 1 + weight * ln(1 + n) where n other documents link to the document (F6)."""
+    """Multiplies by 1 + weight * ln(1 + n) where n other documents link to the document."""
 
     stage: Literal["backlinks"] = "backlinks"
     weight: Share = 0.05
@@ -153,27 +153,27 @@ class Recency(Section):
 
 
 class Facet(Section):
-    """Lifts memories of the facet that the leaf asks for (B9): times 1 + weight * (1 - score), so 1 is never passed."""
+    """Lifts memories of the facet that the leaf asks for: times 1 + weight * (1 - score), so 1 is never passed."""
 
     stage: Literal["facet"] = "facet"
     weight: Share = 0.1
 
 
 class Exclude(Section):
-    """Drops paths under `search.excludes` (F5), unless the question's own filter names them."""
+    """Drops paths under `search.excludes`, unless the question's own filter names them."""
 
     stage: Literal["exclude"] = "exclude"
 
 
 class Dedup(Section):
-    """Folds near-duplicates within a document (F9) by vector cosine, by shingles where there is no vector."""
+    """Folds near-duplicates within a document by vector cosine, by shingles where there is no vector."""
 
     stage: Literal["dedup"] = "dedup"
     threshold: Share = 0.85
 
 
 class Caps(Section):
-    """Bounds the chunks of one document, and the share of one kind (F9). `per_doc` 0: min(10, 5 x hops) (F7)."""
+    """Bounds the chunks of one document, and the share of one kind. `per_doc` 0: min(10, 5 x hops)."""
 
     stage: Literal["caps"] = "caps"
     per_doc: int = Field(default=3, ge=0, le=100)
@@ -181,7 +181,7 @@ class Caps(Section):
 
 
 class Mmr(Section):
-    """Maximal marginal relevance over vectors, or shingles: `relevance` 1 keeps the order, 0 only spreads (E5)."""
+    """Maximal marginal relevance over vectors, or shingles: `relevance` 1 keeps the order, 0 only spreads."""
 
     stage: Literal["mmr"] = "mmr"
     relevance: Share = 0.7
@@ -196,7 +196,7 @@ class Limit(Section):
 
 
 class Enrich(Section):
-    """Gives each hit a snippet: the part of its text that speaks of the question (D8)."""
+    """Gives each hit a snippet: the part of its text that speaks of the question."""
 
     stage: Literal["enrich"] = "enrich"
     chars: int = Field(default=200, ge=20, le=2000)
@@ -210,14 +210,14 @@ class Rerank(Section):
 
 
 class Linked(Section):
-    """After the rerank: the n-th best neighbour of a hit keeps at least share^n of that hit's score (F7)."""
+    """After the rerank: the n-th best neighbour of a hit keeps at least share^n of that hit's score."""
 
     stage: Literal["linked"] = "linked"
     share: Share = 0.8
 
 
 class Blend(Section):
-    """Mixes rank before and score after the rerank by position (D7): ranks 1-3, 4-10, 11 and on."""
+    """Mixes rank before and score after the rerank by position: ranks 1-3, 4-10, 11 and on."""
 
     stage: Literal["blend"] = "blend"
     first: Share = 0.75
@@ -226,7 +226,7 @@ class Blend(Section):
 
 
 class Hierarchy(Section):
-    """Searches from directory to directory (C4), instead of arms and fusion: score = a * own + (1 - a) * parent."""
+    """Searches from directory to directory, instead of arms and fusion: score = a * own + (1 - a) * parent."""
 
     stage: Literal["hierarchy"] = "hierarchy"
     alpha: Share = Field(default=0.5, description="share of a score that is the question's own; the rest: the parent's")

@@ -1,4 +1,4 @@
-"""Strategies as data: the built-in ones, those of the settings file, and the rules that hold for any (E2)."""
+"""Strategies as data: the built-in ones, those of the settings file, and the rules that hold for any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws how each score came to be (G6): one line a stage, its effect, and from what; the effects sum to the score."""
+"""Draws how each score came to be: one line a stage, its effect, and from what; the effects sum to the score."""
 
 from __future__ import annotations
 

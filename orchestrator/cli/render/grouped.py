@@ -1,4 +1,4 @@
-"""Draws hits by kind (C5): each with its address, what is around it, and, if asked for, the plan. Pure."""
+"""Draws hits by kind: each with its address, what is around it, and, if asked for, the plan. Pure."""
 
 from __future__ import annotations
 
