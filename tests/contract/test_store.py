@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 
 import pytest
 from qdrant_client import models
@@ -11,10 +10,10 @@ from qdrant_client import models
 from shared.encoders import Bm25Encoder, SparseVector
 from shared.errors import InputError, StoreError
 from shared.models import Chunk, Filters
-from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, to_filter
+from shared.store import DENSE, SPARSE, BuiltWith, ChunkStore, to_filter
+from tests.contract.conftest import MakePoint
 
 ENCODER = Bm25Encoder(20.0)
-MakePoint = Callable[..., ChunkPoint]
 
 
 def bm25(text: str, flt: models.Filter | None = None, limit: int = 10, **more: object) -> models.QueryRequest:

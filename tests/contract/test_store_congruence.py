@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from qdrant_client import QdrantClient, models
 
 from shared.encoders import Bm25Encoder
-from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint
+from shared.store import DENSE, SPARSE, BuiltWith
 from shared.store.server import ServerStore
+from tests.contract.conftest import MakePoint
 from tests.fakes.stores import OpenedStore, embedded
 
 ENCODER = Bm25Encoder(20.0)
-MakePoint = Callable[..., ChunkPoint]
 
 
 def bm25(text: str) -> models.QueryRequest:

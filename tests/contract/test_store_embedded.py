@@ -15,12 +15,12 @@ from qdrant_client import models
 from shared.encoders import Bm25Encoder
 from shared.errors import StoreError, StoreMismatchError
 from shared.settings import Settings
-from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, check_built_with, open_stores
+from shared.store import DENSE, SPARSE, BuiltWith, check_built_with, open_stores
 from shared.store.schema import INDEXED
+from tests.contract.conftest import MakePoint
 from tests.fakes.stores import embedded
 
 ENCODER = Bm25Encoder(20.0)
-MakePoint = Callable[..., ChunkPoint]
 
 
 def redis() -> models.QueryRequest:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from qdrant_client import models
 
 from shared.encoders import Bm25Encoder
-from shared.store import SPARSE, ChunkPoint, ChunkStore
+from shared.store import SPARSE, ChunkStore
 from shared.store.base import Pending
-
-MakePoint = Callable[..., ChunkPoint]
+from tests.contract.conftest import MakePoint
 
 
 def by_words(store: ChunkStore, question: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,9 +16,9 @@ from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ScopedStore, Tena
 from shared.store.base import Collection
 from shared.store.filters import of_documents
 from shared.store.schema import INDEXED, TENANT
+from tests.contract.conftest import MakePoint
 
 ENCODER = Bm25Encoder(20.0)
-MakePoint = Callable[..., ChunkPoint]
 
 
 def bm25(text: str, **more: Any) -> models.QueryRequest:

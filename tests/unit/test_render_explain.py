@@ -7,9 +7,8 @@ import io
 from rich.console import Console
 
 from orchestrator.cli.render.explain import draw_explained, draw_stages
-from shared.models import Hit
+from shared.models import Hit, Via
 from shared.models.explain import Effect, StageTrace
-from shared.models.hits import Via
 
 
 def drawn(what: object) -> str:

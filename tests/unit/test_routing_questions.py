@@ -1,7 +1,7 @@
 """The rules on the labelled questions: how many types are right, and the page in docs/routing.md that shows it.
 
 To write the page anew:
-python -c "import sys; sys.path.insert(0, '.'); from tests.unit.test_routing_questions import rewrite; rewrite()"
+PYTHONPATH=. python -c "from tests.unit.test_routing_questions import rewrite; rewrite()"
 """
 
 from __future__ import annotations
