@@ -81,3 +81,11 @@ def test_agrees_worked_out_by_hand() -> None:
 
 def test_agrees_given_no_words_in_common_with_the_corpus_then_the_dense_arm_is_all_there_is() -> None:
     assert agrees([], hits(("a", 0.5)))
+
+
+def test_agrees_given_long_lists_then_the_ten_best_of_both_are_held_against_each_other() -> None:
+    lexical = hits(*((f"c{n:02}", 1.0) for n in range(40)))
+    strangers = [(f"x{n}", 0.9) for n in range(10)]
+    assert agrees(lexical, hits(*strangers[:7], ("c00", 0.2), ("c01", 0.1), ("c39", 0.1)))
+    assert not agrees(lexical, hits(*strangers, ("c00", 0.2), ("c01", 0.1), ("c02", 0.1)))
+    assert not agrees(lexical, hits(("c00", 0.9), ("c01", 0.8))), "2 of 10"

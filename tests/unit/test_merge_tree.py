@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedPool, Node
+from shared.models.explain import Effect
 from shared.settings.sections import MultiQuery
-from workers.merge.tree import apply_root_rerank, merge_tree
+from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
 
 LIMITS = MultiQuery()
 
@@ -73,6 +74,37 @@ def test_given_more_leaves_than_places_then_the_question_first_and_then_the_best
     assert ids(merge(leaves, cap=3)) == ["h5", "h4", "h1"]
 
 
+def test_given_places_for_exactly_one_more_round_then_it_is_taken() -> None:
+    strong = leaf("0.1", [hit(f"s{r}", 0.9 - r / 100) for r in range(5)])
+    weak = leaf("0.2", [hit(f"w{r}", 0.1 - r / 100) for r in range(5)])
+    pool = merge([strong, weak], cap=4, limits=MultiQuery(min_per_leaf=2))
+    assert pool.per_leaf == {"0.1": ("s0", "s1"), "0.2": ("w0", "w1")}
+
+
+def test_given_equal_scores_then_the_better_rank_comes_first() -> None:
+    assert ids(merge([leaf("0.1", [hit("z", 0.5)]), leaf("0.2", [hit("x", 0.9), hit("a", 0.5)])])) == ["x", "z", "a"]
+
+
+def test_given_folded_hits_of_one_leaf_then_its_best_rank_is_the_source() -> None:
+    twice = [hit("x", 0.9), hit("b", 0.4, vector=(1.0, 0.0)), hit("a", 0.4, vector=(1.0, 0.0))]
+    pool = merge([leaf("0.1", twice), leaf("0.2", [hit("a", 0.8, vector=(1.0, 0.0))])])
+    assert [(s.node_id, s.rank) for s in pool.hits[1].sources] == [("0.1", 2), ("0.2", 1)]
+
+
+def test_given_a_leaf_without_hits_then_its_reranker_counts_for_nothing() -> None:
+    pool = merge([leaf("0.1", [hit("a", 0.5)], "one:v1"), leaf("0.2", [], "other:v1")])
+    assert (pool.reranked_by, pool.warnings) == ("one:v1", ())
+    differ = merge([leaf("0.1", [hit("a", 0.5)], "one:v1"), leaf("0.2", [hit("b", 0.4)], "other:v1")])
+    assert differ.reranked_by is None
+
+
+def test_one_leaf_is_the_question_s_own_alone() -> None:
+    own, other = leaf("0.1", [hit("a", 0.5)]), leaf("0.2", [hit("b", 0.4)])
+    assert of_one_leaf(merge([own]))
+    assert not of_one_leaf(merge([own, other]))
+    assert not of_one_leaf(merge_tree([other], nodes("0.1", "0.2"), LIMITS, 20))
+
+
 def test_given_no_quota_then_by_score_alone() -> None:
     leaves = [leaf("0.1", [hit("a", 0.1)]), leaf("0.2", [hit("b", 0.9), hit("c", 0.8)])]
     assert ids(merge(leaves, cap=2, limits=MultiQuery(min_per_leaf=0))) == ["b", "c"]
@@ -122,6 +154,20 @@ def test_root_rerank_given_a_part_of_the_hits_then_resorted_and_nothing_dropped(
     assert done.hits[0].parts == {"fused": 9.0, "rerank": 0.99, "leaf": 0.7}
     assert done.hits[0].sources == pool.hits[2].sources
     assert (done.reranked_by, done.warnings) == ("lexical:v1", ("slow",))
+
+
+def test_root_rerank_sorts_what_it_ranked_and_explains_what_was_explained() -> None:
+    told = hit("b", 0.8).model_copy(update={"explain": (Effect(stage="search", effect=0.8),)})
+    pool = merge([leaf("0.1", [hit("a", 0.9), told, hit("c", 0.1)])])
+    scores = {"a": 0.2, "b": 0.6, "c": 0.5}
+    ranked = [one.model_copy(update={"score": scores[one.chunk_id]}) for one in pool.hits]
+    done = apply_root_rerank(pool, ranked, "lexical:v1", leaf_share=0.25)
+    assert [(one.chunk_id, round(one.score, 6)) for one in done.hits] == [("b", 0.65), ("c", 0.4), ("a", 0.375)]
+    step = done.hits[0].explain[-1]
+    assert (step.stage, round(step.effect, 6)) == ("root rerank", -0.15)
+    assert step.detail == {"leaf": 0.8, "root": 0.6, "weight": 0.75}
+    assert done.hits[1].explain == ()
+    assert apply_root_rerank(pool, ranked).reranked_by == "lexical:v1", "nobody reranked it anew"
 
 
 @st.composite

@@ -53,10 +53,12 @@ def test_what_has_ended_is_settled_whatever_else_holds(state: State) -> None:
 @pytest.mark.parametrize(
     ("state", "late", "decision"),
     [
+        (State.QUEUED, GRACE_S, Redrive),
         (State.QUEUED, GRACE_S + 1, Expire),
         (State.PLANNING, GRACE_S + 1, Expire),
         (State.PLANNING, GRACE_S - 1, Redrive),
         (State.SEARCHING, GRACE_S + 1, Force),
+        (State.SEARCHING, GIVE_UP_S, Force),
         (State.SEARCHING, GIVE_UP_S + 1, Expire),
         (State.MERGING, GRACE_S + 1, Redrive),
         (State.SUMMARISING, GIVE_UP_S - 1, Redrive),
@@ -94,6 +96,7 @@ def test_a_job_in_its_line_waits_and_one_in_no_list_is_put_back() -> None:
 def test_a_step_of_the_whole_job_is_lost_when_its_queue_is_empty(state: State, task: TaskName) -> None:
     assert missing(job(state)) == [(task.value, task)]
     assert missing(job(state, updated_at=JUST_NOW)) == [], "it may be on its way"
+    assert missing(job(state, updated_at=NOW - ON_ITS_WAY_S)) == [(task.value, task)], "but not for longer"
     assert missing(job(state, items={task.value: sent(JUST_NOW)})) == [], "the reaper has just sent it"
     assert missing(job(state), replace(WORLD, waiting={task.queue: 1})) == [], "it waits"
     assert missing(job(state, items={task.value: at_work(LIVES, task.value)})) == [], "a worker is at it"
@@ -158,6 +161,7 @@ def test_the_body_is_lost_when_all_nodes_are_settled_and_nobody_merges() -> None
     done = job(leaves={"0.0": "done", "0.1": "failed", "0.2": "grown"})
     assert missing(done) == [("merge.tree", TaskName.MERGE_TREE)]
     assert missing(replace(done, leaves={**done.leaves, "0.3": "waiting"})) == []
+    assert missing(replace(done, leaves={"0.3": "waiting", **done.leaves})) == [], "whichever comes first"
     assert missing(replace(done, items={"merge.tree": at_work(LIVES, "merge.tree")})) == []
 
 
@@ -204,3 +208,5 @@ def test_nodes_are_sent_again_at_once_when_whoever_was_to_send_them_has_died() -
     busy = replace(WORLD, waiting={Queue.SEARCH: 100, Queue.RERANK: 100})
     assert missing(view, busy) == []
     assert missing(replace(view, sender_died=JUST_NOW - 1), busy) == [("0.0", TaskName.SEARCH_LEAF)]
+    open_ = replace(view, leaves={**view.leaves, "0.0": "open"}, sender_died=JUST_NOW - 1)
+    assert missing(open_, replace(busy, waiting=dict.fromkeys(Queue, 100))) == [("0.0", TaskName.PLAN_REFINE)]

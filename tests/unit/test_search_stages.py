@@ -60,6 +60,21 @@ def test_linear_fusion_scales_each_arm_by_its_best() -> None:
     assert fuse({"x": [hit("a", 0.0)], "y": []}, {"x": 1, "y": 1}, s.Fusion(method="linear"))[0].score == 0.0
 
 
+def test_the_first_bonus_is_for_rank_one_and_the_next_for_ranks_two_and_three() -> None:
+    lists = {"x": [hit(name, 9.0) for name in "abcd"], "y": []}
+    fused = fuse(lists, {"x": 1.0, "y": 1.0}, s.Fusion(k=60, first_bonus=0.05, next_bonus=0.02))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx(
+        {"a": 1 / 61 + 0.05, "b": 1 / 62 + 0.02, "c": 1 / 63 + 0.02, "d": 1 / 64}
+    )
+    assert [c.effects[0].detail for c in fused][3] == {"rank": 4, "score": 9.0, "weight": 1.0}
+
+
+def test_linear_fusion_counts_a_score_below_zero_as_nothing() -> None:
+    lists = {"x": [hit("a", 1.0), hit("b", -0.5)], "y": [hit("b", 2.0)]}
+    fused = fuse(lists, {"x": 0.7, "y": 0.3}, s.Fusion(method="linear"))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx({"a": 0.7, "b": 0.3})
+
+
 def test_a_list_that_is_alone_keeps_its_scores_and_ties_go_by_id() -> None:
     assert [(c.hit.chunk_id, c.score) for c in fuse({"x": [hit("b", 7), hit("a", 7)]}, {"x": 1}, s.Fusion())] == [
         ("a", 7),
@@ -151,12 +166,53 @@ def test_dedup_folds_only_within_a_document() -> None:
     assert names(diversity.dedup(state(*texts), s.Dedup(), TOOLS)) == ["a"]
 
 
+def test_a_kind_that_has_its_share_makes_room_for_others_and_fills_up_behind_them() -> None:
+    hits = [hit("a"), hit("b"), hit("c"), hit("f", kind="memory"), hit("g", kind="memory")]
+    assert names(diversity.caps(state(*hits, wanted=4), s.Caps(per_kind=0.5), TOOLS)) == ["a", "b", "f", "g", "c"]
+
+
+def test_a_share_of_less_than_one_hit_is_one_hit() -> None:
+    hits = [hit("a"), hit("b"), hit("f", kind="memory")]
+    assert names(diversity.caps(state(*hits, wanted=1), s.Caps(per_kind=0.5), TOOLS)) == ["a", "f", "b"]
+
+
+@pytest.mark.parametrize(("depth", "kept"), [(None, 5), (1, 5), (2, 10), (3, 10)])
+def test_chunks_of_one_document_are_capped_by_the_hops_where_no_number_is_set(depth: int | None, kept: int) -> None:
+    linked = state(*(hit(f"{n:02}", doc_id="d") for n in range(12)))
+    linked = replace(linked, query=replace(linked.query, depth=depth))
+    assert len(diversity.caps(linked, s.Caps(per_doc=0), TOOLS).candidates) == kept
+
+
+def test_dedup_folds_from_the_threshold_on_and_compares_text_where_one_has_no_vector() -> None:
+    hits = (hit("a", 2, doc_id="d", vector=(1.0, 0.0)), hit("b", 1, doc_id="d", vector=(0.6, 0.8)))
+    assert names(diversity.dedup(state(*hits), s.Dedup(threshold=0.6), TOOLS)) == ["a"]
+    assert names(diversity.dedup(state(*hits), s.Dedup(threshold=0.61), TOOLS)) == ["a", "b"]
+    words = {"doc_id": "d", "text": "one two three four five"}
+    mixed = (hit("a", 2, vector=(1.0, 0.0), **words), hit("b", 1, **words))
+    assert names(diversity.dedup(state(*mixed), s.Dedup(), TOOLS)) == ["a"]
+
+
 def test_mmr_prefers_what_is_different_and_changes_no_score() -> None:
     hits = (hit("a", 1.0, vector=(1, 0)), hit("b", 0.9, vector=(1, 0)), hit("c", 0.5, vector=(0, 1)))
     found = diversity.mmr(state(*hits), s.Mmr(relevance=0.5), TOOLS)
     assert names(found) == ["a", "c", "b"]
     assert scores(found) == {"a": 1.0, "c": 0.5, "b": 0.9}
     assert names(diversity.mmr(state(*hits), s.Mmr(relevance=1.0), TOOLS)) == ["a", "b", "c"]
+
+
+def test_mmr_scales_by_the_best_score_and_leaves_what_is_beyond_its_limit_behind() -> None:
+    hits = (hit("a", 10.0, vector=(1, 0)), hit("b", 9.0, vector=(1, 0)), hit("c", 1.0, vector=(0, 1)), hit("d", 0.5))
+    found = diversity.mmr(state(*hits), s.Mmr(relevance=0.5, limit=3), TOOLS)
+    assert names(found) == ["a", "c", "b", "d"], "b: 0.45 - 0.5, c: 0.05 - 0"
+    assert [c.effects[-1].detail.get("value") for c in found.candidates] == pytest.approx([0.5, 0.05, -0.05, None])
+
+
+def test_mmr_remembers_the_nearest_of_all_that_was_taken_and_breaks_ties_by_the_order_before() -> None:
+    hits = [hit(name, 1.0, vector=vector) for name, vector in (("a", (1, 0)), ("b", (0, 1)), ("c", (1, 0)))]
+    hits.append(hit("d", 1.0, vector=(0.6, 0.8)))
+    assert names(diversity.mmr(state(*hits), s.Mmr(relevance=0.5), TOOLS)) == ["a", "b", "d", "c"]
+    equal = (hit("b", 1.0, vector=(1, 0)), hit("a", 1.0, vector=(1, 0)))
+    assert names(diversity.mmr(state(*equal), s.Mmr(), TOOLS)) == ["b", "a"]
 
 
 def test_blending_trusts_the_fused_rank_at_the_top() -> None:
@@ -166,6 +222,19 @@ def test_blending_trusts_the_fused_rank_at_the_top() -> None:
     ]
     found = rescoring.blend(SearchState(Query("q", Filters(), 5), candidates=tuple(reranked)), s.Blend(), TOOLS)
     assert scores(found) == {"b": round(0.75 * 0.8 + 0.25 * 0.9, 6), "a": round(0.75 + 0.25 * 0.2, 6)}
+
+
+def test_blending_weighs_by_the_rank_that_stood_before_the_rerank() -> None:
+    ranked = [
+        Candidate(hit(f"{n:02}"), 0.0).plus("search", 0.5).plus("rerank", 0.2).plus("facet", 0.1 * n)
+        for n in reversed(range(12))
+    ]
+    found = rescoring.blend(SearchState(Query("q", Filters(), 12), candidates=tuple(ranked)), s.Blend(), TOOLS)
+    by_id = sorted(found.candidates, key=lambda c: c.hit.chunk_id)
+    details = [c.effects[-1].detail for c in by_id]
+    assert [detail["rank"] for detail in details] == list(range(1, 13)), "ties by id"
+    assert [detail["weight"] for detail in details] == [0.75] * 3 + [0.6] * 7 + [0.4] * 2
+    assert {detail["fused"] for detail in details} == {1.0}
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,12 @@ def test_given_tree_and_facets_then_the_prompt_tells_them() -> None:
         ("`rows[0]` and\n```\nx[1]\n``` [1]", "`rows[0]` and\n```\nx[1]\n``` [1]", (1,), 0),
         ("a [2-900000000]", "a [2]", (2,), 1),
         ("no [link] here", "no [link] here", (), 0),
+        ("a [3, 3; 9，9]", "a [3]", (3,), 1),
+        ("a [2-2]、【1、3】 ［2；1］", "a [2]、[1][3] [2][1]", (2, 1, 3), 0),
+        ("a [1 and 2] 【1和3】", "a [1][2] [1][3]", (1, 2, 3), 0),
+        ("a [1-51]", "a [1][2][3]", (1, 2, 3), 48),
+        ("a [1-52]", "a [1]", (1,), 1),
+        ("a [3-1]", "a [3][1]", (3, 1), 0),
     ],
 )
 def test_citations(text: str, expected: str, cited: tuple[int, ...], removed: int) -> None:
