@@ -1,4 +1,4 @@
-"""Asks for leave before each paid call, and settles it afterwards (G7). Holds no connection: accounts are handed in.
+"""Asks for leave before each paid call, and settles it afterwards. Holds no connection: accounts are handed in.
 
 The meter of the running step is found through a context variable, so that no call can go past it: whoever asks a
 server does it inside `paid`. Outside a job (ingest, find) there is no meter and nothing is counted.

@@ -1,4 +1,4 @@
-"""Names in a passage: what a next hop can be searched by (E4, G13). Pure, no model, linear in the text's length.
+"""Names in a passage: what a next hop can be searched by. Pure, no model, linear in the text's length.
 
 English: the title, quoted titles, runs of capitalised words ("University of Oxford"). Chinese: the title and what
 stands in book-title marks or quotation marks.

@@ -1,4 +1,4 @@
-"""`#1`, `#2` in a subquestion: the answers of earlier ones (G13). Reads and fills them; finds no answers. Pure."""
+"""`#1`, `#2` in a subquestion: the answers of earlier ones. Reads and fills them; finds no answers. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tenants (G9): the name of one, and which is meant where nobody names one. Who may bear it is not decided here."""
+"""Tenants: the name of one, and which is meant where nobody names one. Who may bear it is not decided here."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Understands which documents a question wants all of, and plans the reading of them (E3). Reads no document."""
+"""Understands which documents a question wants all of, and plans the reading of them. Reads no document."""

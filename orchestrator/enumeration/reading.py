@@ -1,4 +1,4 @@
-"""Turns a question into the scan of what it asks for: values that exist in the corpus, then words (E3). Pure."""
+"""Turns a question into the scan of what it asks for: values that exist in the corpus, then words. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a question in a conversation asks to be looked up (C2): typed queries, or nothing. Never searches itself."""
+"""What a question in a conversation asks to be looked up: typed queries, or nothing. Never searches itself."""

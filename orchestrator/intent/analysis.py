@@ -1,4 +1,4 @@
-"""Asks for typed queries: the LLM, once more with the fault named, then the rules (C2). Always gives an answer."""
+"""Asks for typed queries: the LLM, once more with the fault named, then the rules. Always gives an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed queries as the leaves of a job's one chord (C2). Pure."""
+"""Typed queries as the leaves of a job's one chord. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a conversation from a file (C2): one JSON object, or JSON Lines of messages."""
+"""Reads a conversation from a file: one JSON object, or JSON Lines of messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations kept in Redis (C2): a list of messages and a summary, both with bounds and a TTL."""
+"""Conversations kept in Redis: a list of messages and a summary, both with bounds and a TTL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks for a decomposition: the LLM, once more with the fault named, then the rules (B4). Always gives an answer.
+"""Asks for a decomposition: the LLM, once more with the fault named, then the rules. Always gives an answer.
 
 The calls to the LLM happen behind the `LLM` protocol; nothing here opens a connection.
 """

@@ -1,4 +1,4 @@
-"""The tree of a plan that the caller brought (G7): as it stands, with the question's own leaf before it. Pure."""
+"""The tree of a plan that the caller brought: as it stands, with the question's own leaf before it. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From how a question is read to the way it is answered: the row of the table that applies (E2). Pure; asks nobody."""
+"""From how a question is read to the way it is answered: the row of the table that applies. Pure; asks nobody."""
 
 from __future__ import annotations
 

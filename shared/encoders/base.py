@@ -32,7 +32,7 @@ class SparseVector(Model):
 
 
 class Embedded(Model):
-    """One L2-normalised vector per text, in the order of the texts, and what they cost (B10).
+    """One L2-normalised vector per text, in the order of the texts, and what they cost.
 
     `calls` counts HTTP calls with retries, 0 for a local model; `tokens` is the server's own count.
     """

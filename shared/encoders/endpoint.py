@@ -67,7 +67,7 @@ class EndpointEncoder:
                 reply = self._post(batch, patient=patient)
                 calls, tokens = calls + reply.calls, tokens + _tokens(reply.body)
                 vectors += self._read(reply.body, len(batch))
-            except RamifyError as error:  # what the batches before it cost is spent all the same (B10)
+            except RamifyError as error:  # what the batches before it cost is spent all the same
                 error.calls, error.tokens = error.calls + calls, tokens
                 raise
         return Embedded(vectors=tuple(vectors), calls=calls, tokens=tokens)

@@ -22,7 +22,7 @@ _COUNTING_K = 1e6
 
 
 class Bm25Encoder:
-    """Two tokenizers, united by the larger weight of a token (ARCHITECTURE, decision 6).
+    """Two tokenizers, united by the larger weight of a token.
 
     The multilingual one segments Chinese but drops numbers; the code one keeps numbers and splits camelCase and
     snake_case. English and Chinese stop words, English Snowball stemmer, k 1.2, b 0.75. Full-width letters and digits

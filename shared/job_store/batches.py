@@ -34,7 +34,7 @@ class Batches:
         self._run = Scripts(client)
 
     def open(self, batch_id: str, budget: Budget | None = None) -> None:
-        """Create an empty batch; `budget` is what all its jobs may spend together (G7)."""
+        """Create an empty batch; `budget` is what all its jobs may spend together."""
         keys = BatchKeys(batch_id)
         with self._client.pipeline(transaction=False) as pipe:
             pipe.hset(

@@ -1,4 +1,4 @@
-"""The ends of jobs: what follows from one is done once, by whoever comes first (A4, A6)."""
+"""The ends of jobs: what follows from one is done once, by whoever comes first."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Job(Model):
 
     @property
     def leaf_reserve(self) -> float:
-        """Seconds that leaves leave over for merge and summary: a fifth of the job's time, 15 at most (G1)."""
+        """Seconds that leaves leave over for merge and summary: a fifth of the job's time, 15 at most."""
         return min(15.0, 0.2 * (self.deadline_at - self.created_at))
 
 

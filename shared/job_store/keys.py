@@ -1,4 +1,4 @@
-"""The key layout (A4). All keys of a job share the hash tag `{job id}`, so one script may touch them on a cluster.
+"""The key layout. All keys of a job share the hash tag `{job id}`, so one script may touch them on a cluster.
 
 Every key carries a TTL. Times are Unix seconds, blobs are zlib over JSON.
 """
@@ -90,7 +90,7 @@ class IngestKeys:
 
 
 class SessionKeys:
-    """The keys of one conversation of a tenant (C2)."""
+    """The keys of one conversation of a tenant."""
 
     def __init__(self, tenant: str, session_id: str) -> None:
         tag = f"{PREFIX}:session:{{{tenant}:{session_id}}}"

@@ -1,4 +1,4 @@
-"""Budgets as they stand in Redis: one Lua script for each reservation (G7). Spends nothing itself."""
+"""Budgets as they stand in Redis: one Lua script for each reservation. Spends nothing itself."""
 
 from __future__ import annotations
 

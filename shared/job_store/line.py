@@ -1,4 +1,4 @@
-"""The lines in which jobs wait for their turn (A9): one per lane and tenant, bounded, served in deficit round robin.
+"""The lines in which jobs wait for their turn: one per lane and tenant, bounded, served in deficit round robin.
 
 A job that waits is no message: 100,000 of them cost the broker nothing, and leave again one by one (cancel, expiry).
 """

@@ -1,4 +1,4 @@
-"""Links between what has ended and what tries it again (A6): noted at both, so that either leads to the other."""
+"""Links between what has ended and what tries it again: noted at both, so that either leads to the other."""
 
 from __future__ import annotations
 

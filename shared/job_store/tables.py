@@ -1,4 +1,4 @@
-"""Where a complete list lies while its shards are read and afterwards (E3): in pages, never in one piece."""
+"""Where a complete list lies while its shards are read and afterwards: in pages, never in one piece."""
 
 from __future__ import annotations
 

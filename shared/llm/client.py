@@ -80,7 +80,7 @@ class ChatClient:
 
         Raises (each tells its cost, see `spent`):
             TransientError: not answered in time or after all tries, or not asked (GateError); may succeed later.
-            PermanentError: refused; names the server, the status and what to check. BudgetError: by a budget (G7).
+            PermanentError: refused; names the server, the status and what to check. BudgetError: by a budget.
             ReplyError: no JSON, no choices or an empty text.
         """
         most = max_tokens or self._max_tokens

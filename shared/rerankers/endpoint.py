@@ -1,4 +1,4 @@
-"""Scores by an HTTP server that speaks the Jina/Cohere shape: POST {base_url}/rerank (D6)."""
+"""Scores by an HTTP server that speaks the Jina/Cohere shape: POST {base_url}/rerank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores by a cross-encoder in this process, through FastEmbed, by model name or from a local folder (D6)."""
+"""Scores by a cross-encoder in this process, through FastEmbed, by model name or from a local folder."""
 
 from __future__ import annotations
 

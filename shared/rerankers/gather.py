@@ -1,4 +1,4 @@
-"""Micro-batching: scoring requests of several threads within a few milliseconds go as one (A2). Knows no model.
+"""Micro-batching: scoring requests of several threads within a few milliseconds go as one. Knows no model.
 
 No thread of its own: the first to come waits, runs the batch and hands out the results.
 """

@@ -63,7 +63,7 @@ class Scorer(Protocol):
         ...
 
     def calibrated(self, raw: Sequence[float]) -> Scaled:
-        """The scores of one rerank as 0..1, in the same order (G4)."""
+        """The scores of one rerank as 0..1, in the same order."""
         ...
 
     def close(self) -> None:

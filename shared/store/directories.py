@@ -1,4 +1,4 @@
-"""Directory nodes (C3): what they are called, where they stand in the store, and the filters that find them. Pure.
+"""Directory nodes: what they are called, where they stand in the store, and the filters that find them. Pure.
 
 A node is two chunks, its abstract and its overview, in a namespace of its own beside the documents'. Its `path` is a
 prefix of the path of everything in it: "root/sub/", "root/corpus.jsonl#" for the lines of a JSONL file, "/" for all.

@@ -1,4 +1,4 @@
-"""One tenant's view of a collection (G9): whatever is asked through it, only that tenant's chunks are there.
+"""One tenant's view of a collection: whatever is asked through it, only that tenant's chunks are there.
 
 This is the one place where a tenant becomes a condition. There is no view without a tenant, and none of all.
 """

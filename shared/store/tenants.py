@@ -1,4 +1,4 @@
-"""Hands out a collection tenant by tenant (G9). The only holder of the whole collection; asked for itself by nobody.
+"""Hands out a collection tenant by tenant. The only holder of the whole collection; asked for itself by nobody.
 
 Chunks of before there were tenants have none: no view shows them. They become the tenant `default`'s when the
 collection is opened, so that they are neither lost nor anybody else's.

@@ -1,4 +1,4 @@
-"""Answers by aspects, by steps and as complete lists, on a real stack, in both languages (E6)."""
+"""Answers by aspects, by steps and as complete lists, on a real stack, in both languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans whose leaves depend on each other, on real stacks: order, counts, what is written in, a killed pool (G13)."""
+"""Plans whose leaves depend on each other, on real stacks: order, counts, what is written in, a killed pool."""
 
 from __future__ import annotations
 

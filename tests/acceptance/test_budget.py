@@ -1,4 +1,4 @@
-"""Budgets, own plans and estimates on a whole stack with an LLM, embedding and rerank server (G7, B10)."""
+"""Budgets, own plans and estimates on a whole stack with an LLM, embedding and rerank server."""
 
 from __future__ import annotations
 

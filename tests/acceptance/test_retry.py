@@ -1,4 +1,4 @@
-"""Retry, why and dead letters on a whole stack: what was answered stays, what failed is asked again (A6, G10)."""
+"""Retry, why and dead letters on a whole stack: what was answered stays, what failed is asked again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of every type as jobs of a running stack: each takes its own way, and says which (E1, E2)."""
+"""Questions of every type as jobs of a running stack: each takes its own way, and says which."""
 
 from __future__ import annotations
 

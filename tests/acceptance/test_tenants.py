@@ -1,4 +1,4 @@
-"""Two tenants of one stack ask for the same things at the same paths: each is answered from its own documents (G9)."""
+"""Two tenants of one stack ask for the same things at the same paths: each is answered from its own documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of 50,000 members through the real stack: seconds, recall, and the memory of every pool and the client (E3).
+"""A list of 50,000 members through the real stack: seconds, recall, and the memory of every pool and the client.
 
 RAMIFY_TEST_MEMBERS sets another number; as many other documents stand among them.
 """

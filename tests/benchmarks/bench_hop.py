@@ -1,4 +1,4 @@
-"""What a hop along the edges costs beside a plain hybrid search, in the same run, on an embedded store (F7).
+"""What a hop along the edges costs beside a plain hybrid search, in the same run, on an embedded store.
 
 Run: python -m pytest -m benchmark -s tests/benchmarks/bench_hop.py
 RAMIFY_TEST_BENCH_CHUNKS sets the number of definitions (default 6,000).

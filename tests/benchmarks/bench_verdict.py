@@ -1,4 +1,4 @@
-"""How well the lexical reranker's best score tells answerable questions from others: the source of its threshold (G4).
+"""How well the lexical reranker's best score tells answerable questions from others: the source of its threshold.
 
 Run: pytest -m benchmark -s tests/benchmarks/bench_verdict.py (about 90 CPU seconds)
 Three kinds of questions, each over BM25's top 50: the set's own; the same with all gold chunks taken out; questions of

@@ -1,4 +1,4 @@
-"""Both stores count what matches and read it in slices of the ids' order, so that a scan can be shared out (E3)."""
+"""Both stores count what matches and read it in slices of the ids' order, so that a scan can be shared out."""
 
 from __future__ import annotations
 

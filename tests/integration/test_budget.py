@@ -1,4 +1,4 @@
-"""Budgets on a real Redis and over real HTTP (G7): each call is reserved before it is made, and none goes past it."""
+"""Budgets on a real Redis and over real HTTP: each call is reserved before it is made, and none goes past it."""
 
 from __future__ import annotations
 

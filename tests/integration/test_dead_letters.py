@@ -1,4 +1,4 @@
-"""Dead letters from the command line: read, replayed as new work, dropped (A5, G10)."""
+"""Dead letters from the command line: read, replayed as new work, dropped."""
 
 from __future__ import annotations
 

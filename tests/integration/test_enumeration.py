@@ -1,4 +1,4 @@
-"""A planted category among noise is listed completely, with nothing invented, whatever its size and language (E3)."""
+"""A planted category among noise is listed completely, with nothing invented, whatever its size and language."""
 
 from __future__ import annotations
 

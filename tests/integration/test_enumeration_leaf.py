@@ -1,4 +1,4 @@
-"""A shard's leaf in both halves (E3): its rows lie in the job store, the LLM fills columns, the clock cuts it."""
+"""A shard's leaf in both halves: its rows lie in the job store, the LLM fills columns, the clock cuts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever races at whatever state, a job ends once, is counted once, and holds no place afterwards (A4, A6)."""
+"""Whatever races at whatever state, a job ends once, is counted once, and holds no place afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lane that is full refuses in one sentence, and a batch says how far it came (A9)."""
+"""A lane that is full refuses in one sentence, and a batch says how far it came."""
 
 from __future__ import annotations
 

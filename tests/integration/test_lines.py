@@ -1,4 +1,4 @@
-"""The lines in which jobs wait, on a real Redis (A9): turns, bounds, thresholds, and accounts that are true."""
+"""The lines in which jobs wait, on a real Redis: turns, bounds, thresholds, and accounts that are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retry on a real Redis: new jobs for ended ones, what they take over, what is refused, and batches of them (A6)."""
+"""Retry on a real Redis: new jobs for ended ones, what they take over, what is refused, and batches of them."""
 
 from __future__ import annotations
 

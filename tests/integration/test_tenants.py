@@ -1,4 +1,4 @@
-"""Every way to ask, as two tenants whose corpora look alike: what one is told is what it would be told alone (G9)."""
+"""Every way to ask, as two tenants whose corpora look alike: what one is told is what it would be told alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`why` on a real Redis: every state, every reason to wait, broken keys, and milliseconds with many jobs (G10)."""
+"""`why` on a real Redis: every state, every reason to wait, broken keys, and milliseconds with many jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ramify plan`, `ask --plan` and the budget options: what is shown, written, asked for and refused (G7)."""
+"""`ramify plan`, `ask --plan` and the budget options: what is shown, written, asked for and refused."""
 
 from __future__ import annotations
 

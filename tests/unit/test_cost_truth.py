@@ -1,4 +1,4 @@
-"""Nothing that was paid for is left out of a cost, also where the reply was of no use (B10)."""
+"""Nothing that was paid for is left out of a cost, also where the reply was of no use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's XML (B4): what is taken, what is refused, and with which fault."""
+"""The model's XML: what is taken, what is refused, and with which fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of the caller's own, as files: what round-trips, and what each mistake is told (G7)."""
+"""Plans of the caller's own, as files: what round-trips, and what each mistake is told."""
 
 from __future__ import annotations
 

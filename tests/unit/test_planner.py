@@ -1,4 +1,4 @@
-"""The planner: which leaves each type of question gets, what that costs, and which strategy they carry (E1, E2, B1)."""
+"""The planner: which leaves each type of question gets, what that costs, and which strategy they carry."""
 
 import time
 

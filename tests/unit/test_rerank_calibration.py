@@ -1,4 +1,4 @@
-"""One scale for all rerankers, and the verdict "nothing relevant" (G4)."""
+"""One scale for all rerankers, and the verdict "nothing relevant"."""
 
 from __future__ import annotations
 

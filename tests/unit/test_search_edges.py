@@ -1,4 +1,4 @@
-"""Two-pass search (F7) over a real store: along calls and links, both ways, bounded and without ambiguous names."""
+"""Two-pass search over a real store: along calls and links, both ways, bounded and without ambiguous names."""
 
 from __future__ import annotations
 

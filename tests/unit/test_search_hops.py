@@ -1,4 +1,4 @@
-"""Multi-hop search (E4) over a real store: names lead on, in English and Chinese, and stop where they lead nowhere."""
+"""Multi-hop search over a real store: names lead on, in English and Chinese, and stop where they lead nowhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled truth (F8): every page found keeps at least one chunk of what it holds to be true."""
+"""Compiled truth: every page found keeps at least one chunk of what it holds to be true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of ways: data that Ramify brings, changed key by key, any mistake refused at start in one sentence (E2)."""
+"""The table of ways: data that Ramify brings, changed key by key, any mistake refused at start in one sentence."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The whole collection is held in one place; whoever else works with chunks cannot but have a tenant's view (G9)."""
+"""The whole collection is held in one place; whoever else works with chunks cannot but have a tenant's view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many other documents link to each (F6), asked of the store's indexes. Writes nothing."""
+"""How many other documents link to each, asked of the store's indexes. Writes nothing."""
 
 from __future__ import annotations
 

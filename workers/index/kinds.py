@@ -1,4 +1,4 @@
-"""Which kind of context a document is (C5): memory, resource, skill, or a word of its own. Pure."""
+"""Which kind of context a document is: memory, resource, skill, or a word of its own. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chinese questions that nest (G13): 《X》的导演的出生地是哪里 is two, and the second waits for the first.
+"""Chinese questions that nest: 《X》的导演的出生地是哪里 is two, and the second waits for the first.
 
 Reads relations from the left: X 的导演, then what is asked of that one. Unsure: no steps. Every pattern is linear in a
 sentence of bounded length.

@@ -1,4 +1,4 @@
-"""English questions that nest (G13): "when was the director of X born" is two, and the second waits for the first.
+"""English questions that nest: "when was the director of X born" is two, and the second waits for the first.
 
 Finds the innermost description of something named ("the director of X", "the company that owns X"), asks for it, puts
 its number in its place and looks again. Unsure: no steps. Every pattern is linear in a sentence of bounded length.

@@ -1,4 +1,4 @@
--- A waiting leaf gets its bound query and may be searched, once: whoever wins this claim sends it (G13).
+-- A waiting leaf gets its bound query and may be searched, once: whoever wins this claim sends it.
 -- KEYS 1 job hash   2 nodes hash   3 leaves hash   4 events stream   5 work hash
 -- ARGV 1 now   2 ttl (s)   3 max events   4 node id   5 node as JSON   6... ids of the leaves that it depends on
 -- Returns 1 when bound, 0 when it was bound before, a leaf that it depends on is open, or the job is not searching

@@ -1,4 +1,4 @@
--- (nothing) -> queued, in the line of each job's tenant (A9). All of a page in one step: a job that exists waits in its
+-- (nothing) -> queued, in the line of each job's tenant. All of a page in one step: a job that exists waits in its
 -- line, and one that is refused does not exist. A job that exists already is left as it is. Its stream of events begins
 -- when it waits no more (see start_planning, stop, annotate): an empty stream takes 4 KB, more than the whole job.
 -- KEYS 1 ring   2 counts   3 active   4 recent   5... per job: job hash, line of its tenant

@@ -1,4 +1,4 @@
--- A leaf's outcome is recorded once, by its id; repeats and late results change nothing (A5).
+-- A leaf's outcome is recorded once, by its id; repeats and late results change nothing.
 -- KEYS 1 job hash   2 leaves hash   3 results hash   4 candidates hash   5 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 node id   5 status (done|failed)   6 result (blob)   7 hits   8 error
 -- Returns the number of nodes still open (0: the body may run), -1 when recorded before, -2 when the job is not

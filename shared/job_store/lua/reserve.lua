@@ -1,4 +1,4 @@
--- Reserves a call on a budget before it is made, at once or not at all (G7). The same for a job and for a batch: its
+-- Reserves a call on a budget before it is made, at once or not at all. The same for a job and for a batch: its
 -- hash has the limits (budget:max_calls, budget:max_tokens, budget:max_cost in billionths, budget:max_seconds), what is
 -- spent (budget:calls, budget:tokens, budget:cost) and each reservation under way (hold:<id>). Repeating it changes
 -- nothing.

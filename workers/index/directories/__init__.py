@@ -1,4 +1,4 @@
-"""Every directory of a corpus gets an abstract (L0) and an overview (L1), made from what stands in it (C3)."""
+"""Every directory of a corpus gets an abstract (L0) and an overview (L1), made from what stands in it."""
 
 from workers.index.directories.renew import Directories
 

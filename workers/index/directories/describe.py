@@ -1,4 +1,4 @@
-"""Who describes a directory: the LLM when there is one, else, and when it fails, its documents' own sentences (C3)."""
+"""Who describes a directory: the LLM when there is one, else, and when it fails, its documents' own sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the directory nodes of a tenant true to its documents: what changed and what stands above it is made anew (C3).
+"""Keeps the directory nodes of a tenant true to its documents: what changed and what stands above it is made anew.
 
 Nodes are told apart by the digest of what they are made of, which the store keeps with them: nothing else needs to be
 remembered, so an ingest that was killed half-way is finished by the next one.
