@@ -12,6 +12,7 @@ from functools import reduce
 from pydantic import Field
 
 from shared.budget import MOST_TOKENS_PER_CHAR, NANO, Kind, price, token_range
+from shared.language.text import WIDEST
 from shared.llm.prompts import (
     MAX_MEMORY_CHARS,
     SUMMARY_MEMORY_CHARS,
@@ -105,7 +106,7 @@ class _Rows:
         asked_first = self._route.by == "llm" or (self._settings.routing.llm and self._route.unsure)
         surely = 1 if asks and self._route.planner is PlannerName.DECOMPOSE else 0
         low, _ = token_range(decompose_prompt(question, limits.max_children))
-        again = decompose_again_prompt("字" * MAX_QUERY_CHARS, "x" * 300, limits.max_children)
+        again = decompose_again_prompt(WIDEST * MAX_QUERY_CHARS, "x" * 300, limits.max_children)
         high = max(
             token_range(decompose_again_prompt(question, "x" * 300, limits.max_children))[1], token_range(again)[1]
         )
@@ -118,7 +119,7 @@ class _Rows:
         name = asked_strategy(self._request) or node.strategy or settings.search.strategy
         first, rest = split(settings.stages_of(name))
         wordings = settings.binding.names if node.depends_on else 1
-        query = node.query + ("字" * _WRITTEN_CHARS if node.depends_on else "")
+        query = node.query + (WIDEST * _WRITTEN_CHARS if node.depends_on else "")
         rewrites = 0
         if expansion := next((stage for stage in first if isinstance(stage, s.Expansion)), None):
             rewrites = expansion.rewrites if settings.has_llm else 0
@@ -169,7 +170,7 @@ class _Rows:
 
     def _reading(self) -> EstimateRow:
         chars = min(MAX_MEMORY_CHARS, self._settings.chunking.max_chars) + _LEAD_CHARS
-        prompt = read_answer_prompt("字" * (_WRITTEN_CHARS + MAX_QUERY_CHARS), ())
+        prompt = read_answer_prompt(WIDEST * (_WRITTEN_CHARS + MAX_QUERY_CHARS), ())
         high = token_range(prompt)[1] + math.ceil(MOST_TOKENS_PER_CHAR * chars * self._settings.binding.passages)
         return self._llm("binding", (0, 1), (0, high), MAX_ANSWER_TOKENS)
 

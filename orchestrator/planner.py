@@ -6,12 +6,13 @@ from orchestrator.intent.nodes import typed_leaves
 from orchestrator.planning.decompose import Decomposer
 from orchestrator.planning.own import own_tree
 from orchestrator.planning.route import decided, requested_way, routed_way
+from orchestrator.planning.router import Router, as_requested
 from orchestrator.planning.tree import Grown, children_of, first_level
 from shared.job_store import Job
+from shared.language.routing import route_by_rules
 from shared.llm.client import ChatClient
 from shared.models import Cost, Decomposition, Node
 from shared.models.route import PlannerName, Route
-from shared.routing import Router, as_requested, route_by_rules
 from shared.settings import Settings
 from shared.settings.strategies import asked_strategy
 

@@ -13,7 +13,7 @@ from orchestrator.cli import options, output
 from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
-    from shared.routing import Router
+    from orchestrator.planning.router import Router
     from shared.settings import Settings
 
 _LLM_TIMEOUT_S = 20.0
@@ -54,8 +54,8 @@ def route(
 
 @contextmanager
 def _router(settings: Settings, *, ask: bool) -> Iterator[Router]:
+    from orchestrator.planning.router import Router
     from shared.llm.client import ChatClient
-    from shared.routing import Router
 
     threshold = settings.routing.unsure_below
     if not (ask and settings.has_llm):

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from orchestrator.enumeration.markers import Named
 from orchestrator.enumeration.names import Found, Names
 from orchestrator.enumeration.sentence import GAP, HOLD, Sentence, unique
-from orchestrator.enumeration.words import is_han, pattern, phrases
+from orchestrator.enumeration.words import either, pattern, phrases
+from shared.language import derived
+from shared.language.text import HAN, is_han, terms
 from shared.models.enumeration import Condition
-from shared.text import terms
 
-_WORD = r"[^\W_\u3400-\u9fff\uf900-\ufaff](?:[\w.+#'\-/&]*[\w+#])?"
+_WORD = rf"[^\W_{HAN}](?:[\w.+#'\-/&]*[\w+#])?"
 _SIGNS = re.compile(r"[^\w]|_")
 _MIN_HAN = 2
 #: Words for documents that may stand in a row, 会议记录文件, before the reading of each looks no further.
 _MOST_NOUNS = 8
-_NON = re.compile(r"non[- ]|非 ?")
-_ORDER = ("frame_zh", "tail", "mention", "about", "about_after", "negation", "frame", "either", "both", "noun")
+_ORDER = ("inner_frame", "tail", "mention", "about", "about_after", "negation", "frame", "either", "both", "noun")
 
 
-@cache
+@derived
 def _tokens() -> re.Pattern[str]:
-    """One token: a gap, a quoted text, a phrase of words.toml, a word, or one Chinese character."""
+    """One token: a gap, a quoted text, a phrase of the lists, a word, or one Han character."""
     groups = "|".join(f"(?P<{name}>{phrases(name)})" for name in _ORDER)
     return re.compile(
-        rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|{groups}|(?P<word>{_WORD})|(?P<han>[\u3400-\u9fff\uf900-\ufaff])|(?P<space>\s+)|(?P<sign>.)"
+        rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|{groups}|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>\s+)|(?P<sign>.)"
     )
 
 
@@ -94,15 +93,15 @@ class Content:
             self._mode, self._negated = "", self._negated and not self._spent
 
     def _inside(self, kind: str, text: str, end: int) -> bool:
-        """True when a phrase is only a part of a longer Chinese word: 列 in 队列, 文件 in 文件系统."""
+        """True when a phrase is only a part of a longer word without spaces: 列 in 队列, 文件 in 文件系统."""
         if not is_han(text) or kind in {"gap", "held", "word", "tail", "mention", "about_after", "negation"}:
             return False
         if kind in {"both", "either"}:
             return len(self._piece) < _MIN_HAN
-        return kind in {"frame_zh", "about", "frame"} or (kind == "noun" and not self._at_end(end))
+        return kind in {"inner_frame", "about", "frame"} or (kind == "noun" and not self._at_end(end))
 
     def _at_end(self, place: int) -> bool:
-        """True when no Chinese word goes on at `place`."""
+        """True when no word of Han characters goes on at `place`."""
         for _ in range(_MOST_NOUNS):
             token = _tokens().match(self._sentence.text, place)
             if token is None or token.lastgroup != "noun":
@@ -117,7 +116,7 @@ class Content:
             return None
         if self._mode:
             return self._phrase(place)
-        if denied := _NON.match(text, place):
+        if denied := _denial().match(text, place):
             return self._denied_kind(place, denied.end())
         for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
             known = names.at(text, place)
@@ -199,6 +198,12 @@ class Content:
         else:
             self.conditions.append(Condition(words=(text,), exact=exact, tagged=tagged, negated=self._negated))
         self._either, self._spent = False, True
+
+
+@derived
+def _denial() -> re.Pattern[str]:
+    """Denies the kind right behind it."""
+    return re.compile(either("non"))
 
 
 def _begins(text: str, place: int) -> bool:

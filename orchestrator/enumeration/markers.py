@@ -7,25 +7,58 @@ from dataclasses import dataclass, field
 
 from orchestrator.enumeration.names import Names
 from orchestrator.enumeration.sentence import GAP, Sentence, unique
-from orchestrator.enumeration.words import named, pattern, phrases
+from orchestrator.enumeration.words import either as one_of
+from orchestrator.enumeration.words import listed, pattern, phrases
+from shared.language import derived, languages
+from shared.language.text import key
 from shared.models.enumeration import MAX_COLUMNS, Values
-from shared.plain import key
 
-_JOIN = re.compile(r"\s*(?:[,、]\s*(?P<last>and |or |和|或)?|(?P<word>and|or|和|与|及|或者?)(?![a-z])\s*)")
-_UNKNOWN = re.compile(r"[^\s,;:!?，。；：！？、()\x1f的]{1,60}")
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 _PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
-_IN = re.compile(r"\b(?:in|under|inside|within|below|outside(?: of)?) (?:the |our |my )?(?P<name>[\w\-]{1,60})")
 _HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
-_COLUMN = re.compile(r"\s*(?:,\s*(?:and |以及)?|、|\band\b|和|及|以及)\s*")
 _MAX_COLUMN_CHARS = 40
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
 _MOST_HINTS = 3
-#: Columns that every row has.
-_BUILT_IN = frozenset(
-    {"date", "tag", "kind", "path", "title", "source", "name", "日期", "标签", "类型", "路径", "标题", "来源", "出处"}
-)
-_CJK_END = re.compile(r"[\u3400-\u9fff\w]{1,40}$")
+_WORD_END = re.compile(r"\w{1,40}$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What stands between and around values, of all languages."""
+
+    join: re.Pattern[str]
+    one_of: re.Pattern[str]
+    unknown: re.Pattern[str]
+    folder: re.Pattern[str]
+    column: re.Pattern[str]
+    article: re.Pattern[str]
+    negation: re.Pattern[str]
+
+
+@derived
+def _marks() -> _Marks:
+    last, ends = one_of("last"), "".join(listed("value_end"))
+    return _Marks(
+        join=re.compile(
+            rf"\s*(?:[,、]\s*(?P<last>{last})?|(?P<word>{one_of('all_of')}|{one_of('one_of')})(?![a-z])\s*)"
+        ),
+        one_of=re.compile(one_of("one_of")),
+        unknown=re.compile(rf"[^\s,;:!?，。；：！？、()\x1f{ends}]{{1,60}}"),
+        folder=re.compile(rf"(?:{one_of('folder_lead')})(?P<name>[\w\-]{{1,60}})"),
+        column=re.compile(rf"\s*(?:,\s*(?:{one_of('column_last')})?|、|{one_of('column_join')})\s*"),
+        article=re.compile(rf"^(?:{one_of('article')})"),
+        negation=re.compile(rf"(?:{phrases('negation')})(?:{one_of('negation_tail')})?\s*$"),
+    )
+
+
+@derived
+def _facets() -> dict[str, tuple[str, ...]]:
+    """Facet -> its names."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language in languages():
+        for facet, names in language.words.sections.facets.items():
+            found[facet] = (*found.get(facet, ()), *names)
+    return found
 
 
 @dataclass
@@ -48,10 +81,10 @@ def take_columns(sentence: Sentence, named_: Named) -> None:
     found = re.search(rf"(?:{phrases('columns')})\s*(?P<list>[^?!。？！\x1f]{{1,200}})[?!.。？！\s]*$", sentence.text)
     if not found:
         return
-    parts = (sentence.restored(part).strip(" .") for part in _COLUMN.split(found["list"]))
-    wanted = [part.removeprefix("the ") for part in parts if part]
+    parts = (sentence.restored(part).strip(" .") for part in _marks().column.split(found["list"]))
+    wanted = [_marks().article.sub("", part) for part in parts if part]
     if wanted and all(len(part) <= _MAX_COLUMN_CHARS and len(part.split()) <= 4 for part in wanted):
-        named_.columns = unique([part for part in wanted if key(part) not in _BUILT_IN])[:MAX_COLUMNS]
+        named_.columns = unique([part for part in wanted if key(part) not in listed("built_in")])[:MAX_COLUMNS]
         sentence.take(found.start(), len(sentence.text))
 
 
@@ -65,7 +98,7 @@ def take_tags(sentence: Sentence, names: Names, truncated: bool, named_: Named) 
         if not values:
             sentence.take(found.start(), found.end())
             continue
-        negated = found[0][0] in "不没未" or _negated(sentence, found.start())
+        negated = found[0].startswith(listed("negating")) or _negated(sentence, found.start())
         _add_tags(values, names, truncated, named_, either=either, negated=negated)
         sentence.take(_start(sentence, found.start()), end)
     _take_tags_before(sentence, names, truncated, named_)
@@ -82,7 +115,7 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named_:
         if begun is not None and GAP not in head[begun:] and head[begun:].strip():
             values, either, end = _listed(sentence, begun, names)
             if values and end >= len(head.rstrip()):
-                negated = marks[-1].group()[0] in "不没未缺" or _negated(sentence, marks[-1].start())
+                negated = marks[-1].group().startswith(listed("negating")) or _negated(sentence, marks[-1].start())
                 _add_tags(values, names, truncated, named_, either=either, negated=negated)
                 sentence.take(_start(sentence, marks[-1].start()), found.end())
                 place = 0
@@ -117,15 +150,15 @@ def _listed(sentence: Sentence, start: int, names: Names) -> tuple[list[str], bo
         elif known := names.at(sentence.text, place):
             values.append(sentence.text[place : known.end])
             end = known.end
-        elif not values and (unknown := _UNKNOWN.match(sentence.text, place)):
+        elif not values and (unknown := _marks().unknown.match(sentence.text, place)):
             values.append(unknown[0])
             end = unknown.end()
         else:
             return values, either, end
-        join = _JOIN.match(sentence.text, end)
+        join = _marks().join.match(sentence.text, end)
         if not join:
             return values, either, end
-        either = either or (join["word"] or join["last"] or "").strip() in {"or", "或", "或者"}
+        either = either or _marks().one_of.fullmatch((join["word"] or join["last"] or "").strip()) is not None
         place = join.end()
 
 
@@ -162,7 +195,7 @@ def take_kinds(sentence: Sentence, names: Names, named_: Named) -> None:
 
 def take_facets(sentence: Sentence, named_: Named) -> None:
     """The facet in "facet insight", "要素为教训"."""
-    names = Names(named("facets"), named("facets"))
+    names = Names(_facets(), _facets())
     if found := pattern("of_facet").search(sentence.text):
         values, _, end = _listed(sentence, found.end(), names)
         facets = [facet for value in values for facet in names.of(value)]
@@ -184,14 +217,14 @@ def take_paths(sentence: Sentence, values: Values, named_: Named) -> None:
             place = 0
     for found in pattern("after_folder").finditer(sentence.text):
         head = sentence.text[: found.start()].rstrip()
-        tail = _CJK_END.search(head)
+        tail = _WORD_END.search(head)
         name = (held[0] if (held := sentence.held(len(head) - 2)) else "") or (tail[0] if tail else "")
         folders = _folders(f"{name}/", values) if name else ()
         if folders:
             start = len(head) - (2 if held else len(name))
             _add_paths(folders, sentence, start, found.end(), named_)
             return
-    for found in _IN.finditer(sentence.text):
+    for found in _marks().folder.finditer(sentence.text):
         if folders := _folders(f"{found['name']}/", values):
             _add_paths(folders, sentence, found.start("name"), found.end(), named_)
             return
@@ -216,17 +249,17 @@ def _folders(spelt: str, values: Values) -> tuple[str, ...]:
 
 
 def _negated(sentence: Sentence, start: int) -> bool:
-    return re.search(rf"(?:{phrases('negation')})(?: (?:in|are|is|the))?\s*$", sentence.text[:start]) is not None
+    return _marks().negation.search(sentence.text[:start]) is not None
 
 
 def _start(sentence: Sentence, start: int) -> int:
     """Where the negation before `start` begins, if there is one."""
-    found = re.search(rf"(?:{phrases('negation')})(?: (?:in|are|is|the))?\s*$", sentence.text[:start])
+    found = _marks().negation.search(sentence.text[:start])
     return found.start() if found else start
 
 
 def _around(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
     """Where "带 #redis 标签" begins and ends: with the words on both sides that say the same."""
-    before = re.search(rf"(?:(?:{phrases('tagged_before')}|{phrases('tagged')}|带)\s*)$", sentence.text[:start])
+    before = re.search(rf"(?:(?:{phrases('tagged_before')}|{phrases('tagged')})\s*)$", sentence.text[:start])
     after = re.compile(rf"\s*(?:{phrases('tagged_after')})").match(sentence.text, end)
     return _start(sentence, before.start() if before else start), after.end() if after else end

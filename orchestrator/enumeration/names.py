@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from orchestrator.enumeration.words import is_han, named
-from shared.plain import key, plain
+from orchestrator.enumeration.words import kind_aliases
+from shared.language.text import is_han, key, plain
 
 #: Words of the longest value that is looked for.
 _MOST_WORDS = 6
@@ -75,10 +75,10 @@ class Names:
 
 
 def kind_names(kinds: Iterable[str]) -> Names:
-    """Kinds with their names in both languages."""
-    return Names(kinds, named("kinds"))
+    """Kinds with their names in all languages."""
+    return Names(kinds, kind_aliases())
 
 
 def _latin_end(text: str, start: int, end: int) -> int:
-    """Where Chinese begins in a word: "redis的" names redis."""
+    """Where Han characters begin in a word: "redis的" names redis."""
     return next((at for at in range(start, end) if is_han(text[at])), end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from shared.plain import plain
+from shared.language.text import plain
 
 #: Stands where something was taken out.
 GAP = "\x1f"

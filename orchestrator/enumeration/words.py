@@ -1,33 +1,45 @@
-"""The phrases of words.toml, compiled once."""
+"""The phrases of all languages' lists.toml, compiled once: a question may mix languages."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
-_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+from shared.language import derived, languages
 
 
-@cache
+@derived
 def phrases(name: str) -> str:
-    """The alternatives of one list, as the inside of a group; English ones stand between word boundaries."""
-    return "|".join(_bounded(phrase) for phrase in sorted(_table()[name], key=len, reverse=True))
+    """The alternatives of one list, as the inside of a group; those in Latin letters stand between word boundaries."""
+    return "|".join(_bounded(phrase) for phrase in sorted(listed(name), key=len, reverse=True)) or "(?!)"
 
 
-@cache
+@derived
 def pattern(name: str) -> re.Pattern[str]:
     """Any phrase of one list."""
     return re.compile(f"(?:{phrases(name)})")
 
 
-def named(group: str) -> Mapping[str, Sequence[str]]:
-    """`kinds` or `facets`: value -> its other names."""
-    table: Mapping[str, Sequence[str]] = _table()[group]
-    return table
+@derived
+def listed(name: str) -> tuple[str, ...]:
+    """The phrases of one list as they are written, by language."""
+    return tuple(phrase for language in languages() for phrase in language.lists.phrases.get(name, ()))
+
+
+@derived
+def either(name: str) -> str:
+    """The alternatives of one list as they are written, as the inside of a group."""
+    return "|".join(listed(name)) or "(?!)"
+
+
+@derived
+def kind_aliases() -> Mapping[str, Sequence[str]]:
+    """Kind -> its other names."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language in languages():
+        for kind, names in language.lists.kinds.items():
+            found[kind] = (*found.get(kind, ()), *names)
+    return found
 
 
 def _bounded(phrase: str) -> str:
@@ -35,13 +47,3 @@ def _bounded(phrase: str) -> str:
     head = r"(?<![a-z0-9])" if first.isascii() and first.isalpha() else ""
     tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " else ""
     return f"{head}(?:{phrase}){tail}"
-
-
-@cache
-def _table() -> dict[str, Any]:
-    return tomllib.loads(files("orchestrator.enumeration").joinpath("words.toml").read_text(encoding="utf-8"))
-
-
-def is_han(text: str) -> bool:
-    """True when there is a Chinese character in it."""
-    return _HAN.search(text) is not None

@@ -17,10 +17,10 @@ from orchestrator.evaluation.runner import ArmOutcome, Asked, Building, Runner, 
 from orchestrator.local.commands import environment
 from orchestrator.planning.route import routed_way
 from shared.errors import InputError, RamifyError
+from shared.language.routing import route_by_rules
 from shared.models import Cost
 from shared.models.base import Model
 from shared.models.route import PlannerName
-from shared.routing import route_by_rules
 from shared.settings import Settings
 from shared.settings.strategies import ADAPTIVE
 

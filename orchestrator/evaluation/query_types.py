@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from orchestrator.evaluation.dataset import LabelledQuestion
+from shared.language.routing import route_by_rules
 from shared.models.base import Model
-from shared.routing import route_by_rules
 from shared.settings import Settings
 
 #: What a question is called that the rules are not sure of: the routing table has a row of its own for these.

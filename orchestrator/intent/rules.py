@@ -1,14 +1,14 @@
-"""Typed queries by rules (C2), in microseconds, for English and Chinese. Pure."""
+"""Typed queries by rules, in microseconds. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.intent.phrasing import Phrases, phrased
 from orchestrator.intent.smalltalk import needs_nothing, without_talk
 from orchestrator.intent.topic import pointless, refers_back, topic_of
 from orchestrator.planning.same import folded
-from shared.language import language
+from shared.language import question_language, worded
+from shared.language.base import TypedPhrases
 from shared.models.session import MAX_QUERIES, MAX_TYPED_CHARS, ContextType, Intent, Session, TypedQuery
 
 AS_ASKED = "the question as asked"
@@ -43,7 +43,7 @@ def in_context(question: str, session: Session) -> str:
     own = pointless(asked)
     if not own:
         return topic
-    return f"{own}（{topic}）" if language(topic) == "zh" else f"{own} ({topic})"
+    return worded("in_context", topic, own, topic)
 
 
 def chosen(question: str, standalone: str, typed: Iterable[TypedQuery]) -> tuple[TypedQuery, ...]:
@@ -60,12 +60,15 @@ def chosen(question: str, standalone: str, typed: Iterable[TypedQuery]) -> tuple
     return tuple(plan.values())[:MAX_QUERIES]
 
 
-def _phrases(question: str, session: Session, *, follows: bool) -> Phrases:
+def _phrases(question: str, session: Session, *, follows: bool) -> TypedPhrases:
     asked = without_talk(question)
-    return phrased(f"{pointless(asked)} {topic_of(session, question)}" if follows else asked)
+    text = f"{pointless(asked)} {topic_of(session, question)}" if follows else asked
+    text = " ".join(text.split()).strip(" ?？.。!！")
+    language = question_language(text)
+    return language.typed_phrases(text) if language else TypedPhrases()
 
 
-def _typed(phrases: Phrases) -> Iterable[TypedQuery]:
+def _typed(phrases: TypedPhrases) -> Iterable[TypedQuery]:
     """A skill first where there is one to be done; what the user noted before what anybody wrote."""
     by_type = {
         ContextType.SKILL: phrases.skill,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import cache
-from importlib import resources
 
-from shared.text import fold
+from shared.language import derived, languages
+from shared.language.text import fold
 
 #: Longer messages are read as questions: nobody greets at such length.
 _MAX_CHARS = 200
 _BREAKS = re.compile(r"[^\w\s'/+#&@%$-]+")
-_POLITE = re.compile(r"^(?:please|well|so|and|oh|请|麻烦)\s*|\s*(?:please|then|now|again|啊|呀|啦|哈|哦|嘛|吧|呢|了)$")
 _SLASH = re.compile(r"/[a-z]{1,20}")
 
 
@@ -20,13 +17,13 @@ def needs_nothing(text: str) -> str | None:
     """Why nothing needs to be looked up, a sentence for people; None when something does."""
     if len(text) > _MAX_CHARS:
         return None
-    phrases, commands = _phrases()
+    talk, commands = _phrases()
     parts = _parts(fold(text))
     if not any(c.isalnum() for part in parts for c in part):
         return "The message holds no words: nothing needs to be looked up."
-    if all(_known(part, phrases) for part in parts):
+    if all(_known(part, talk) for part in parts):
         return "The message is a greeting, thanks or an acknowledgement: nothing needs to be looked up."
-    if all(_known(part, phrases | commands) or _SLASH.fullmatch(part) for part in parts):
+    if all(_known(part, talk | commands) or _SLASH.fullmatch(part) for part in parts):
         return "The message is a bare command: nothing needs to be looked up."
     return None
 
@@ -35,9 +32,9 @@ def without_talk(text: str) -> str:
     """`text` without greetings and thanks before and after what is asked; as it stands where nothing else is left."""
     if len(text) > _MAX_CHARS:
         return text.strip()
-    phrases, _ = _phrases()
+    talk, _ = _phrases()
     rest, at = text, 0
-    while (end := _BREAKS.search(rest, at)) is not None and _known(fold(rest[: end.start()]).strip(), phrases):
+    while (end := _BREAKS.search(rest, at)) is not None and _known(fold(rest[: end.start()]).strip(), talk):
         rest = rest[end.end() :].lstrip()
     return rest.strip() or text.strip()
 
@@ -47,10 +44,18 @@ def _parts(text: str) -> list[str]:
 
 
 def _known(part: str, phrases: frozenset[str]) -> bool:
-    return part in phrases or _POLITE.sub("", part).strip() in phrases
+    return part in phrases or _polite().sub("", part).strip() in phrases
 
 
-@cache
+@derived
 def _phrases() -> tuple[frozenset[str], frozenset[str]]:
-    table = tomllib.loads(resources.files("orchestrator.intent").joinpath("smalltalk.toml").read_text("utf-8"))
-    return frozenset(table["talk"]), frozenset(table["commands"])
+    tables = [language.words for language in languages()]
+    return (
+        frozenset(phrase for table in tables for phrase in table.talk),
+        frozenset(phrase for table in tables for phrase in table.commands),
+    )
+
+
+@derived
+def _polite() -> re.Pattern[str]:
+    return re.compile("|".join(pattern for language in languages() for pattern in language.words.polite) or r"(?!)")

@@ -7,7 +7,7 @@ import re
 import zlib
 
 from shared.encoders.base import SparseVector
-from shared.text import fold
+from shared.language.text import fold
 
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af]{4,40}")
 _TITLE = 2.0

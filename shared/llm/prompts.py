@@ -9,13 +9,13 @@ from importlib.resources import files
 
 from pydantic import Field
 
+from shared.language.text import is_cjk_text
 from shared.llm.reply_schema import NOT_XML
 from shared.models import Node
 from shared.models.base import Model
 from shared.models.reasoning import Step
 from shared.models.route import Intent
 from shared.models.session import MAX_TYPED_CHARS, MIN_TYPED_CHARS, Message, Session
-from shared.sentences import is_cjk_text
 
 MAX_MEMORY_CHARS = 4000
 #: Characters of all memories of a summary together, about 10,000 tokens of English.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from shared.errors import ReplyError, shown
+from shared.language import derived, languages
 from shared.llm.reply_schema import (
     ElementSchema,
     FieldSchema,
@@ -33,17 +34,24 @@ MAX_INTENT_CHARS = 200
 #: What a reply may take: an answer is a name, a date, a place.
 MAX_ANSWER_TOKENS, MAX_ROUTE_TOKENS = 200, 300
 _BEST_MARK = 10
-_FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL} | {
-    "核": Facet.CORE, "因": Facet.WHY, "法": Facet.HOW, "例": Facet.CASE, "注": Facet.NOTE,
-}  # fmt: skip
-_TYPES = {kind.value: kind for kind in ContextType} | {
-    "技能": ContextType.SKILL, "资源": ContextType.RESOURCE, "记忆": ContextType.MEMORY,
-}  # fmt: skip
 _MARK = re.compile(r"\d{1,2}(?:\.\d{1,4})?")
 _FENCED = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)\n?```", re.DOTALL)  # possessive: a reply may be all blanks
 _UNKNOWN = re.compile(r"<unknown\s*/?>", re.IGNORECASE)
 _ANSWER = re.compile(r"<answer\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s)")
+_FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL}
+_TYPES = {kind.value: kind for kind in ContextType}
+
+
+@derived
+def _more_facets() -> dict[str, Facet]:
+    return {name: facet for language in languages() for name, facet in language.words.reply.facets.items()}
+
+
+@derived
+def _more_types() -> dict[str, ContextType]:
+    return {name: kind for language in languages() for name, kind in language.words.reply.context_types.items()}
+
 
 DECOMPOSITION = ElementSchema(
     "decomposition",
@@ -51,7 +59,7 @@ DECOMPOSITION = ElementSchema(
         "subquery",
         noun="subquery",
         fields={
-            "dimension": FieldSchema(choice(_FACETS, "dimension", "core, why, how, case, note")),
+            "dimension": FieldSchema(choice(_FACETS, "dimension", "core, why, how, case, note", _more_facets)),
             "query": FieldSchema(line(MIN_QUERY_CHARS, MAX_QUERY_CHARS, "query")),
             "needs_refinement": FieldSchema(yes_or_no, ""),
             "depends_on": FieldSchema(earlier, ""),
@@ -69,7 +77,7 @@ PLAN = ElementSchema(
         "typed_query",
         noun="query",
         fields={
-            "context_type": FieldSchema(choice(_TYPES, "context type", "skill, resource, memory")),
+            "context_type": FieldSchema(choice(_TYPES, "context type", "skill, resource, memory", _more_types)),
             "query": FieldSchema(line(MIN_TYPED_CHARS, MAX_TYPED_CHARS)),
             "intent": FieldSchema(line(most=MAX_INTENT_CHARS, cut=True), ""),
             "priority": FieldSchema(integer(1, 5, "priority {value} is no number from 1 to {most}"), "3"),

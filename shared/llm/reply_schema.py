@@ -18,6 +18,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from shared.errors import ReplyError, shown
+from shared.language import derived, languages
 
 MAX_XML_BYTES = 65_536
 _DECLARATION = re.compile(r"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
@@ -32,8 +33,7 @@ _ANYWHERE = re.compile(_THINKING, re.IGNORECASE)
 _OWN_LINE = re.compile(rf"(?:^|(?<=\n))[ \t]*{_THINKING}", re.IGNORECASE)
 _CLOSING = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-_YES = {"true", "yes", "1", "是"}
-_NONE = {"", "none", "no", "无", "null"}
+_WORDS = {"yes": ("true", "yes", "1"), "none": ("", "none", "no", "null")}
 _INTEGER = re.compile("[0-9]{1,4}")
 
 
@@ -123,14 +123,19 @@ def line(least: int = 0, most: int | None = None, label: str = "", *, cut: bool 
     return read
 
 
-def choice(names: Mapping[str, Any], label: str, listed: str) -> Reader:
-    """One of `names`, whatever its case and without a remark in brackets. `listed` stands in the fault."""
+def choice(
+    names: Mapping[str, Any], label: str, listed: str, also: Callable[[], Mapping[str, Any]] = dict[str, Any]
+) -> Reader:
+    """One of `names`, whatever its case and without a remark in brackets. `listed` stands in the fault.
+
+    `also` are other names, of languages that a model may answer in.
+    """
 
     def read(value: str, place: ReplyPlace) -> object:
-        name = re.split("[(（]", value)[0].strip().casefold()  # our prompts call facets "core (核)"
-        if name not in names:
+        name = re.split("[(（]", value)[0].strip().casefold()  # our prompts call facets "core (…)"
+        if name not in names and name not in also():
             raise ReplyError(f"{place.prefix}{label} {shown(value.strip())} is none of {listed}")
-        return names[name]
+        return names[name] if name in names else also()[name]
 
     return read
 
@@ -149,12 +154,12 @@ def integer(least: int, most: int, fault: str) -> Reader:
 
 def yes_or_no(value: str, _place: ReplyPlace) -> bool:
     """True for a yes in any form, False for everything else."""
-    return value.strip().casefold() in _YES
+    return value.strip().casefold() in _words("yes")
 
 
 def earlier(value: str, place: ReplyPlace) -> tuple[int, ...]:
     """Numbers of elements that stand before this one."""
-    if value.strip().casefold() in _NONE:
+    if value.strip().casefold() in _words("none"):
         return ()
     found = []
     for name in filter(None, re.split(r"[\s,，、;；#]+", value)):
@@ -256,3 +261,9 @@ def without_thinking(text: str, *, anywhere: bool = False) -> str:
             return "".join(kept)
         at = closing.end()
     return "".join([*kept, text[at:]])
+
+
+@derived
+def _words(kind: Literal["yes", "none"]) -> frozenset[str]:
+    """What a model writes for yes, or for nothing at all."""
+    return frozenset(_WORDS[kind]).union(*(getattr(language.words.reply, kind) for language in languages()))

@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
+from shared.language.text import terms
 from shared.models import Hit
 from shared.rerankers.base import Reranked, rescored
-from shared.text import terms
 
 # The fused score counts as much as two of the four agreements. One setting for every corpus, taken as it is because the
 # optimum is flat around it; tests/benchmarks/bench_lexical_rerank.py prints what it gives.

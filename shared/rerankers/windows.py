@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import accumulate
 
+from shared.language.text import CJK
 from shared.models import Hit
-from shared.sentences import CJK
 
 OVERLAP = 0.1  # of a window: a sentence on the border is whole in one of the two
 _LEAD_SHARE = 4

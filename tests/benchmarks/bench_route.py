@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.routing import route_by_rules
+from shared.language.routing import route_by_rules
 
 ROOT = Path(__file__).parents[2]
 EVAL = ROOT / "../shared" / "eval"

@@ -15,6 +15,7 @@ from qdrant_client import models
 from shared.cache import Cache
 from shared.encoders import Bm25Encoder
 from shared.encoders.base import Embedded, SparseVector
+from shared.language.text import terms
 from shared.llm.client import LLMReply
 from shared.models import Hit, RawDocument
 from shared.settings import Settings
@@ -22,7 +23,6 @@ from shared.store import TenantStores
 from shared.store.base import BuiltWith, ChunkPoint, CollectionState, TenantNote
 from shared.store.embedded import EmbeddedStore
 from shared.store.schema import TENANT
-from shared.text import terms
 from tests.fakes.lookalikes import files
 from workers.corpus import Corpus
 from workers.index import Indexer

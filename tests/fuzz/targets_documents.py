@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from shared.language.sentences import sentences
+from shared.language.text import shingles, terms
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import CODE_SUFFIXES
 from shared.settings.sections import Chunking
-from shared.text import sentences, shingles, terms
 from tests.fuzz import samples
 from tests.fuzz.guard import MOST_SENTENCE
 from tests.fuzz.mutate import Mutator, as_json

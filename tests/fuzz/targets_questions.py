@@ -9,16 +9,16 @@ from orchestrator.enumeration.dates import several, spans
 from orchestrator.enumeration.reading import read_question
 from orchestrator.intake import as_request
 from orchestrator.intent.rules import intent_by_rules
-from orchestrator.planning.rules.decomposer import decompose_by_rules
+from orchestrator.planning.rules import decompose_by_rules
 from shared.errors import InputError
+from shared.language.names import names_of
+from shared.language.routing import route_by_rules
+from shared.language.text import key
 from shared.models import Filters
 from shared.models.enumeration import Condition, Scan, Values
 from shared.models.request import MAX_QUESTION_CHARS
 from shared.models.session import Message, Session
-from shared.names import names_of
 from shared.page_keys import fallbacks, links, page_keys, title_key
-from shared.plain import key
-from shared.routing.rules import route_by_rules
 from shared.uri import quoted, read_target
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator

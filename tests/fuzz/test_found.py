@@ -18,15 +18,15 @@ from orchestrator.evaluation.dataset import as_object
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
 from orchestrator.intent.session_file import read_session
 from orchestrator.plan_file import read_plan
-from orchestrator.planning.rules.decomposer import decompose_by_rules
+from orchestrator.planning.rules import decompose_by_rules
 from shared.contract import read_message
 from shared.errors import InputError, MessageVersionError, ReplyError, SettingsError
 from shared.http_client import JsonClient
 from shared.job_store import codec
+from shared.language.routing import route_by_rules
 from shared.llm.replies import parse_rows, summary_text
 from shared.models import Filters, Hit, LeafResult
 from shared.models.enumeration import Values
-from shared.routing.rules import route_by_rules
 from shared.settings import CONFIG_ENV, load_settings
 from tests.fuzz.http_server import RawServer
 from tests.fuzz.targets_cli import _opened

@@ -10,9 +10,9 @@ from orchestrator.client import Ramify
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.job_store import Job, JobStore
 from shared.job_store.keys import ACTIVE, LineKeys
+from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.route import Route
-from shared.routing import route_by_rules
 
 IN_LINE, ADMITTED = "in line", "admitted"
 #: Where a job may stand before it has ended.

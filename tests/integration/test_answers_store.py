@@ -12,9 +12,9 @@ import redis
 
 from shared.job_store import Job, JobReader, JobStore, new_id
 from shared.job_store.keys import JobKeys
+from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, Hit, JobRequest, LeafResult, LeafStatus, Node
 from shared.models.route import Route
-from shared.routing.rules import route_by_rules
 from shared.settings import Settings
 from shared.steps import TaskRun
 from workers.merge.answer import all_leaves, build_answer, run_aggregator

@@ -9,9 +9,9 @@ import pytest
 from shared.job_store import JobStore, State
 from shared.job_store.keys import JobKeys, new_id
 from shared.job_store.reader import JobReader
+from shared.language.routing import route_by_rules
 from shared.models import JobRequest
 from shared.models.route import PlannerName, Route
-from shared.routing import route_by_rules
 
 QUESTION = "When did the composer of the opera Vanessa die?"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shared.errors import RamifyError
+from shared.language.routing import route_by_rules
 from shared.llm.client import LLMReply
 from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedHit, MergedPool, Node, NodeKind, Source
-from shared.routing.rules import route_by_rules
 from workers.merge.aggregators import Findings
 
 #: Bound by names in `found`: 0.2 waited for 0.1.

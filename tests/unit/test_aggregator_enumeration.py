@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from shared.language import languages
 from shared.models.enumeration import Row, Table
 from shared.settings.aggregators import Enumeration
 from tests.unit.findings import Scripted, found, hit
 from workers.merge.aggregators import BUILT_IN, aggregate
 from workers.merge.aggregators.enumeration import as_markdown
+
+ENGLISH, CHINESE = languages()
 
 
 def row(number: int, **fields: object) -> Row:
@@ -22,7 +25,7 @@ def table(*rows: Row, **fields: object) -> Table:
 
 
 def test_given_a_list_then_count_understood_coverage_and_a_row_each_with_its_source() -> None:
-    text = as_markdown(table(row(1, date="2026-01-02", sentence="Redis is fast."), row(2)), 20, chinese=False)
+    text = as_markdown(table(row(1, date="2026-01-02", sentence="Redis is fast."), row(2)), 20, ENGLISH)
     assert text.split("\n") == [
         "2 documents in the list: tag = redis. Looked through 412 of 412 documents.",
         "",
@@ -34,7 +37,7 @@ def test_given_a_list_then_count_understood_coverage_and_a_row_each_with_its_sou
 
 
 def test_given_a_chinese_question_then_the_list_is_told_in_chinese() -> None:
-    text = as_markdown(table(row(1), matched=30, copies=2, partial=True, changed=True), 20, chinese=True)
+    text = as_markdown(table(row(1), matched=30, copies=2, partial=True, changed=True), 20, CHINESE)
     assert text.startswith("共 30 篇文档：tag = redis。已逐篇查看 412 / 412 篇文档。其中 2 篇与前面的某一篇内容相同。")
     assert "列表不完整。查看期间语料有改动。" in text
     assert "| # | 标题 | 来源 | 日期 | 内容 |" in text
@@ -42,14 +45,14 @@ def test_given_a_chinese_question_then_the_list_is_told_in_chinese() -> None:
 
 
 def test_given_columns_then_these_are_told_instead_of_a_sentence() -> None:
-    text = as_markdown(table(row(1, fields={"owner": "Ada"}), columns=("owner", "port")), 20, chinese=False)
+    text = as_markdown(table(row(1, fields={"owner": "Ada"}), columns=("owner", "port")), 20, ENGLISH)
     assert "| # | title | source | date | owner | port |" in text
     assert "| 1 | T1 | n1.md |  | Ada |  |" in text
 
 
 def test_given_pipes_breaks_and_links_in_documents_then_every_row_stays_one_row() -> None:
     evil = "a | b\n| 99 | [x](http://evil) \\| \x1b[31m"
-    lines = as_markdown(table(row(1, title=evil, sentence=evil)), 20, chinese=False).split("\n")
+    lines = as_markdown(table(row(1, title=evil, sentence=evil)), 20, ENGLISH).split("\n")
     assert len(lines) == 5
     assert "http://evil" not in lines[-1]
     assert "\x1b" not in lines[-1]
@@ -59,7 +62,7 @@ def test_given_pipes_breaks_and_links_in_documents_then_every_row_stays_one_row(
 
 @pytest.mark.parametrize(("matched", "said"), [(0, "0 documents in the list"), (1, "1 document in the list")])
 def test_given_none_or_one_then_it_is_counted_as_people_do(matched: int, said: str) -> None:
-    assert said in as_markdown(table(*[row(1)][:matched]), 20, chinese=False)
+    assert said in as_markdown(table(*[row(1)][:matched]), 20, ENGLISH)
 
 
 def test_given_a_table_then_it_is_the_answer_and_no_model_is_asked() -> None:

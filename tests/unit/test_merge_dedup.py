@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.language.text import shingles
 from shared.models import Hit
-from shared.text import shingles
 from workers.merge.dedup import _ShingleIndex, near_duplicates
 
 LONG = " ".join(f"word{i}" for i in range(300))

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shared.names import MAX_NAME, MAX_NAMES, bare, names_of
+from shared.language.names import MAX_NAME, MAX_NAMES, bare, names_of
 
 
 @pytest.mark.parametrize(

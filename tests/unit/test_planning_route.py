@@ -3,9 +3,10 @@
 import pytest
 
 from orchestrator.planning.route import decided, requested_way, routed_way
+from orchestrator.planning.router import as_requested
+from shared.language.routing import route_by_rules
 from shared.models import JobRequest
 from shared.models.route import Hops, Intent, PlannerName, QueryType, Routed
-from shared.routing import as_requested, route_by_rules
 from shared.settings import load_settings
 
 

@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 
 from orchestrator.local.checks import machine
 from shared.errors import SettingsError, TransientError
+from shared.language.routing import route_by_rules
 from shared.models import Filters, Hit, MergedPool
 from shared.plugins import plugins
-from shared.routing import route_by_rules
 from shared.settings import load_settings
 from shared.settings.plugged import aggregator_names, stage_models
 from shared.settings.strategies import Strategy, examined, of_plugins

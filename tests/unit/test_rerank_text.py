@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.sentences import BlockKind, sentence_spans
-from shared.text import fold, is_cjk_text, sentences, shingles, terms
+from shared.language.sentences import BlockKind, sentence_spans, sentences
+from shared.language.text import fold, is_cjk_text, shingles, terms
 
 
 def test_terms_given_english_then_stop_words_go_and_forms_meet() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from shared.language.routing import route_by_rules
 from shared.models.route import Routed
-from shared.routing import route_by_rules
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "routing.md"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.planning.router import Router
 from shared.errors import PermanentError, ReplyError, TransientError
+from shared.language.routing import route_by_rules
 from shared.llm.client import LLMReply
 from shared.llm.prompts import route_prompt
 from shared.llm.replies import parse_route
 from shared.models import Cost
 from shared.models.route import QueryType
-from shared.routing import Router, route_by_rules
 
 SURE, UNSURE = "List all services that still run Python 3.8.", "tungsten, if ever; or the other, as before"
 SAID = "<route><type>complex_reasoning</type><hops>aspects</hops><intent>event</intent></route>"

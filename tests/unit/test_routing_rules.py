@@ -8,21 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.language.routing import _match, _rules_for, prepared, route_by_rules
+from shared.language.tables import RoutingTable, toml
 from shared.models.route import QueryType
-from shared.routing import route_by_rules
-from shared.routing.reading import read
-from shared.routing.rules import _match, _rules_for
-from shared.routing.tables import table
 
 TYPE_OF = {"aspects": "complex_reasoning", "multi_hop": "complex_reasoning"}
-TYPE_RULES = [(f"{lang}.{rule.name}", rule) for lang in ("en", "zh") for rule in table(lang).types]
-INTENT_RULES = [(f"{lang}.{rule.name}", rule) for lang in ("en", "zh") for rule in table(lang).intents]
+TYPE_RULES = [
+    (f"{lang}.{rule.name}", rule)
+    for lang in ("en", "zh")
+    for rule in RoutingTable.model_validate(toml(lang, "routing")).types
+]
+INTENT_RULES = [
+    (f"{lang}.{rule.name}", rule)
+    for lang in ("en", "zh")
+    for rule in RoutingTable.model_validate(toml(lang, "routing")).intents
+]
 
 
 @pytest.mark.parametrize(("name", "rule"), TYPE_RULES, ids=[name for name, _ in TYPE_RULES])
 def test_given_a_rules_own_examples_when_routed_then_it_fires_and_decides(name, rule):
     for example in rule.examples:
-        asked = read(example)
+        asked = prepared(example)
         assert name in {each.name for each in _rules_for(asked) if _match(each, asked) is not None}
         routed = route_by_rules(example)
         assert (routed.type, routed.unsure) == (TYPE_OF.get(rule.says, rule.says), False)

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from orchestrator.planning.rules import decompose_by_rules
-from orchestrator.planning.rules.decomposer import nested
+from orchestrator.planning.rules import decompose_by_rules, nested
 
 NESTED = [
     ("Where was the director of film Shock Treatment (1964 Film) born?",

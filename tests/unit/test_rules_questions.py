@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.rules import decompose_by_rules, read
-from shared.language import language
+from orchestrator.planning.rules import decompose_by_rules, split
+from shared.language import question_language
 from shared.models import Facet
 from shared.settings.sections import Decomposition as Limits
 
@@ -20,14 +20,14 @@ CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlin
 
 def test_given_the_table_when_counted_then_both_languages_have_forty_questions_and_every_kind():
     for wanted in ("en", "zh"):
-        own = [case for case in CASES if language(case["question"]) == wanted]
+        own = [case for case in CASES if question_language(case["question"]).code == wanted]
         assert len(own) >= 40
         assert {case["kind"] for case in own} == {"simple", "compound", "comparison", "broad"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["question"][:40] for case in CASES])
 def test_given_a_question_when_read_then_kind_and_parts_are_as_the_table_says(case):
-    reading = read(case["question"])
+    reading = split(case["question"])
     queries = [part.query for part in reading.parts]
     assert reading.kind == case["kind"]
     assert [part for part in case["parts"] if not any(part in query for query in queries)] == []
@@ -39,7 +39,7 @@ def test_given_a_question_when_read_then_kind_and_parts_are_as_the_table_says(ca
 def test_given_a_question_when_decomposed_then_the_subqueries_are_whole_questions_in_its_language(case):
     for sub in decompose_by_rules(case["question"], 5).subqueries:
         assert 5 <= len(sub.query) <= 300
-        assert sub.query.endswith("？" if language(case["question"]) == "zh" else ("?", "."))
+        assert sub.query.endswith("？" if question_language(case["question"]).code == "zh" else ("?", "."))
         assert "{" not in sub.query
         assert sub.query == " ".join(sub.query.split())
         assert sub.dimension is not Facet.ORIGINAL
@@ -92,7 +92,7 @@ def test_given_a_part_marked_for_refinement_when_decomposed_again_then_it_yields
     ],
 )
 def test_given_and_within_a_name_when_read_then_it_is_not_split(question):
-    assert read(question).kind in {"simple", "broad"}
+    assert split(question).kind in {"simple", "broad"}
 
 
 def test_given_traditional_characters_when_decomposed_then_the_subqueries_are_traditional_too():

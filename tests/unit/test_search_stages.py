@@ -251,7 +251,7 @@ def test_blending_weighs_by_the_rank_that_stood_before_the_rerank() -> None:
     ],
 )
 def test_the_snippet_begins_where_the_text_speaks_of_the_question(text: str, question: str, start: str) -> None:
-    from shared.text import terms
+    from shared.language.text import terms
     from workers.search.stages.context import snippet
 
     found = snippet(text, frozenset(terms(question)), 40)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from shared.errors import RamifyError
+from shared.language.text import fold
 from shared.llm.client import LLM, spent
 from shared.models import MAX_QUESTION_CHARS, Cost, Hit, LeafResult, LeafStatus, Node
 from shared.references import filled, references
-from shared.text import fold
 from workers.binding.names import candidate_names
 from workers.binding.reading import read_answer
 from workers.search.state import Tools

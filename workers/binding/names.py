@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shared.language.names import names_of, transcribed_names
+from shared.language.text import fold, has_cjk
 from shared.models import Hit
-from shared.names import MAX_TEXT, names_of
-from shared.sentences import CJK
-from shared.text import fold
 
 #: How much less a name counts for each name before it in its passage. The n-th passage counts 1/n.
 _LATER = 0.05
-#: Foreign names in Chinese: 加布里埃尔·加西亚·马尔克斯.
-_DOTTED = re.compile(rf"[{CJK}]{{1,8}}+(?:[·・][{CJK}]{{1,8}}+){{1,4}}")
 
 
 def candidate_names(known: str, hits: Sequence[Hit], most: int) -> tuple[str, ...]:
@@ -37,12 +34,11 @@ def candidate_names(known: str, hits: Sequence[Hit], most: int) -> tuple[str, ..
 
 
 def _names(hit: Hit) -> tuple[str, ...]:
-    dotted = _DOTTED.findall(hit.text[:MAX_TEXT])
-    return tuple(dict.fromkeys((*names_of(hit.title, hit.text), *dotted)))
+    return tuple(dict.fromkeys((*names_of(hit.title, hit.text), *transcribed_names(hit.text))))
 
 
 def _holds(text: str, name: str) -> bool:
     """True when `name` stands in `text`, as words of their own where words are spaced."""
-    if re.search(f"[{CJK}]", name):
+    if has_cjk(name):
         return name in text
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from shared.cache import Cache
 from shared.errors import ReplyError
+from shared.language.text import fold
 from shared.llm.client import LLM, LLMReply
 from shared.llm.prompts import read_answer_prompt
 from shared.llm.replies import MAX_ANSWER_TOKENS, parse_answer
 from shared.models import Cost, Hit
 from shared.models.base import Model
-from shared.text import fold
 from workers.search.state import Tools
 
 

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 
 from shared.errors import RamifyError
+from shared.language.sentences import sentences
+from shared.language.text import key, plain
 from shared.llm.client import LLM, spent
 from shared.llm.prompts import extract_prompt
 from shared.llm.replies import parse_rows
 from shared.models import Cost
 from shared.models.enumeration import MAX_VALUE, Row
-from shared.plain import key, plain
 from shared.settings import Settings
-from shared.text import sentences
 from workers.enumerate.document import ListedDocument
 from workers.merge.display import plain_line
 

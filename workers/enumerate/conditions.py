@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.language.sentences import sentences
+from shared.language.text import CJK, key, plain, terms
 from shared.models.enumeration import MAX_SENTENCE, Condition, Row, Scan
-from shared.plain import key, plain
-from shared.sentences import CJK
-from shared.text import sentences, terms
 from workers.enumerate.document import ListedChunk, ListedDocument
 from workers.merge.display import plain_line
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from shared.plain import plain
+from shared.language.text import plain
 from shared.uri import SCHEME, quoted
 
 #: What is read of a first chunk, and of those behind it.

@@ -1,23 +1,13 @@
-"""Which storage facet (B9) a section is: by its heading, by a label at its start, by the document's front matter."""
+"""Which storage facet a section is: by its heading, by a label at its start, by the document's front matter."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-_TITLES = {
-    "context": ("context", "background", "境", "背景", "情境", "背景情况"),
-    "intent": ("intent", "intention", "purpose", "goal", "goals", "欲", "目的", "意图", "意图目的"),
-    "action": ("action", "actions", "行", "过程", "行动", "行动过程", "做法"),
-    "result": ("result", "results", "outcome", "effect", "果", "结果", "效果", "结果效果"),
-    "insight": (
-        "insight", "insights", "lesson", "lessons", "lessons learned", "lessons learnt",
-        "悟", "教训", "经验", "感悟", "经验教训", "经验与教训",
-    ),
-}  # fmt: skip
-FACETS = tuple(_TITLES)
-_FACETS = {title: facet for facet, titles in _TITLES.items() for title in titles}
-_NUMBER = re.compile(r"[\W_]*(?:(?:\d{1,3}|[一二三四五六七八九十]{1,3})[.、．)）:：]\s*)*")
+from shared.language import derived, languages
+
+FACETS = ("context", "intent", "action", "result", "insight")
 _PARTS = re.compile(r"[（()）/／|·:：]")
 _LABEL = re.compile(r"[\W_]{0,8}([^\W_][^:：*_\n]{0,40}+)(?:\*\*|__|\*|_)?\s{0,2}[:：]")
 
@@ -27,7 +17,7 @@ def labels(heading: str) -> list[str]:
 
     "二、行（Action）" says 行 and action.
     """
-    found = _NUMBER.match(heading)
+    found = _number().match(heading)
     bare = heading[found.end() if found else 0 :]
     return [part.strip(" *_").casefold() for part in (bare, *_PARTS.split(bare))]
 
@@ -44,4 +34,18 @@ def label_of(text: str) -> str | None:
 
 
 def _named(heading: str) -> Iterator[str]:
-    return (facet for label in labels(heading) if (facet := _FACETS.get(label)))
+    return (facet for label in labels(heading) if (facet := _facets().get(label)))
+
+
+@derived
+def _facets() -> Mapping[str, str]:
+    tables = (language.words.sections.facets for language in languages())
+    return {title: facet for table in tables for facet, titles in table.items() for title in titles}
+
+
+@derived
+def _number() -> re.Pattern[str]:
+    """The number of a heading, in digits or numerals, and marks around it."""
+    numerals = [f"[{each}]{{1,3}}" for language in languages() if (each := language.words.sections.numerals)]
+    counted = "|".join((r"\d{1,3}", *numerals))
+    return re.compile(rf"[\W_]*(?:(?:{counted})[.、．)）:：]\s*)*")

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
+from shared.language.text import CJK, terms
 from shared.page_keys import title_key
-from shared.sentences import CJK
-from shared.text import terms
 
 #: Letters of the shortest name of one word, characters of the shortest Chinese name; and of those in quotation marks.
 MIN_WORD, MIN_CJK = 5, 3

@@ -1,4 +1,4 @@
-"""What documents say of themselves, in English or Chinese. Never fails: what it drops, it says."""
+"""What documents say of themselves. Never fails: what it drops, it says."""
 
 from __future__ import annotations
 
@@ -7,26 +7,19 @@ from collections.abc import Mapping
 from datetime import date
 
 from shared.errors import shown
+from shared.language import derived, languages
+from shared.language.text import month_number
 from shared.models.base import Model
 from workers.index.facets import FACETS, facet_of
 
-_KEYS = {
-    "title": ("title", "标题"),
-    "date": ("date", "created", "created_at", "日期", "创建时间"),
-    "tags": ("tags", "tag", "标签"),
-    "kind": ("kind", "type", "source_kind", "类型"),
-    "facet": ("facet", "要素"),
-}
-_KINDS = {"记忆": "memory", "memories": "memory", "资源": "resource", "resources": "resource",
-          "技能": "skill", "skills": "skill"}  # fmt: skip
+_FIELDS = ("title", "date", "tags", "kind", "facet")
 _MAX_TITLE, _MAX_TAG, _MAX_TAGS = 300, 100, 50
 _TAG_SEPARATORS = re.compile(r"[,，、;；\n]")
 _KIND = re.compile(r"[\w.\-]{1,64}")
-_YEAR_FIRST = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})(?!\d)")
-_COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?!\d)")
-_DAY_FIRST = re.compile(r"(\d{1,2})\.? ([A-Za-z]{3,9})\.?,? (\d{4})(?!\d)")
-_MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4})(?!\d)")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NUMBERS = (
+    re.compile(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
+    re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?!\d)"),
+)
 _NOTHING = ("", "null", "~")
 
 
@@ -44,7 +37,7 @@ class Metadata(Model):
 def read_metadata(fields: Mapping[str, object]) -> Metadata:
     """Metadata from front matter or the fields of a JSON line; other fields are ignored."""
     lowered = {str(name).strip().lower(): value for name, value in fields.items()}
-    given = {name: _first(lowered, keys) for name, keys in _KEYS.items()}
+    given = {name: _first(lowered, _keys(name)) for name in _FIELDS}
     notes: list[str] = []
     return Metadata(
         title=_title(given["title"], notes),
@@ -61,19 +54,14 @@ def parse_date(text: str) -> date | None:
 
     05/06/2026 is None: it is May to some and June to others.
     """
-    text = text.strip()
-    if found := _YEAR_FIRST.match(text) or _COMPACT.match(text):
-        year, month, day = found.groups()
-    elif found := _DAY_FIRST.match(text):
-        day, month, year = found.groups()
-    elif found := _MONTH_FIRST.match(text):
-        month, day, year = found.groups()
-    else:
+    forms = (*_NUMBERS, *(form for language in languages() for form in language.dates.days))
+    found = next((found for form in forms if (found := form.match(text.strip()))), None)
+    if found is None:
         return None
-    name = month[:3].lower()
-    number = _MONTHS.index(name) + 1 if name in _MONTHS else int(month) if month.isdecimal() else 0
+    month = found["month"]
+    number = int(month) if month.isdecimal() else month_number(month.lower())
     try:
-        return date(int(year), number, int(day))
+        return date(int(found["year"]), number, int(found["day"]))
     except ValueError:
         return None
 
@@ -86,6 +74,17 @@ def printable_line(text: str) -> str:
 def _first(fields: Mapping[str, object], keys: tuple[str, ...]) -> object:
     given = (fields[key] for key in keys if key in fields)
     return next((value for value in given if value is not None and value not in _NOTHING), None)
+
+
+@derived
+def _keys(field: str) -> tuple[str, ...]:
+    """The names of a field, in all languages."""
+    return tuple(name for language in languages() for name in language.words.sections.keys.get(field, ()))
+
+
+@derived
+def _kinds() -> Mapping[str, str]:
+    return {name: kind for language in languages() for name, kind in language.words.sections.kinds.items()}
 
 
 def _scalar(value: object) -> str | None:
@@ -133,7 +132,7 @@ def _tags(value: object, notes: list[str]) -> tuple[str, ...]:
 def _kind(value: object, notes: list[str]) -> str:
     kind = (_scalar(value) or "").strip().lower()
     if _KIND.fullmatch(kind):
-        return _KINDS.get(kind, kind)
+        return _kinds().get(kind, kind)
     _dropped("kind", value, "write one word, as memory, resource or skill", notes)
     return ""
 

@@ -1,6 +1,6 @@
-"""What a section is of its page (F8): compiled truth, timeline or neither. Read from headings and rules alone.
+"""What a section is of its page: compiled truth, timeline or neither. Read from headings and rules alone.
 
-The page model is GBrain's (seed 004): what holds now stands above, how it came to be stands below, by date.
+The page model is GBrain's: what holds now stands above, how it came to be stands below, by date.
 """
 
 from __future__ import annotations
@@ -8,30 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shared.language import derived, languages
 from shared.models.hits import Part
 from workers.index.blocks import Block, Kind
 from workers.index.facets import labels
 
-_TRUTH = frozenset({
-    "compiled truth", "current truth", "truth", "summary", "executive summary", "tl;dr", "tldr", "in short",
-    "key facts", "facts", "conclusion", "conclusions", "current state", "current status", "state of play",
-    "takeaways", "key takeaways",
-    "结论", "现状", "事实", "关键事实", "已知事实", "摘要", "总结", "小结", "概要", "要点", "当前状态",
-    "目前状态", "当前结论", "一句话总结",
-})  # fmt: skip
-_TIMELINE = frozenset({
-    "timeline", "log", "activity log", "event log", "work log", "worklog", "history", "revision history",
-    "version history", "changelog", "change log", "release history", "release notes", "journal", "chronology",
-    "updates",
-    "时间线", "时间轴", "记录", "日志", "历史", "历史记录", "变更记录", "变更日志", "更新记录", "更新日志",
-    "修订记录", "修订历史", "工作记录", "工作日志", "大事记", "发布记录",
-})  # fmt: skip
 #: A line of its own that opens the timeline whatever follows.
 _SENTINELS = frozenset({"<!-- timeline -->", "--- timeline ---"})
-_DATED = re.compile(
-    r"(?:[-*+]|\d{1,3}[.)]|>)?\s{0,3}(?:\*\*|__|\[|【|\|)?\s?"
-    r"(?:\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?|\d{4}年\d{1,2}月(?:\d{1,2}日)?)(?!\d)"
-)
 
 
 def part_of(title: str, headings: Sequence[str]) -> Part | None:
@@ -61,14 +44,23 @@ def timeline_start(blocks: Sequence[Block]) -> int | None:
 
 def _opens_timeline(block: Block) -> bool:
     if block.kind is Kind.HEADING:
-        return _named(block.text) is Part.TIMELINE or bool(_DATED.match(block.text))
-    return block.kind is Kind.TEXT and bool(_DATED.match(block.text))
+        return _named(block.text) is Part.TIMELINE or bool(_dated().match(block.text))
+    return block.kind is Kind.TEXT and bool(_dated().match(block.text))
 
 
 def _named(heading: str) -> Part | None:
-    for label in labels(heading):
-        if label in _TRUTH:
-            return Part.TRUTH
-        if label in _TIMELINE:
-            return Part.TIMELINE
-    return None
+    return next((part for label in labels(heading) if (part := _headings().get(label))), None)
+
+
+@derived
+def _headings() -> dict[str, Part]:
+    sections = [language.words.sections for language in languages()]
+    timeline = {heading: Part.TIMELINE for section in sections for heading in section.timeline}
+    return timeline | {heading: Part.TRUTH for section in sections for heading in section.truth}
+
+
+@derived
+def _dated() -> re.Pattern[str]:
+    """A line that begins with a day or a month, behind a list's mark, a number or a bracket."""
+    dates = (r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?", *(form for each in languages() for form in each.dates.headings))
+    return re.compile(rf"(?:[-*+]|\d{{1,3}}[.)]|>)?\s{{0,3}}(?:\*\*|__|\[|【|\|)?\s?(?:{'|'.join(dates)})(?!\d)")

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from shared.errors import shown
 from shared.job_store import Job, JobReader, JobStore, State
 from shared.job_store.states import SETTLED_LEAVES
+from shared.language import said
+from shared.language.routing import route_by_rules
 from shared.llm.client import LLM
 from shared.models import ROOT_ID, Answer, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
 from shared.models.enumeration import Table
 from shared.models.route import Routed
-from shared.routing.rules import route_by_rules
 from shared.steps import TaskRun
-from shared.text import is_cjk_text
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate
 from workers.merge.aggregators.plugged import all_known
 from workers.merge.extract import nothing_found
@@ -23,10 +23,6 @@ _WRITE_S = 1.0
 _UNANSWERED = "had not answered when the job's time was up"
 #: The verdict of an answer for which nothing was searched.
 NO_RETRIEVAL = "no retrieval needed"
-_TEXT = (
-    "This asks for nothing that would have to be looked up: nothing was retrieved.",
-    "这句话没有需要查找的内容，因此没有进行检索。",
-)
 
 
 def run_aggregator(
@@ -130,7 +126,7 @@ def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:
 
 def no_retrieval(question: str) -> Summary:
     """The text, in the question's language; it cites nothing."""
-    return Summary(text=_TEXT[is_cjk_text(question)], kind="none")
+    return Summary(text=said("not_retrieved", question), kind="none")
 
 
 def without_retrieval(answer: Answer) -> Answer:

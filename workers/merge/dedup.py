@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shared.language.text import shingles
 from shared.models import Hit
-from shared.text import shingles
 
 _SHINGLE = 3
 _EPSILON = 1e-6  # vectors are stored in 32 bits: the cosine of a vector with itself may be 0.9999999

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from shared.sentences import CJK
+from shared.language.text import CJK
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|\x9b[0-?]*[ -/]*[@-~]")
 #: Direction overrides, zero-width marks and the byte order mark: they make text read as other than it is.

@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from shared.language import answer_language, said
 from shared.models import Citation, Facet, Hit, MergedPool, Node, NodeKind, Summary
 from shared.models.plan import node_order
-from shared.text import is_cjk_text
 from workers.merge.display import plain_line
 from workers.merge.passages import Passage, citation
 from workers.merge.picking import Picker
 
 MOST_SENTENCES = 10
 _DIRECT, _DIRECT_BROAD, _PER_GROUP = 3, 2, 2
-#: Below this share of the question's terms, the best hit is no answer (Chinese terms are pairs of characters, and
-#: half of those span two words) ...
-_LEAST_COVERAGE = (0.34, 0.2)
-#: ... unless a reranker that reads meaning, not words, gives it this score.
+#: The best hit is an answer, however few of the question's terms it has, from this score of a reranker that reads
+#: meaning, not words.
 _TRUSTED_SCORE = 0.5
 _READS_MEANING = ("endpoint:", "fastembed:")
-_NOTHING = ("The corpus has nothing on this.", "语料中没有找到相关内容。")
-_LABELS = {
-    Facet.CORE: ("In short", "核心"),
-    Facet.WHY: ("Why", "原因"),
-    Facet.HOW: ("How", "方法"),
-    Facet.CASE: ("Cases", "案例"),
-    Facet.NOTE: ("Notes", "注意"),
-}
+_LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +36,7 @@ class Extract:
 
 def nothing_found(question: str) -> Summary:
     """The summary where nothing answers, in the question's language; it cites nothing."""
-    return Summary(text=_NOTHING[is_cjk_text(question)], kind="extractive")
+    return Summary(text=said("nothing_found", question), kind="extractive")
 
 
 def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], most: int = MOST_SENTENCES) -> Summary:
@@ -80,15 +71,14 @@ def is_covered(picker: Picker, query: str, pool: MergedPool, node_id: str | None
         scores = (hit.score for hit in pool.hits if node_id is None or any(s.node_id == node_id for s in hit.sources))
         if max(scores, default=0.0) >= _TRUSTED_SCORE:
             return True
-    return picker.coverage(query, node_id) >= _LEAST_COVERAGE[is_cjk_text(query)]
+    return picker.coverage(query, node_id) >= answer_language(query).least_coverage
 
 
 def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[str, Node]) -> Summary:
     """An extract as it is read: the direct sentences, then a headed group per subquestion."""
-    chinese = is_cjk_text(question)
     parts = [written(found.direct)] if found.direct else []
     parts += [
-        f"### {label(nodes[node_id].facet, chinese=chinese)} · {plain_line(nodes[node_id].query)}\n{written(group)}"
+        f"### {label(nodes[node_id].facet, question)} · {plain_line(nodes[node_id].query)}\n{written(group)}"
         for node_id, group in (found.groups or {}).items()
         if group
     ]
@@ -108,9 +98,9 @@ def subquestions(nodes: Mapping[str, Node]) -> list[Node]:
     return sorted(leaves, key=lambda node: node_order(node.id))
 
 
-def label(facet: Facet, *, chinese: bool) -> str:
-    """What a group is headed with."""
-    return _LABELS[facet][chinese] if facet in _LABELS else ""
+def label(facet: Facet, question: str) -> str:
+    """What a group is headed with, in the question's language."""
+    return said(facet.value, question) if facet in _LABELLED else ""
 
 
 def written(chosen: Sequence[Passage]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from shared.language.sentences import BlockKind, sentence_spans
+from shared.language.text import is_cjk_text, terms
 from shared.models import Citation, Hit
-from shared.sentences import BlockKind, is_cjk_text, sentence_spans
-from shared.text import terms
 from workers.merge.display import has_controls, plain_line, without_links
 
 _LONGEST = 400  # characters; a CJK one counts as two

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from shared.language.text import flat, terms
 from shared.models import MergedHit
-from shared.text import flat, terms
 from workers.merge.passages import Passage, passages
 
 _NOVELTY, _LEAD, _RANK, _PLACE = 0.5, 0.3, 0.6, 0.1

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.errors import RamifyError, ReplyError, TransientError
+from shared.language import derived, languages
+from shared.language.sentences import sentences
 from shared.llm.client import LLM, spent
 from shared.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
 from shared.llm.replies import summary_text
@@ -15,7 +17,6 @@ from shared.models.base import Model
 from shared.models.plan import node_order
 from shared.models.reasoning import Step
 from shared.models.route import Intent
-from shared.text import sentences
 from workers.merge.display import safe
 from workers.merge.extract import extract
 from workers.merge.passages import best_quote, citation
@@ -24,8 +25,6 @@ _FEWEST_CHARS = 400
 _LEAST_TIME_S = 0.5
 
 Written = tuple[Summary, Cost, tuple[str, ...]]
-_LIST = r"\^?\d{1,9}(?:\s?(?:[,，、;；\-–]|and|和)\s?\^?\d{1,9})*"
-_CITATION = re.compile(rf"[ \t]{{0,3}}(?:\[({_LIST})\]|【({_LIST})】|［({_LIST})］)")
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
 _CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
 _LONGEST_RANGE = 50
@@ -167,8 +166,15 @@ def check_citations(text: str, sources: int) -> Checked:
         return (" " if valid and match[0][0] in " \t" else "") + "".join(f"[{number}]" for number in valid)
 
     parts = _CODE.split(text)
-    parts[::2] = [_CITATION.sub(rewrite, part) for part in parts[::2]]
+    parts[::2] = [_citation().sub(rewrite, part) for part in parts[::2]]
     return Checked(text="".join(parts), cited=tuple(cited), removed=removed)
+
+
+@derived
+def _citation() -> re.Pattern[str]:
+    joints = "|".join((r"[,，、;；\-–]", *(word for language in languages() for word in language.words.and_)))
+    numbers = rf"\^?\d{{1,9}}(?:\s?(?:{joints})\s?\^?\d{{1,9}})*"
+    return re.compile(rf"[ \t]{{0,3}}(?:\[({numbers})\]|【({numbers})】|［({numbers})］)")
 
 
 def _numbers(inside: str, sources: int) -> list[int]:

@@ -14,12 +14,12 @@ from math import log2
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from shared.language.names import bare, names_of
+from shared.language.sentences import sentences
+from shared.language.text import flat, terms
 from shared.models import Hit
-from shared.names import bare, names_of
 from shared.page_keys import is_page_key, title_key
 from shared.rerankers.lexical import as_terms, candidate_idf
-from shared.sentences import sentences
-from shared.text import flat, terms
 
 #: What counts in a chain, besides the worth of the passage that brought the name up: how well the name is the page's
 #: own title, how much of the rest of the question the page has, how much the sentence with the name is about the

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 
+from shared.language.text import LATIN, SCRIPTS, script_of
 from shared.models import Hit
-from shared.text import is_cjk_text
 
 ANY = "multi"
 #: What well-known model names say of their languages. First match counts.
@@ -27,22 +25,7 @@ _KNOWN = (
         ("en",),
     ),
 )
-#: Languages that are not written in Latin letters.
-_SCRIPTS = {
-    "CJK": ("zh", "ja"),
-    "KANA": ("ja",),
-    "HANGUL": ("ko",),
-    "CYRILLIC": ("ru", "uk", "be", "bg", "sr", "mk", "kk", "mn"),
-    "ARABIC": ("ar", "fa", "ur"),
-    "HEBREW": ("he", "yi"),
-    "GREEK": ("el",),
-    "DEVANAGARI": ("hi", "mr", "ne"),
-    "BENGALI": ("bn",),
-    "TAMIL": ("ta",),
-    "THAI": ("th",),
-}
-_ELSEWHERE = frozenset(language for languages in _SCRIPTS.values() for language in languages)
-_LATIN = "LATIN"
+_ELSEWHERE = frozenset(language for languages in SCRIPTS.values() for language in languages)
 _JUDGED = 10
 # The English MiniLM stays below on 67 % of the eval sets' Chinese questions and on 11 % of the English ones; the
 # Chinese ones that pass cost 1.2 nDCG@10 at most.
@@ -56,15 +39,15 @@ def reads(model: str, declared: Sequence[str], question: str) -> bool | None:
     Only scripts are told apart: a model that reads one language in Latin letters is taken to read all of them, and
     so is a model of which nothing is known.
     """
-    script = _script(question)
+    script = script_of(question)
     languages = {code if code == ANY else code[:2] for code in map(str.lower, declared or _by_name(model))}
     if not script or ANY in languages:
         return True
     if not languages:
-        return True if script == _LATIN else None
-    if script == _LATIN:
+        return True if script == LATIN else None
+    if script == LATIN:
         return bool(languages - _ELSEWHERE)
-    return bool(languages.intersection(_SCRIPTS.get(script, ())))
+    return bool(languages.intersection(SCRIPTS.get(script, ())))
 
 
 def agrees(lexical: Sequence[Hit], dense: Sequence[Hit]) -> bool:
@@ -81,14 +64,3 @@ def agrees(lexical: Sequence[Hit], dense: Sequence[Hit]) -> bool:
 def _by_name(model: str) -> Sequence[str]:
     name = model.lower()
     return next((languages for pattern, languages in _KNOWN if pattern.search(name)), ())
-
-
-def _script(text: str) -> str:
-    """The script that most of `text` is written in, as Unicode names it; "" without letters."""
-    names = Counter(unicodedata.name(char, "").split(" ")[0] for char in text if char.isalpha())
-    if is_cjk_text(text):
-        kana = names["HIRAGANA"] + names["KATAKANA"]
-        return "KANA" if kana else max(("CJK", "HANGUL"), key=lambda script: names[script])
-    for script in ("CJK", "HIRAGANA", "KATAKANA"):
-        del names[script]
-    return max(names, key=lambda script: names[script], default="")

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from shared.language import said
+from shared.language.sentences import BlockKind, sentence_spans, sentences
+from shared.language.text import is_cjk_text, terms
 from shared.models import Chunk
-from shared.sentences import BlockKind, is_cjk_text, sentence_spans, sentences
-from shared.text import terms
 from workers.merge.display import plain_line
 
 ABSTRACT_CHARS, OVERVIEW_CHARS = 256, 4000
@@ -23,9 +24,8 @@ _SENTENCE_CHARS = 140  # of the abstract; the rest is for titles
 _FEWEST = 2  # terms of the titles in a sentence that speaks for all
 _SHORT = 4  # terms; what is shorter does not gain by it
 _LINE = (48, 400)  # characters of a line of the overview, at least and at most
-_FULL_STOP, _ENDS = (".", "。"), (".", "。", "?", "？", "!", "！", "…")
+_ENDS = (".", "。", "?", "？", "!", "！", "…")
 _PAUSES = " ,;:.，；：、。"
-_LABELS = (("Directories", "Documents", "Also"), ("目录", "文档", "另有"))
 
 
 class Item(NamedTuple):
@@ -69,21 +69,21 @@ def abstract_of(contents: Contents) -> str:
     if len(items) == 1 and items[0].is_directory and items[0].lead:
         return clipped(items[0].lead, ABSTRACT_CHARS)
     weights = _centroid(items)
-    said = next((found[0] for item in items if item.describes and (found := sentences(item.lead))), "")
-    parts = [clipped(said, _SENTENCE_CHARS)] if said else []
+    opening = next((found[0] for item in items if item.describes and (found := sentences(item.lead))), "")
+    parts = [clipped(opening, _SENTENCE_CHARS)] if opening else []
     if titles := _titles(items, weights, ABSTRACT_CHARS - len("".join(parts)) - 1):
-        parts.append(titles if titles.endswith(_ENDS) else f"{titles}{_FULL_STOP[is_cjk_text(titles)]}")
+        parts.append(titles if titles.endswith(_ENDS) else f"{titles}{said('full_stop', titles)}")
     for sentence in _sentences(items, weights):
-        if len(" ".join([*parts, sentence])) <= ABSTRACT_CHARS and sentence != said:
+        if len(" ".join([*parts, sentence])) <= ABSTRACT_CHARS and sentence != opening:
             parts.append(sentence)
     return clipped(" ".join(parts), ABSTRACT_CHARS)
 
 
 def overview_of(contents: Contents, abstract: str) -> str:
     """L1: up to 4,000 characters: the abstract, then a line for each item, then the titles of more."""
-    chinese = is_cjk_text("\n".join(f"{item.title} {item.lead}" for item in contents.items))
-    below, documents, also = _LABELS[chinese]
-    room = OVERVIEW_CHARS - len(abstract) - sum(len(label) + 16 for label in _LABELS[chinese])
+    told = "\n".join(f"{item.title} {item.lead}" for item in contents.items)
+    below, documents, also = (said(name, told) for name in ("directories", "documents", "also"))
+    room = OVERVIEW_CHARS - len(abstract) - sum(len(label) + 16 for label in (below, documents, also))
     each = max(_LINE[0], min(_LINE[1], room // max(1, len(contents.items) + bool(contents.more))))
     blocks = [abstract]
     for label, wanted in ((below, True), (documents, False)):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from heapq import heappush, heappushpop, nsmallest
 from typing import NamedTuple
 
+from shared.language import derived, languages
 from shared.store.directories import MOST_NAMED, TOP, directory_of, lineage, parent_of, root_key
 
 #: Grows when the same directory would be described in another way, so that the next ingest renews all.
@@ -17,7 +18,6 @@ VERSION = 1
 #: So many more titles than documents are sampled: they are named, but not read.
 _TITLES = 4
 _MOST_KINDS = 32
-_DESCRIBES = re.compile(r"(?:^|[/#])(?:readme|_?index|skill|about|overview|说明|目录)(?:\.[^/#.]+)?$", re.IGNORECASE)
 
 
 class Entry(NamedTuple):
@@ -32,7 +32,13 @@ class Entry(NamedTuple):
     @property
     def describes(self) -> bool:
         """True for a README and its like: it says what its directory holds."""
-        return _DESCRIBES.search(self.path) is not None
+        return _describes().search(self.path) is not None
+
+
+@derived
+def _describes() -> re.Pattern[str]:
+    names = "|".join(name for language in languages() for name in language.words.sections.describes)
+    return re.compile(rf"(?:^|[/#])(?:{names})(?:\.[^/#.]+)?$", re.IGNORECASE)
 
 
 @dataclass(slots=True)

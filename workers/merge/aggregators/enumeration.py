@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from shared.language import Language, answer_language, filled
 from shared.models import Summary
 from shared.models.enumeration import Row, Table
 from shared.settings.aggregators import Enumeration, Simple
-from shared.text import is_cjk_text
 from workers.merge.aggregators.base import Aggregated, Findings
 from workers.merge.aggregators.simple import simple
 from workers.merge.display import plain_line
 
 _NO_TABLE = "There is no complete list for this question, so the answer is made of what was found."
-_COUNT = ("{} {} in the list", "共 {} 篇文档")
-_SAID = {
-    "understood": (": {}.", "：{}。"),
-    "plain": (".", "。"),
-    "scanned": ("Looked through {} of {} documents.", "已逐篇查看 {} / {} 篇文档。"),
-    "copies": ("{} of them have the same text as an earlier one.", "其中 {} 篇与前面的某一篇内容相同。"),
-    "partial": ("The list is not complete.", "列表不完整。"),
-    "changed": ("The corpus was written meanwhile.", "查看期间语料有改动。"),
-    "more": ("… and {} more.", "……另有 {} 篇。"),
-}
-_HEADS = (("title", "source", "date", "says"), ("标题", "来源", "日期", "内容"))
 
 
 def enumeration(found: Findings, options: Enumeration) -> Aggregated:
@@ -29,33 +18,34 @@ def enumeration(found: Findings, options: Enumeration) -> Aggregated:
     if found.table is None:
         plain = simple(found, Simple())
         return plain.model_copy(update={"warnings": (*plain.warnings, _NO_TABLE)})
-    text = as_markdown(found.table, options.rows, chinese=is_cjk_text(found.question))
+    text = as_markdown(found.table, options.rows, answer_language(found.question))
     return Aggregated(summary=Summary(text=text, kind="extractive"), table=found.table)
 
 
-def as_markdown(table: Table, most: int, *, chinese: bool) -> str:
+def as_markdown(table: Table, most: int, language: Language) -> str:
     """The count, what was understood and looked through, then at most `most` rows as a Markdown table."""
     shown = table.rows[:most]
-    parts = [_headline(table, chinese=chinese)]
+    parts = [_headline(table, language)]
     if shown:
-        parts.append(_rows(shown, table.columns, chinese=chinese))
+        parts.append(_rows(shown, table.columns, language))
     if table.matched > len(shown):
-        parts.append(_SAID["more"][chinese].format(table.matched - len(shown)))
+        parts.append(filled(language, "more", table.matched - len(shown)))
     return "\n\n".join(parts)
 
 
-def _headline(table: Table, *, chinese: bool) -> str:
-    counted = _COUNT[chinese].format(table.matched, "document" if table.matched == 1 else "documents")
+def _headline(table: Table, language: Language) -> str:
+    counted = filled(language, "listed_one" if table.matched == 1 else "listed", table.matched)
     understood = plain_line(table.understood)
-    end = _SAID["understood"][chinese].format(understood) if understood else _SAID["plain"][chinese]
-    said = [counted + end, _SAID["scanned"][chinese].format(table.scanned, table.planned)]
-    said += [_SAID["copies"][chinese].format(table.copies)] if table.copies else []
-    said += [_SAID[name][chinese] for name in ("partial", "changed") if getattr(table, name)]
-    return ("" if chinese else " ").join(said)
+    end = filled(language, "understood", understood) if understood else filled(language, "full_stop")
+    said = [counted + end, filled(language, "scanned", table.scanned, table.planned)]
+    said += [filled(language, "copies", table.copies)] if table.copies else []
+    said += [filled(language, name) for name in ("partial", "changed") if getattr(table, name)]
+    return filled(language, "space").join(said)
 
 
-def _rows(rows: tuple[Row, ...], columns: tuple[str, ...], *, chinese: bool) -> str:
-    head = ("#", *_HEADS[chinese][:3], *(columns or _HEADS[chinese][3:]))
+def _rows(rows: tuple[Row, ...], columns: tuple[str, ...], language: Language) -> str:
+    says = language.words.says
+    head = ("#", *(says[name] for name in ("title", "source", "date")), *(columns or (says["sentence"],)))
     lines = [head, ("---",) * len(head)]
     for number, row in enumerate(rows, 1):
         told = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from shared.language import said
+from shared.language.text import flat, terms
 from shared.models import Facet, Hit
 from shared.models.reasoning import Step
-from shared.text import flat, is_cjk_text, terms
 from workers.merge.aggregators.base import Findings
 from workers.merge.aggregators.paths import Path, best_path
-from workers.merge.aggregators.wording import said
 from workers.merge.extract import written
 from workers.merge.passages import Passage, passages
 
@@ -28,7 +28,7 @@ def _step(found: Findings, path: Path, at: int, sentence: Passage | None) -> Ste
     hit = found.pool.hits[number - 1]
     gap = None
     if reached is not None and reached.start is None:
-        gap = said("unseen", reached.name, chinese=is_cjk_text(found.question))
+        gap = said("unseen", found.question, reached.name)
     return Step(
         number=at + 1,
         kind="hop",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.language.names import MAX_NAME, bare
+from shared.language.text import flat, terms
 from shared.models import Hit
 from shared.models.reasoning import Bridge
-from shared.names import MAX_NAME, bare
 from shared.page_keys import PAGE_KEYS, is_page_key
-from shared.text import flat, terms
 from workers.merge.display import plain_line
 
 #: Results among which a way is looked for by names, and of which one may end it.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.language import said
 from shared.models import MergedPool, Summary
 from shared.models.reasoning import Step
 from shared.settings.aggregators import Reasoning
-from shared.text import is_cjk_text
 from workers.merge.aggregators.base import Aggregated, Findings
 from workers.merge.aggregators.hops import hop_steps
 from workers.merge.aggregators.paths import TITLE
 from workers.merge.aggregators.steps import Evidence, aspect_steps, branches, fact_steps, waits
-from workers.merge.aggregators.wording import said
 from workers.merge.display import plain_line
 from workers.merge.extract import citations, extract, extracted, is_covered, nothing_found, summary_of, written
 from workers.merge.passages import Passage
@@ -86,7 +85,7 @@ def _direct(found: Findings, picker: Picker) -> list[Passage]:
 
 
 def _missing(one: Evidence) -> str:
-    return said("missing", plain_line(one.query), chinese=is_cjk_text(one.query))
+    return said("missing", one.query, plain_line(one.query))
 
 
 def _after_hops(found: Findings, used: Sequence[Passage], direct: Summary) -> Summary:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from shared.language import said
 from shared.models import Facet, LeafResult, LeafStatus, Node
 from shared.models.reasoning import Step
-from shared.text import is_cjk_text
 from workers.merge.aggregators.base import Findings
 from workers.merge.aggregators.paths import bridges_of
-from workers.merge.aggregators.wording import said
 from workers.merge.extract import is_covered, subquestions, written
 from workers.merge.passages import Passage
 from workers.merge.picking import Picker
@@ -86,10 +85,9 @@ def _gap(found: Findings, node: Node, nodes: Sequence[Node]) -> str | None:
 
 
 def _named(found: Findings, node_ids: Sequence[str], nodes: Sequence[Node]) -> str:
-    chinese = is_cjk_text(found.question)
     places = {node.id: number for number, node in enumerate(nodes, 1)}
-    names = [said("step", str(places[one]), chinese=chinese) if one in places else one for one in node_ids]
-    return said("and", chinese=chinese).join(names)
+    names = [said("step", found.question, places[one]) if one in places else one for one in node_ids]
+    return said("comma", found.question).join(names)
 
 
 def _steps(
@@ -136,7 +134,7 @@ def _leaf(found: Findings, node: Node) -> LeafResult:
 
 
 def _say(found: Findings, name: str, value: str = "") -> str:
-    return said(name, value, chinese=is_cjk_text(found.question))
+    return said(name, found.question, value)
 
 
 def waits(nodes: Sequence[Node]) -> bool:

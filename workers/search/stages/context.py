@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from qdrant_client import models
 
+from shared.language.text import terms
 from shared.models import Hit
 from shared.settings import stages as s
 from shared.store import DENSE, to_filter
-from shared.text import terms
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools, by_score
 

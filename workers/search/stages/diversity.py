@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from shared.language.text import shingles
 from shared.settings import stages as s
-from shared.text import shingles
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools
 

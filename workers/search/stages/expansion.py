@@ -8,6 +8,7 @@ from qdrant_client import models
 
 from shared.cache import Cache
 from shared.errors import RamifyError, ReplyError
+from shared.language.text import is_cjk_text
 from shared.llm.client import spent
 from shared.llm.prompts import expand_prompt
 from shared.llm.replies import parse_rewrites
@@ -15,7 +16,6 @@ from shared.models import Cost
 from shared.models.base import Model
 from shared.settings import stages as s
 from shared.store import SPARSE, to_filter, to_sparse
-from shared.text import is_cjk_text
 from workers.search.state import Query, SearchState, Tools
 
 _FEWEST_WORDS, _FEWEST_CJK = 3, 3

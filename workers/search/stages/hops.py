@@ -11,14 +11,14 @@ from typing import Literal
 
 from qdrant_client import models
 
+from shared.language import answer_language
+from shared.language.routing import asks, route_by_rules
 from shared.models import Hit, Via
 from shared.models.route import Hops
 from shared.rerankers.lexical import lexical_scores
-from shared.routing import asks, route_by_rules
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
 from shared.store.filters import one_of
-from shared.text import is_cjk_text
 from workers.search.chain import ChainScorer, Link, NameBridge
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
@@ -32,8 +32,8 @@ def reason_against(question: str, when: When) -> str | None:
     """Why no hop is made, None when one is.
 
     asked: where the rules of routing read several hops, and for questions that leave them unsure. questions: for
-    English questions that they take for lookups too: a quarter of hotpotqa's and a seventh of musique's look so and
-    gain. Chinese lookups lose a point by it (cmrc2018), and so do claims (scifact, two points).
+    questions that they take for lookups too, in languages where that gains: a quarter of hotpotqa's and a seventh of
+    musique's look so and gain. Claims lose two points by it (scifact).
     """
     if when == "always":
         return None
@@ -42,7 +42,7 @@ def reason_against(question: str, when: When) -> str | None:
         return None
     if not asks(question):
         return "it asks nothing and names no relation"
-    lookup = not routed.unsure and (when == "asked" or is_cjk_text(question))
+    lookup = not routed.unsure and (when == "asked" or not answer_language(question).hops_on_lookups)
     return "the question asks for one thing" if lookup else None
 
 

@@ -1,0 +1,209 @@
+"""What a language is to the rest of the product: one Protocol, and the data that every language fills in.
+
+Every member has a neutral default, so a new language states only what it knows. Nothing here knows a language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Literal, Protocol
+
+from shared.language.tables import ListTable, RoutingRules, RoutingTable, WordTable, routing_rules, toml
+from shared.models import Facet
+from shared.models.base import Model
+
+#: The longest sentence that the planning patterns look at, in characters. Longer ones are searched as they stand, which
+#: keeps every pattern's work small whatever it is given.
+MAX_SENTENCE = 300
+#: How long a subquestion may be, in characters.
+MIN_PART, MAX_PART = 5, 300
+
+
+class SplitKind(StrEnum):
+    """How a question is to be taken apart."""
+
+    SIMPLE = "simple"
+    COMPOUND = "compound"
+    COMPARISON = "comparison"
+    BROAD = "broad"
+
+
+class Subquestion(Model):
+    """One part of a question. `broad`: it can be taken apart itself. `asked`: the question asks it, no facet beside."""
+
+    facet: Facet
+    query: str
+    broad: bool = False
+    asked: bool = False
+
+
+class Split(Model):
+    """A question as the planning rules read it; no parts: it is searched as it stands."""
+
+    kind: SplitKind = SplitKind.SIMPLE
+    parts: tuple[Subquestion, ...] = ()
+
+
+class TypedPhrases(Model):
+    """A question by context type; "" where it asks for nothing of that type."""
+
+    skill: str = ""
+    resource: str = ""
+    memory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NameRules:
+    """How names are found. `plain`: words in lower case that name nothing alone; `runs`: patterns of whole names.
+
+    `transcribed` finds foreign names written by their sound.
+    """
+
+    plain: frozenset[str] = frozenset()
+    runs: re.Pattern[str] | None = None
+    transcribed: re.Pattern[str] | None = None
+
+
+Unit = Literal["day", "week", "month", "quarter", "year"]
+#: What a word beside a span of time makes of it: open to the end from its first day, open after its last day, open
+#: before its first day, or open up to its last day.
+Bend = Literal["from", "after", "before", "until"]
+
+
+@dataclass(frozen=True, slots=True)
+class DateWords:
+    """How spans of time are named, in folded text.
+
+    `spans` are patterns with groups: y (year), n (month's name), m (month), d (day), q (quarter), h (half of the year),
+    rel (a key of `relative`), or n and unit (a count of a key of `units`). `ahead` has a group `word` and ends with
+    `$`; `behind` is the inside of a group; both name keys of `bends`. `lead`, `join`, `reach`, `join_tail` and
+    `year_lead` are alternatives inside a group.
+    """
+
+    spans: Sequence[re.Pattern[str]] = ()
+    months: Mapping[str, int] = field(default_factory=dict)
+    quarters: Mapping[str, int] = field(default_factory=dict)
+    halves: Mapping[str, int] = field(default_factory=dict)
+    #: A word for a span near today -> its unit and how many of them back: last year is ("year", 1).
+    relative: Mapping[str, tuple[Unit, int]] = field(default_factory=dict)
+    #: A unit -> its length in days.
+    units: Mapping[str, int] = field(default_factory=dict)
+    ahead: re.Pattern[str] | None = None
+    behind: Sequence[str] = ()
+    bends: Mapping[str, Bend] = field(default_factory=dict)
+    lead: Sequence[str] = ()
+    join: Sequence[str] = ()
+    reach: Sequence[str] = ()
+    join_tail: Sequence[str] = ()
+    year_lead: Sequence[str] = ()
+    #: Words before a span that make any word between it and the next one mean "to".
+    between: Sequence[str] = ()
+    #: Days in front matter, with groups year, month (a number or a key of `months`) and day.
+    days: Sequence[re.Pattern[str]] = ()
+    #: Alternatives of a pattern: days or months at the start of a dated entry.
+    headings: Sequence[str] = ()
+
+
+class Language(Protocol):
+    """One natural language: a folder beside this file, with a class that derives from this one."""
+
+    #: ISO 639-1.
+    code: str = ""
+    #: Below this share of a question's terms, the best hit is no answer.
+    least_coverage: float = 0.34
+    #: Whether a second hop helps questions that read like a lookup.
+    hops_on_lookups: bool = True
+    names: NameRules = NameRules()
+    dates: DateWords = DateWords()
+
+    def reads(self, text: str) -> float:
+        """How surely these rules can read `text`, 0..1: the language with the most reads it. 0: not at all."""
+        return 0.0
+
+    def speaks(self, text: str) -> float:
+        """How surely what is said to a reader of `text` is to be said in this language, 0..1."""
+        return 0.0
+
+    def normalised(self, text: str) -> str:
+        """`text` in the one spelling that the tables have (Chinese: simplified characters)."""
+        return text
+
+    def term(self, word: str) -> str:
+        """The search term of a word in lower case without accents; "" for a stop word."""
+        return word
+
+    def singular(self, word: str) -> str:
+        """A word without its plural ending."""
+        return word
+
+    def routing_keys(self, text: str, words: frozenset[str]) -> frozenset[str]:
+        """What the `when` lists of the routing rules are looked up by; none: no rule of this language applies."""
+        return frozenset()
+
+    def split(self, question: str) -> Split:
+        """How a question is to be taken apart; its full-width punctuation is narrow already."""
+        return Split()
+
+    def steps(self, question: str) -> tuple[str, ...]:
+        """The steps of a question that nests, each with `#n` for the ones that it waits for; none where it does not."""
+        return ()
+
+    def names_nothing(self, query: str) -> bool:
+        """True for a subquestion such as "What changed afterwards?", which says nothing to search for."""
+        return False
+
+    def typed_phrases(self, question: str) -> TypedPhrases:
+        """The question as queries by context type; one line without end marks."""
+        return TypedPhrases()
+
+    @property
+    def routing(self) -> RoutingRules:
+        """The compiled rules of routing.toml."""
+        return RoutingRules()
+
+    @property
+    def lists(self) -> ListTable:
+        """lists.toml: how a complete list is asked for."""
+        return ListTable()
+
+    @property
+    def words(self) -> WordTable:
+        """words.toml: every other word list and sentence."""
+        return WordTable()
+
+
+class FolderLanguage(Language, Protocol):
+    """A language whose tables lie in its folder, which is named by its code."""
+
+    @cached_property
+    def routing(self) -> RoutingRules:
+        """routing.toml, compiled."""
+        return routing_rules(self.code, RoutingTable.model_validate(toml(self.code, "routing")))
+
+    @cached_property
+    def lists(self) -> ListTable:
+        """lists.toml."""
+        return ListTable.model_validate(toml(self.code, "lists"))
+
+    @cached_property
+    def words(self) -> WordTable:
+        """words.toml."""
+        return WordTable.model_validate(toml(self.code, "words"))
+
+
+def filled_templates(templates: Mapping[Facet, str], slots: Mapping[str, str]) -> tuple[Subquestion, ...]:
+    """The templates as questions, `{name}` replaced by its slot. Slot text is never read as a template."""
+    parts = []
+    for facet, template in templates.items():
+        query = template.format_map(slots)
+        parts.append(Subquestion(facet=facet, query=query[:1].upper() + query[1:]))
+    return tuple(part for part in parts if len(part.query) <= MAX_PART)
+
+
+def as_asked(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
+    """The same parts, marked as what the question itself asks for."""
+    return tuple(part.model_copy(update={"asked": True}) for part in parts)

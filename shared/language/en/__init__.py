@@ -1,0 +1,98 @@
+"""English. Its tables and rules load at their first use."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from shared.language.base import FolderLanguage, Split, TypedPhrases
+from shared.language.en.dates import DATES
+from shared.language.en.intent import typed_phrases
+from shared.language.en.names import NAMES
+from shared.language.text import terms
+
+_OTHER_SCRIPT = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+#'/-]*")
+_ASKS = re.compile(
+    r"\s*(?:how|what|why|when|where|who|which|can|could|should|is|are|do|does|please|explain|compare|tell|describe)\s",
+    re.IGNORECASE,
+)
+_VOWEL = re.compile("[aeiouy]")
+_MIN_STEM = 3
+_ES = ("sses", "xes", "ches", "shes", "zes")
+_NOT_PLURAL = ("ss", "us", "is")
+
+
+class Rules(FolderLanguage):
+    """The rules of English."""
+
+    code = "en"
+    names = NAMES
+    dates = DATES
+
+    def reads(self, text: str) -> float:
+        """What begins as an English question surely; everything else in Latin letters where no other language does."""
+        if _OTHER_SCRIPT.search(text) or not _WORD.search(text):
+            return 0.0
+        return 1.0 if _ASKS.match(text) else 0.1
+
+    def term(self, word: str) -> str:
+        """Stop words and the possessive off, lightly stemmed."""
+        word = word.removesuffix("'s")
+        return "" if word in self.words.stop else stem(word)
+
+    def singular(self, word: str) -> str:
+        """Only of ASCII words of more than three letters."""
+        return singular(word)
+
+    def routing_keys(self, text: str, words: frozenset[str]) -> frozenset[str]:
+        """The words, and "'s" for the rules about possessives."""
+        return words | {"'s"} if "'" in text else words
+
+    def split(self, question: str) -> Split:
+        """Sentences, clauses, comparisons, facets."""
+        from shared.language.en.planning import split
+
+        return split(question)
+
+    def steps(self, question: str) -> tuple[str, ...]:
+        """Two for "when was the director of X born"."""
+        from shared.language.en.nesting import steps
+
+        return steps(question)
+
+    def names_nothing(self, query: str) -> bool:
+        """True when all its terms are generic."""
+        return all(term in self._generic for term in terms(query))
+
+    def typed_phrases(self, question: str) -> TypedPhrases:
+        """A skill starts with a verb, a resource is a noun phrase, a memory is the user's."""
+        return typed_phrases(question, self.words)
+
+    @cached_property
+    def _generic(self) -> frozenset[str]:
+        return frozenset(stem(word) for word in self.words.generic)
+
+
+def stem(word: str) -> str:
+    """A light stem: plural, -ing, -ed, -ly and the last e go. Words not in ASCII come back as they are."""
+    if len(word) <= _MIN_STEM or not word.isascii() or not word.isalpha():
+        return word
+    word = singular(word)
+    for suffix in ("ing", "ed", "ly"):
+        rest = word.removesuffix(suffix)
+        if rest != word and len(rest) >= _MIN_STEM and _VOWEL.search(rest):
+            word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+            break
+    return word[:-1] if len(word) > _MIN_STEM and word.endswith("e") else word
+
+
+def singular(word: str) -> str:
+    """A word without its plural ending; short words and words not in ASCII come back as they are."""
+    if len(word) <= _MIN_STEM or not word.isascii():
+        return word
+    if word.endswith("ies") and len(word) > _MIN_STEM + 1:
+        return f"{word[:-3]}y"
+    if word.endswith(_ES):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(_NOT_PLURAL) else word

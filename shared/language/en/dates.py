@@ -1,0 +1,66 @@
+"""Spans of time in English: "in March 2026", "since 2025", "last week"."""
+
+from __future__ import annotations
+
+import re
+
+from shared.language.base import Bend, DateWords, Unit
+
+_NAME = (
+    r"(?P<n>january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.?"
+)
+_EDGE, _END = r"(?<![\w\-/.])", r"(?![\w\-/]|\.\d)"
+_YEAR, _OTHER_YEAR = r"(?P<y>(?:19|20)\d\d)", r"(?P<yy>(?:19|20)\d\d)"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_UNITS: tuple[Unit, ...] = ("year", "month", "week", "quarter")
+_BENDS: dict[str, Bend] = {
+    **dict.fromkeys(("since", "starting", "starting in", "starting from", "later", "onward", "onwards"), "from"),
+    **dict.fromkeys(("after", "later than"), "after"),
+    **dict.fromkeys(("before", "prior to", "earlier than"), "before"),
+    **dict.fromkeys(("until", "till", "through", "up to", "by", "no later than", "earlier"), "until"),
+}
+
+DATES = DateWords(
+    spans=(
+        re.compile(rf"{_EDGE}(?P<d>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{_NAME},? {_YEAR}{_END}"),
+        re.compile(rf"{_EDGE}{_NAME} (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? {_YEAR}{_END}"),
+        re.compile(rf"{_EDGE}{_NAME},? (?:of )?{_YEAR}{_END}"),
+        re.compile(rf"{_EDGE}(?:q(?P<q>[1-4]) (?:of )?{_YEAR}|{_OTHER_YEAR} ?q(?P<qq>[1-4])){_END}"),
+        re.compile(r"(?<!\w)(?P<rel>today|yesterday|(?:this|last|previous) (?:year|month|week|quarter))(?!\w)"),
+        re.compile(
+            r"(?<!\w)(?:in |over |within )?the (?:last|past) (?P<n>\d{1,3}) (?P<unit>day|week|month|year)s?(?!\w)"
+        ),
+    ),
+    months={name: number for number, name in enumerate(_MONTHS, 1)},
+    relative={
+        "today": ("day", 0),
+        "yesterday": ("day", 1),
+        **{
+            f"{word} {unit}": (unit, back)
+            for word, back in (("this", 0), ("last", 1), ("previous", 1))
+            for unit in _UNITS
+        },
+    },
+    units={"day": 1, "week": 7, "month": 30, "year": 365},
+    ahead=re.compile(
+        r"(?<![a-z])(?P<word>since|starting(?: in| from)?|after|before|prior to|until|till|through|up to|by"
+        r"|no later than|earlier than|later than)(?: the)? $"
+    ),
+    behind=(r"(?:and |or )?(?:later|onwards?|earlier)",),
+    bends=_BENDS | {f"{joint} {word}": _BENDS[word] for joint in ("and", "or") for word in ("later", "earlier")}
+    | {f"{joint} {word}": "from" for joint in ("and", "or") for word in ("onward", "onwards")},
+    lead=(r"(?<![a-z])(?:in|on|of|from|during|dated|between|for|at|the year|year)(?: the)? ",),
+    join=("to", "until", "till", "through", "and", "or"),
+    reach=("to", "until", "till", "through"),
+    join_tail=("the ", "in ", "from "),
+    year_lead=(
+        "in", "of", "from", "during", "since", "after", "before", "until", "till", "by", "to", "and", "or", "through",
+        "between", "dated", "year", "the", "all", "every", "our", "my", "for",
+    ),
+    between=("between",),
+    days=(
+        re.compile(r"(?P<day>\d{1,2})\.? (?P<month>[A-Za-z]{3,9})\.?,? (?P<year>\d{4})(?!\d)"),
+        re.compile(r"(?P<month>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}),? (?P<year>\d{4})(?!\d)"),
+    ),
+)  # fmt: skip

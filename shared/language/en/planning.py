@@ -1,0 +1,222 @@
+"""Reads English questions: sentences, clauses, comparisons, facets, in this order. The phrases are in planning.toml."""
+
+from __future__ import annotations
+
+import re
+
+from shared.language.base import (
+    MAX_PART,
+    MAX_SENTENCE,
+    MIN_PART,
+    Split,
+    SplitKind,
+    Subquestion,
+    as_asked,
+    filled_templates,
+)
+from shared.language.en import clauses
+from shared.language.en.clauses import PHRASES, bare, is_indirect, second_person
+from shared.language.sentences import question_sentences
+from shared.models import Facet
+
+#: Sentences beyond these are not looked at: nobody asks so many things at once.
+_MAX_SENTENCES = 40
+_WORDS = (2, 18)
+#: Question types whose facets merely vary one narrow question.
+_NARROW = frozenset({"narrow", "why"})
+_SEPARATOR = re.compile(r",? (?:and|or|versus|vs\.?|over|instead of|rather than|compared (?:to|with)) |, (?:and |or )?")
+_COMPARE = re.compile(r" (?:with|to|against) ")
+_THINGS = (2, 5)
+_MOST_ITEM_WORDS = 6
+
+
+def split(text: str) -> Split:
+    """Kind and parts of an English question."""
+    found = question_sentences(text)[:_MAX_SENTENCES]
+    asking = [
+        bare(sentence) for sentence in found if len(sentence) <= MAX_SENTENCE and (len(found) == 1 or _asks(sentence))
+    ]
+    if len(found) > 1 and len(asking) > 1:
+        parts = _parts(asking)
+        if len(parts) > 1:
+            return Split(kind=SplitKind.COMPOUND, parts=parts)
+    if len(asking) != 1:
+        return Split()
+    return _read_sentence(asking[0])
+
+
+def _asks(sentence: str) -> bool:
+    text = PHRASES.without_lead_in(sentence)
+    return any(PHRASES.compiled[name].match(text) for name in ("asks", "task")) or bool(PHRASES.comparison(bare(text)))
+
+
+def _read_sentence(sentence: str) -> Split:
+    pieces = clauses.split(sentence)
+    parts = _parts(pieces)
+    if len(parts) > 1:
+        return Split(kind=SplitKind.COMPOUND, parts=parts)
+    sentence = pieces[0] if len(pieces) > 1 else sentence  # the rest does not stand alone; the original leaf has it
+    if comparison := compared(sentence):
+        return Split(kind=SplitKind.COMPARISON, parts=comparison)
+    return _facets(sentence)
+
+
+def _parts(texts: list[str]) -> tuple[Subquestion, ...]:
+    """Each text as a question of its own; a pronoun is replaced by what the one before is about, or the text left."""
+    parts: list[Subquestion] = []
+    about: str | None = None
+    for text in texts:
+        standing = clauses.resolved(text, about)
+        if standing is None or len(standing.split()) < _WORDS[0]:
+            continue
+        about = clauses.subject(standing) or about
+        query = _question(standing)
+        if MIN_PART <= len(query) <= MAX_PART:
+            broad = _is_broad(standing)
+            parts.append(Subquestion(facet=PHRASES.facet_of(standing), query=query, broad=broad, asked=True))
+    return tuple(parts)
+
+
+def _is_broad(sentence: str) -> bool:
+    if compared(sentence):
+        return True
+    return _facets(sentence).kind is not SplitKind.SIMPLE
+
+
+def _question(sentence: str) -> str:
+    if is_indirect(sentence):
+        return PHRASES.sentences["explain"].format(part=sentence)
+    text = sentence[:1].upper() + sentence[1:]
+    if re.match(r"(?:explain|describe|compare|tell|give|list|outline|summari[sz]e)\b", text, re.IGNORECASE):
+        return f"{text}."
+    return f"{text}." if PHRASES.compiled["task"].match(text) else f"{text}?"
+
+
+def _facets(sentence: str) -> Split:
+    """Facet questions about the topic of one sentence; simple without parts when no frame fits surely."""
+    framed = PHRASES.frame(sentence)
+    if framed is None:
+        return Split()
+    frame, slots = framed
+    if frame in {"why", "why_clause"}:
+        return _why(slots)
+    if frame in {"howto", "task", "purpose"}:
+        return _verb_phrase(frame, slots["vp"])
+    topic = second_person(" ".join(filter(None, (slots["x"], slots.get("rest", "")))))
+    topic = re.sub(r" (?:internally|under the hood|exactly)$", "", topic)
+    if not _fits(topic, least=1) or PHRASES.compiled["question_word"].match(topic):
+        return Split()
+    parts = filled_templates(PHRASES.templates[frame], {"x": topic})
+    if frame == "pros":
+        return Split(kind=SplitKind.COMPOUND, parts=as_asked(parts))
+    return Split(kind=SplitKind.BROAD, parts=parts)
+
+
+def _verb_phrase(frame: str, vp: str) -> Split:
+    adverbs = "|".join(PHRASES.words["adverb"])
+    vp = second_person(re.sub(rf"^(?:{adverbs}) ", "", vp, flags=re.IGNORECASE))
+    vp = vp[:1].lower() + vp[1:]
+    if not _fits(vp):
+        return Split()
+    verb, kind = _verb(vp)
+    kind = "purpose" if frame == "purpose" else kind
+    thing = vp[len(verb) :].strip() if verb else ""
+    if not thing and kind != "purpose":
+        return Split()
+    if kind == "write" and not re.match(r"(?:an?|the|your|some|new)\b", thing):
+        kind = "narrow"
+    parts = filled_templates(PHRASES.templates[kind], {"vp": vp, "object": thing})
+    return Split(kind=SplitKind.SIMPLE if kind in _NARROW else SplitKind.BROAD, parts=parts)
+
+
+def _verb(vp: str) -> tuple[str, str]:
+    """The verb that `vp` starts with and its class; an unknown one makes a narrow question."""
+    words = vp.lower().split()
+    for count in (4, 3, 2, 1):
+        verb = " ".join(words[:count])
+        if verb in PHRASES.verb_class:
+            return verb, PHRASES.verb_class[verb]
+    return words[0], "narrow"
+
+
+def _why(slots: dict[str, str]) -> Split:
+    clause = second_person(slots["clause"]) if "clause" in slots else clauses.declarative(slots["aux"], slots["rest"])
+    if clause is None or not _fits(clause):
+        return Split()
+    kind = "problem" if PHRASES.compiled["problem"].search(clause) else "why"
+    parts = filled_templates(PHRASES.templates[kind], {"clause": clause})
+    return Split(kind=SplitKind.BROAD if kind == "problem" else SplitKind.SIMPLE, parts=parts)
+
+
+def _fits(phrase: str, least: int = _WORDS[0]) -> bool:
+    """True for a phrase that stands alone in a question: not too long, no pronoun that points elsewhere."""
+    words = len(phrase.split())
+    return least <= words <= _WORDS[1] and not PHRASES.compiled["pronoun"].search(phrase)
+
+
+def compared(sentence: str) -> tuple[Subquestion, ...]:
+    """The parts of a comparison of 2 to 5 things, else nothing."""
+    found = PHRASES.comparison(sentence)
+    if found is None:
+        return ()
+    kind, slots = found
+    items, scope = _items(sentence, slots)
+    if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
+        return ()
+    scope = f" {scope}" if scope else ""
+    aspect = slots.get("aspect", "")
+    if kind == "difference" and (aspect or (near := PHRASES.compiled["aspect"].search(sentence))):
+        aspect = aspect or (near["aspect"] if near else "")
+        scope = f" in terms of {aspect}{scope}"
+    return _comparison_questions(kind, items, {"scope": second_person(scope), "aspect": aspect})
+
+
+def _comparison_questions(kind: str, items: list[str], slots: dict[str, str]) -> tuple[Subquestion, ...]:
+    sentences = PHRASES.sentences
+    things = [sentences[f"thing_{kind}"].format(item=item, **slots) for item in items]
+    together = {**slots, "items": _listed(items)}
+    parts = [Subquestion(facet=Facet.CORE, query=query, asked=True) for query in things]
+    parts.append(Subquestion(facet=Facet.CORE, query=sentences[f"together_{kind}"].format(**together)))
+    if kind == "choice":
+        parts.append(Subquestion(facet=Facet.NOTE, query=sentences["decide"].format(**together)))
+    return tuple(part for part in parts if len(part.query) <= MAX_PART)
+
+
+def _items(sentence: str, slots: dict[str, str]) -> tuple[list[str], str]:
+    """The things compared, without what narrows the comparison ("for small teams"); and that."""
+    scope = slots.get("scope", "")
+    if slots.get("a"):
+        pieces = [slots["a"], slots["b"]]
+    else:
+        text = PHRASES.compiled["after_things"].sub("", slots["items"])
+        pieces = [piece for piece in _SEPARATOR.split(text) if piece.strip()]
+        if len(pieces) < _THINGS[0] and re.match(r"compar", sentence, re.IGNORECASE):
+            pieces = _COMPARE.split(text, maxsplit=1)
+    if pieces and not scope and (found := PHRASES.compiled["scope"].match(pieces[-1])):
+        pieces[-1], scope = found["item"], found["scope"].strip(" ,")
+    lead = PHRASES.compiled["item_lead"]
+    items = [second_person(lead.sub("", piece.strip(" ,:")).strip()) for piece in pieces]
+    return _with_shared_head(list(dict.fromkeys(items))), scope
+
+
+def _is_thing(item: str) -> bool:
+    return 0 < len(item.split()) <= _MOST_ITEM_WORDS and not PHRASES.compiled["question_word"].match(item)
+
+
+def _with_shared_head(items: list[str]) -> list[str]:
+    """The first of "supervised and unsupervised learning" is "supervised learning"."""
+    *heads, last = items or [""]
+    words = last.split()
+    if len(words) != 2 or not all(_are_a_pair(item, words[0]) for item in heads):
+        return items
+    return [*(f"{item} {words[1]}" for item in heads), last]
+
+
+def _are_a_pair(one: str, other: str) -> bool:
+    if one in PHRASES.words["pair_word"] and other in PHRASES.words["pair_word"]:
+        return True
+    return one.islower() and any(one.endswith(end) and other.endswith(end) for end in PHRASES.words["pair_suffix"])
+
+
+def _listed(items: list[str]) -> str:
+    return f"{', '.join(items[:-1])} and {items[-1]}"

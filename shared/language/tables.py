@@ -1,0 +1,297 @@
+"""The TOML tables of a language as data, loaded once. Phrases are data; the code holds none.
+
+A table with a fault raises pydantic's ValidationError when it is loaded; the tests load them all.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import Field
+
+from shared.models import Facet
+from shared.models.base import Model
+from shared.models.route import Intent
+from shared.models.session import ContextType
+
+#: What a routing rule can speak for: a query type, a complex question named by its hops.
+Says = Literal["simple_rule", "aspects", "multi_hop", "enumeration", "none"]
+#: `<name>` that is not the name of a group: any phrase of that list.
+_WORD_LIST = re.compile(r"(?<!\?P)<(\w+)>")
+
+
+def toml(folder: str, name: str) -> dict[str, Any]:
+    """The table `name` of a language's folder, as TOML has it."""
+    return tomllib.loads(files(f"shared.language.{folder}").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+class TypeRule(Model):
+    """Speaks for a type. `when`: at least one of these words (Chinese: characters) stands in a question that fits.
+
+    `unless` found in the question silences the rule. `form`: it only tells how the question looks, and yields to rules
+    that tell what it asks. `cased` patterns see the question's own capitals, all others see it in lower case.
+    `examples` are questions that fire it; the tests hold that true.
+    """
+
+    name: str
+    says: Says
+    weight: float = Field(gt=0, lt=1)
+    pattern: str
+    when: tuple[str, ...] = ()
+    unless: str = ""
+    cased: bool = False
+    form: bool = False
+    examples: tuple[str, ...] = Field(min_length=1)
+
+
+class IntentRule(Model):
+    """Names the intent; the first one that fits decides."""
+
+    name: str
+    intent: Intent
+    pattern: str
+    when: tuple[str, ...] = ()
+    examples: tuple[str, ...] = Field(min_length=1)
+
+
+class RoutingTable(Model):
+    """routing.toml."""
+
+    words: dict[str, tuple[str, ...]]
+    courtesies: tuple[str, ...] = Field(description="what may stand before a question, or instead of one")
+    asks: str = Field(description="found in a sentence that asks or orders")
+    types: tuple[TypeRule, ...]
+    intents: tuple[IntentRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """A rule ready to run; the type rules carry `says` and `weight`, the intent rules `intent`."""
+
+    name: str
+    pattern: re.Pattern[str]
+    when: frozenset[str]
+    unless: re.Pattern[str] | None = None
+    says: Says = "simple_rule"
+    weight: float = 0.0
+    cased: bool = False
+    form: bool = False
+    intent: Intent = Intent.GENERAL
+
+
+class RuleIndex:
+    """Rules in their order, found by the words of a question: most rules need one that it does not hold."""
+
+    def __init__(self, rules: tuple[CompiledRule, ...] = ()) -> None:
+        self._rules = rules
+        self._always = [place for place, rule in enumerate(rules) if not rule.when]
+        self._by_word: dict[str, list[int]] = {}
+        for place, rule in enumerate(rules):
+            for word in rule.when:
+                self._by_word.setdefault(word, []).append(place)
+
+    def candidates(self, words: Iterable[str]) -> list[CompiledRule]:
+        """The rules that can fire on a question with these words, in the table's order."""
+        places = set(self._always)
+        for word in words:
+            places.update(self._by_word.get(word, ()))
+        return [self._rules[place] for place in sorted(places)]
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingRules:
+    """The compiled routing table of one language; the patterns are None where it has none."""
+
+    courtesy: re.Pattern[str] | None = None
+    asks: re.Pattern[str] | None = None
+    types: RuleIndex = field(default_factory=RuleIndex)
+    intents: RuleIndex = field(default_factory=RuleIndex)
+
+
+def routing_rules(code: str, table: RoutingTable) -> RoutingRules:
+    """The table, compiled; the names of its rules begin with `code`."""
+
+    def built(pattern: str) -> re.Pattern[str]:
+        return re.compile(_WORD_LIST.sub(lambda found: f"(?:{'|'.join(table.words[found[1]])})", pattern))
+
+    return RoutingRules(
+        courtesy=built(rf"(?:{'|'.join(table.courtesies)})"),
+        asks=built(table.asks),
+        types=RuleIndex(tuple(_compiled(code, rule, built) for rule in table.types)),
+        intents=RuleIndex(tuple(
+            CompiledRule(name=f"{code}.{rule.name}", pattern=built(rule.pattern), when=frozenset(rule.when),
+                         intent=rule.intent)
+            for rule in table.intents
+        )),
+    )  # fmt: skip
+
+
+def _compiled(code: str, rule: TypeRule, built: Callable[[str], re.Pattern[str]]) -> CompiledRule:
+    return CompiledRule(
+        name=f"{code}.{rule.name}", pattern=built(rule.pattern), when=frozenset(rule.when),
+        unless=built(rule.unless) if rule.unless else None,
+        says=rule.says, weight=rule.weight, cased=rule.cased, form=rule.form,
+    )  # fmt: skip
+
+
+class Frame(Model):
+    """A way to ask: sentences that match `pattern` as a whole are of `type`; its named groups are the slots."""
+
+    type: str
+    pattern: str
+
+
+class PlanningTable(Model):
+    """planning.toml. `templates`: question type or verb class -> facet -> question."""
+
+    frames: tuple[Frame, ...]
+    comparisons: tuple[Frame, ...]
+    verbs: dict[str, tuple[str, ...]]
+    facet_markers: tuple[tuple[Facet, str], ...]
+    words: dict[str, tuple[str, ...]]
+    patterns: dict[str, str]
+    templates: dict[str, dict[Facet, str]]
+    sentences: dict[str, str]
+
+    def without_lead_in(self, sentence: str) -> str:
+        """`sentence` without the politeness and the like at its start (three layers of it at most)."""
+        for _ in range(3):
+            sentence = self.compiled["lead_in"].sub("", sentence, count=1).strip()
+        return sentence
+
+    def frame(self, sentence: str) -> tuple[str, dict[str, str]] | None:
+        """Type and slots of the first frame that fits, or None."""
+        return _first(self._frames, sentence)
+
+    def comparison(self, sentence: str) -> tuple[str, dict[str, str]] | None:
+        """Type and slots of the first comparison that fits, or None."""
+        return _first(self._comparisons, sentence)
+
+    @cached_property
+    def _frames(self) -> list[tuple[str, re.Pattern[str]]]:
+        return [(frame.type, self._compile(frame.pattern)) for frame in self.frames]
+
+    @cached_property
+    def _comparisons(self) -> list[tuple[str, re.Pattern[str]]]:
+        return [(frame.type, self._compile(frame.pattern)) for frame in self.comparisons]
+
+    @cached_property
+    def verb_class(self) -> dict[str, str]:
+        """Verb -> its class."""
+        return {verb: name for name, verbs in self.verbs.items() for verb in verbs}
+
+    @cached_property
+    def compiled(self) -> dict[str, re.Pattern[str]]:
+        """The named patterns, compiled once; `<name>` in a pattern stands for any word of that list."""
+        return {name: self._compile(pattern) for name, pattern in self.patterns.items()}
+
+    @cached_property
+    def _markers(self) -> list[tuple[Facet, re.Pattern[str]]]:
+        return [(facet, self._compile(marker)) for facet, marker in self.facet_markers]
+
+    def _compile(self, pattern: str) -> re.Pattern[str]:
+        return re.compile(_WORD_LIST.sub(lambda found: self.any_of(found[1]), pattern), re.IGNORECASE)
+
+    def facet_of(self, question: str) -> Facet:
+        """The facet that a part of a question asks for, by the first marker found in it."""
+        return next((facet for facet, marker in self._markers if marker.search(question)), Facet.CORE)
+
+    def any_of(self, name: str) -> str:
+        """Any word of one list, as a group of a pattern."""
+        longest_first = sorted(self.words[name], key=len, reverse=True)
+        return f"(?:{'|'.join(map(re.escape, longest_first))})"
+
+
+def _first(frames: list[tuple[str, re.Pattern[str]]], sentence: str) -> tuple[str, dict[str, str]] | None:
+    for kind, regex in frames:
+        if found := regex.fullmatch(sentence):
+            return kind, {name: (text or "").strip(" ,:") for name, text in found.groupdict().items()}
+    return None
+
+
+class ListTable(Model):
+    """lists.toml: `phrases` by what they mean for a question after a list; `kinds`: kind -> its other names."""
+
+    phrases: dict[str, tuple[str, ...]] = Field(default={})
+    kinds: dict[str, tuple[str, ...]] = Field(default={})
+
+
+class TopicWords(Model):
+    """How a question points back at what was said. All are patterns over folded text but `generic` and `ordinals`.
+
+    `function`: cut out of a run of characters without spaces. `generic`: words that name nothing. `opens`: a question
+    that goes on. `refers`: points back. `dummy`: looks like it, and does not. `ordinals`: counts an item of a list,
+    from 0; `ordinal` finds one.
+    """
+
+    function: tuple[str, ...] = ()
+    generic: tuple[str, ...] = ()
+    opens: tuple[str, ...] = ()
+    refers: tuple[str, ...] = ()
+    dummy: tuple[str, ...] = ()
+    ordinals: dict[str, int] = Field(default={})
+    ordinal: tuple[str, ...] = ()
+
+
+class SectionWords(Model):
+    """What headings, labels and front matter are called.
+
+    `facets`: facet -> headings. `keys`: field of the front matter -> its names. `kinds`: a kind's other name -> kind.
+    `describes`: names of files that say what their directory holds. `numerals`: characters that number a heading.
+    """
+
+    truth: tuple[str, ...] = ()
+    timeline: tuple[str, ...] = ()
+    facets: dict[str, tuple[str, ...]] = Field(default={})
+    keys: dict[str, tuple[str, ...]] = Field(default={})
+    kinds: dict[str, str] = Field(default={})
+    describes: tuple[str, ...] = ()
+    numerals: str = ""
+
+
+class ReplyWords(Model):
+    """What an LLM that answers in this language writes for the words of our formats."""
+
+    facets: dict[str, Facet] = Field(default={})
+    context_types: dict[str, ContextType] = Field(default={})
+    yes: tuple[str, ...] = ()
+    none: tuple[str, ...] = ()
+
+
+class WordTable(Model):
+    """words.toml.
+
+    `stop`: words that say nothing by themselves. `cut`: alternatives of a pattern, function words that are cut out of a
+    run of characters without spaces; `alone`: characters that say nothing when they are left alone there.
+    `abbreviations`: patterns, before a full stop that ends nothing. `openers`: words with which a question begins.
+    `and_`, `or_`: between the last two of a list. `edges`: patterns for questions after what something leads to (`out`)
+    and what leads to it (`back`). `talk`, `commands`: messages that need nothing looked up; `polite`: patterns around
+    them. `says`: sentences of ours by name.
+    """
+
+    stop: frozenset[str] = frozenset()
+    cut: tuple[str, ...] = ()
+    alone: str = ""
+    abbreviations: tuple[str, ...] = ()
+    openers: tuple[str, ...] = ()
+    and_: tuple[str, ...] = ()
+    or_: tuple[str, ...] = ()
+    edges: dict[Literal["out", "back"], tuple[str, ...]] = Field(default={})
+    talk: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    polite: tuple[str, ...] = ()
+    topic: TopicWords = TopicWords()
+    sections: SectionWords = SectionWords()
+    reply: ReplyWords = ReplyWords()
+    making: tuple[str, ...] = Field(default=(), description="verbs: something new is to be made")
+    doing: tuple[str, ...] = Field(default=(), description="verbs: something is to be done")
+    small: frozenset[str] = Field(default=frozenset(), description="left out of noun phrases")
+    deeds: dict[str, str] = Field(default={}, description="what was done with words -> what is left of it")
+    generic: tuple[str, ...] = Field(default=(), description="words of a subquestion that names nothing")
+    says: dict[str, str] = Field(default={})

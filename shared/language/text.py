@@ -1,0 +1,181 @@
+"""Text without regard to its language: scripts, folded forms, terms, shingles. Pure, linear in the text's length.
+
+Which words say nothing, and what a word is without its ending, the languages know. Never used for search itself: the
+stores search with the sparse encoder's tokens.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+from shared.language import derived, languages
+
+#: Han, kana, Hangul and their extensions, for use inside a regular expression's character class.
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
+#: The Han characters of the basic plane, likewise.
+HAN = "\u3400-\u9fff\uf900-\ufaff"
+#: One character that counts as many tokens as any.
+WIDEST = "\u5b57"
+#: Script, as Unicode names it -> the languages that are written in it, but for Latin letters.
+SCRIPTS = {
+    "CJK": ("zh", "ja"),
+    "KANA": ("ja",),
+    "HANGUL": ("ko",),
+    "CYRILLIC": ("ru", "uk", "be", "bg", "sr", "mk", "kk", "mn"),
+    "ARABIC": ("ar", "fa", "ur"),
+    "HEBREW": ("he", "yi"),
+    "GREEK": ("el",),
+    "DEVANAGARI": ("hi", "mr", "ne"),
+    "BENGALI": ("bn",),
+    "TAMIL": ("ta",),
+    "THAI": ("th",),
+}
+LATIN = "LATIN"
+
+_CJK_CHAR = re.compile(f"[{CJK}]")
+_HAN_CHAR = re.compile(f"[{HAN}]")
+_LETTERS = re.compile(rf"[^\W\d_{CJK}]+")
+_TOKEN = re.compile(rf"(?P<cjk>[{CJK}]+)|\d+(?:\.\d+)+|[^\W_{CJK}]+(?:'[a-z]+)?")
+_UNIT = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+_JOINERS = re.compile(r"[\s_\-]+")
+_WIDE = {0xFF0C: ",", 0xFF1F: "? ", 0xFF01: "! ", 0xFF1B: "; ", 0xFF1A: ": ", 0xFF08: "(", 0xFF09: ")", 0x3000: " "}
+
+
+def is_cjk_text(text: str) -> bool:
+    """True when `text` is mainly written in Chinese, Japanese or Korean: a CJK character weighs as half a word."""
+    return len(_CJK_CHAR.findall(text)) > 2 * len(_LETTERS.findall(text))
+
+
+def has_cjk(text: str) -> bool:
+    """True when there is a character of Chinese, Japanese or Korean in it."""
+    return _CJK_CHAR.search(text) is not None
+
+
+def is_han(text: str) -> bool:
+    """True when there is a Han character in it."""
+    return _HAN_CHAR.search(text) is not None
+
+
+def script_of(text: str) -> str:
+    """The script that most of `text` is written in, as Unicode names it; "" without letters."""
+    names = Counter(unicodedata.name(char, "").split(" ")[0] for char in text if char.isalpha())
+    if is_cjk_text(text):
+        kana = names["HIRAGANA"] + names["KATAKANA"]
+        return "KANA" if kana else max(("CJK", "HANGUL"), key=lambda script: names[script])
+    for script in ("CJK", "HIRAGANA", "KATAKANA"):
+        del names[script]
+    return max(names, key=lambda script: names[script], default="")
+
+
+def fold(text: str) -> str:
+    """`text` with compatibility forms unified (NFKC: full width, ligatures) and in lower case."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).lower()
+
+
+def narrowed(text: str) -> str:
+    """`text` with full-width punctuation in its ASCII form, as the phrase tables have it."""
+    return text.translate(_WIDE)
+
+
+def normalised(text: str) -> str:
+    """`text` in the one spelling that each language's tables have."""
+    if not text.isascii():
+        for language in languages():
+            text = language.normalised(text)
+    return text
+
+
+def plain(text: str) -> str:
+    """The form in which names and words are compared: folded and normalised."""
+    return normalised(fold(text))
+
+
+def key(value: str) -> str:
+    """Equal for the spellings of one value: case, width, "redis-streams" and "Redis Streams", singular and plural."""
+    return " ".join(_singular(word) for word in _JOINERS.split(plain(value).strip()) if word)
+
+
+def month_number(name: str) -> int:
+    """1 to 12 for the name of a month in lower case, or its beginning; 0 for any other word."""
+    for language in languages():
+        for start, number in language.dates.months.items():
+            if name.startswith(start):
+                return number
+    return 0
+
+
+def terms(text: str) -> list[str]:
+    """The content terms of `text` in order, with repeats.
+
+    Words: accents off, stop words off, lightly stemmed. CJK runs: function words cut out, the rest as overlapping pairs
+    of characters; a character that stands alone is a term. Empty for text of stop words only.
+    """
+    found: list[str] = []
+    for match in _TOKEN.finditer(fold(text).replace("’", "'")):
+        token = match.group()
+        if match.lastgroup == "cjk":
+            found.extend(_pairs(token))
+        else:
+            found.append(_term(token))
+    return [term for term in found if term]
+
+
+def shingles(text: str, n: int) -> frozenset[str]:
+    """All runs of `n` units in `text`; a unit is a word or one CJK character, stop words included.
+
+    A text of fewer than `n` units is one shingle; a text without units has none.
+    """
+    units: list[str] = _UNIT.findall(fold(text))
+    if len(units) <= n:
+        return frozenset([" ".join(units)] if units else [])
+    return frozenset(" ".join(units[i : i + n]) for i in range(len(units) - n + 1))
+
+
+def flat(text: str) -> str:
+    """Words and single CJK characters, folded, with one space around each: what holds a name holds it as a part."""
+    return f" {' '.join(_UNIT.findall(fold(text)))} "
+
+
+def without_accents(word: str) -> str:
+    """`word` with its base letters alone."""
+    if word.isascii():
+        return word
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+
+
+@derived
+def _term(token: str) -> str:
+    """The term of a token between spaces, or "" for a stop word. A few thousand words make up most of any text."""
+    word = without_accents(token)
+    for language in languages():
+        word = language.term(word)
+    return word
+
+
+@derived
+def _singular(word: str) -> str:
+    for language in languages():
+        word = language.singular(word)
+    return word
+
+
+@derived
+def _cut() -> tuple[re.Pattern[str], frozenset[str]]:
+    """Function words of all languages without spaces, and the characters that say nothing alone."""
+    tables = [language.words for language in languages()]
+    pattern = "|".join(pattern for table in tables for pattern in table.cut)
+    return re.compile(pattern or r"(?!)"), frozenset("".join(table.alone for table in tables))
+
+
+def _pairs(run: str) -> list[str]:
+    """Pairs of neighbours between function words; a character alone is a term, and "" (no term) is filtered later."""
+    cut, alone = _cut()
+    found: list[str] = []
+    for part in cut.split(run):
+        if len(part) > 1:
+            found.extend(part[i : i + 2] for i in range(len(part) - 1))
+        elif part not in alone:
+            found.append(part)
+    return found

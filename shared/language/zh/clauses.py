@@ -1,0 +1,126 @@
+"""Cuts Chinese sentences into clauses that stand alone: a clause without a subject takes the one before it."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+from shared.language.tables import PlanningTable, toml
+
+PHRASES = PlanningTable.model_validate(toml("zh", "planning"))
+_TOUCHING = re.compile(r"(?<=[A-Za-z0-9+#])(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])")
+
+
+def bare(sentence: str) -> str:
+    """`sentence` without lead-in, end marks and thanks."""
+    text = peeled(sentence.strip(), "tail")
+    return peeled(PHRASES.without_lead_in(text), "tail")
+
+
+def peeled(text: str, pattern: str, times: int = 6) -> str:
+    """`text` with what the named pattern finds taken off, up to `times` layers; never to nothing."""
+    for _ in range(times):
+        shorter = PHRASES.compiled[pattern].sub("", text, count=1).strip()
+        if shorter in {text, ""}:
+            return text
+        text = shorter
+    return text
+
+
+def asks(clause: str) -> bool:
+    """True when a question word stands in `clause`."""
+    return PHRASES.compiled["ask"].search(clause) is not None
+
+
+def spaced(query: str, like: str) -> str:
+    """`query` with a space between Latin and Chinese, unless the question `like` writes them without one."""
+    return query if _TOUCHING.search(like) else _TOUCHING.sub(" ", query)
+
+
+_HOW = r"(?:应该|该)?(?:如何|怎么|怎样)(?:才能)?"
+_TOPICS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"什么是(?P<x>.+)",
+        r"(?P<x>.+?)的[^的]{1,8}(?:是什么|有哪些|是啥)",
+        r"(?P<x>.+?)(?:是什么(?:意思)?|是啥)",
+        rf"(?:为什么|为何){_HOW}(?P<x>.+)",
+        r"(?:为什么|为何|为啥)(?:要|会|需要)?(?P<x>.+)",
+        r"(?P<x>.+?)(?:为什么|为何|为啥|都?有什么|都?有哪些|有何|适合).*",
+        rf"{_HOW}(?P<x>.+)",
+        rf"(?P<x>.+?){_HOW}.+",
+        r"(?:介绍|解释|讲讲|说说)(?:一下|下)?(?P<x>.+)",
+    )
+)
+
+
+def split(sentence: str) -> list[tuple[str, str]]:
+    """The clauses that ask, each with the context that it needs ("" mostly) and able to stand alone.
+
+    A clause whose pronoun or missing subject cannot be filled is left out: the original question has it anyway.
+    """
+    standing: list[tuple[str, str]] = []
+    topic = context = ""
+    for one in sentence.split("。"):
+        lead, clauses = _asking(one)
+        context = lead or context
+        for clause in chain.from_iterable(map(_phrases, clauses)):
+            whole = _completed(clause, topic)
+            if whole is not None:
+                standing.append((context, whole))
+                topic = _topic(whole) or topic
+    return standing
+
+
+def _asking(sentence: str) -> tuple[str, list[str]]:
+    """What leads into the questions ("in a cluster"), and the clauses that ask; what follows one stays with it."""
+    lead: list[str] = []
+    clauses: list[str] = []
+    for piece in PHRASES.compiled["cut"].split(sentence):
+        text = bare(peeled(piece, "connective", times=2))
+        if not text:
+            continue
+        if asks(text) or PHRASES.compiled["asks"].match(text):
+            clauses.append(text)
+        elif clauses:
+            clauses[-1] = f"{clauses[-1]},{text}"
+        else:
+            lead.append(text)
+    context = ",".join(lead)
+    if not clauses:
+        return "", [sentence]
+    return (context if PHRASES.compiled["context"].fullmatch(context) else ""), clauses
+
+
+def _phrases(clause: str) -> list[str]:
+    """A question for each verb phrase in "如何安装 X 并配置 Y", for each attribute in "X 的原理和用途是什么"."""
+    if (found := PHRASES.compiled["attributes"].match(clause)) and not asks(found["b"]):
+        return [f"{found['t'].strip()}的{found[name].strip()}{found['tail']}" for name in "ab"]
+    how = re.match(rf"({_HOW})(.+)", clause)
+    if not how:
+        return [clause]
+    phrases = PHRASES.compiled["verb_join"].split(how[2])
+    return [f"{how[1]}{phrase.strip()}" for phrase in phrases] if min(map(len, phrases)) > 3 else [clause]
+
+
+def _completed(clause: str, topic: str) -> str | None:
+    """`clause` with the topic for its missing subject or its pronoun; None when there is none to take."""
+    pronoun, dangling = PHRASES.compiled["pronoun"], PHRASES.compiled["dangling"]
+    if PHRASES.compiled["elsewhere"].search(clause):
+        return None
+    if PHRASES.compiled["subjectless"].match(clause):
+        text = pronoun.sub("", clause)
+        return f"{topic}{text}" if topic else None
+    if dangling.search(clause) and re.match(_HOW, clause):
+        return f"{topic}{dangling.sub('', clause)}" if topic else None
+    if pronoun.search(clause):
+        return pronoun.sub(lambda found: f"{topic}的" if found[0] == "其" else topic, clause) if topic else None
+    return clause
+
+
+def _topic(clause: str) -> str:
+    """What a clause is about, when its form shows it."""
+    for pattern in _TOPICS:
+        if (found := pattern.fullmatch(clause)) and not asks(found["x"]):
+            return re.sub(r"^(?:使用|采用|用(?!户|例|量|途|法))\s*", "", found["x"].strip())
+    return ""

@@ -1,0 +1,226 @@
+"""Reads Chinese questions: sentences, clauses, comparisons, facets, in this order. The phrases are in planning.toml."""
+
+from __future__ import annotations
+
+import re
+
+from shared.language.base import (
+    MAX_PART,
+    MAX_SENTENCE,
+    MIN_PART,
+    Split,
+    SplitKind,
+    Subquestion,
+    as_asked,
+    filled_templates,
+)
+from shared.language.sentences import question_sentences
+from shared.language.zh import clauses
+from shared.language.zh.clauses import PHRASES, asks, bare, peeled, spaced
+from shared.models import Facet
+
+_MAX_SENTENCES = 40
+_THINGS = (2, 5)
+_MAX_THING = 24
+_MAX_TOPIC = 40
+_MIN_OBJECT = 2
+_NONE: tuple[SplitKind, tuple[Subquestion, ...]] = (SplitKind.SIMPLE, ())
+#: Verbs that say no more than "do": what comes before them holds the real one.
+_LIGHT = frozenset({"做", "进行", "实现", "搞", "开展", "落地", "操作", "弄"})
+_STANDING = ("它", "这个", "那个", "这些")
+
+
+def split(text: str) -> Split:
+    """Kind and parts of a Chinese question in simplified characters."""
+    found = [s for s in question_sentences(text)[:_MAX_SENTENCES] if len(s) <= MAX_SENTENCE]
+    asking = [_as_question(sentence) for sentence in found if _is_request(sentence)]
+    if len(asking) > 1:
+        reading = _compound(clauses.split("。".join(asking)))
+    else:
+        reading = _read_sentence(asking[0]) if asking else Split()
+    parts = (part.model_copy(update={"query": spaced(part.query, like=text)}) for part in reading.parts)
+    return reading.model_copy(update={"parts": tuple(parts)})
+
+
+def _is_request(sentence: str) -> bool:
+    text = bare(sentence)
+    if PHRASES.compiled["asks"].match(text) or sentence.rstrip().endswith("?"):
+        return True
+    return bool(PHRASES.compiled["task"].match(text) or PHRASES.compiled["ordered"].match(sentence))
+
+
+def _as_question(sentence: str) -> str:
+    """Without lead-in; "help me optimise X" becomes "how to optimise X"."""
+    text = bare(sentence)
+    ordered = PHRASES.compiled["ordered"].match(sentence) or PHRASES.compiled["task"].match(text)
+    starts_with_verb = any(text.startswith(verb) for verb in PHRASES.verb_class)
+    return f"如何{text}" if ordered and starts_with_verb and not asks(text) else text
+
+
+def _read_sentence(sentence: str) -> Split:
+    if comparison := compared(sentence):
+        return Split(kind=SplitKind.COMPARISON, parts=comparison)
+    pieces = clauses.split(sentence)
+    compound = _compound(pieces)
+    if compound.parts:
+        return compound
+    context, piece = pieces[0] if pieces else ("", sentence)
+    if comparison := compared(piece):
+        return Split(kind=SplitKind.COMPARISON, parts=comparison)
+    kind, parts = facet_questions(piece)
+    if context:
+        parts = tuple(part.model_copy(update={"query": f"{context},{part.query}"}) for part in parts)
+    return Split(kind=kind, parts=parts)
+
+
+def _compound(pieces: list[tuple[str, str]]) -> Split:
+    """One part for each clause that asks; fewer than two are no compound."""
+    parts = []
+    for context, piece in pieces:
+        query = f"{context},{piece}?" if context else f"{piece}?"
+        if MIN_PART <= len(query) <= MAX_PART:
+            broad = bool(compared(piece)) or facet_questions(piece)[0] is not SplitKind.SIMPLE
+            parts.append(Subquestion(facet=PHRASES.facet_of(piece), query=query, broad=broad, asked=True))
+    return Split(kind=SplitKind.COMPOUND, parts=tuple(parts)) if len(parts) > 1 else Split()
+
+
+def compared(sentence: str) -> tuple[Subquestion, ...]:
+    """The parts of a comparison of 2 to 5 things, else nothing."""
+    found = PHRASES.comparison(sentence)
+    if found is None:
+        return ()
+    kind, slots = found
+    pieces = [slots["a"], slots["b"]] if slots.get("a") else [slots["items"]]
+    scope, pieces[0] = _headed(pieces[0])
+    if not slots.get("a"):
+        scope, pieces = _things(scope, pieces[0])
+    if not pieces:
+        return ()
+    pieces[0] = peeled(pieces[0], "item_lead", times=3)
+    items = list(dict.fromkeys(piece.strip() for piece in pieces))
+    if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
+        return ()
+    items, aspect = _shared(items)
+    slots = {"aspect": aspect, "scope": f"{scope}," if scope else ""}
+    return _comparison_questions("attribute" if aspect else kind, items, slots, choice=kind == "choice")
+
+
+def _comparison_questions(
+    kind: str, items: list[str], slots: dict[str, str], *, choice: bool
+) -> tuple[Subquestion, ...]:
+    sentences = PHRASES.sentences
+    together = {**slots, "items": f"{'、'.join(items[:-1])}和{items[-1]}"}
+    queries = [sentences[f"thing_{kind}"].format(item=item, **slots) for item in items]
+    parts = [Subquestion(facet=Facet.CORE, query=query, asked=True) for query in queries]
+    parts.append(Subquestion(facet=Facet.CORE, query=sentences[f"together_{kind}"].format(**together)))
+    if choice:
+        parts.append(Subquestion(facet=Facet.NOTE, query=sentences["decide"].format(**together)))
+    return tuple(part for part in parts if len(part.query) <= MAX_PART)
+
+
+def _headed(text: str) -> tuple[str, str]:
+    """The scope of "在高并发场景下 X ...", and the rest."""
+    found = PHRASES.compiled["scope_head"].match(text)
+    return (found["scope"], found["rest"]) if found else ("", text)
+
+
+def _things(scope: str, text: str) -> tuple[str, list[str]]:
+    """The things in `text`, and what narrows the comparison: given, or found behind them."""
+    text = peeled(text, "item_tail")
+    if not scope and (tailed := PHRASES.compiled["scope_tail"].match(text)):
+        scope, text = tailed["scope"], peeled(tailed["rest"], "item_tail")
+    pieces = [piece for piece in PHRASES.compiled["separator"].split(text) if piece.strip()]
+    purpose = PHRASES.compiled["purpose_tail"].match(pieces[-1]) if pieces else None
+    if purpose and not scope:  # "X 还是 Y 做日志收集"
+        scope, pieces[-1] = f"用于{purpose['what']}时", purpose["rest"]
+    return scope, pieces
+
+
+def _is_thing(item: str) -> bool:
+    return 0 < len(item) <= _MAX_THING and "是" not in item and not asks(item) and not {",", ";"} & set(item)
+
+
+def _shared(items: list[str]) -> tuple[list[str], str]:
+    """The aspect 性能 of "X 和 Y 的性能"; in "P 的 X 和 Y" both are of P."""
+    first, last = items[0], items[-1]
+    if "的" in last and not any("的" in item for item in items[:-1]):
+        thing, _, aspect = last.rpartition("的")
+        return [*items[:-1], thing.strip()], aspect.strip()
+    if "的" in first and not any("的" in item for item in items[1:]):
+        owner = first[: first.rindex("的") + 1]
+        return [first, *(f"{owner}{item}" for item in items[1:])], ""
+    return items, ""
+
+
+def facet_questions(sentence: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+    """Kind and facets of one sentence without lead-in and end mark."""
+    framed = PHRASES.frame(sentence)
+    if framed is None or not all(_fits(text) for text in framed[1].values() if text):
+        return _NONE
+    frame, slots = framed
+    if frame in {"howto", "task"}:
+        return _verb_phrase(slots["vp"])
+    if frame == "object_first":
+        return _object_first(slots["object"], slots["verb"])
+    if frame in {"why", "problem", "trouble"}:
+        return _clause(frame, slots)
+    parts = filled_templates(PHRASES.templates[frame], slots)
+    return (SplitKind.COMPOUND, as_asked(parts)) if frame == "pros" else (SplitKind.BROAD, parts)
+
+
+def _fits(text: str) -> bool:
+    return len(text) <= _MAX_TOPIC and not asks(text) and not any(word in text for word in (*_STANDING, ","))
+
+
+def _verb_phrase(vp: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+    adverbs = "|".join(PHRASES.words["adverb"])
+    vp = re.sub(rf"^(?:{adverbs})+\s*", "", vp)
+    verb = max((verb for verb in PHRASES.verb_class if vp.startswith(verb)), key=len, default="")
+    thing = _unmeasured(vp[len(verb) :].strip())
+    if not verb:
+        return SplitKind.SIMPLE, filled_templates(PHRASES.templates["narrow"], {"vp": vp}) if len(
+            vp
+        ) > _MIN_OBJECT else ()
+    return _classed(verb, thing)
+
+
+def _object_first(thing: str, verb: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+    """Questions that name the object first: "X 怎么优化", "X 优化怎么做"."""
+    thing = thing.removesuffix("的").strip()
+    if verb not in _LIGHT:
+        known = PHRASES.verb_class.get(verb, "write")
+        return _NONE if known == "write" else _classed(verb, thing)
+    inner = next((verb for verb in PHRASES.verbs["noun_like"] if thing.endswith(verb)), "")
+    if inner and len(thing) >= len(inner) + _MIN_OBJECT:
+        return _classed(inner, thing.removesuffix(inner).strip())
+    return SplitKind.BROAD, filled_templates(PHRASES.templates["topic"], {"x": thing})
+
+
+def _classed(verb: str, thing: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+    if len(thing) < _MIN_OBJECT:
+        return _NONE
+    kind = PHRASES.verb_class[verb]
+    if kind in {"write", "build"}:
+        kind = "write" if PHRASES.compiled["document"].search(thing) else "build"
+    if kind == "noun_like" and PHRASES.compiled["metric"].search(thing):
+        kind = "noun_like_metric"
+    return SplitKind.BROAD, filled_templates(
+        PHRASES.templates[kind], {"verb": verb, "object": thing, "vp": f"{verb}{thing}"}
+    )
+
+
+def _unmeasured(thing: str) -> str:
+    """Without owner and measure word: "我们的一份季度报告" is asked about as "季度报告"."""
+    measures = "|".join(sorted(PHRASES.words["measure"], key=len, reverse=True))
+    return re.sub(rf"^(?:我们?的)?(?:{measures})?\s*", "", thing)
+
+
+def _clause(frame: str, slots: dict[str, str]) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+    """Why-questions and "what to do when": a state that is bad gets causes and cures, any other one its reason."""
+    clause = peeled(slots["clause"], "connective", times=1).removeprefix("会").removesuffix("的").strip()
+    clause = re.sub(r"^我们?的\s*", "", f"{slots.get('head', '')}{clause}")
+    if frame == "trouble" or PHRASES.compiled["problem"].search(clause):
+        return SplitKind.BROAD, filled_templates(PHRASES.templates["problem"], {"clause": clause})
+    if frame == "problem" or len(clause) < _MIN_OBJECT:  # "what to do when" of no trouble: too little to go by
+        return _NONE
+    return SplitKind.SIMPLE, filled_templates(PHRASES.templates["why"], {"clause": clause})
