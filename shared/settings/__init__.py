@@ -176,7 +176,7 @@ def load_settings(**overrides: Any) -> Settings:
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        raise first_fault(error) from None
+        raise first_fault(error, Settings) from None
     except UnreadableSourceError as error:  # raised before any validation
         raise environment_fault(error) from None
     except RecursionError:  # by a variable: the file has been read once, and `--set` reads its own values

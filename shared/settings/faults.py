@@ -25,17 +25,15 @@ _WANTED = {
 }  # fmt: skip
 
 
-def first_fault(error: ValidationError) -> SettingsError:
-    """The first fault of a settings file, naming the setting with its section: `search.strategy`."""
+def first_fault(error: ValidationError, model: type[BaseModel]) -> SettingsError:
+    """The first fault of settings, naming the setting with its section: `search.strategy`. `model`: all settings."""
     try:
-        return _said(error.errors()[0])
+        return _said(error.errors()[0], model)
     except UnicodeEncodeError:  # its message holds the value
         return SettingsError("settings", HIDDEN, "a value holds half a surrogate pair: write the character itself")
 
 
-def _said(fault: Any) -> SettingsError:
-    from shared.settings import Settings  # noqa: PLC0415 - the model's names, for the nearest spelling
-
+def _said(fault: Any, model: type[BaseModel]) -> SettingsError:
     where = [str(part) for part in fault["loc"] if part not in TAGS]
     if fault["type"] == "unknown_strategy":
         return SettingsError(fault["ctx"]["field"], fault["ctx"]["name"], fault["ctx"]["hint"])
@@ -47,7 +45,7 @@ def _said(fault: Any) -> SettingsError:
         return _strategy_fault(fault, where)
     name = ".".join(where) or "settings"
     if fault["type"] == "extra_forbidden":
-        names, table = list(_names(where, Settings)), where[:2] == ["routing", "types"]
+        names, table = list(_names(where, model)), where[:2] == ["routing", "types"]
         listed = f"{where[-2]}: {', '.join(names)}" if table else "`ramify config` lists them"
         fix = f"there is no such setting{nearest(where[-1], names)}; {listed}"
         return SettingsError(name, HIDDEN, fix)
