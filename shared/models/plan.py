@@ -22,6 +22,14 @@ class Facet(StrEnum):
     NOTE = "note"
     ORIGINAL = "original"
 
+    @property
+    def stored(self) -> str:
+        """The storage facet of memories that answers it; empty where there is none."""
+        return _STORED.get(self.value, "")
+
+
+_STORED = {"core": "context", "why": "intent", "how": "action", "case": "result", "note": "insight"}
+
 
 class NodeKind(StrEnum):
     """A leaf is searched and reranked; a branch is refined into children."""

@@ -7,7 +7,6 @@ from datetime import date
 
 import pytest
 
-from shared.facets import stored_facet
 from shared.models import Filters, Hit
 from shared.models.plan import Facet
 from shared.settings import load_settings
@@ -136,7 +135,7 @@ def test_facet_lifts_memories_of_the_facet_asked_for_and_never_past_one() -> Non
 
 
 def test_every_search_facet_has_the_storage_facet_of_its_row() -> None:
-    assert {facet.value: stored_facet(facet.value) for facet in Facet} == {
+    assert {facet.value: facet.stored for facet in Facet} == {
         "original": "", "core": "context", "why": "intent", "how": "action", "case": "result", "note": "insight",
     }  # fmt: skip
 

@@ -12,7 +12,6 @@ from pydantic import TypeAdapter
 
 from shared.budget import refusals
 from shared.cache import LEAF, Cache, CacheResult, CacheStatus
-from shared.facets import stored_facet
 from shared.http_deadline import until
 from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
@@ -70,7 +69,7 @@ def ask_of(request: JobRequest, node: Node, settings: Settings) -> Ask:
         variants=node.variants,
         near_symbol=request.near_symbol,
         depth=request.depth,
-        facet=stored_facet(node.facet.value),
+        facet=node.facet.stored,
     )
 
 
