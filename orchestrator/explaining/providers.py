@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from redis import Redis
 
-from shared.gates.gate import NAMES
+from shared.gates.gate import NAMES, time_of_day
 from shared.gates.state import read_gates
 from shared.settings import Settings
 
@@ -21,11 +19,7 @@ def left_alone(client: Redis, settings: Settings) -> tuple[str, ...]:
         name = f"{'' if gate.provider == 'qdrant' else 'the '}{NAMES[gate.provider]} at {gate.host}"
         if gate.state == "open":
             failures = f"{gate.failures} failures in a row: it {gate.why}"
-            said.append(f"{name} is left alone until {_clock(gate.until)} after {failures}")
+            said.append(f"{name} is left alone until {time_of_day(gate.until)} after {failures}")
         elif gate.paused_until:
-            said.append(f"{name} wants no request until {_clock(gate.paused_until)}")
+            said.append(f"{name} wants no request until {time_of_day(gate.paused_until)}")
     return tuple(said)
-
-
-def _clock(seconds: float | None) -> str:
-    return f"{datetime.fromtimestamp(seconds or 0, UTC):%H:%M:%S} UTC"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from shared import heartbeat
 from shared.clock import ServerClock
 from shared.contract import Queue, TaskName
 from shared.errors import RamifyError
-from shared.gates.gate import NAMES
+from shared.gates.gate import NAMES, time_of_day
 from shared.gates.state import GateState, providers, read_gates
 from shared.heartbeat import BEAT_S, WorkerBeat
 from shared.job_store import connect
@@ -248,17 +247,14 @@ def _gate(state: GateState) -> Check:
     failures = f"{state.failures} failure{'s' if state.failures != 1 else ''} in a row, the last: it {state.why}"
     fix = "see that server's log; it is tried again by itself"
     if state.state == "open":
-        detail = f"{where} is left alone since {_at(state.since)}, until {_at(state.until)}, after {failures}{limit}"
+        span = f"since {time_of_day(state.since)}, until {time_of_day(state.until)}"
+        detail = f"{where} is left alone {span}, after {failures}{limit}"
         return Check(name=name, ok=False, detail=detail, fix=fix)
     if state.state == "half-open":
-        past = f"was left alone from {_at(state.since)} to {_at(state.until)}, after {failures}"
+        past = f"was left alone from {time_of_day(state.since)} to {time_of_day(state.until)}, after {failures}"
         return Check(name=name, ok=False, detail=f"{where} {past}; the next call tries it{limit}", fix=fix)
     if state.paused_until is not None:
-        detail = f"{where} wants no request before {_at(state.paused_until)}{limit}"
+        detail = f"{where} wants no request before {time_of_day(state.paused_until)}{limit}"
         return Check(name=name, ok=None, detail=detail, fix=f"set providers.{state.provider}.requests_per_minute")
     note = f", {failures}" if state.failures else ""
     return Check(name=name, ok=True, detail=f"{where}: calls go{note}{limit}")
-
-
-def _at(seconds: float | None) -> str:
-    return f"{datetime.fromtimestamp(seconds or 0, UTC):%H:%M:%S} UTC"

@@ -169,6 +169,11 @@ def nothing() -> None:
     """A hook that does nothing."""
 
 
+def time_of_day(seconds: float | None) -> str:
+    """Unix seconds as people read them: 14:05:09 UTC."""
+    return f"{datetime.fromtimestamp(seconds or 0, UTC):%H:%M:%S} UTC"
+
+
 def host_of(url: str) -> str:
     """Host and port, without user and password."""
     return httpx.URL(url).netloc.decode("ascii", "replace")
@@ -287,7 +292,7 @@ class Gate:
     def _refusal(self, answer: GateAnswer) -> GateError:
         """The same words for all calls of one opening or pause: a job says them once."""
         wait = answer.wait / 1000
-        until = f"until {datetime.fromtimestamp(answer.until / 1000, UTC):%H:%M:%S} UTC"
+        until = f"until {time_of_day(answer.until / 1000)}"
         failures = f"{answer.failures} failure{'s' if answer.failures != 1 else ''}"
         failed = f"after {failures} in a row, the last: it {answer.why}"
         match answer.verdict:
