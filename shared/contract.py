@@ -31,11 +31,13 @@ class TaskName(StrEnum):
     PLAN_REFINE = "plan.refine"
     PLAN_INTENT = "plan.intent"
     SEARCH_LEAF = "search.leaf"
+    SEARCH_SHARD = "search.shard"
     SEARCH_FIND = "search.find"
     SEARCH_RELATED = "search.related"
     SEARCH_INFO = "search.info"
     SEARCH_VALUES = "search.values"
     RERANK_LEAF = "rerank.leaf"
+    RERANK_COLUMNS = "rerank.columns"
     RERANK_ROOT = "rerank.root"
     MERGE_TREE = "merge.tree"
     MERGE_SUMMARISE = "merge.summarise"
@@ -48,6 +50,8 @@ class TaskName(StrEnum):
         return Queue(self.value.split(".", 1)[0])
 
 
+#: What stands in the place of a leaf's tasks where the leaf is a shard of a list: on the same queues.
+OF_SHARD = {TaskName.SEARCH_LEAF: TaskName.SEARCH_SHARD, TaskName.RERANK_LEAF: TaskName.RERANK_COLUMNS}
 #: Redis serves 0 first; see kombu's `priority_steps`. Each lane has four: see `rank`.
 PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
 _PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}

@@ -1,7 +1,7 @@
 """Builds a job's chord, and adds members to it while it runs. Sends nothing by itself.
 
-Header: `search -> rerank` for every leaf, `refine` for every branch. Body: merge -> root rerank -> summarise. A leaf
-that waits for others is no member yet: the last of these adds it.
+Header: `search -> rerank` for every leaf, `shard` for every part of a list, `refine` for every branch. Body: merge ->
+root rerank -> summarise. A leaf that waits for others is no member yet: the last of these adds it.
 All signatures are immutable and carry ids only; results live in the job store.
 """
 
@@ -64,10 +64,12 @@ def step(app: Celery, name: TaskName, message: Message, priority: int) -> Signat
 
 
 def member(app: Celery, job_id: str, priority: int, node: Node) -> Signature:
-    """A node's member of the chord: a leaf is searched, then reranked on another pool; a branch is refined."""
+    """A node's member of the chord: a leaf is searched, then reranked; a list's shard is read; a branch is refined."""
     message = Message(job_id=job_id, node_id=node.id)
     if node.kind is NodeKind.BRANCH:
         return step(app, TaskName.PLAN_REFINE, message, priority)
+    if node.shard is not None:
+        return step(app, TaskName.SEARCH_SHARD, message, priority)
     return chain(
         step(app, TaskName.SEARCH_LEAF, message, priority),
         step(app, TaskName.RERANK_LEAF, message, priority),

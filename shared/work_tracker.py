@@ -27,6 +27,8 @@ _RETRY_S = 1.0
 #: Steps that have nothing to do for a node in any other state; a reranked leaf may still have to start others.
 _DOES = {
     TaskName.SEARCH_LEAF.value: {"pending"},
+    TaskName.SEARCH_SHARD.value: {"pending"},
+    TaskName.RERANK_COLUMNS.value: {"searched"},
     TaskName.PLAN_REFINE.value: {"open"},
 }
 

@@ -1,11 +1,15 @@
-"""What the tasks of a worker process share: their steps, the cache, and how a leaf's failure becomes data."""
+"""What the tasks of a worker process share: their steps, the cache, the LLM, and what ends a leaf."""
 
 from __future__ import annotations
 
 from functools import cache
 
+from celery.signals import worker_shutdown
+
 from shared.cache import Cache
+from shared.llm.client import ChatClient
 from shared.models import LeafResult, LeafStatus
+from shared.signatures import body
 from shared.steps import Steps, TaskRun
 from workers.app import app
 
@@ -18,7 +22,28 @@ def shared_cache() -> Cache:
     return Cache(steps.jobs.client, steps.settings)
 
 
+@cache
+def llm() -> ChatClient | None:
+    """One client a process; None where no LLM is configured."""
+    return ChatClient(steps.settings) if steps.settings.has_llm else None
+
+
 def record_failed_leaf(run: TaskRun, reason: str) -> None:
     """`on_error` of leaf steps: the leaf reports its failure as its result, the body runs all the same."""
     failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
     run.jobs.record_leaf(run.job.id, failed)
+
+
+def start_body_outside_of_chord(run: TaskRun) -> None:
+    """Send the body behind the last leaf, if no chord counts this one: the reaper has sent it again.
+
+    The body's claim in the job store lets it run once.
+    """
+    if not run.task.request.chord and run.jobs.all_settled(run.job.id):
+        body(run.task.app, run.job.id, run.job.rank).apply_async()
+
+
+@worker_shutdown.connect
+def _close_llm(**_: object) -> None:
+    if llm.cache_info().currsize and (client := llm()) is not None:
+        client.close()

@@ -14,9 +14,9 @@ from redis.exceptions import ResponseError
 
 from orchestrator.explaining.providers import left_alone
 from orchestrator.reaper.look import living_workers, queue_lengths
-from orchestrator.reaper.rules import JOB_TASKS, NODE_TASKS
+from orchestrator.reaper.rules import task_of, task_of_job
 from orchestrator.reaper.view import View, World
-from shared.contract import Queue, TaskName, priority
+from shared.contract import Queue, priority
 from shared.heartbeat import WorkerBeat, workers
 from shared.job_store import TERMINAL, JobReader, JobStore, State
 from shared.job_store.codec import text
@@ -56,23 +56,12 @@ class Facts:
     faults: list[str] = field(default_factory=list)
 
 
-def task_of(view: View, node: str) -> TaskName | None:
-    """The task that a node which is not done stands at; None for one that waits, or has ended."""
-    return NODE_TASKS.get(view.leaves.get(node, ""))
-
-
-def step_of(view: View) -> TaskName:
-    """The task that the whole job stands at, when no node of it is open."""
-    at_merge = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
-    return JOB_TASKS.get(view.state, at_merge)
-
-
 def _queues(view: View) -> set[Queue]:
     """The queues in which work of the job may wait."""
     if view.state in TERMINAL or view.in_line:
         return set()
     nodes = {task.queue for node in view.leaves if (task := task_of(view, node))}
-    return nodes if nodes and view.state is State.SEARCHING else {step_of(view).queue}
+    return nodes if nodes and view.state is State.SEARCHING else {task_of_job(view).queue}
 
 
 class Look:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.explaining.facts import Facts, step_of, task_of
+from orchestrator.explaining.facts import Facts
 from orchestrator.explaining.wording import duration, nth, worker_name
 from orchestrator.reaper import rules
 from orchestrator.reaper.view import Redrive
-from shared.contract import Queue, TaskName
+from shared.contract import OF_SHARD, Queue, TaskName
 from shared.job_store import TERMINAL, State
 from shared.job_store.states import SETTLED_LEAVES
 from shared.models.why import Piece
@@ -25,19 +25,20 @@ def pieces(facts: Facts) -> tuple[Piece, ...]:
 def _pieces(facts: Facts) -> Iterator[Piece]:
     view = facts.view
     if view.state is State.SEARCHING:
-        open_nodes = [node for node, state in view.leaves.items() if state == "waiting" or task_of(view, node)]
+        open_nodes = [node for node, state in view.leaves.items() if state == "waiting" or rules.task_of(view, node)]
         yield from (_node(facts, node) for node in open_nodes)
         if open_nodes:
             return
-    step = step_of(view)
+    step = rules.task_of_job(view)
     yield _sent(facts, step.value, step)
 
 
 def _node(facts: Facts, node_id: str) -> Piece:
     node = facts.nodes.get(node_id)
     what = node.query if node else ""
-    if task := task_of(facts.view, node_id):
-        return _sent(facts, node_id, task, what)
+    if task := rules.task_of(facts.view, node_id):
+        is_shard = node is not None and node.shard is not None
+        return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
     needs = (
         tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in SETTLED_LEAVES) if node else ()
     )
@@ -95,7 +96,7 @@ def _lost(facts: Facts, item: str) -> str:
 
 def _name(item: str, task: TaskName) -> str:
     match task:
-        case TaskName.SEARCH_LEAF | TaskName.RERANK_LEAF:
+        case TaskName.SEARCH_LEAF | TaskName.RERANK_LEAF | TaskName.SEARCH_SHARD | TaskName.RERANK_COLUMNS:
             return f"leaf {item}"
         case TaskName.PLAN_REFINE:
             return f"branch {item}"

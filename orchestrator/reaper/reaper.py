@@ -18,7 +18,7 @@ from orchestrator.reaper.leader import LOOKED, leading
 from orchestrator.reaper.look import read_views, read_world
 from orchestrator.reaper.suspects import Suspects
 from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, World
-from shared.contract import Message, TaskName, priority
+from shared.contract import OF_SHARD, Message, TaskName, priority
 from shared.dispatch import Dispatcher
 from shared.job_store import TERMINAL, JobStore, State
 from shared.job_store.codec import text
@@ -165,5 +165,7 @@ class Reaper:
             node_id = one.item if one.seen else None
             return step(self._app, one.task, message.model_copy(update={"node_id": node_id}), first)
         node = self._jobs.nodes(view.job_id)[one.item]
+        if node.shard is not None:
+            return step(self._app, OF_SHARD[one.task], message.model_copy(update={"node_id": node.id}), first)
         kind = NodeKind.BRANCH if one.task is TaskName.PLAN_REFINE else NodeKind.LEAF
         return member(self._app, view.job_id, first, node.model_copy(update={"kind": kind}))

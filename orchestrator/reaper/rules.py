@@ -39,6 +39,20 @@ JOB_TASKS = {
 NODE_TASKS = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
 
 
+def task_of(view: View, node: str) -> TaskName | None:
+    """The task that a node which is not done stands at; None for one that waits, or has ended.
+
+    A shard of a list counts as a leaf here: its tasks (`OF_SHARD` in the contract) stand in the same queues.
+    """
+    return NODE_TASKS.get(view.leaves.get(node, ""))
+
+
+def task_of_job(view: View) -> TaskName:
+    """The task that the whole job stands at, when no node of it is open."""
+    at_merge = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
+    return JOB_TASKS.get(view.state, at_merge)
+
+
 def decide(view: View, world: World) -> Decision:
     """What is to be done about a job now."""
     if view.state in TERMINAL:
@@ -74,8 +88,7 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
     if view.state is State.SEARCHING:
         yield from _missing_nodes(view, world)
         return
-    if (step := JOB_TASKS.get(view.state)) is None:  # merging: the tree is merged, then the pool reranked
-        step = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
+    step = task_of_job(view)
     if why := _lost(view, world, step.value, step):
         body = step in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}
         yield _body(view, world, why, step.value) if body else _step(view, world, step, why)
@@ -84,9 +97,10 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
 def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
     open_ = False
     for node, state in view.leaves.items():
-        open_ = open_ or state in NODE_TASKS or state == "waiting"
-        if state in NODE_TASKS and (why := _lost(view, world, node, NODE_TASKS[state])):
-            yield Missing(node, NODE_TASKS[state], state, view.item(node).sent_raw, why, _suspect(view, world, node))
+        task = task_of(view, node)
+        open_ = open_ or task is not None or state == "waiting"
+        if task and (why := _lost(view, world, node, task)):
+            yield Missing(node, task, state, view.item(node).sent_raw, why, _suspect(view, world, node))
     yield from _unbound(view, world)
     if not open_ and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
         yield _body(view, world, why)

@@ -1,4 +1,4 @@
-"""A shard's leaf in both halves: its rows lie in the job store, the LLM fills columns, the clock cuts it."""
+"""A shard's leaf and its columns: its rows lie in the job store, the LLM fills columns, the clock cuts it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
 from tests.fakes.listing import noise, point, put
 from tests.fakes.stores import open_store
-from workers.enumerate.leaf import read_shard, structure_shard
+from workers.enumerate.leaf import fill_columns, read_shard, record_shard
 
 NODE = Node(id="0.1", parent_id="0", level=1, facet=Facet.CORE, query="part 1 of 1", shard=Shard(number=1, of=1))
 REPLY = '<rows><row id="1"><field column="1">Ada</field></row><row id="2"><field column="1">Eve</field></row></rows>'
@@ -43,14 +43,13 @@ def store(settings: Settings) -> Iterator[ChunkStore]:
 def step(settings: Settings, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A step of a job that goes on; `done` is what its leaf recorded."""
     client = redis.Redis.from_url(settings.redis.url.get_secret_value())
-    made = SimpleNamespace(done=[], spent=[], handed=[])
+    made = SimpleNamespace(done=[], spent=[])
     asked = SimpleNamespace(tenant="default")
     made.job = SimpleNamespace(id=f"leaf-{abs(hash(request.node.name)):x}", terminal=False, request=asked)
     made.jobs = SimpleNamespace(
         client=client,
         settings=settings,
         job=lambda _: made.job,
-        put_candidates=lambda *given: made.handed.append(given[2]),
         record_leaf=lambda _, result: made.done.append(result),
         annotate=lambda _, cost, warnings: made.spent.append((cost, list(warnings))),
     )
@@ -70,8 +69,9 @@ def test_given_columns_when_a_leaf_runs_then_the_llm_fills_those_that_stand_in_t
     put(store, [point("a", "Run by Ada."), point("b", "Run by nobody."), point("c", "Owner: Carl")])
     tables = Tables(step.jobs.client, settings)
     tables.put_scan(step.job.id, Scan(columns=("owner",), documents=3))
-    read_shard(step, NODE, SimpleNamespace(store=lambda _: store), 30.0)  # type: ignore[arg-type]
-    structure_shard(step, NODE, step.handed[0], Scripted(), 30.0)
+    read, columns_missing = read_shard(step, NODE, SimpleNamespace(store=lambda _: store), 30.0)  # type: ignore[arg-type]
+    assert columns_missing
+    record_shard(step, NODE, read, fill_columns(step, NODE, Scripted(), 30.0))
     rows = tables.page(step.job.id, NODE.id, 0)
     assert [row.fields for row in rows] == [{"owner": "Ada"}, {}, {"owner": "Carl"}]
     report = tables.report(step.job.id, NODE.id)
@@ -89,8 +89,9 @@ def test_given_no_time_when_a_leaf_runs_then_it_keeps_what_it_read_and_says_it_w
     tables = Tables(step.jobs.client, settings)
     tables.put_scan(step.job.id, Scan(documents=500))
     begun = time.monotonic()
-    read_shard(step, NODE, SimpleNamespace(store=lambda _: store), 0.0)  # type: ignore[arg-type]
-    structure_shard(step, NODE, step.handed[0], None, 0.0)
+    read, columns_missing = read_shard(step, NODE, SimpleNamespace(store=lambda _: store), 0.0)  # type: ignore[arg-type]
+    assert not columns_missing
+    record_shard(step, NODE, read)
     assert time.monotonic() - begun < 10
     report = tables.report(step.job.id, NODE.id)
     assert report is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +18,8 @@ from shared.job_store import Job, JobStore, State, new_id
 from shared.job_store.dead import DeadLetterStore
 from shared.job_store.keys import ACTIVE, JobKeys, LineKeys
 from shared.job_store.work import Mark
-from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind
+from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind, SearchResult
+from shared.models.shard import Shard
 from shared.settings import Settings
 
 _PLACE, _, _MARK, _SPACE = worker_id().rsplit(":", 3)
@@ -60,6 +62,13 @@ class Bench:
                 counts[queue.value] = total
             self.client.delete(*keys)
         return counts
+
+    def tasks(self, queue: str) -> list[str]:
+        """The tasks of the messages that wait in a queue; they are taken away."""
+        keys = [f"{queue}\x06\x16{step}" if step else queue for step in PRIORITY_STEPS]
+        found = [json.loads(raw)["headers"]["task"] for key in keys for raw in self.client.lrange(key, 0, -1)]
+        self.client.delete(*keys)
+        return found
 
     def job(self, state: State = State.SEARCHING, *, silent_for: float = 60.0, deadline_s: float = 600.0) -> Job:
         """A job that came so far, whose workers have said nothing since."""
@@ -313,6 +322,23 @@ def test_a_job_that_is_gone_is_forgotten_and_gives_its_place_back(bench: Bench, 
     assert bench.client.zcard(ACTIVE) == 0
     assert bench.jobs.lines.under_way() == {}
     assert DeadLetterStore(bench.client, settings).count() == 0
+
+
+def test_a_lost_shard_is_read_again_and_one_that_was_read_goes_to_the_rerank_pool(bench: Bench) -> None:
+    job = bench.job(State.PLANNING, silent_for=0.0)
+    shard = NODES[1].model_copy(update={"shard": Shard(number=1, of=1)})
+    bench.jobs.start_searching(job.id, [shard])
+    bench.clock.at += 60
+    bench.look()
+    assert bench.tasks("search") == ["search.shard"]
+    bench.jobs.put_candidates(job.id, shard.id, SearchResult(mode="enumeration"))
+    bench.clock.at += 60
+    bench.look()
+    assert bench.tasks("rerank") == ["rerank.columns"]
+    bench.jobs.record_leaf(job.id, LeafResult(node_id=shard.id, status=LeafStatus.DONE))
+    bench.clock.at += 60
+    bench.look()
+    assert bench.sent() == {"merge": 1}
 
 
 def test_a_leaf_that_nobody_bound_is_told_of_by_one_that_it_waited_for(bench: Bench) -> None:

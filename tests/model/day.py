@@ -156,6 +156,7 @@ class Day(World):
         shape = Shape(
             leaves=dice.randint(0, 4), branches=dice.choice((0, 0, 1, 2)), children=dice.randint(1, 3),
             chain=dice.choice((0, 0, 1, 2)), searched=dice.random() > 0.02,
+            shards=dice.choice((0, 0, 0, 2)), columns=dice.random() > 0.5,
         )  # fmt: skip
         request = JobRequest(
             question="why?", tenant=dice.choice(TENANTS), lane=dice.choice(list(Lane)), deadline_s=deadline

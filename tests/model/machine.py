@@ -22,12 +22,23 @@ PICK = st.integers(0, 50)
 #: A step takes about ten calls of Redis, a look more.
 CALLS = st.integers(0, 1) | st.integers(0, 12) | st.integers(0, 60)
 TASKS = st.sampled_from(
-    ["plan.job", "plan.refine", "search.leaf", "rerank.leaf", "merge.tree", "rerank.root", "merge.summarise"]
+    [
+        "plan.job",
+        "plan.refine",
+        "search.leaf",
+        "search.shard",
+        "rerank.leaf",
+        "rerank.columns",
+        "merge.tree",
+        "rerank.root",
+        "merge.summarise",
+    ]
 )
 #: A chord of one leaf is a chain, which goes on to the body whatever the store says.
 SHAPES = st.just(Shape(0)) | st.builds(
     Shape, leaves=st.integers(0, 3), branches=st.sampled_from([0, 1, 1, 2]), children=st.sampled_from([1, 2, 2, 3]),
     chain=st.integers(0, 2), searched=st.sampled_from([True, True, True, False]),
+    shards=st.sampled_from([0, 0, 1, 2]), columns=st.booleans(),
 )  # fmt: skip
 REQUESTS = st.builds(
     JobRequest, question=st.just("why?"), tenant=st.sampled_from(TENANTS), lane=st.sampled_from(Lane),

@@ -11,18 +11,24 @@ from shared.job_store import Job
 from shared.models import Cost, Facet, Hit, Node, NodeKind, SearchResult
 from shared.models.answer import Summary
 from shared.models.route import Intent, PlannerName, QueryType, Route
+from shared.models.shard import Shard
 from workers.merge.aggregators import Aggregated
 
 
 @dataclass(frozen=True)
 class Shape:
-    """`leaves` beside the question's own; `branches` that grow `children` each; `chain` leaves that wait in a row."""
+    """`leaves` beside the question's own; `branches` that grow `children` each; `chain` leaves that wait in a row.
+
+    `shards` of a list, whose `columns` the LLM reads.
+    """
 
     leaves: int = 2
     branches: int = 0
     children: int = 2
     chain: int = 0
     searched: bool = True
+    shards: int = 0
+    columns: bool = False
 
     def first(self) -> tuple[Node, ...]:
         if not self.searched:
@@ -30,7 +36,9 @@ class Shape:
         plain = [_node(f"0.{number}") for number in range(self.leaves + 1)]
         after = len(plain)
         grows = [_branch(f"0.{after + number}", self.children + 1) for number in range(self.branches)]
-        return (*plain, *grows, *_chain(after + self.branches, self.chain))
+        waiting = _chain(after + self.branches, self.chain)
+        read = [_shard(after + self.branches + len(waiting) + number) for number in range(self.shards)]
+        return (*plain, *grows, *waiting, *read)
 
     def grown(self, branch: Node) -> tuple[Node, ...]:
         """A branch's children; those of the first level branch once more; one that has none comes back as a leaf."""
@@ -56,6 +64,10 @@ def _chain(start: int, length: int) -> tuple[Node, ...]:
 
 def _node(node_id: str) -> Node:
     return Node(id=node_id, parent_id="0", level=1, facet=Facet.CORE, query=f"what is {node_id}?")
+
+
+def _shard(number: int) -> Node:
+    return _node(f"0.{number}").model_copy(update={"shard": Shard(number=1, of=1)})
 
 
 def _leaf(node_id: str, budget: int) -> Node:
@@ -106,6 +118,14 @@ class Labour:
     def run_rerank_stages(self, ask: Any, found: SearchResult, tools: Any) -> SearchResult:
         self._work(*self._at())
         return found
+
+    def read_shard(self, run: Any, *_: object) -> tuple[SearchResult, bool]:
+        self._work(*self._at())
+        return SearchResult(mode="enumeration"), self._shape_of(run.job.id).columns
+
+    def fill_columns(self, *_: object) -> tuple[str, ...]:
+        self._work(*self._at())
+        return ()
 
     def run_aggregator(self, run: Any, pool: Any, leaves: Any, **_: object) -> tuple[str, Aggregated]:
         self._work(run.job.id, "merge.summarise")

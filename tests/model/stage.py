@@ -39,12 +39,13 @@ class Stage:
     def __init__(self) -> None:
         from orchestrator import tasks as plan
         from workers import steps as pool
+        from workers.enumerate import tasks as lists
         from workers.merge import tasks as merge
         from workers.rerank import tasks as rerank
         from workers.search import tasks as search
 
         self.world: World
-        self.plan, self.search, self.rerank, self.merge = plan, search, rerank, merge
+        self.plan, self.search, self.lists, self.rerank, self.merge = plan, search, lists, rerank, merge
         self.steps = (plan.steps, pool.steps)
         self.app = plan.app
 
@@ -82,7 +83,11 @@ class Stage:
         yield self.plan, "planner", lambda: self.world.labour
         for module in (self.search, self.rerank):
             yield module, "shared_cache", lambda: None
-        yield self.search, "corpus", lambda: None
+        for module in (self.search, self.lists):
+            yield module, "corpus", lambda: None
+        yield self.lists, "read_shard", self._later("labour.read_shard")
+        yield self.lists, "llm", object
+        yield self.lists, "fill_columns", self._later("labour.fill_columns")
         yield self.search, "run_search_stages", self._later("labour.run_search_stages")
         yield self.rerank, "_reranker", lambda: None
         yield self.rerank, "run_rerank_stages", self._later("labour.run_rerank_stages")

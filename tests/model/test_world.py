@@ -12,7 +12,17 @@ from tests.model.shapes import Shape
 
 
 @pytest.mark.parametrize(
-    "shape", [Shape(), Shape(0), Shape(1, 2, 3), Shape(chain=2), Shape(0, 1, 1), Shape(searched=False)]
+    "shape",
+    [
+        Shape(),
+        Shape(0),
+        Shape(1, 2, 3),
+        Shape(chain=2),
+        Shape(0, 1, 1),
+        Shape(searched=False),
+        Shape(shards=2),
+        Shape(shards=2, columns=True),
+    ],
 )
 def test_a_job_without_faults_goes_all_the_way(make_world: MakeWorld, shape: Shape) -> None:
     world = make_world()

@@ -6,6 +6,7 @@ from celery import Celery
 
 from shared.contract import PRIORITY_STEPS, Message, rank
 from shared.models import Facet, Lane, Node, NodeKind
+from shared.models.shard import Shard
 from shared.signatures import job_chord, member
 
 APP = Celery(broker="memory://", backend="cache+memory://", set_as_current=False)
@@ -21,6 +22,12 @@ def test_a_leaf_is_searched_and_reranked_on_its_own_queues() -> None:
         ("search.leaf", "search"),
         ("rerank.leaf", "rerank"),
     ]
+
+
+def test_a_lists_shard_is_one_task_of_the_pool_that_owns_the_store() -> None:
+    shard = node("0.1").model_copy(update={"shard": Shard(number=1, of=2)})
+    task = member(APP, "0123456789abcdef", 0, shard)
+    assert (task.task, task.options["queue"]) == ("search.shard", "search")
 
 
 def test_one_flat_chord_whose_body_merges_reranks_and_writes() -> None:

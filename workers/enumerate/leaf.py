@@ -1,9 +1,8 @@
-"""The two halves of a shard's leaf: the search pool reads it, the rerank pool structures what was read."""
+"""Reads a shard of a list into the job store, and fills the columns of its rows with the LLM."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 from shared.errors import DeadlineError
 from shared.job_store.tables import Excerpts, Tables
@@ -20,8 +19,11 @@ MODE = "enumeration"
 _LOOK_S = 1.0
 
 
-def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> None:
-    """The search pool's half: rows go to the job store by pages. Raises: the store's errors, DeadlineError."""
+def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tuple[SearchResult, bool]:
+    """Rows go to the job store by pages. Returns what is told of them, and whether an LLM is to read columns of them.
+
+    Raises: the store's errors, DeadlineError.
+    """
     tables, settings = Tables(run.jobs.client, run.jobs.settings), run.jobs.settings
     scan = tables.scan(run.job.id)
     if scan is None or node.shard is None:
@@ -48,8 +50,7 @@ def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> No
     )
     tables.put_report(run.job.id, node.id, report)
     spent = round((time.monotonic() - begun) * 1000, 1)
-    read = SearchResult(mode=MODE, candidates=report.scanned, timings_ms={"scan": spent})
-    run.jobs.put_candidates(run.job.id, node.id, read)
+    return SearchResult(mode=MODE, candidates=report.scanned, timings_ms={"scan": spent}), bool(found.excerpts)
 
 
 class _Clock:
@@ -69,12 +70,8 @@ class _Clock:
         return job is None or job.terminal
 
 
-def structure_shard(run: TaskRun, node: Node, read: SearchResult, llm: LLM | None, timeout_s: float) -> None:
-    """The rerank pool's half: columns that no line names are asked of the LLM, then the leaf is recorded."""
-    scan = Tables(run.jobs.client, run.jobs.settings).scan(run.job.id)
-    warnings: tuple[str, ...] = ()
-    if scan and scan.columns and llm is not None:
-        warnings = _extracted(run, node, scan.columns, Extraction(llm, timeout_s, run.jobs.settings))
+def record_shard(run: TaskRun, node: Node, read: SearchResult, warnings: tuple[str, ...] = ()) -> None:
+    """The leaf of a shard: its rows lie in the job store already."""
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
@@ -85,16 +82,17 @@ def structure_shard(run: TaskRun, node: Node, read: SearchResult, llm: LLM | Non
     run.jobs.record_leaf(run.job.id, result)
 
 
-def _extracted(run: TaskRun, node: Node, columns: Sequence[str], extraction: Extraction) -> tuple[str, ...]:
-    """Fill the missing columns of the rows that a model may read; a model that fails leaves them empty."""
+def fill_columns(run: TaskRun, node: Node, llm: LLM, timeout_s: float) -> tuple[str, ...]:
+    """Fill the missing columns of the rows that a model may read; one that fails leaves them empty, with a warning."""
     tables, job_id = Tables(run.jobs.client, run.jobs.settings), run.job.id
+    extraction, scan = Extraction(llm, timeout_s, run.jobs.settings), tables.scan(job_id)
     size = run.jobs.settings.enumeration.page_rows
     report, shown = tables.report(job_id, node.id), tables.excerpts(job_id, node.id).rows
-    if report is None or not shown:
+    if scan is None or report is None or not shown:
         return ()
     pages = {number: list(tables.page(job_id, node.id, number)) for number in {item.number // size for item in shown}}
     given = [(pages[item.number // size][item.number % size], item.text) for item in shown]
-    for item, row in zip(shown, extraction.fill(given, columns), strict=True):
+    for item, row in zip(shown, extraction.fill(given, scan.columns), strict=True):
         pages[item.number // size][item.number % size] = row
     for number, rows in pages.items():
         tables.put_page(job_id, node.id, number, rows)

@@ -1,4 +1,7 @@
-"""The search pool's answer to what exists under a filter, outside of any job."""
+"""The tasks of a list: a shard is read on the search pool, its missing columns by the LLM on the rerank pool.
+
+`values` says what exists under a filter, outside of any job.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,60 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.contract import TaskName
-from shared.errors import RamifyError
+from shared.contract import Message, TaskName
+from shared.errors import DeadlineError, RamifyError
 from shared.models.enumeration import ValuesReply, ValuesRequest
-from shared.steps import remote
+from shared.signatures import add, step
+from shared.steps import TaskRun, remote
 from workers.app import app
 from workers.corpus import corpus
+from workers.enumerate.leaf import fill_columns, read_shard, record_shard
 from workers.enumerate.scan import KnownValues, counted
-from workers.steps import steps
+from workers.steps import llm, record_failed_leaf, start_body_outside_of_chord, steps
 
 
 @cache
 def _known() -> KnownValues:
     return KnownValues(steps.settings.enumeration.max_values)
+
+
+def _record_failure(run: TaskRun, reason: str) -> None:
+    record_failed_leaf(run, reason)
+    start_body_outside_of_chord(run)
+
+
+@steps(TaskName.SEARCH_SHARD, on_error=_record_failure)
+def read_one_shard(run: TaskRun) -> None:
+    """Read a shard and record its leaf; where an LLM is to read columns of its rows, another task does both.
+
+    That one is claimed in the job store before it joins the chord, as the children of a branch are.
+    """
+    job, jobs = run.job, run.jobs
+    node = jobs.node(job.id, run.node_id)
+    if node is None:
+        return
+    timeout = job.remaining(job.leaf_reserve)
+    if timeout <= 0:
+        raise DeadlineError("the job's time was up before this leaf was searched")
+    read, columns_missing = read_shard(run, node, corpus(), timeout)
+    if not columns_missing:
+        record_shard(run, node, read)
+        start_body_outside_of_chord(run)
+    elif jobs.put_candidates(job.id, node.id, read):
+        add(run.task, step(app, TaskName.RERANK_COLUMNS, Message(job_id=job.id, node_id=node.id), job.rank))
+
+
+@steps(TaskName.RERANK_COLUMNS, on_error=_record_failure)
+def read_columns(run: TaskRun) -> None:
+    """Fill the columns that no line of a document names, then record the shard's leaf, however late it is."""
+    job, jobs = run.job, run.jobs
+    node, read = jobs.node(job.id, run.node_id), jobs.candidates(job.id, run.node_id)
+    if node is None or read is None:
+        return
+    model = llm()
+    warnings = fill_columns(run, node, model, job.remaining(job.leaf_reserve)) if model else ()
+    record_shard(run, node, read, warnings)
+    start_body_outside_of_chord(run)
 
 
 @remote(app, TaskName.SEARCH_VALUES, ignore_result=False)

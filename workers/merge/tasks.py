@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from shared.contract import TaskName
 from shared.job_store import State
 from shared.job_store.tables import Tables
-from shared.llm.client import ChatClient
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
 from shared.steps import TaskRun, fail_job
@@ -15,12 +12,7 @@ from workers.enumerate.gather import doubts, gather
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import all_leaves, build_answer, no_retrieval, run_aggregator, verdict, without_retrieval
 from workers.merge.tree import merge_tree
-from workers.steps import steps
-
-
-@cache
-def _llm() -> ChatClient | None:
-    return ChatClient(steps.settings) if steps.settings.has_llm else None
+from workers.steps import llm, steps
 
 
 @steps(TaskName.MERGE_TREE, on_error=fail_job)
@@ -57,8 +49,13 @@ def write(run: TaskRun) -> None:
         return
     pool = jobs.pool(job.id) or MergedPool()
     jobs.annotate(job.id, warnings=_warnings(run, failed))
-    llm = _llm() if _wants_llm(run) else None
-    name, made = run_aggregator(run, pool, leaves, llm=llm, table=Tables(jobs.client, steps.settings).table(job.id))
+    name, made = run_aggregator(
+        run,
+        pool,
+        leaves,
+        llm=llm() if _wants_llm(run) else None,
+        table=Tables(jobs.client, steps.settings).table(job.id),
+    )
     jobs.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))

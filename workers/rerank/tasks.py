@@ -8,13 +8,10 @@ from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
 from shared.errors import DeadlineError
-from shared.llm.client import ChatClient
 from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
 from shared.rerankers import reranker
 from shared.rerankers.guarded import Guarded
-from shared.signatures import body
 from shared.steps import TaskRun
-from workers.enumerate.leaf import structure_shard
 from workers.merge.tree import apply_root_rerank, of_one_leaf
 from workers.rerank.dependents import bind_dependents
 from workers.rerank.root import leaf_share, rerank_pool
@@ -22,15 +19,10 @@ from workers.search.leaf import NOTHING, ask_of, kept, run_rerank_stages
 from workers.search.stages.rerank import spent
 from workers.search.stages.truth import keep_truth
 from workers.search.state import Tools
-from workers.steps import record_failed_leaf, shared_cache, steps
+from workers.steps import llm, record_failed_leaf, shared_cache, start_body_outside_of_chord, steps
 
 #: What reading an answer may take of the time that is left for leaves: those that waited need the rest.
 BINDING_SHARE = 0.3
-
-
-@cache
-def _llm() -> ChatClient | None:
-    return ChatClient(steps.settings) if steps.settings.has_llm else None
 
 
 @cache
@@ -45,13 +37,13 @@ def _tools(timeout_s: float) -> Tools:
 def _fail(run: TaskRun, reason: str) -> None:
     record_failed_leaf(run, reason)
     _bind_those_that_wait(run)
-    _go_on_outside_of_a_chord(run)
+    start_body_outside_of_chord(run)
 
 
 def _bind_those_that_wait(run: TaskRun) -> None:
     node = run.jobs.node(run.job.id, run.node_id)
     if node is not None and node.needed_by:
-        bind_dependents(run, node, _llm(), _tools(BINDING_SHARE * run.job.remaining(run.job.leaf_reserve)))
+        bind_dependents(run, node, llm(), _tools(BINDING_SHARE * run.job.remaining(run.job.leaf_reserve)))
 
 
 @steps(TaskName.RERANK_LEAF, on_error=_fail)
@@ -64,13 +56,7 @@ def rerank_leaf(run: TaskRun) -> None:
     if found is not None:
         _rerank(run, found)
     _bind_those_that_wait(run)
-    _go_on_outside_of_a_chord(run)
-
-
-def _go_on_outside_of_a_chord(run: TaskRun) -> None:
-    """A leaf that the reaper sent again is counted by no chord: the last one sends the body, once by its claim."""
-    if not run.task.request.chord and run.jobs.all_settled(run.job.id):
-        body(run.task.app, run.job.id, run.job.rank).apply_async()
+    start_body_outside_of_chord(run)
 
 
 def _rerank(run: TaskRun, found: SearchResult) -> None:
@@ -79,9 +65,6 @@ def _rerank(run: TaskRun, found: SearchResult) -> None:
     if node is None:
         return
     timeout = job.remaining(job.leaf_reserve)
-    if node.shard is not None:  # what was read counts, however late it is
-        structure_shard(run, node, found, _llm(), timeout)
-        return
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was reranked")
     if found.mode != NOTHING.mode:
@@ -132,8 +115,6 @@ def _as_hit(hit: Hit) -> Hit:
 
 @worker_shutdown.connect
 def _let_go(**_: object) -> None:
-    """A worker that ends closes its connections to the rerank server and the LLM."""
+    """A worker that ends closes its connections to the rerank server."""
     if _reranker.cache_info().currsize:
         _reranker().close()
-    if _llm.cache_info().currsize and (llm := _llm()) is not None:
-        llm.close()

@@ -14,7 +14,6 @@ from shared.settings.strategies import named, split
 from shared.steps import TaskRun, remote
 from workers.app import app
 from workers.corpus import corpus
-from workers.enumerate.leaf import read_shard
 from workers.search.leaf import Ask, ask_of, run_search_stages, strategy_of
 from workers.search.related import contexts
 from workers.search.stages.truth import keep_truth
@@ -33,9 +32,6 @@ def search_leaf(run: TaskRun) -> None:
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
-    if node.shard is not None:
-        read_shard(run, node, corpus(), timeout)
-        return
     ask = ask_of(job.request, node, steps.settings)
     found = run_search_stages(ask, corpus(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)
