@@ -78,7 +78,10 @@ def member(app: Celery, job_id: str, priority: int, node: Node) -> Signature:
 
 
 def body(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Signature:
-    """What runs when every node is settled: tree merge, root rerank, summary."""
+    """What runs when every node is settled: tree merge, root rerank, summary.
+
+    The merge takes the root rerank out where only the question's own leaf has found something (see `skip_next`).
+    """
     message = Message(job_id=job_id)
     return chain(
         step(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), priority),
@@ -97,6 +100,16 @@ def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) ->
         body(app, job_id, priority),
         app=app,
     )
+
+
+def skip_next(task: AnyTask, name: TaskName) -> None:
+    """Take the next task out of the running chain if it is `name`: there is nothing for it to do.
+
+    Celery sends the last of `request.chain` when the running task returns.
+    """
+    rest: Any = task.request.chain  # celery-types says str; it is a list of signatures, the next one last
+    if rest and rest[-1]["task"] == name.value:
+        rest.pop()
 
 
 def add(task: AnyTask, signature: Signature) -> None:

@@ -37,7 +37,7 @@ from shared.rerankers import reranker
 from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
 from shared.tenants import DEFAULT_TENANT
-from workers.binding.bind import Parent, bind
+from workers.binding import Parent, bind
 from workers.corpus import Corpus
 from workers.index.pipeline import Indexer
 from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf

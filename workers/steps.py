@@ -37,9 +37,11 @@ def record_failed_leaf(run: TaskRun, reason: str) -> None:
 def start_body_outside_of_chord(run: TaskRun) -> None:
     """Send the body behind the last leaf, if no chord counts this one: the reaper has sent it again.
 
-    The body's claim in the job store lets it run once.
+    A job of one leaf is no chord: Celery makes one chain of it, which goes on to the body. The body's claim in the job
+    store lets it run once.
     """
-    if not run.task.request.chord and run.jobs.all_settled(run.job.id):
+    counted = run.task.request.chord or run.task.request.chain
+    if not counted and run.jobs.all_settled(run.job.id):
         body(run.task.app, run.job.id, run.job.rank).apply_async()
 
 

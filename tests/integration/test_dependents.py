@@ -14,7 +14,7 @@ from shared.job_store import Job, JobReader, JobStore, new_id
 from shared.models import Facet, Hit, JobRequest, LeafResult, LeafStatus, Node
 from shared.settings import Settings
 from shared.steps import TaskRun
-from workers.rerank.dependents import bind_dependents
+from workers.binding import bind_dependents
 from workers.search.state import Tools
 
 
@@ -95,7 +95,7 @@ def test_given_a_binding_that_breaks_when_told_then_the_leaf_is_searched_without
 ) -> None:
     task = Task(make_app(settings))
     record(store, job, "0.2", "Bo")
-    monkeypatch.setattr("workers.rerank.dependents.bind", _broken)
+    monkeypatch.setattr("workers.binding.bind", _broken)
     ended(store, job, SECOND, task)
     assert task.added == ["0.4"]
     assert (store.nodes(job.id)["0.4"].query, store.nodes(job.id)["0.4"].bound_by) == ("where is?", "nothing")

@@ -33,7 +33,8 @@ class Shape:
     def first(self) -> tuple[Node, ...]:
         if not self.searched:
             return ()
-        plain = [_node(f"0.{number}") for number in range(self.leaves + 1)]
+        own = _node("0.0").model_copy(update={"facet": Facet.ORIGINAL})
+        plain = [own, *(_node(f"0.{number}") for number in range(1, self.leaves + 1))]
         after = len(plain)
         grows = [_branch(f"0.{after + number}", self.children + 1) for number in range(self.branches)]
         waiting = _chain(after + self.branches, self.chain)

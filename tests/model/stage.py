@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ class Running:
             id=parcel.task_id,
             chord=None if parcel.rest else parcel.chord,
             delivery_info={"priority": parcel.priority},
+            chain=[task for task, _ in reversed(parcel.rest)],
             **parcel.headers,
         )
 
@@ -49,11 +51,13 @@ class Stage:
         self.steps = (plan.steps, pool.steps)
         self.app = plan.app
 
-    def run(self, parcel: Parcel) -> None:
-        """One task, from its message to its return."""
+    def run(self, parcel: Parcel) -> Parcel:
+        """One task, from its message to its return; the parcel with what its chain goes on with then."""
         app = self.steps[0].app if parcel.task.startswith("plan.") else self.steps[1].app
         task: Any = app.tasks[parcel.task]
-        task.run.__func__(Running(self.world, app, parcel), parcel.raw)
+        running = Running(self.world, app, parcel)
+        task.run.__func__(running, parcel.raw)
+        return replace(parcel, rest=parcel.rest[len(parcel.rest) - len(running.request.chain) :])
 
     @contextmanager
     def set(self) -> Iterator[Stage]:

@@ -38,6 +38,25 @@ def test_a_job_without_faults_goes_all_the_way(make_world: MakeWorld, shape: Sha
     world.close()
 
 
+@pytest.mark.parametrize(("shape", "reranked"), [(Shape(0), False), (Shape(0, shards=1), False), (Shape(1), True)])
+def test_only_what_several_leaves_found_is_reranked_against_the_question(
+    make_world: MakeWorld, shape: Shape, reranked: bool
+) -> None:
+    world = make_world()
+    job_id, ran = world.submit(shape, JobRequest(question="why?")), []
+    while waiting := world.broker.order():
+        ran.append(world.broker.waiting[waiting[0]].task)
+        world.deliver(waiting[0], world.workers[0])
+    assert ("rerank.root" in ran) is reranked
+    assert ran[-1] == "merge.summarise"
+    job, pool = world.jobs.job(job_id), world.jobs.pool(job_id)
+    assert job is not None
+    assert job.state == "done"
+    assert pool is not None
+    assert pool.hits
+    world.close()
+
+
 def test_a_begin_that_was_carried_out_but_not_heard_of_leaves_no_mark_of_a_worker_that_lives(
     make_world: MakeWorld,
 ) -> None:

@@ -169,14 +169,14 @@ class World:
     def _carry_out(self, parcel: Parcel) -> None:
         with suppress(redis.RedisError, OperationalError):  # Celery notes the failure, and acknowledges all the same
             try:
-                self.stage.run(parcel)
+                done = self.stage.run(parcel)
             except (redis.RedisError, OperationalError):
                 self.broker.break_chord(parcel)
                 raise
             if self.current is not None:
                 self.current.doubtful = True
             self.point()
-            self.broker.follow(parcel)
+            self.broker.follow(done)
         self.broker.ack(parcel)
 
     def look(self, which: int = 0, calls: int | None = None) -> Fiber:

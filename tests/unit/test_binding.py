@@ -8,8 +8,7 @@ from shared.errors import TransientError
 from shared.llm.client import LLMReply
 from shared.models import Cost, Facet, Hit, LeafResult, LeafStatus, Node
 from shared.settings import load_settings
-from workers.binding.bind import Parent, bind, unbound
-from workers.binding.names import candidate_names
+from workers.binding import Parent, bind, candidate_names, unbound
 from workers.search.state import Tools
 
 FILM = ("Titanic (film)", "Titanic is a film by James Cameron. It stars Kate Winslet.")

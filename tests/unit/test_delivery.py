@@ -10,7 +10,7 @@ from celery import Celery, chain
 from celery.contrib.testing.worker import start_worker
 
 from shared.contract import Message, TaskName
-from shared.signatures import Delivery, delivery, sent_again, step
+from shared.signatures import Delivery, delivery, sent_again, skip_next, step
 
 JOB = "1" * 21
 
@@ -20,13 +20,15 @@ def came() -> Iterator[tuple[Celery, Line[tuple[str, Delivery]]]]:
     app = Celery("deliveries", broker="memory://", set_as_current=False)
     app.conf.update(task_default_queue="search", worker_hijack_root_logger=False)
     seen: Line[tuple[str, Delivery]] = Line()
-    for name in (TaskName.SEARCH_LEAF, TaskName.RERANK_LEAF):
+    for name in (TaskName.SEARCH_LEAF, TaskName.RERANK_LEAF, TaskName.MERGE_SUMMARISE):
 
         def run(task, raw):
             seen.put((task.name, delivery(task.request)))
+            if raw.get("force"):
+                skip_next(task, TaskName.RERANK_LEAF)
 
         app.task(name=name.value, bind=True, shared=False)(run)
-    with start_worker(app, pool="solo", perform_ping_check=False, queues=["search", "rerank"]):
+    with start_worker(app, pool="solo", perform_ping_check=False, queues=["search", "rerank", "merge"]):
         yield app, seen
 
 
@@ -46,6 +48,21 @@ def test_any_other_message_says_its_priority_alone(came) -> None:
     app, seen = came
     two_steps(app).apply_async()
     assert [seen.get(timeout=20)[1] for _ in range(2)] == [Delivery(5, None)] * 2
+
+
+def test_a_task_takes_the_next_one_out_of_its_chain_and_no_other(came) -> None:
+    app, seen = came
+    first, second, third = TaskName.SEARCH_LEAF, TaskName.RERANK_LEAF, TaskName.MERGE_SUMMARISE
+    skips, goes_on = Message(job_id=JOB, force=True), Message(job_id=JOB)
+    for names, message, ran in [
+        ((first, second, third), skips, [first, third]),
+        ((first, third, second), skips, [first, third, second]),
+        ((first, second, third), goes_on, [first, second, third]),
+    ]:
+        head, *rest = names
+        chain(step(app, head, message, 5), *(step(app, name, goes_on, 5) for name in rest), app=app).apply_async()
+        assert [seen.get(timeout=20)[0] for _ in ran] == ran
+    assert seen.empty()
 
 
 @pytest.mark.parametrize("written", ["soon", "", {}, None])

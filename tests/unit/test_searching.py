@@ -13,8 +13,7 @@ from shared.models.find import Context, Related
 from shared.models.session import ContextType, Intent, Message, TypedQuery
 from shared.settings import load_settings
 from tests.fakes.ramify_client import answer, hit
-from workers.merge.tree import LEAF_SHARE, apply_root_rerank, merge_tree
-from workers.rerank.root import leaf_share
+from workers.merge.tree import LEAF_SHARE, apply_root_rerank, leaf_share, merge_tree
 from workers.search.leaf import ask_of
 
 RAW = TypedQuery(query="write an RFC", priority=1)

@@ -7,17 +7,21 @@ from shared.job_store import State
 from shared.job_store.tables import Tables
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
+from shared.signatures import skip_next
 from shared.steps import TaskRun, fail_job
 from workers.enumerate.gather import doubts, gather
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import all_leaves, build_answer, no_retrieval, run_aggregator, verdict, without_retrieval
-from workers.merge.tree import merge_tree
+from workers.merge.tree import merge_tree, of_one_leaf
 from workers.steps import llm, steps
 
 
 @steps(TaskName.MERGE_TREE, on_error=fail_job)
 def merge(run: TaskRun) -> None:
-    """Merge what the leaves recorded. Runs once, when the store says that every node is settled."""
+    """Merge what the leaves recorded. Runs once, when the store says that every node is settled.
+
+    Results of the question's own leaf alone are ranked against the question already: the root rerank is left out.
+    """
     job, jobs = run.job, run.jobs
     if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
         return
@@ -28,7 +32,12 @@ def merge(run: TaskRun) -> None:
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, steps.settings)
     if table := gather(tables, job.id, nodes, steps.settings.enumeration):
         jobs.annotate(job.id, warnings=doubts(table))
-    jobs.put_pool(job.id, merge_tree(done, nodes, limits, cap))
+    pool = merge_tree(done, nodes, limits, cap)
+    if of_one_leaf(pool):
+        skip_next(run.task, TaskName.RERANK_ROOT)
+        jobs.start_summarising(job.id, pool)
+    else:
+        jobs.put_pool(job.id, pool)
 
 
 @steps(TaskName.MERGE_SUMMARISE, on_error=fail_job)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.models import Facet, Hit, LeafResult, MergedHit, MergedPool, Node, Source
+from shared.models import Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, Source
 from shared.models.explain import Effect
 from shared.models.plan import node_order
 from shared.settings.sections import MultiQuery
@@ -52,6 +52,16 @@ def _common(rerankers: Iterable[str | None]) -> str | None:
 def of_one_leaf(pool: MergedPool) -> bool:
     """True when only the question's own leaf found something: that one is ranked against the question already."""
     return all(source.facet == Facet.ORIGINAL.value for hit in pool.hits for source in hit.sources)
+
+
+def leaf_share(request: JobRequest) -> float:
+    """How much of a hit's score is what it was worth to its leaf.
+
+    Nothing for a question that refers back to its conversation: what is good for "and the second one?" says nothing,
+    and the job's question is the one in context.
+    """
+    refers_back = bool(request.typed) and request.typed[0].query != request.question
+    return 0.0 if refers_back else LEAF_SHARE
 
 
 def apply_root_rerank(

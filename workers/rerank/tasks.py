@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
 from shared.errors import DeadlineError
+from shared.job_store import State
 from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
 from shared.rerankers import reranker
+from shared.rerankers.base import Reranked
 from shared.rerankers.guarded import Guarded
 from shared.steps import TaskRun
-from workers.merge.tree import apply_root_rerank, of_one_leaf
-from workers.rerank.dependents import bind_dependents
-from workers.rerank.root import leaf_share, rerank_pool
-from workers.search.leaf import NOTHING, ask_of, kept, run_rerank_stages
+from workers.binding import bind_dependents
+from workers.merge.tree import apply_root_rerank, leaf_share
+from workers.search.leaf import NOTHING, ask_of, kept, reranked_once, run_rerank_stages
 from workers.search.stages.rerank import spent
 from workers.search.stages.truth import keep_truth
 from workers.search.state import Tools
@@ -97,16 +99,36 @@ def _keep_merged_order(run: TaskRun, reason: str) -> None:
 def rerank_root(run: TaskRun) -> None:
     """Order the merged pool against the original question."""
     pool = run.jobs.pool(run.job.id)
-    if pool is None:
-        return
-    if of_one_leaf(pool):
-        run.jobs.start_summarising(run.job.id, pool)
+    if pool is None or run.job.state is not State.MERGING:
         return
     request, hits = run.job.request, [_as_hit(hit) for hit in pool.hits]
     ranked = rerank_pool(request.question, hits, request.tenant, _tools(run.job.remaining(1)))
     run.jobs.annotate(run.job.id, spent(ranked), ranked.warnings)
     ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
     run.jobs.start_summarising(run.job.id, ordered)
+
+
+def rerank_pool(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -> Reranked:
+    """Best first; calls and tokens are 0 where another job had paid for them. Never raises for a failing reranker."""
+    reranker = tools.reranker
+    if reranker is None:
+        return Reranked(hits=tuple(hits), reranker="none")
+
+    def compute() -> Reranked:
+        return reranker.rerank(question, hits, tools.timeout_s)
+
+    parts = {
+        "tenant": tenant,
+        "question": question,
+        "hits": [
+            hit.model_dump(mode="json", include={"chunk_id", "title", "heading", "text", "score"}) for hit in hits
+        ],
+    }
+    ranked, result = reranked_once(tools, parts, Reranked, compute)
+    if result.warning:
+        ranked = ranked.model_copy(update={"warnings": (*ranked.warnings, result.warning)})
+    spent_nothing = {"calls": 0, "documents": 0, "tokens_in": 0, "tokens_out": 0}
+    return ranked.model_copy(update=spent_nothing) if result.reused else ranked
 
 
 def _as_hit(hit: Hit) -> Hit:
