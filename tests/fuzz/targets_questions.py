@@ -23,8 +23,7 @@ from shared.uri import quoted, read_target
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target, always
-from workers.enumerate.conditions import Matcher
-from workers.enumerate.document import ListedDocument
+from workers.enumerate.document import ListedDocument, Matcher
 from workers.index.links import refs_of
 
 _TODAY = date(2026, 11, 20)

@@ -9,8 +9,7 @@ import pytest
 
 from shared.models.enumeration import Condition, Scan
 from workers.enumerate.columns import columns_of
-from workers.enumerate.conditions import Matcher
-from workers.enumerate.document import ListedDocument
+from workers.enumerate.document import ListedDocument, Matcher
 from workers.enumerate.scan import folders
 
 

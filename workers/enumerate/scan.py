@@ -16,8 +16,7 @@ from shared.models.shard import Shard
 from shared.store.base import ChunkStore
 from shared.store.filters import one_of, to_filter
 from workers.enumerate.columns import columns_of
-from workers.enumerate.conditions import Matcher, row_of
-from workers.enumerate.document import FIRST, FURTHER, ListedDocument
+from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher, row_of
 
 _BATCH = 128
 #: Characters of a document that a model is shown.

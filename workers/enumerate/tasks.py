@@ -17,8 +17,8 @@ from shared.signatures import add, step
 from shared.steps import TaskRun, remote
 from workers.app import app
 from workers.corpus import corpus
-from workers.enumerate.leaf import fill_columns, read_shard, record_shard
 from workers.enumerate.scan import KnownValues, counted
+from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.steps import llm, record_failed_leaf, start_body_outside_of_chord, steps
 
 

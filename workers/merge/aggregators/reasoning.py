@@ -9,8 +9,7 @@ from shared.models import MergedPool, Summary
 from shared.models.reasoning import Step
 from shared.settings.aggregators import Reasoning
 from workers.merge.aggregators.base import Aggregated, Findings
-from workers.merge.aggregators.hops import hop_steps
-from workers.merge.aggregators.paths import TITLE
+from workers.merge.aggregators.paths import TITLE, hop_steps
 from workers.merge.aggregators.steps import Evidence, aspect_steps, branches, fact_steps, waits
 from workers.merge.display import plain_line
 from workers.merge.extract import citations, extract, extracted, is_covered, nothing_found, summary_of, written

@@ -20,7 +20,7 @@ from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
 from tests.fakes.listing import noise, point, put
 from tests.fakes.stores import open_store
-from workers.enumerate.leaf import fill_columns, read_shard, record_shard
+from workers.enumerate.shard import fill_columns, read_shard, record_shard
 
 NODE = Node(id="0.1", parent_id="0", level=1, facet=Facet.CORE, query="part 1 of 1", shard=Shard(number=1, of=1))
 REPLY = '<rows><row id="1"><field column="1">Ada</field></row><row id="2"><field column="1">Eve</field></row></rows>'
