@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -15,6 +16,7 @@ from shared.errors import RamifyError
 from shared.models import Answer
 from shared.models.enumeration import Table
 from tests.acceptance.conftest import ingested
+from tests.fakes.openai_server import FakeOpenAI, Reply
 
 pytestmark = pytest.mark.timeout(300)
 MEMBERS = 60
@@ -73,6 +75,29 @@ def test_given_columns_when_written_as_csv_then_a_spreadsheet_has_them(corpus: R
     lines = runner.invoke(app, [*options, "--rows"]).stdout.splitlines()
     assert [json.loads(line)["path"] for line in lines] == [row["path"] for row in rows]
     assert len(rows) == MEMBERS
+
+
+def test_given_columns_that_no_line_names_when_listed_then_the_llm_reads_them_in_a_task_of_the_one_chord(
+    with_models: Ramify, fake: FakeOpenAI, tmp_path: Path
+) -> None:
+    for name in ("Ada", "Bo"):
+        said = f"---\ntitle: Sighting of {name}\ntags: [zebra]\n---\n\nThe herd was run by {name}.\n"
+        (tmp_path / f"{name}.md").write_text(said, encoding="utf-8")
+    ingested(with_models, tmp_path)
+    rows = [f'<row id="{number}"><field column="1">{name}</field></row>' for number, name in ((1, "Ada"), (2, "Bo"))]
+    reply = Reply(text=f"<rows>{''.join(rows)}</rows>")
+    fake.handle("chat", lambda _: reply)
+    answer, table = asked(with_models, "List all notes tagged zebra with their keeper")
+    fake.handle("chat", lambda _: Reply())
+    assert [(row.title, row.fields) for row in table.rows] == [
+        ("Sighting of Ada", {"keeper": "Ada"}),
+        ("Sighting of Bo", {"keeper": "Bo"}),
+    ]
+    assert (table.by, answer.partial, answer.coverage) == ("llm", False, "2 of 2 leaves answered")
+    assert answer.cost.llm_calls == 1
+    told = [event.data for event in with_models.stream(answer.job_id, 60) if event.type == "leaf"]
+    assert [event["status"] for event in told if event["id"] == "0.1"] == ["searched", "done"]
+    assert not [event for event in with_models.stream(answer.job_id, 60) if event.type == "redriven"]
 
 
 def test_given_another_namespace_when_a_list_is_asked_for_then_nothing_of_this_one_is_in_it(corpus: Ramify) -> None:
