@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from redis import Redis
 
 from shared.errors import InputError
 from shared.job_store.codec import text
 from shared.job_store.connect import reachable
 from shared.job_store.keys import SessionKeys
-from shared.models.request import Name
 from shared.models.session import MAX_MESSAGE_CHARS, MAX_MESSAGES, Message, Session
 from shared.settings import Settings
 from shared.settings.faults import request_fault
-
-_NAME = TypeAdapter(Name)
+from shared.tenants import checked_name
 
 
 class KeptSession:
@@ -24,12 +22,8 @@ class KeptSession:
     """
 
     def __init__(self, client: Redis, settings: Settings, session_id: str, tenant: str = "default") -> None:
-        for field, value in (("session id", session_id), ("tenant", tenant)):
-            try:
-                _NAME.validate_python(value)
-            except ValidationError:
-                fix = "use 1 to 64 letters, digits, dots, dashes and underscores"
-                raise InputError(field, value, fix) from None
+        checked_name("session id", session_id)
+        checked_name("tenant", tenant)
         self.id, self.tenant = session_id, tenant
         self._client, self._settings, self._keys = client, settings, SessionKeys(tenant, session_id)
 
