@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.intent.nodes import typed_leaves
 from orchestrator.planning.decompose import Decomposer
-from orchestrator.planning.own import own_tree
+from orchestrator.planning.own import own_tree, typed_leaves
 from orchestrator.planning.route import decided, requested_way, routed_way
 from orchestrator.planning.router import Router, as_requested
 from orchestrator.planning.tree import Grown, children_of, first_level

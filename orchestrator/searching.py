@@ -10,7 +10,7 @@ from celery import Celery
 from pydantic import ValidationError
 
 from orchestrator.intake import as_request
-from orchestrator.intent.rules import AS_ASKED
+from orchestrator.intent.analysis import AS_ASKED
 from orchestrator.intent.session_file import as_session
 from orchestrator.intent.sessions import KeptSession
 from orchestrator.remote import ask

@@ -21,7 +21,6 @@ from orchestrator.cli import (
     jobs,
     output,
     plan,
-    route,
     search,
     stack,
 )
@@ -44,7 +43,7 @@ app = typer.Typer(
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, corpus.find, search.search)),
-    ("Questions", (ask.ask, plan.plan, route.route, batch.batch)),
+    ("Questions", (ask.ask, plan.plan, plan.route, batch.batch)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, jobs.why, jobs.cancel, jobs.retry)),
 )
 for panel, commands in _COMMANDS:

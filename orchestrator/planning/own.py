@@ -1,13 +1,14 @@
-"""The tree of a plan that the caller brought: as it stands, with the question's own leaf before it. Pure."""
+"""Trees that come with the request: a plan of the caller's, or typed queries; the question's own leaf first. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from orchestrator.planning.tree import Grown, first_level, needed, original_leaf
+from orchestrator.planning.tree import ORIGINAL_ID, Grown, first_level, needed, original_leaf
 from shared.errors import shown
-from shared.models import ROOT_ID, Decomposition, Node, NodeKind, Plan, PlanEntry, SubQuery
+from shared.models import ROOT_ID, Decomposition, Facet, Filters, Node, NodeKind, Plan, PlanEntry, SubQuery
+from shared.models.session import TypedQuery
 from shared.references import renumbered
 from shared.settings.sections import Decomposition as Limits
 
@@ -69,3 +70,29 @@ def _left_out(beyond: Sequence[PlanEntry], room: int) -> str:
         f"{len(beyond)} subquestion(s) of the plan beyond the room for {room} were left out "
         f"(decomposition.max_total_leaves): {names}."
     )
+
+
+def typed_leaves(queries: Sequence[TypedQuery], filters: Filters) -> Grown:
+    """One leaf a query, the question itself first ("0.0"); none is refined.
+
+    A query for a kind that the request's own filter leaves out is not searched, and named in a warning.
+    """
+    nodes, out = list[Node](), list[str]()
+    for query in queries:
+        if filters.kinds and query.kinds and not set(query.kinds) & set(filters.kinds):
+            out.append(
+                f"The query for the kind {query.kinds[0]} was left out: only {', '.join(filters.kinds)} is asked for."
+            )
+            continue
+        first = not nodes
+        nodes.append(
+            Node(
+                id=ORIGINAL_ID if first else f"{ROOT_ID}.{len(nodes)}",
+                parent_id=ROOT_ID,
+                level=1,
+                facet=Facet.ORIGINAL if first else Facet.CORE,
+                query=query.query,
+                kinds=query.kinds,
+            )
+        )
+    return Grown(nodes=tuple(nodes), warnings=tuple(out))

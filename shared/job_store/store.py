@@ -14,8 +14,8 @@ from shared.job_store.codec import text
 from shared.job_store.ending import Endings
 from shared.job_store.job import FIELDS, Job, read_job
 from shared.job_store.keys import ACTIVE, JobKeys, idempotency
+from shared.job_store.ledger import budget_fields, within
 from shared.job_store.line import Entry, Lines, Newcomer
-from shared.job_store.newcomers import deadline_of, new_fields
 from shared.job_store.nodes import as_json, triples
 from shared.job_store.retries import Retries
 from shared.job_store.scripts import Scripts
@@ -77,9 +77,9 @@ class JobStore:
     def _newcomer(
         self, job_id: str, request: JobRequest, now: float, batch_id: str | None, retry_of: str | None
     ) -> Newcomer:
-        deadline = now + deadline_of(request, self.settings)
+        deadline = now + _deadline_of(request, self.settings)
         more = {"batch_id": batch_id, "retry_of": retry_of}
-        return Newcomer(job_id, request.tenant, deadline, new_fields(job_id, request, self.settings, deadline, more))
+        return Newcomer(job_id, request.tenant, deadline, _new_fields(job_id, request, self.settings, deadline, more))
 
     def admitted(self, jobs: Sequence[tuple[str, int]]) -> list[str]:
         """Note that these (job id, priority) are under way. Returns those that are to be sent; the ended ones leave."""
@@ -286,3 +286,32 @@ def _recorded(node_id: str, blob: object) -> LeafResult:
     except (ValueError, TypeError) as error:
         reason = f"its recorded result cannot be read ({type(error).__name__}): somebody else has written to it"
         return LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=reason)
+
+
+def _deadline_of(request: JobRequest, settings: Settings) -> float:
+    """Seconds that a job has, from its submission."""
+    jobs = settings.jobs
+    usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
+    deadline = request.deadline_s or usual
+    return min(deadline, within(request, settings).max_seconds or deadline)
+
+
+def _new_fields(
+    job_id: str, request: JobRequest, settings: Settings, deadline_at: float, more: Mapping[str, str | None]
+) -> list[str]:
+    """Field, value pairs. `more` are fields of this job alone; those that are None or empty are left out."""
+    request = within(request, settings)
+    fields = {
+        "id": job_id,
+        "question": request.question,
+        "lane": request.lane.value,
+        "tenant": request.tenant,
+        "deadline_at": f"{deadline_at:.3f}",
+        "request": request.model_dump_json(exclude_defaults=True),
+        "leaves_total": "0",
+        "leaves_done": "0",
+        "leaves_failed": "0",
+        **budget_fields(request),
+        **{name: value for name, value in more.items() if value},
+    }
+    return [item for pair in fields.items() for item in pair]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from orchestrator.ingest import Progress
 from orchestrator.intake import as_request
-from orchestrator.intent.rules import intent_by_rules
+from orchestrator.intent.analysis import intent_by_rules
 from orchestrator.searching import grouped, nothing_needed, of_job
 from shared.errors import NotFoundError, RamifyError
 from shared.models import (

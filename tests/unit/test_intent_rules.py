@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from orchestrator.intent.rules import intent_by_rules
+from orchestrator.intent.analysis import intent_by_rules
 from shared.models.request import MAX_QUESTION_CHARS
 from shared.models.session import _QUESTION_CHARS, MAX_QUERIES, ContextType, Session
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from orchestrator.intent.nodes import typed_leaves
 from orchestrator.intent.session_file import as_session, read_session
+from orchestrator.planning.own import typed_leaves
 from orchestrator.searching import grouped, nothing_needed, of_job, targeted
 from shared.errors import InputError
 from shared.models import Facet, Filters, JobRequest, LeafResult, LeafStatus, Node, Part, SearchResult
