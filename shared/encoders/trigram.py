@@ -1,4 +1,4 @@
-"""Words as hashed trigrams, for keyword search that forgives typos (F5). Only words of letters: CJK has BM25's own."""
+"""Words as hashed trigrams, for keyword search that forgives typos. Only words of letters: CJK has BM25's own."""
 
 from __future__ import annotations
 
