@@ -73,7 +73,7 @@ class Tables:
         return _read(self._client.hget(TableKeys(job_id).shards, f"{node_id}:report"), ShardReport)
 
     def put_excerpts(self, job_id: str, node_id: str, excerpts: Excerpts) -> None:
-        """The texts that the rerank pool's half of a shard is to read."""
+        """The texts whose columns an LLM is to read (task `rerank.columns`)."""
         self._put(TableKeys(job_id).shards, f"{node_id}:excerpts", excerpts)
 
     def excerpts(self, job_id: str, node_id: str) -> Excerpts:

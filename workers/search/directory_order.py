@@ -12,7 +12,7 @@ from shared.settings import stages as s
 
 
 class DirectoryPlace(NamedTuple):
-    """A directory on the way: its node, its score, how well it fits by itself, and the score that led to it."""
+    """A directory to be opened: its node, its score, how well it fits by itself, and the score that led to it."""
 
     node: Hit
     score: float
@@ -55,12 +55,12 @@ class DirectoryOrder:
         self.stopped: str | None = None
 
     def start(self, place: DirectoryPlace) -> None:
-        """Put a starting point on the way, whatever its score."""
+        """Queue a starting point, whatever its score."""
         self._pushed += 1
         heappush(self._heap, (-place.score, place.node.path, self._pushed, place))
 
     def _push(self, place: DirectoryPlace) -> None:
-        """Put a directory on the way, unless it was opened or scores too low."""
+        """Queue a directory, unless it was opened or scores too low."""
         if place.node.path not in self._opened and place.score > self._options.threshold:
             self.start(place)
 
@@ -80,7 +80,7 @@ class DirectoryOrder:
         return places
 
     def take(self, found: Sequence[Inside]) -> None:
-        """Score what the opened directories hold; remember their chunks, put their subdirectories on the way."""
+        """Score what the opened directories hold; keep their chunks and queue their subdirectories."""
         for inside in found:
             kept = 0
             for hit, own in inside.chunks:
@@ -98,7 +98,7 @@ class DirectoryOrder:
                     hits=kept,
                 )
             )
-        self._watch()
+        self._stop_when_stable()
 
     def _score(self, own: float, place: DirectoryPlace) -> float:
         return self._options.alpha * own + (1 - self._options.alpha) * place.score
@@ -110,7 +110,7 @@ class DirectoryOrder:
             self.reached[chunk.hit.chunk_id] = chunk
         return chunk.score > self._options.threshold
 
-    def _watch(self) -> None:
+    def _stop_when_stable(self) -> None:
         """Stop when the best chunks have stayed the same, in the same order, for `patience` rounds."""
         order = sorted(self.reached, key=lambda chunk_id: (-self.reached[chunk_id].score, chunk_id))
         best = tuple(order[: self._options.top_k])

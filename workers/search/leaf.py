@@ -171,7 +171,7 @@ def reranked_once(
 
 
 def _after(found: SearchResult, after: SearchResult) -> SearchResult:
-    """The rerank half with what the search half has to say: that is this job's own, and no other's to reuse."""
+    """The result of the rerank stages with what the search stages say of themselves, which is this job's own."""
     own = found.model_dump(include={"mode", "candidates", "rewrites", "strong_signal"})
     return after.model_copy(
         update={

@@ -20,7 +20,12 @@ from shared.contract import POOL_QUEUES
 from tests.faults.harness.rig import POOLS, Rig
 
 #: States in which a leaf's work is still to be done, by task.
-LEAF_TASKS = {"search.leaf": ("pending",), "rerank.leaf": ("pending", "searched")}
+LEAF_TASKS = {
+    "search.leaf": ("pending",),
+    "search.shard": ("pending",),
+    "rerank.leaf": ("pending", "searched"),
+    "rerank.columns": ("searched",),
+}
 
 
 class Piece(NamedTuple):
