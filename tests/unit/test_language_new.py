@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from orchestrator.enumeration.reading import read_question
-from orchestrator.intent.rules import intent_by_rules
+from orchestrator.intent.analysis import intent_by_rules
 from orchestrator.planning.rules import decompose_by_rules
 from shared.language import answer_language, languages, question_language, register
 from shared.language.base import DateWords, Language, NameRules, Split, SplitKind, Subquestion, TypedPhrases
