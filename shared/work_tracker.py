@@ -16,7 +16,7 @@ from shared.errors import shown
 from shared.heartbeat import living
 from shared.job_store import JobStore
 from shared.job_store.dead import DeadLetterStore
-from shared.job_store.work import Begun, Mark, convicted, read_mark
+from shared.job_store.work import Begun, Mark, read_mark, too_many_deaths
 from shared.models.dead import DeadLetter
 from shared.signatures import Delivery
 
@@ -71,7 +71,7 @@ class WorkTracker:
         before = read_mark(begun.before)
         if before is not None and before.worker not in living(self._jobs.client, [before.worker]):
             deaths = max(deaths, self._jobs.work.died(message.job_id, item, begun.before, overtaken=True))
-        if begun.job is None or not convicted(deaths, begun.alone, self._jobs.settings.lanes.max_deaths):
+        if begun.job is None or not too_many_deaths(deaths, begun.alone, self._jobs.settings.lanes.max_deaths):
             return None
         dead_letter_id = f"{message.job_id}:{item}"
         reason = f"it killed its worker {deaths} times and is not tried again; `ramify dead show {dead_letter_id}`"

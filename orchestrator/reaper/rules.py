@@ -12,7 +12,7 @@ from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, 
 from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.job_store import TERMINAL, State
 from shared.job_store.states import SETTLED_LEAVES
-from shared.job_store.work import Mark, convicted
+from shared.job_store.work import Mark, too_many_deaths
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
 GRACE_S = 5.0
@@ -25,7 +25,7 @@ SLACK_S = 4.0
 TOO_LONG_S = 600.0
 #: Time stamps further in the future than this come from a clock that was wrong.
 SKEW_S = 5.0
-#: Deaths after which work is tried alone: its neighbours may only have died with it.
+#: Deaths after which work is tried one at a time: its neighbours may only have died with it.
 SUSPECT = 2
 #: Steps that send nodes on their way, one message after the other.
 SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
@@ -166,4 +166,4 @@ def _body(view: View, world: World, why: str, suspect_by: str = "") -> Missing:
 
 def _suspect(view: View, world: World, name: str) -> bool:
     item = view.item(name)
-    return item.deaths >= SUSPECT and not convicted(item.deaths, item.alone, world.max_deaths)
+    return item.deaths >= SUSPECT and not too_many_deaths(item.deaths, item.alone, world.max_deaths)

@@ -32,14 +32,15 @@ CLAIMS = {
 }
 
 
-#: Deaths alone that convict, and how many times the usual deaths do in company.
+#: Deaths at which the item was its worker's only one that retire it; by what it takes when it was one of several.
 _ALONE, _IN_COMPANY = 2, 3
 
 
-def convicted(deaths: int, alone: int, most: int) -> bool:
-    """True when an item is not to be tried any more: `most` deaths, of which two were nobody else's fault.
+def too_many_deaths(deaths: int, alone: int, most: int) -> bool:
+    """True when an item is a poison message, and not to be tried any more: `most` deaths, two of them alone.
 
-    What died beside others is convicted later: all of them were there when somebody killed the worker from outside.
+    Beside other items it takes three times `most`: one count for both retired innocent work, which had been at workers
+    that were killed from outside (docs/faults.md).
     """
     return (deaths >= most and alone >= min(_ALONE, most)) or deaths >= _IN_COMPANY * most
 

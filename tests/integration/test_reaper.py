@@ -9,8 +9,7 @@ import pytest
 import redis
 
 from orchestrator.reaper.leader import LOCK, TOKEN
-from orchestrator.reaper.reaper import Reaper
-from orchestrator.reaper.suspects import SLOTS
+from orchestrator.reaper.reaper import SLOTS, Reaper
 from shared.celery_app import make_app
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.heartbeat import worker_id

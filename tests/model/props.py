@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.reaper.leader import LOCK
-from orchestrator.reaper.suspects import SLOTS
+from orchestrator.reaper.reaper import SLOTS
 from shared.contract import Message
 from shared.job_store.work import Begun
 from shared.signatures import Delivery
