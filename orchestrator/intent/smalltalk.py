@@ -1,11 +1,17 @@
-"""Tells messages that need nothing looked up: greetings, thanks, commands. A question that begins with one stays."""
+"""Tells messages that need nothing looked up: greetings, thanks, commands. A question that begins with one stays.
+
+What is a greeting the rules of routing know; only commands have a list of their own: without a conversation they are
+questions like any other.
+"""
 
 from __future__ import annotations
 
 import re
 
 from shared.language import derived, languages
+from shared.language.routing import route_by_rules
 from shared.language.text import fold
+from shared.models.route import QueryType
 
 #: Longer messages are read as questions: nobody greets at such length.
 _MAX_CHARS = 200
@@ -17,24 +23,22 @@ def needs_nothing(text: str) -> str | None:
     """Why nothing needs to be looked up, a sentence for people; None when something does."""
     if len(text) > _MAX_CHARS:
         return None
-    talk, commands = _phrases()
     parts = _parts(fold(text))
     if not any(c.isalnum() for part in parts for c in part):
         return "The message holds no words: nothing needs to be looked up."
-    if all(_known(part, talk) for part in parts):
-        return "The message is a greeting, thanks or an acknowledgement: nothing needs to be looked up."
-    if all(_known(part, talk | commands) or _SLASH.fullmatch(part) for part in parts):
+    if not all(_is_command(part) or _is_talk(part) for part in parts):
+        return None
+    if any(map(_is_command, parts)):
         return "The message is a bare command: nothing needs to be looked up."
-    return None
+    return "The message is a greeting, thanks or an acknowledgement: nothing needs to be looked up."
 
 
 def without_talk(text: str) -> str:
     """`text` without greetings and thanks before and after what is asked; as it stands where nothing else is left."""
     if len(text) > _MAX_CHARS:
         return text.strip()
-    talk, _ = _phrases()
     rest, at = text, 0
-    while (end := _BREAKS.search(rest, at)) is not None and _known(fold(rest[: end.start()]).strip(), talk):
+    while (end := _BREAKS.search(rest, at)) is not None and _is_talk(rest[: end.start()]):
         rest = rest[end.end() :].lstrip()
     return rest.strip() or text.strip()
 
@@ -43,17 +47,18 @@ def _parts(text: str) -> list[str]:
     return [part for part in (" ".join(part.split()) for part in _BREAKS.split(text.replace("’", "'"))) if part]
 
 
-def _known(part: str, phrases: frozenset[str]) -> bool:
-    return part in phrases or _polite().sub("", part).strip() in phrases
+def _is_talk(part: str) -> bool:
+    return any(c.isalnum() for c in part) and route_by_rules(part).type is QueryType.NONE
+
+
+def _is_command(part: str) -> bool:
+    known = part in _commands() or _polite().sub("", part).strip() in _commands()
+    return known or _SLASH.fullmatch(part) is not None
 
 
 @derived
-def _phrases() -> tuple[frozenset[str], frozenset[str]]:
-    tables = [language.words for language in languages()]
-    return (
-        frozenset(phrase for table in tables for phrase in table.talk),
-        frozenset(phrase for table in tables for phrase in table.commands),
-    )
+def _commands() -> frozenset[str]:
+    return frozenset(phrase for language in languages() for phrase in language.words.commands)
 
 
 @derived

@@ -271,8 +271,8 @@ class WordTable(Model):
     run of characters without spaces; `alone`: characters that say nothing when they are left alone there.
     `abbreviations`: patterns, before a full stop that ends nothing. `openers`: words with which a question begins.
     `and_`, `or_`: between the last two of a list. `edges`: patterns for questions after what something leads to (`out`)
-    and what leads to it (`back`). `talk`, `commands`: messages that need nothing looked up; `polite`: patterns around
-    them. `says`: sentences of ours by name.
+    and what leads to it (`back`). `commands`: messages that order something of the
+    assistant; `polite`: patterns around them. `says`: sentences of ours by name.
     """
 
     stop: frozenset[str] = frozenset()
@@ -283,7 +283,6 @@ class WordTable(Model):
     and_: tuple[str, ...] = ()
     or_: tuple[str, ...] = ()
     edges: dict[Literal["out", "back"], tuple[str, ...]] = Field(default={})
-    talk: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     polite: tuple[str, ...] = ()
     topic: TopicWords = TopicWords()
