@@ -11,7 +11,7 @@ from orchestrator.cli import options, outcome, output
 from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
-    from orchestrator.local.stack import Event
+    from orchestrator.local.stack import StackEvent
     from orchestrator.local.state import StackState
     from shared.settings import Settings
 
@@ -40,7 +40,7 @@ def up(
     Stack(settings, on_event=_say).run(ready)
 
 
-def _say(event: Event) -> None:
+def _say(event: StackEvent) -> None:
     output.note(f"{event.kind.value:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
 
 

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from orchestrator.local.stack import Event, Stack
+from orchestrator.local.stack import Stack, StackEvent
 from orchestrator.local.state import StackState
 from shared.errors import RamifyError
 from shared.settings import load_settings
@@ -41,7 +41,7 @@ def _say(answer: dict[str, object]) -> None:
     os.close(null)
 
 
-def _log(event: Event) -> None:
+def _log(event: StackEvent) -> None:
     _write(f"{event.kind}: {event.name} {event.detail}".rstrip())
 
 

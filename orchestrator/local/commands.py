@@ -27,16 +27,16 @@ class Pool(Model):
     threads: int
 
 
-class Table(Model):
+class StackTable(Model):
     """Everything that the stack starts besides Redis. `control_app` is what Flower loads."""
 
     pools: dict[str, Pool]
     control_app: str = "orchestrator.app"
 
 
-def table(settings: Settings) -> Table:
+def table(settings: Settings) -> StackTable:
     """The pools of the contract, with the threads of the settings; the ops pool runs no tasks."""
-    return Table(
+    return StackTable(
         pools={
             name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=getattr(settings.pools, name, 1))
             for name, queues in POOL_QUEUES.items()

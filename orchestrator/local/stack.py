@@ -43,7 +43,7 @@ _STARTUP_DEATHS = 3
 _RECONNECT_S = 15.0
 
 
-class EventKind(StrEnum):
+class StackEventKind(StrEnum):
     """What can happen to a part of the stack."""
 
     STARTING = "starting"
@@ -55,10 +55,10 @@ class EventKind(StrEnum):
     STOPPED = "stopped"
 
 
-class Event(Model):
+class StackEvent(Model):
     """Something happened to `name` (a child, or "stack"); `detail` is a short phrase for people."""
 
-    kind: EventKind
+    kind: StackEventKind
     name: str
     detail: str = ""
 
@@ -99,8 +99,8 @@ class Stack:
     def __init__(
         self,
         settings: Settings,
-        table: commands.Table | None = None,
-        on_event: Callable[[Event], None] = lambda _: None,
+        table: commands.StackTable | None = None,
+        on_event: Callable[[StackEvent], None] = lambda _: None,
     ) -> None:
         self._settings, self._on_event = settings, on_event
         self._table = table or commands.table(settings)
@@ -135,7 +135,7 @@ class Stack:
 
     def _start(self) -> None:
         for name in clear_leftovers(self._settings):
-            self._tell(EventKind.KILLED, name, "left over from a stack that was killed")
+            self._tell(StackEventKind.KILLED, name, "left over from a stack that was killed")
         self._save()
         self._settings = self._with_redis(self._settings)
         env = commands.environment(self._settings)
@@ -148,20 +148,20 @@ class Stack:
             self._launch(program)
         self._wait_ready()
         self._save(ready=True)
-        self._tell(EventKind.READY, "stack", ", ".join(self._children))
+        self._tell(StackEventKind.READY, "stack", ", ".join(self._children))
 
     def _with_redis(self, settings: Settings) -> Settings:
         """Start the embedded Redis, unless the settings name another, which must answer."""
         if settings.redis.url.get_secret_value():
             reach.require_redis(settings)
             return settings
-        self._tell(EventKind.STARTING, "redis")
+        self._tell(StackEventKind.STARTING, "redis")
         rotate(log_dir(settings) / "redis.log")
         self._redis = RedisServer(settings, self._signals.keep_waiting)
         self._children["redis"] = self._redis.child
         self._redis.start()
         self._save(redis_url=self._redis.url)
-        self._tell(EventKind.READY, "redis", self._redis.url)
+        self._tell(StackEventKind.READY, "redis", self._redis.url)
         redis = settings.redis.model_copy(update={"url": SecretStr(self._redis.url)})
         return settings.model_copy(update={"redis": redis})
 
@@ -186,7 +186,7 @@ class Stack:
         log = log_dir(self._settings) / f"{program.name}.log"
         rotate(log)
         child = self._children[program.name] = Child(program, log)
-        self._tell(EventKind.STARTING, program.name)
+        self._tell(StackEventKind.STARTING, program.name)
         child.start(self._template)
         self._save()
 
@@ -206,7 +206,7 @@ class Stack:
                 )
             for name in silent & reach.answering(self._settings, len(self._table.pools)):
                 silent.discard(name)
-                self._tell(EventKind.READY, name)
+                self._tell(StackEventKind.READY, name)
             time.sleep(_TICK_S)
 
     # -- watch ---------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Stack:
                 if name == copies.NAME and code >= 0:
                     self._do_without_template(_ending(code))
                 else:
-                    self._tell(EventKind.DIED, name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
+                    self._tell(StackEventKind.DIED, name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
             elif child.due is not None and now >= child.due and not (child.program.copied and self._template_loads()):
                 self._restart(name, child)
         if self._recheck and time.monotonic() >= self._recheck:
@@ -240,7 +240,7 @@ class Stack:
                 return  # the next look finds it dead
             self._recheck = time.monotonic() + _RECONNECT_S
         self._save()
-        self._tell(EventKind.RESTARTED, name, f"restart {child.restarts}")
+        self._tell(StackEventKind.RESTARTED, name, f"restart {child.restarts}")
 
     def _template_loads(self) -> bool:
         return self._template is not None and self._template.loads()
@@ -248,7 +248,7 @@ class Stack:
     def _do_without_template(self, ending: str) -> None:
         """It ended by itself, and would again: its log says why."""
         self._template = None
-        self._tell(EventKind.DIED, copies.NAME, f"{ending}; every process loads its code itself from now on")
+        self._tell(StackEventKind.DIED, copies.NAME, f"{ending}; every process loads its code itself from now on")
         del self._children[copies.NAME]
         self._save()
 
@@ -256,13 +256,13 @@ class Stack:
         answered = reach.answering(self._settings, len(self._table.pools))
         for name in set(self._table.pools) - answered:
             if self._children[name].signal(signal.SIGKILL, group=True):
-                self._tell(EventKind.KILLED, name, "did not come back after the restart of Redis")
+                self._tell(StackEventKind.KILLED, name, "did not come back after the restart of Redis")
 
     # -- stop ----------------------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
         """Warm stop of all at once, Redis last, so that what finishes can be recorded. A second signal hurries."""
-        self._tell(EventKind.STOPPING, "stack")
+        self._tell(StackEventKind.STOPPING, "stack")
         others = [child for name, child in self._children.items() if name != "redis"]
         for child in others:
             child.signal(signal.SIGTERM)
@@ -274,19 +274,19 @@ class Stack:
         for child in others:
             if child.signal(signal.SIGKILL, group=True):
                 child.wait(5.0)
-                self._tell(EventKind.KILLED, child.program.name, "was still busy")
+                self._tell(StackEventKind.KILLED, child.program.name, "was still busy")
         if self._redis and not self._redis.stop(_STOP_S):
-            self._tell(EventKind.KILLED, "redis", "did not stop")
+            self._tell(StackEventKind.KILLED, "redis", "did not stop")
         remove_state(self._settings)
-        self._tell(EventKind.STOPPED, "stack")
+        self._tell(StackEventKind.STOPPED, "stack")
 
     def _save(self, **changes: object) -> None:
         children = tuple(child.state() for child in self._children.values() if child.pid)
         self._state = self._state.model_copy(update={**changes, "children": children})
         write_state(self._settings, self._state)
 
-    def _tell(self, kind: EventKind, name: str, detail: str = "") -> None:
-        self._on_event(Event(kind=kind, name=name, detail=detail))
+    def _tell(self, kind: StackEventKind, name: str, detail: str = "") -> None:
+        self._on_event(StackEvent(kind=kind, name=name, detail=detail))
 
 
 def _ending(code: int) -> str:

@@ -12,17 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import httpx
 
 from shared.errors import RamifyError, TransientError
+from shared.gates.gate_store import Admission, CallOutcome, CallReport, GateAnswer, GateStore, GateVerdict, limits_of
 from shared.settings import Settings
-from shared.settings.providers import ProviderKind, Providers, RateLimit
-
-if TYPE_CHECKING:
-    from shared.gates.gate_store import GateStore
+from shared.settings.providers import ProviderKind, Providers
 
 #: A connection that is not made within this time counts as a failure, however little time the call had (s).
 _CONNECT_S = 3.0
@@ -62,87 +59,6 @@ class GateError(TransientError):
     """
 
 
-class Limits(NamedTuple):
-    """The settings of one provider, times in ms. `interval` between requests is 0 without a rate limit."""
-
-    interval: float
-    burst: int
-    failures: int
-    first_open: float
-    longest_open: float
-    first_pause: float
-    longest_pause: float
-
-
-class Admission(NamedTuple):
-    """What a call asks for. `lease` of a probe and the time `left` to wait, in ms; `turn`: it has one already."""
-
-    token: str
-    lease: float
-    left: float
-    turn: bool = False
-
-
-class GateVerdict(StrEnum):
-    """Whether a call may go, and why not; lua/enter.lua uses the same words."""
-
-    GO = "go"
-    OPEN = "open"
-    PROBING = "probing"
-    PAUSED = "paused"
-    TURN = "turn"
-    FULL = "full"
-
-
-class GateAnswer(NamedTuple):
-    """`wait` until it is worth while to ask again (ms).
-
-    GO: `probe`, `watched` (a success is to be reported too). OPEN: `span` of the whole opening (ms), `until` (Unix ms),
-    `failures` in a row and `why`, the last of them; PROBING the last two. PAUSED: `until`.
-    """
-
-    verdict: GateVerdict
-    wait: float = 0
-    probe: bool = False
-    watched: bool = False
-    span: float = 0
-    until: float = 0
-    failures: int = 0
-    why: str = ""
-
-
-class CallOutcome(StrEnum):
-    """How a call ended, as seen from the provider's health; lua/leave.lua uses the same words."""
-
-    ANSWERED = "answered"
-    BUSY = "busy"
-    FAILED = "failed"
-    UNSURE = "unsure"
-
-
-class CallReport(NamedTuple):
-    """`pause` that the provider asked for (ms; 0 none). `why`: what failed, a sentence."""
-
-    outcome: CallOutcome
-    token: str
-    pause: float = 0
-    why: str = ""
-
-
-def limits_of(providers: Providers, limit: RateLimit) -> Limits:
-    """The settings as the scripts take them."""
-    breaker = providers.breaker
-    return Limits(
-        interval=60_000 / limit.requests_per_minute if limit.requests_per_minute else 0,
-        burst=limit.burst,
-        failures=breaker.failures,
-        first_open=breaker.open_s * 1000,
-        longest_open=breaker.longest_open_s * 1000,
-        first_pause=providers.pause_s * 1000,
-        longest_pause=providers.longest_pause_s * 1000,
-    )
-
-
 class _Process:
     """The gate store of this process; None: its calls are ungated."""
 
@@ -159,8 +75,7 @@ def share(settings: Settings) -> None:
 
     Raises: NotRunningError when no URL is known, SettingsError when it is no Redis URL.
     """
-    from shared.gates.gate_store import GateStore  # noqa: PLC0415 - the command line starts without Redis
-    from shared.job_store.connect import connect  # noqa: PLC0415
+    from shared.job_store.connect import connect  # noqa: PLC0415 - the command line starts without Redis
 
     _Process.store = GateStore(connect(settings, retries=1, timeout_s=min(_REDIS_S, settings.redis.timeout_s)))
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from enum import StrEnum
 from importlib import resources
 from threading import Lock
-from typing import Any, TypeVar
-
-from redis import Redis
-from redis.exceptions import RedisError
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shared.errors import RamifyError
-from shared.gates.gate import Admission, CallReport, GateAnswer, GateVerdict, Limits
+from shared.settings.providers import Providers, RateLimit
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 #: How long a provider's failures and pauses are remembered after the last of them (ms).
 REMEMBERED_MS = 120_000
@@ -21,6 +22,87 @@ REMEMBERED_MS = 120_000
 _REST_S = 5.0
 _log = logging.getLogger("ramify.gates")
 T = TypeVar("T")
+
+
+class Limits(NamedTuple):
+    """The settings of one provider, times in ms. `interval` between requests is 0 without a rate limit."""
+
+    interval: float
+    burst: int
+    failures: int
+    first_open: float
+    longest_open: float
+    first_pause: float
+    longest_pause: float
+
+
+class Admission(NamedTuple):
+    """What a call asks for. `lease` of a probe and the time `left` to wait, in ms; `turn`: it has one already."""
+
+    token: str
+    lease: float
+    left: float
+    turn: bool = False
+
+
+class GateVerdict(StrEnum):
+    """Whether a call may go, and why not; lua/enter.lua uses the same words."""
+
+    GO = "go"
+    OPEN = "open"
+    PROBING = "probing"
+    PAUSED = "paused"
+    TURN = "turn"
+    FULL = "full"
+
+
+class GateAnswer(NamedTuple):
+    """`wait` until it is worth while to ask again (ms).
+
+    GO: `probe`, `watched` (a success is to be reported too). OPEN: `span` of the whole opening (ms), `until` (Unix ms),
+    `failures` in a row and `why`, the last of them; PROBING the last two. PAUSED: `until`.
+    """
+
+    verdict: GateVerdict
+    wait: float = 0
+    probe: bool = False
+    watched: bool = False
+    span: float = 0
+    until: float = 0
+    failures: int = 0
+    why: str = ""
+
+
+class CallOutcome(StrEnum):
+    """How a call ended, as seen from the provider's health; lua/leave.lua uses the same words."""
+
+    ANSWERED = "answered"
+    BUSY = "busy"
+    FAILED = "failed"
+    UNSURE = "unsure"
+
+
+class CallReport(NamedTuple):
+    """`pause` that the provider asked for (ms; 0 none). `why`: what failed, a sentence."""
+
+    outcome: CallOutcome
+    token: str
+    pause: float = 0
+    why: str = ""
+
+
+def limits_of(providers: Providers, limit: RateLimit) -> Limits:
+    """The settings as the scripts take them."""
+    breaker = providers.breaker
+    return Limits(
+        interval=60_000 / limit.requests_per_minute if limit.requests_per_minute else 0,
+        burst=limit.burst,
+        failures=breaker.failures,
+        first_open=breaker.open_s * 1000,
+        longest_open=breaker.longest_open_s * 1000,
+        first_pause=providers.pause_s * 1000,
+        longest_pause=providers.longest_pause_s * 1000,
+    )
 
 
 def key_of(name: str) -> str:
@@ -35,6 +117,9 @@ class GateStore:
     """
 
     def __init__(self, client: Redis) -> None:
+        from redis.exceptions import RedisError  # noqa: PLC0415 - the command line starts without Redis
+
+        self._faults = (RedisError, RamifyError, OSError, ValueError)
         self._enter, self._leave = (client.register_script(_source(name)) for name in ("enter", "leave"))
         self._lock = Lock()
         self._away, self._rest_until = False, 0.0
@@ -77,7 +162,7 @@ class GateStore:
             return ungated
         try:
             answer = call()
-        except (RedisError, RamifyError, OSError, ValueError) as error:
+        except self._faults as error:
             self._lost(error)
             return ungated
         if self._away:

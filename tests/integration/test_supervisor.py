@@ -52,13 +52,13 @@ def info():
 DRIVER = """
 import json, sys
 from orchestrator.local import stack
-from orchestrator.local.commands import Pool, Table
+from orchestrator.local.commands import Pool, StackTable
 from shared.errors import RamifyError
 from shared.settings import load_settings
 
 stack._STOP_S = 1.5
 app = sys.argv[1]
-table = Table(
+table = StackTable(
     pools={
         "plan": Pool(app=app, queues=("plan", "rerank", "merge", "ops"), threads=2),
         "search": Pool(app="standin", queues=("search", "index"), threads=2),

@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 import redis
 
-from shared.gates.gate import Admission, CallOutcome, CallReport, GateAnswer, GateVerdict, Limits
-from shared.gates.gate_store import REMEMBERED_MS, GateStore, key_of
+from shared.gates.gate_store import (
+    REMEMBERED_MS,
+    Admission,
+    CallOutcome,
+    CallReport,
+    GateAnswer,
+    GateStore,
+    GateVerdict,
+    Limits,
+    key_of,
+)
 
 NAME = "llm:127.0.0.1:8000"
 KEY = "ramify:gate:{llm:127.0.0.1:8000}"

@@ -10,8 +10,7 @@ import pytest
 import redis
 
 from orchestrator.local import checks_stack, doctor
-from shared.gates.gate import Admission, CallOutcome, CallReport, limits_of
-from shared.gates.gate_store import GateStore, key_of
+from shared.gates.gate_store import Admission, CallOutcome, CallReport, GateStore, key_of, limits_of
 from shared.gates.state import providers, read_gates
 from shared.settings import Settings, load_settings
 

@@ -18,8 +18,7 @@ from pydantic import SecretStr
 
 from shared.errors import RamifyError
 from shared.gates import Gate
-from shared.gates.gate import GateVerdict
-from shared.gates.gate_store import GateStore
+from shared.gates.gate_store import GateStore, GateVerdict
 from shared.http_client import JsonClient
 from shared.job_store.connect import connect
 from shared.settings import load_settings
