@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.enumeration.markers import Named
-from orchestrator.enumeration.names import Found, Names
+from orchestrator.enumeration.names import KnownName, Names
 from orchestrator.enumeration.sentence import GAP, HOLD, Sentence, unique
 from orchestrator.enumeration.words import either, pattern, phrases
 from shared.language import derived
@@ -142,7 +142,7 @@ class Content:
         self._add(spelt, exact=True)
         return known.end
 
-    def _whole(self, known: Found, place: int, *, kind: bool) -> bool:
+    def _whole(self, known: KnownName, place: int, *, kind: bool) -> bool:
         """Not the beginning of a longer word, and, for a tag, no word that says nothing of documents."""
         text = self._sentence.text
         token = _tokens().match(text, place)

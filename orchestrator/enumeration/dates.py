@@ -21,7 +21,7 @@ _MONTH = re.compile(rf"{_EDGE}{_YEAR}[-/](?P<m>0[1-9]|1[0-2]){_END}")
 _LOOK_BACK = 20
 
 
-class Span(NamedTuple):
+class DateSpan(NamedTuple):
     """Days from `first` to `last` (inclusive, None: open) and where they stand in the text."""
 
     first: date | None
@@ -69,7 +69,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     return (_DAY, *(pattern for dates in _dates() for pattern in dates.spans), _MONTH, year)
 
 
-def spans(text: str, today: date) -> Span | None:
+def spans(text: str, today: date) -> DateSpan | None:
     """The one span of time in a folded question; None when there is none, or several that do not join.
 
     "2024 and 2025" joins to two years, "from May 2025 to July 2025" to three months; "2023 and 2025" does not join.
@@ -83,7 +83,7 @@ def spans(text: str, today: date) -> Span | None:
         reach = _joints().reach.match(text[joined.end : span.start]) or _between(text, joined.start)
         if not between or not (reach or _follows(joined, span)):
             return None
-        joined = Span(joined.first, span.last, joined.start, span.end)
+        joined = DateSpan(joined.first, span.last, joined.start, span.end)
     if joined.first and joined.last and joined.first > joined.last:
         return None
     return joined._replace(start=_begun(text, joined.start))
@@ -94,7 +94,7 @@ def several(text: str, today: date) -> bool:
     return spans(text, today) is None and next(_all(text, today), None) is not None
 
 
-def _all(text: str, today: date) -> Iterator[Span]:
+def _all(text: str, today: date) -> Iterator[DateSpan]:
     taken: list[tuple[int, int]] = []
     for each in _patterns():
         for found in each.finditer(text):
@@ -104,10 +104,10 @@ def _all(text: str, today: date) -> Iterator[Span]:
             days = _days(found.groupdict(), today)
             if days is not None:
                 taken.append((start, found.end()))
-                yield _bent(text, Span(*days, start, found.end()))
+                yield _bent(text, DateSpan(*days, start, found.end()))
 
 
-def _bent(text: str, span: Span) -> Span:
+def _bent(text: str, span: DateSpan) -> DateSpan:
     """The span under its preposition: "since" opens its end, "before" its beginning and leaves the span itself out."""
     first, last, start, end = span
     word = ""
@@ -119,12 +119,12 @@ def _bent(text: str, span: Span) -> Span:
     bend: Bend | None = next((dates.bends[word] for dates in _dates() if word in dates.bends), None)
     day = timedelta(days=1)
     if bend == "from":
-        return Span(first, None, start, end)
+        return DateSpan(first, None, start, end)
     if bend == "after":
-        return Span(last + day if last else None, None, start, end)
+        return DateSpan(last + day if last else None, None, start, end)
     if bend == "before":
-        return Span(None, first - day if first else None, start, end)
-    return Span(None if bend == "until" else first, last, start, end)
+        return DateSpan(None, first - day if first else None, start, end)
+    return DateSpan(None if bend == "until" else first, last, start, end)
 
 
 def _days(found: dict[str, str | None], today: date) -> tuple[date, date] | None:
@@ -183,7 +183,7 @@ def _month_end(year: int, month: int) -> date:
     return date(year, month, calendar.monthrange(year, month)[1])
 
 
-def _follows(one: Span, other: Span) -> bool:
+def _follows(one: DateSpan, other: DateSpan) -> bool:
     return one.last is not None and other.first is not None and one.last + timedelta(days=1) == other.first
 
 

@@ -19,7 +19,7 @@ _SPACE = re.compile(r"[\s\"']*(?:the )?")
 _ROOMY, _MORE = 2, 16
 
 
-class Found(NamedTuple):
+class KnownName(NamedTuple):
     """A name in a text: the values that it stands for, and where it ends."""
 
     values: tuple[str, ...]
@@ -40,12 +40,12 @@ class Names:
         self._reach = _ROOMY * max(map(len, self._values), default=0) + _MORE
         self._han = sorted((name for name in self._values if is_han(name)), key=len, reverse=True)
 
-    def at(self, text: str, start: int) -> Found | None:
+    def at(self, text: str, start: int) -> KnownName | None:
         """The longest name that begins at `start`."""
         latin, han = self._words_at(text, start), self._han_at(text, start)
         return max((found for found in (latin, han) if found), key=lambda found: found.end, default=None)
 
-    def _words_at(self, text: str, start: int) -> Found | None:
+    def _words_at(self, text: str, start: int) -> KnownName | None:
         ends: list[int] = []
         place, last = start, min(len(text), start + self._reach)  # else every place of a long word reads it to its end
         while len(ends) < _MOST_WORDS and (word := _WORD.match(text, place, last)):
@@ -56,12 +56,12 @@ class Names:
         for end in reversed(ends):
             for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, _latin_end(text, start, end))):
                 if stop > start and (values := self._values.get(key(text[start:stop]))):
-                    return Found(values, stop)
+                    return KnownName(values, stop)
         return None
 
-    def _han_at(self, text: str, start: int) -> Found | None:
+    def _han_at(self, text: str, start: int) -> KnownName | None:
         name = next((name for name in self._han if text.startswith(name, start)), None)
-        return Found(self._values[name], start + len(name)) if name else None
+        return KnownName(self._values[name], start + len(name)) if name else None
 
     def of(self, name: str) -> tuple[str, ...]:
         """The values that a whole name stands for; none when it is unknown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from orchestrator.enumeration.content import Content
-from orchestrator.enumeration.dates import Span, several, spans
+from orchestrator.enumeration.dates import DateSpan, several, spans
 from orchestrator.enumeration.describe import understood
 from orchestrator.enumeration.markers import Named, take_columns, take_facets, take_kinds, take_paths, take_tags
 from orchestrator.enumeration.names import Names, kind_names
@@ -71,7 +71,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     return Reading(scan=scan.model_copy(update={"understood": said or "all documents"}), warnings=tuple(named.warnings))
 
 
-def _scan(filters: Filters, named: Named, span: Span | None, content: Content) -> Scan:
+def _scan(filters: Filters, named: Named, span: DateSpan | None, content: Content) -> Scan:
     """What was taken out of the sentence, and what was left in it, as one scan."""
     found = Filters(
         after=span.first if span else None,

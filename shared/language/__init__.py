@@ -1,7 +1,6 @@
 """The languages that the rules know, and which of them a text is in. Never translates, and asks no model.
 
-A new language is a folder beside this file, with a class `Rules` that derives from `FolderLanguage`, and its name in
-`_FOLDERS`.
+A new language is a folder beside this file, with its one `LANGUAGE`, and its name in `_FOLDERS`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def derived(function: Callable[P, R]) -> Callable[P, R]:
 @derived
 def languages() -> tuple[Language, ...]:
     """All languages, loaded at the first call; their rules are asked in this order."""
-    return (*(import_module(f"{__name__}.{folder}").Rules() for folder in _FOLDERS), *_added)
+    return (*(import_module(f"{__name__}.{folder}").LANGUAGE for folder in _FOLDERS), *_added)
 
 
 def register(language: Language) -> Callable[[], None]:

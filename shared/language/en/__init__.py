@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from shared.language.base import FolderLanguage, Split, TypedPhrases
+from shared.language.base import FolderLanguage, NameRules, Split, TypedPhrases
 from shared.language.en.dates import DATES
-from shared.language.en.intent import typed_phrases
-from shared.language.en.names import NAMES
 from shared.language.text import terms
 
 _OTHER_SCRIPT = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
@@ -21,13 +19,28 @@ _VOWEL = re.compile("[aeiouy]")
 _MIN_STEM = 3
 _ES = ("sses", "xes", "ches", "shes", "zes")
 _NOT_PLURAL = ("ss", "us", "is")
+_SHORT = r"(?:[A-Z]\.){1,3}|(?:St|Dr|Mr|Mrs|Jr|Sr|Mt|Lt|Gen|Prof)\."
+_NAME_WORD = rf"(?:{_SHORT}|[A-Z\u00c0-\u00de][\w&\-]*+(?:['’][A-Za-z]\w++)?+)"
+_JOINT = r"(?:of|the|de|del|della|di|da|du|la|le|van|von|der|den|al|el|bin|ibn|y|e|&)"
+_RUN = re.compile(rf"{_NAME_WORD}(?: (?:{_JOINT} ){{0,2}}(?:{_NAME_WORD}|\d[\w\-]*+)){{0,7}}+")
+_PLAIN_WORDS = (
+    "a an the this that these those it its he she they we you i his her their our my your in on at by for from to "
+    "of with as and or but if when while after before during since until although though because so there here "
+    "who what which where why how one two three four five six seven eight nine ten first second third some many "
+    "most other another both all each several such also however then than not no yes is was are were be been "
+    "being has have had do does did can could will would may might must shall should over under between among "
+    "about into through january february march april june july august september october november december monday "
+    "tuesday wednesday thursday friday saturday sunday early late according despite following based born later "
+    "today "
+)
+_NAMES = NameRules(plain=frozenset(_PLAIN_WORDS.split()), runs=_RUN)
 
 
-class Rules(FolderLanguage):
+class English(FolderLanguage):
     """The rules of English."""
 
     code = "en"
-    names = NAMES
+    names = _NAMES
     dates = DATES
 
     def reads(self, text: str) -> float:
@@ -57,7 +70,7 @@ class Rules(FolderLanguage):
 
     def steps(self, question: str) -> tuple[str, ...]:
         """Two for "when was the director of X born"."""
-        from shared.language.en.nesting import steps
+        from shared.language.en.planning import steps
 
         return steps(question)
 
@@ -67,6 +80,8 @@ class Rules(FolderLanguage):
 
     def typed_phrases(self, question: str) -> TypedPhrases:
         """A skill starts with a verb, a resource is a noun phrase, a memory is the user's."""
+        from shared.language.en.planning import typed_phrases
+
         return typed_phrases(question, self.words)
 
     @cached_property
@@ -96,3 +111,6 @@ def singular(word: str) -> str:
     if word.endswith(_ES):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith(_NOT_PLURAL) else word
+
+
+LANGUAGE = English()

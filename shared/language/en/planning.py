@@ -1,4 +1,9 @@
-"""Reads English questions: sentences, clauses, comparisons, facets, in this order. The phrases are in planning.toml."""
+"""Reads English questions: their parts (sentences, clauses, comparisons, facets), their steps, their queries by type.
+
+A question nests when one part waits for another, as in "when was the director of X born": the innermost description of
+something named is asked for, its number stands in its place, and so on. Unsure: no steps. The phrases are in
+planning.toml and words.toml; every pattern is linear in a sentence of bounded length.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,14 @@ from shared.language.base import (
     Split,
     SplitKind,
     Subquestion,
+    TypedPhrases,
     as_asked,
     filled_templates,
 )
 from shared.language.en import clauses
 from shared.language.en.clauses import PHRASES, bare, is_indirect, second_person
 from shared.language.sentences import question_sentences
+from shared.language.tables import WordTable
 from shared.models import Facet
 
 #: Sentences beyond these are not looked at: nobody asks so many things at once.
@@ -28,6 +35,59 @@ _SEPARATOR = re.compile(r",? (?:and|or|versus|vs\.?|over|instead of|rather than|
 _COMPARE = re.compile(r" (?:with|to|against) ")
 _THINGS = (2, 5)
 _MOST_ITEM_WORDS = 6
+
+# Steps of a question that nests.
+#: The deepest nesting that is taken apart, the outer question included.
+_MOST_STEPS = 4
+
+
+_CAPITAL = r"[A-Z\u00c0-\u00de0-9][\w'’&.\-]*+"
+_PLAIN = r"[A-Z\u00c0-\u00de0-9][\w&.\-]*+"
+_JOINT = r"(?:of|the|de|del|della|di|da|du|la|le|van|von|der|den|al|el|bin|ibn|and|for|in|on|at|to|a|an|&|y|e)"
+#: Something named: a quoted title, a run of capitalised words, or the number of a step before.
+_NAME = (
+    rf"(?:#\d|[\"“][^\"“”]{{2,80}}[\"”]|{_CAPITAL}(?:,? (?:{_JOINT} ){{0,2}}{_CAPITAL}|!|:(?= [A-Z])){{0,9}}"
+    r"(?: \([^()]{1,40}\))?)"
+)
+_THE = r"(?:the |a |an )?"
+#: What may follow a description: the end, or what its question says of it. Any other word may belong to the name.
+_END = rf"(?<!['’]s)(?=$| (?:{PHRASES.any_of('nested_verb')})\b| (?:or|and) (?:the|#))"
+_RELATION = re.compile(
+    rf"\bthe (?P<relation>{PHRASES.any_of('nested_person')}|{PHRASES.any_of('nested_thing')}) of "
+    rf"(?P<what>{_THE}(?:{PHRASES.any_of('nested_class')} )?{_NAME}){_END}"
+)
+_POSSESSIVE = re.compile(
+    rf"(?<![\w'’])(?P<what>{_PLAIN}(?:,? (?:{_JOINT} )?{_PLAIN}){{0,6}}|#\d)['’]s? "
+    rf"(?P<relation>{PHRASES.any_of('nested_person')}|{PHRASES.any_of('nested_thing')}){_END}"
+)
+_NOUN = r"(?!(?:reason|fact|way|time|first|day|idea|one|case|extent|year)\b)[a-z]+(?: [a-z]+){0,2}?"
+_LINK = r"(?:that|which|who|whose|where|when|while)\b"
+_CLAUSE = re.compile(
+    rf"\bthe (?P<noun>{_NOUN}) (?:that|which|who) (?P<clause>(?!the\b)[a-z]+(?: (?!{_LINK})[a-z]+){{0,4}}? {_NAME}"
+    rf"(?: in \d{{4}})?){_END}"
+)
+_PARTICIPLE = re.compile(
+    rf"\bthe (?P<noun>{_NOUN}) (?P<clause>(?:[a-z]{{2,}}ed|written|sung|built|made|led|won|run|known|held) "
+    rf"(?:by|in|for|as|at) {_THE}{_NAME}){_END}"
+)
+_PERSON = re.compile(PHRASES.any_of("nested_person"), re.IGNORECASE)
+_ASKS = re.compile(
+    r"(?:who|whom|whose|what|when|where|which|how|(?:in|at|on|from|for) (?:what|which)|are|is|was|were|did|do|does)\b",
+    re.IGNORECASE,
+)
+#: "Who is #2": the step that finds #2 asks it already.
+_TRIVIAL = re.compile(r"(?:who|what|where|which [a-z]+) (?:is|are|was|were) #\d", re.IGNORECASE)
+
+# Queries by kind of document.
+_LEAD = re.compile(
+    r"(?:(?:and|but|also|so|then|what about|how about) )?(?:please |kindly |can you |could you |would you |"
+    r"help me(?: to)? |i (?:want|need|would like) to |i'd like to |let's |let us |show me |tell me |explain )?"
+)
+_HOW = re.compile(
+    r"how (?:(?:do|can|should|would|could) (?:i|we|you|one) |to )|(?:what (?:is|are) )?the (?:best way|steps) to "
+)
+_CUT = re.compile(r" (?:from|to|in|on|with|without|using|for|when|after|before|so that|if|and|by|into) ")
+_PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 
 def split(text: str) -> Split:
@@ -220,3 +280,65 @@ def _are_a_pair(one: str, other: str) -> bool:
 
 def _listed(items: list[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def steps(question: str) -> tuple[str, ...]:
+    """The steps of a nested question, each with `#n` for the ones that it waits for; none where it does not nest."""
+    rest = bare(question).rstrip(" ?.!")
+    if len(question) > MAX_SENTENCE or not _ASKS.match(rest):
+        return ()
+    found: list[str] = []
+    while len(found) < _MOST_STEPS - 1 and (described := _innermost(rest)):
+        place, asked = described
+        found.append(asked)
+        rest = f"{rest[: place.start()]}#{len(found)}{rest[place.end() :]}"
+    if not _TRIVIAL.fullmatch(rest):
+        found.append(f"{rest}?")
+    fits = len(found) > 1 and all(MIN_PART <= len(step) <= MAX_PART for step in found)
+    return tuple(found) if fits else ()
+
+
+def _innermost(text: str) -> tuple[re.Match[str], str] | None:
+    """The first description that holds no other one, and the question for it."""
+    sentences = PHRASES.sentences
+    if found := _CLAUSE.search(text):
+        return found, sentences["nested_clause"].format(**found.groupdict())
+    if found := _PARTICIPLE.search(text):
+        return found, sentences["nested_participle"].format(**found.groupdict())
+    if found := _RELATION.search(text) or _POSSESSIVE.search(text):
+        form = "nested_who" if _PERSON.fullmatch(found["relation"]) else "nested_what"
+        return found, sentences[form].format(**found.groupdict())
+    return None
+
+
+def typed_phrases(text: str, words: WordTable) -> TypedPhrases:
+    rest = _after(_LEAD, text)
+    how = _HOW.match(rest.lower())
+    rest = _after(_HOW, rest)
+    first, _, thing = rest.partition(" ")
+    verb = first.lower()
+    if thing.lower().startswith("up ") and verb in {"set", "back"}:
+        first, verb, thing = f"{first} up", f"{verb}up", thing[3:]
+    noun = _noun(thing, words)
+    personal = bool(_PERSONAL.search(rest.lower()))
+    if noun and (how or verb in words.making + words.doing):
+        making, short = verb in words.making, _CUT.split(f"{noun} ", maxsplit=1)[0].strip() or noun
+        return TypedPhrases(
+            skill=f"{first[:1].upper()}{first[1:]} {noun}",
+            resource=f"{short} template" if making else f"{noun} {first.lower()} guide",
+            memory=f"user's {short} preferences" if making else f"user's {noun}" if personal else "",
+        )
+    noun = _noun(rest, words)
+    return TypedPhrases(resource=noun, memory=f"user's {noun}" if personal and noun else "")
+
+
+def _noun(text: str, words: WordTable) -> str:
+    """The words of `text` but for question words, auxiliaries, articles and pronouns."""
+    kept = [word.strip("?!,;:") for word in text.split() if word.strip("?!,.;:").lower() not in words.small]
+    return " ".join(words.deeds.get(word.lower(), word) for word in kept if word)
+
+
+def _after(lead: re.Pattern[str], text: str) -> str:
+    low = text.lower()
+    found = lead.match(low if len(low) == len(text) else text)
+    return text[found.end() :].strip() if found else text

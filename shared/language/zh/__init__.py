@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
-from shared.language.base import FolderLanguage, Split, TypedPhrases
-from shared.language.text import is_cjk_text
+from shared.language.base import FolderLanguage, NameRules, Split, TypedPhrases
+from shared.language.text import CJK, is_cjk_text
 from shared.language.zh.dates import DATES
-from shared.language.zh.intent import typed_phrases
-from shared.language.zh.names import NAMES
 
+if TYPE_CHECKING:
+    from opencc import OpenCC
+
+#: OpenCC sees nothing else: it takes no lone surrogates, and must not touch what is not Chinese.
+_HAN_RUN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 #: Kana and hangul: whatever Han characters stand between, it is not Chinese.
 _OTHER_SCRIPT = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
@@ -19,13 +23,14 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+#'/-]*")
 _HAN_SHARE = 0.2
 _NARROW = {",": "\uff0c", "?": "\uff1f", "!": "\uff01", ";": "\uff1b", ":": "\uff1a"}
 _HAN_BEFORE = re.compile(r"(?<=[\u3400-\u9fff])\s*([,?!;:])\s*|\s*([,;])\s*(?=[\u3400-\u9fff])|(\?)$")
+_NAMES = NameRules(transcribed=re.compile(rf"[{CJK}]{{1,8}}+(?:[·・][{CJK}]{{1,8}}+){{1,4}}"))
 
 
-class Rules(FolderLanguage):
+class Chinese(FolderLanguage):
     """The rules of Chinese."""
 
     code = "zh"
-    names = NAMES
+    names = _NAMES
     dates = DATES
     #: Terms are pairs of characters, and half of those span two words.
     least_coverage = 0.2
@@ -45,8 +50,6 @@ class Rules(FolderLanguage):
 
     def normalised(self, text: str) -> str:
         """Simplified characters."""
-        from shared.language.zh.characters import simplified
-
         return simplified(text)
 
     def routing_keys(self, text: str, words: frozenset[str]) -> frozenset[str]:
@@ -64,7 +67,7 @@ class Rules(FolderLanguage):
 
     def steps(self, question: str) -> tuple[str, ...]:
         """《X》的导演的出生地是哪里 has two."""
-        from shared.language.zh.nesting import steps
+        from shared.language.zh.planning import steps
 
         return tuple(_as_written(step, question) for step in steps(self.normalised(question)))
 
@@ -74,6 +77,8 @@ class Rules(FolderLanguage):
 
     def typed_phrases(self, question: str) -> TypedPhrases:
         """A skill starts with a verb, a resource is a noun phrase, a memory is the user's."""
+        from shared.language.zh.planning import typed_phrases
+
         return typed_phrases(question, self.words)
 
     @cached_property
@@ -83,7 +88,26 @@ class Rules(FolderLanguage):
 
 def _as_written(query: str, question: str) -> str:
     """`query` with full-width punctuation, in traditional characters where `question` has them."""
-    from shared.language.zh.characters import simplified, traditional
-
     wide = _HAN_BEFORE.sub(lambda found: _NARROW[found[1] or found[2] or found[3]], query)
     return traditional(wide) if simplified(question) != question else wide
+
+
+def simplified(text: str) -> str:
+    """`text` in simplified characters; other text as it is."""
+    return _HAN_RUN.sub(lambda run: _converter("t2s").convert(run[0]), text)
+
+
+def traditional(text: str) -> str:
+    """`text` in the traditional characters of Taiwan, which are Hong Kong's but for a few."""
+    return _HAN_RUN.sub(lambda run: _converter("s2tw").convert(run[0]), text)
+
+
+@cache
+def _converter(name: str) -> OpenCC:
+    """Loads the dictionaries: 7 MB for t2s, 43 MB for s2tw."""
+    from opencc import OpenCC
+
+    return OpenCC(name)
+
+
+LANGUAGE = Chinese()

@@ -1,8 +1,14 @@
-"""Reads Chinese questions: sentences, clauses, comparisons, facets, in this order. The phrases are in planning.toml."""
+"""Reads Chinese questions: their parts (sentences, clauses, comparisons, facets), their steps, their queries by type.
+
+A question nests when one part waits for another, as in 《X》的导演的出生地是哪里: relations are read from the left,
+X 的导演, then what is asked of that one. Unsure: no steps. The phrases are in planning.toml and words.toml; every
+pattern is linear in a sentence of bounded length.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from shared.language.base import (
     MAX_PART,
@@ -11,10 +17,12 @@ from shared.language.base import (
     Split,
     SplitKind,
     Subquestion,
+    TypedPhrases,
     as_asked,
     filled_templates,
 )
 from shared.language.sentences import question_sentences
+from shared.language.tables import WordTable
 from shared.language.zh import clauses
 from shared.language.zh.clauses import PHRASES, asks, bare, peeled, spaced
 from shared.models import Facet
@@ -28,6 +36,43 @@ _NONE: tuple[SplitKind, tuple[Subquestion, ...]] = (SplitKind.SIMPLE, ())
 #: Verbs that say no more than "do": what comes before them holds the real one.
 _LIGHT = frozenset({"做", "进行", "实现", "搞", "开展", "落地", "操作", "弄"})
 _STANDING = ("它", "这个", "那个", "这些")
+
+# Steps of a question that nests.
+#: The deepest nesting that is taken apart, the outer question included.
+_MOST_STEPS = 4
+_MAX_NAMED = 30
+
+
+#: Something named: in title marks, the number of a step before, or a run without 的 and without punctuation.
+_WHAT = rf"(?:《[^《》]{{1,{_MAX_NAMED}}}》|#\d|[^的,;:。?!《》\s][^的,;:。?!《》]{{0,{_MAX_NAMED}}})"
+_RELATION = re.compile(
+    rf"(?P<lead>(?:{PHRASES.any_of('nested_class')})?)(?P<what>{_WHAT})的(?P<relation>{PHRASES.any_of('nested_person')}|{PHRASES.any_of('nested_thing')})"
+    r"(?P<tail>.+)"
+)
+#: "谁是 X 的 Y 的 Z": the same as "X 的 Y 的 Z 是谁".
+_TURNED = re.compile(r"(?:谁是|哪一?位是)(?P<what>.+的.+的[^的]+)")
+#: The relation is what is asked for: nothing waits for it.
+_ASKED = re.compile(
+    r"\s*(?:是|叫|有|为|在)?(?:谁|什么|哪些|哪位|哪一?[个位人家部座]|哪里|哪儿|几|多少)(?:[人位个名家部座]|名字)?(?:[呢啊呀])?"
+)
+#: What may stand behind a relation: a verb, a question word, or another 的. Else it is part of a longer word (导演组).
+_GOES_ON = re.compile(rf"\s*(?:的|{PHRASES.any_of('nested_verb')}|{PHRASES.any_of('ask')})")
+#: Words that name nothing: "our team", "the country".
+_UNNAMED = re.compile(
+    rf"(?:{PHRASES.any_of('nested_class')}|{PHRASES.any_of('nested_thing')}|[我你您他她它](?:们)?|这.*|那.*|该.*|大家|自己|咱们?)"
+)
+_PERSON = re.compile(PHRASES.any_of("nested_person"))
+
+# Queries by kind of document.
+_LEAD = re.compile(
+    "(?:那么?|还有|另外|然后|请问|请|麻烦你?|帮我|帮忙|帮|给我|替我|我想要?|我要|我需要|能不能|能否|可以|该)*"
+)
+_HOW = re.compile("(?:我们?)?(?:应该|该|要)?(?:怎么样|怎样|怎么|如何)(?:才能|去|来)?")
+_MEASURE = re.compile("(?:一个|一份|一篇|一下|一套|一张|个|份|篇)?")
+_ASK = re.compile(
+    "什么时候|为什么|是什么|什么是|有什么|有哪些|是多少|是哪个|是谁|怎么样|怎么|如何|怎样|哪些|哪个|多少|什么|吗|呢|[?？。！!]"
+)
+_PERSONAL = re.compile("(?:我们?|咱们?)(?:之前|以前|上次|当时|曾经)?(?:记录|记下|写|说|提到|决定|做)?过?的?|上次|之前")
 
 
 def split(text: str) -> Split:
@@ -224,3 +269,70 @@ def _clause(frame: str, slots: dict[str, str]) -> tuple[SplitKind, tuple[Subques
     if frame == "problem" or len(clause) < _MIN_OBJECT:  # "what to do when" of no trouble: too little to go by
         return _NONE
     return SplitKind.SIMPLE, filled_templates(PHRASES.templates["why"], {"clause": clause})
+
+
+def steps(question: str) -> tuple[str, ...]:
+    """The steps of a nested question, each with `#n` for the one that it waits for; none where it does not nest."""
+    rest = bare(question)
+    if len(question) > MAX_SENTENCE or not asks(rest) or re.search("[,;。]", rest):
+        return ()
+    if turned := _TURNED.fullmatch(rest):
+        rest = f"{turned['what']}是谁"
+    sentences = PHRASES.sentences
+    found: list[str] = []
+    while len(found) < _MOST_STEPS - 1 and (inner := _RELATION.fullmatch(rest)):
+        tail = inner["tail"]
+        if (
+            _ASKED.fullmatch(tail)
+            or not _GOES_ON.match(tail)
+            or asks(inner["what"])
+            or _UNNAMED.fullmatch(inner["what"])
+        ):
+            break
+        form = "nested_who" if _PERSON.fullmatch(inner["relation"]) else "nested_what"
+        what = f"{inner['lead']}{inner['what']}"
+        found.append(sentences[form].format(what=what, relation=inner["relation"]))
+        rest = f"#{len(found)}{tail}"
+    if not found or not asks(rest):
+        return ()
+    found.append(f"{rest}?")
+    return tuple(found) if all(MIN_PART <= len(step) <= MAX_PART for step in found) else ()
+
+
+def typed_phrases(text: str, words: WordTable) -> TypedPhrases:
+    rest = _after(_HOW, _after(_LEAD, text))
+    verb = _verb((*words.making, *words.doing)).match(rest)
+    personal = bool(_PERSONAL.search(rest))
+    thing = _thing(_after(_MEASURE, rest[verb.end() :].strip())) if verb else ""
+    if verb and thing:
+        making = verb[0] in words.making
+        return TypedPhrases(
+            skill=_joined(verb[0], thing),
+            resource=_joined(thing, "模板" if making else f"{verb[0]}指南"),
+            memory=_joined("用户的", thing, "偏好") if making else _joined("用户的", thing) if personal else "",
+        )
+    thing = _thing(rest)
+    return TypedPhrases(resource=thing, memory=_joined("用户的", thing) if personal and thing else "")
+
+
+def _thing(text: str) -> str:
+    return " ".join(_ASK.sub(" ", _PERSONAL.sub("", text)).split()).strip(" 的，,")
+
+
+def _joined(*parts: str) -> str:
+    """Chinese and Latin words side by side, with a blank where one meets the other."""
+    text = ""
+    for part in parts:
+        apart = text and (text[-1].isascii() != part[0].isascii())
+        text += f" {part}" if apart else part
+    return text
+
+
+def _after(lead: re.Pattern[str], text: str) -> str:
+    found = lead.match(text)
+    return text[found.end() :].strip() if found else text
+
+
+@cache
+def _verb(verbs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(sorted(verbs, key=len, reverse=True)))

@@ -11,7 +11,7 @@ from shared.models.hits import Part
 from shared.page_keys import page_keys
 from shared.settings.sections import Chunking
 from workers.index.code import grammar
-from workers.index.code.language import HOLDERS, Language
+from workers.index.code.language import HOLDERS, CodeLanguage
 from workers.index.code.languages import language_of
 from workers.index.code.names import Name, key, keys_of
 from workers.index.code.occurrences import occurrences
@@ -52,7 +52,7 @@ def chunk_code(document: Document, sizes: Chunking) -> list[Chunk]:
     return _chunks(document, file, pieces(definitions, owner, lines, sizes), used, sizes)
 
 
-def _unparsed_chunks(document: Document, language: Language, lines: list[str], sizes: Chunking) -> list[Chunk]:
+def _unparsed_chunks(document: Document, language: CodeLanguage, lines: list[str], sizes: Chunking) -> list[Chunk]:
     """Without a tree: the lines in pieces, under the module's name, with no edges but those to it."""
     tree = grammar.parse(b"", language.grammar, time.monotonic())
     definitions = outline(tree.root_node, language, len(lines)) if tree is not None else []

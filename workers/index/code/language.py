@@ -32,7 +32,7 @@ class Plain(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class CodeLanguage:
     """Tables of one language.
 
     `kinds` maps node types to what they define; `naming` sees the others that may. `carriers` belong to the definition

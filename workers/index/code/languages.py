@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-from workers.index.code.language import MEMBER, Language, Plain, named, text_of
+from workers.index.code.language import MEMBER, CodeLanguage, Plain, named, text_of
 from workers.index.code.names import Name, crate, dropping, folder
 
 _FUNCTIONS = frozenset({
@@ -103,7 +103,7 @@ def _java(node: Node) -> tuple[str, Name] | None:
     return None
 
 
-_PYTHON = Language(
+_PYTHON = CodeLanguage(
     name="python",
     grammar=("tree_sitter_python", "language"),
     queries=("python",),
@@ -117,7 +117,7 @@ _PYTHON = Language(
     }),
     selves=frozenset({"self", "cls"}),
 )  # fmt: skip
-_JAVASCRIPT = Language(
+_JAVASCRIPT = CodeLanguage(
     name="javascript",
     grammar=("tree_sitter_javascript", "language"),
     queries=("javascript", "jsx", "heritage"),
@@ -138,8 +138,8 @@ _TS_KINDS = {
 }  # fmt: skip
 
 
-def _typescript(function: str, *more: str) -> Language:
-    return Language(
+def _typescript(function: str, *more: str) -> CodeLanguage:
+    return CodeLanguage(
         name="typescript",
         grammar=("tree_sitter_typescript", function),
         queries=("javascript", "typescript", *more),
@@ -152,7 +152,7 @@ def _typescript(function: str, *more: str) -> Language:
     )
 
 
-_GO = Language(
+_GO = CodeLanguage(
     name="go",
     grammar=("tree_sitter_go", "language"),
     queries=("go",),
@@ -166,7 +166,7 @@ _GO = Language(
     handed_on=False,
     packaged=True,
 )
-_RUST = Language(
+_RUST = CodeLanguage(
     name="rust",
     grammar=("tree_sitter_rust", "language"),
     queries=("rust",),
@@ -180,7 +180,7 @@ _RUST = Language(
     leads=frozenset({"line_comment", "block_comment", "attribute_item"}),
     selves=frozenset({"self", "Self"}),
 )  # fmt: skip
-_JAVA = Language(
+_JAVA = CodeLanguage(
     name="java",
     grammar=("tree_sitter_java", "language"),
     queries=("java",),
@@ -199,7 +199,7 @@ _JAVA = Language(
 )  # fmt: skip
 
 #: Suffix, lower case with its dot -> language.
-LANGUAGES: Mapping[str, Language] = {
+LANGUAGES: Mapping[str, CodeLanguage] = {
     ".py": _PYTHON, ".pyi": _PYTHON,
     ".js": _JAVASCRIPT, ".jsx": _JAVASCRIPT, ".mjs": _JAVASCRIPT, ".cjs": _JAVASCRIPT,
     ".ts": _typescript("language_typescript"), ".mts": _typescript("language_typescript"),
@@ -208,7 +208,7 @@ LANGUAGES: Mapping[str, Language] = {
 }  # fmt: skip
 
 
-def language_of(path: str) -> Language:
+def language_of(path: str) -> CodeLanguage:
     """The language of a file by its suffix.
 
     Raises: KeyError when none of LANGUAGES has it.

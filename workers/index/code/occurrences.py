@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from workers.index.code.grammar import Captures
 from workers.index.code.imports import READERS, Imports
-from workers.index.code.language import Language
+from workers.index.code.language import CodeLanguage
 
 #: A longer expression is a chain whose head says nothing more; its end is kept.
 _MAX_EXPRESSION = 240
@@ -57,7 +57,7 @@ class Occurrences:
 _USES = {"call": How.CALL, "value": How.VALUE, "type": How.TYPE, "base": How.BASE}
 
 
-def occurrences(matches: Sequence[Captures], source: bytes, language: Language, path: str) -> Occurrences:
+def occurrences(matches: Sequence[Captures], source: bytes, language: CodeLanguage, path: str) -> Occurrences:
     """`matches` as plain data, in the order of the source."""
     found = Occurrences()
     read_import = READERS[language.name]

@@ -8,7 +8,7 @@ from itertools import islice
 
 from tree_sitter import Node
 
-from workers.index.code.language import HOLDERS, MEMBER, OPEN, TYPES, Language, named, text_of
+from workers.index.code.language import HOLDERS, MEMBER, OPEN, TYPES, CodeLanguage, named, text_of
 from workers.index.code.names import Name
 
 #: Definitions of one file beyond which it is data; the rest of its lines belong to the last ones' owners.
@@ -50,7 +50,7 @@ class SourceFile:
     """
 
     path: str
-    language: Language
+    language: CodeLanguage
     module: Name
     definitions: Sequence[Definition]
     owner: Sequence[int]
@@ -69,7 +69,7 @@ class _Frame:
     ended: int = -1
 
 
-def outline(root: Node, language: Language, rows: int) -> list[Definition]:
+def outline(root: Node, language: CodeLanguage, rows: int) -> list[Definition]:
     """All definitions in document order, the module first. Functions within functions belong to the outer one."""
     found = [Definition("module", (), 0, 0, max(rows - 1, 0), 0, root)]
     stack = [_Frame(root.children, 0)]
@@ -85,7 +85,7 @@ def outline(root: Node, language: Language, rows: int) -> list[Definition]:
     return found
 
 
-def _step(frame: _Frame, node: Node, language: Language, found: list[Definition]) -> _Frame | None:
+def _step(frame: _Frame, node: Node, language: CodeLanguage, found: list[Definition]) -> _Frame | None:
     """Take one node: a lead, a definition, or something to look into."""
     start, end = node.start_point[0], _last_row(node)
     if node.type in language.leads:
@@ -106,7 +106,7 @@ def _step(frame: _Frame, node: Node, language: Language, found: list[Definition]
     return deeper
 
 
-def _defined(frame: _Frame, node: Node, language: Language, found: list[Definition], first: int) -> _Frame | None:
+def _defined(frame: _Frame, node: Node, language: CodeLanguage, found: list[Definition], first: int) -> _Frame | None:
     """Note what `node` defines; the frame of its inside, empty when nothing in it is looked at."""
     kind = language.kinds.get(node.type)
     naming = (kind, named(node)) if kind else language.naming(node)
