@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -49,21 +50,64 @@ def ingested(client: Ramify, *paths: Path) -> Ramify:
     return client
 
 
-@pytest.fixture(scope="module")
-def ramify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ramify]:
-    """The embedded stack with the sample corpus, without any model."""
-    for client in launched(tmp_path_factory.mktemp("stack")):
-        yield ingested(client)
+class Shared:
+    """What the modules of this folder share: each stack is started for the first that asks, and ends with the last."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._stacks: dict[str, Ramify] = {}
+        self._fake: FakeOpenAI | None = None
+
+    @property
+    def fake(self) -> FakeOpenAI:
+        if self._fake is None:
+            self._fake = self._open.enter_context(FakeOpenAI())
+        return self._fake
+
+    def stack(self, folder: Path, notes: Sequence[Path], **options: object) -> Ramify:
+        """The stack of this folder's name; the folder itself is used by the first call."""
+        name = folder.name.rstrip("0123456789")
+        if name not in self._stacks:
+            client = self._open.enter_context(contextmanager(launched)(folder, **options))
+            self._stacks[name] = ingested(client, *notes) if notes else client
+        return self._stacks[name]
+
+    def after(self, nextitem: pytest.Item | None) -> None:
+        """What a test has scripted is forgotten; outside of this folder nothing is needed any more."""
+        if self._fake is not None:
+            self._fake.forget()
+        if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+            self._stacks, self._fake = {}, None
+            self._open.close()
+
+
+SHARED = Shared()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    SHARED.after(nextitem)
 
 
 @pytest.fixture(scope="module")
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as server:
-        yield server
+def ramify(tmp_path_factory: pytest.TempPathFactory) -> Ramify:
+    """The embedded stack with the sample corpus, without any model. What a test adds must not disturb the others."""
+    return SHARED.stack(tmp_path_factory.mktemp("stack"), [NOTES])
 
 
 @pytest.fixture(scope="module")
-def with_models(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> Iterator[Ramify]:
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Ramify:
+    """The embedded stack without a corpus, for tests that bring their own."""
+    return SHARED.stack(tmp_path_factory.mktemp("bare"), [])
+
+
+@pytest.fixture(scope="module")
+def fake() -> FakeOpenAI:
+    return SHARED.fake
+
+
+@pytest.fixture(scope="module")
+def with_models(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> Ramify:
     """The stack with LLM, embedding and rerank servers, all of them the fake one."""
     models = {
         "llm_base_url": fake.url,
@@ -75,5 +119,5 @@ def with_models(tmp_path_factory: pytest.TempPathFactory, fake: FakeOpenAI) -> I
         "embedding": {"provider": "endpoint", "base_url": fake.url, "model": "fake", "dim": 64, "timeout_s": 2},
         "rerank": {"provider": "endpoint", "base_url": fake.url, "model": "fake", "timeout_s": 2},
     }
-    for client in launched(tmp_path_factory.mktemp("models"), **models):
-        yield ingested(client, NOTES / "en" / "queues", NOTES / "zh" / "databases")
+    notes = [NOTES / "en" / "queues", NOTES / "zh" / "databases"]
+    return SHARED.stack(tmp_path_factory.mktemp("models"), notes, **models)

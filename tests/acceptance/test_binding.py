@@ -111,7 +111,7 @@ def test_given_an_llm_when_bound_then_the_answer_is_read_off_the_passages(
 
     fake.handle("chat", reader)
     answer = answer_of(
-        with_models, "What is the limit?", subqueries=["Which broker runs quorum queues?", "What are limits of #1?"]
+        with_models, "What is the limit?", subqueries=["Which broker has quorum queues?", "What are limits of #1?"]
     )
     node = node_of(answer, "0.2")
     assert (node.query, node.bound_by, node.variants) == ("What are limits of RabbitMQ?", "answer", ())

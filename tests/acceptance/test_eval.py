@@ -68,18 +68,18 @@ def test_given_gold_subquestions_when_run_as_the_plan_then_more_evidence_is_foun
 
 
 def test_given_a_running_stack_when_run_then_jobs_answer_and_the_corpus_stays_for_the_next_run(
-    ramify: Ramify, tmp_path: Path
+    bare: Ramify, tmp_path: Path
 ) -> None:
     folder = write_set(tmp_path / "mini")
     arguments = (folder, "--strategy", "default", "--strategy", "bm25_only")
-    first = evaluate(*arguments, data_dir=ramify.settings.data_dir)
-    again = evaluate(*arguments, data_dir=ramify.settings.data_dir)
+    first = evaluate(*arguments, data_dir=bare.settings.data_dir)
+    again = evaluate(*arguments, data_dir=bare.settings.data_dir)
     assert first["method"]["mode"] == "pipeline"
     assert first["arms"][0]["metrics"]["mrr@10"] == 1.0
     assert all(arm["job_ms"]["p50"] >= arm["latency_ms"]["p50"] > 0 for arm in first["arms"])
     assert [arm["metrics"] for arm in again["arms"]] == [arm["metrics"] for arm in first["arms"]]
     namespace = namespace_of(load_dataset(folder).corpus)
-    assert ramify.find("redis streams", filters={"namespace": namespace}).hits[0].path == "corpus.jsonl#d1"
+    assert bare.find("redis streams", filters={"namespace": namespace}).hits[0].path == "corpus.jsonl#d1"
 
 
 def test_given_a_job_that_is_kept_when_asked_again_then_its_answer_and_both_strategies_stand_side_by_side(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,14 +11,8 @@ import pytest
 from orchestrator.client import Ramify
 from orchestrator.ingest import Progress
 from shared.job_store.inbox import DocumentBatch, FinishOrder, Inbox
-from tests.acceptance.conftest import launched
 
 Sent = list[DocumentBatch | FinishOrder]
-
-
-@pytest.fixture(scope="module")
-def ramify(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ramify]:
-    yield from launched(tmp_path_factory.mktemp("ingest"))
 
 
 @pytest.fixture
@@ -48,7 +42,7 @@ def told(steps: Sequence[Progress]) -> dict[str, list[str]]:
 
 
 def test_given_a_corpus_when_ingested_again_then_only_what_changed_travels_and_all_is_told(
-    ramify: Ramify, tmp_path: Path, sent: Sent
+    bare: Ramify, tmp_path: Path, sent: Sent
 ) -> None:
     root = tmp_path / "notes"
     root.mkdir()
@@ -58,7 +52,7 @@ def test_given_a_corpus_when_ingested_again_then_only_what_changed_travels_and_a
     (root / "lines.jsonl").write_text(lines, encoding="utf-8")
     (root / "bad.md").write_bytes(b"\xff\xff")
 
-    steps = list(ramify.ingest(root))
+    steps = list(bare.ingest(root))
     pages = [f"notes/{number:02}.md" for number in range(40)]
     records = [f"notes/lines.jsonl#{n}" for n in range(3)]
     assert told(steps) == {"added": [*pages, *records], "failed": ["notes/bad.md"]}
@@ -68,7 +62,7 @@ def test_given_a_corpus_when_ingested_again_then_only_what_changed_travels_and_a
     assert {"reading", "chunking", "keyword vectors", "writing", "looking up"} <= set(steps[-1].parts)
 
     sent.clear()
-    again = list(ramify.ingest(root, prune=True))
+    again = list(bare.ingest(root, prune=True))
     assert told(again) == {"unchanged": [*pages, *records], "failed": ["notes/bad.md"]}
     assert travelled(sent) == ["bad.md"]
     assert isinstance(sent[-1], FinishOrder)
@@ -78,21 +72,21 @@ def test_given_a_corpus_when_ingested_again_then_only_what_changed_travels_and_a
     (root / "07.md").write_text("# Page 7\n\nother", encoding="utf-8")
     (root / "08.md").unlink()
     (root / "lines.jsonl").write_text(lines.replace("line 1", "line one"), encoding="utf-8")
-    third = told(list(ramify.ingest(root, prune=True)))
+    third = told(list(bare.ingest(root, prune=True)))
     assert third["changed"] == ["notes/07.md", records[1]]
     assert third["removed"] == ["notes/08.md"]
     assert third["unchanged"] == [path for path in pages if path[-5:-3] not in {"07", "08"}] + [records[0], records[2]]
     assert travelled(sent) == ["07.md", "bad.md", "lines.jsonl"]
-    assert ramify.find("one", top_n=1, mode="bm25_only").hits[0].path == records[1]
+    assert bare.find("one", top_n=1, mode="bm25_only").hits[0].path == records[1]
 
 
 def test_given_a_message_that_is_lost_when_silent_then_it_is_sent_again(
-    ramify: Ramify, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bare: Ramify, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.md").write_text("text", encoding="utf-8")
     monkeypatch.setattr("orchestrator.ingest_post.RESEND_S", 1.5)
     monkeypatch.setattr("orchestrator.ingest_post._POLL_S", 0.5)
-    app, lost = ramify._app, []
+    app, lost = bare._app, []
     send = app.send_task
 
     def losing(name: str, **options: object) -> object:
@@ -102,5 +96,5 @@ def test_given_a_message_that_is_lost_when_silent_then_it_is_sent_again(
         return send(name, **options)
 
     monkeypatch.setattr(app, "send_task", losing)
-    assert told(list(ramify.ingest(tmp_path)))["added"] == [f"{tmp_path.name}/a.md"]
+    assert told(list(bare.ingest(tmp_path)))["added"] == [f"{tmp_path.name}/a.md"]
     assert lost == ["index.documents"]

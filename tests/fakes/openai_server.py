@@ -66,6 +66,12 @@ class FakeOpenAI:
         with self._lock:
             self._handlers[endpoint] = handler
 
+    def forget(self) -> None:
+        """Drop the steps that nobody used up, and the handlers."""
+        with self._lock:
+            self._steps.clear()
+            self._handlers.clear()
+
     def requests(self, endpoint: str = "chat") -> list[Recorded]:
         """The requests to `endpoint` so far, in order of arrival."""
         with self._lock:

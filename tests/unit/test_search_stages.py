@@ -189,6 +189,8 @@ def test_dedup_folds_from_the_threshold_on_and_compares_text_where_one_has_no_ve
     words = {"doc_id": "d", "text": "one two three four five"}
     mixed = (hit("a", 2, vector=(1.0, 0.0), **words), hit("b", 1, **words))
     assert names(diversity.dedup(state(*mixed), s.Dedup(), TOOLS)) == ["a"]
+    turned = (hit("a", 2, **words), hit("b", 1, vector=(1.0, 0.0), **words))
+    assert names(diversity.dedup(state(*turned), s.Dedup(), TOOLS)) == ["a"]
 
 
 def test_mmr_prefers_what_is_different_and_changes_no_score() -> None:
