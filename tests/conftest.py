@@ -1,4 +1,4 @@
-"""What all tests share: a Redis of their own on a free port, and settings that point at it."""
+"""What all tests share: a Redis of their own on a free port, settings that point at it, and a fake model server."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from shared.settings import Settings, load_settings
+from tests.fakes.openai_server import FakeOpenAI
 from tests.support.redis_server import RedisServer
 
 #: Free room below which the folders of the tests stay on disk: a store takes 100 MiB in memory, a stack twice that.
@@ -53,3 +54,10 @@ def client(redis_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture
 def settings(redis_url: str, tmp_path: Path) -> Settings:
     return load_settings(redis={"url": redis_url}, data_dir=tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    """A server that speaks the OpenAI protocol, with scripted replies and faults."""
+    with FakeOpenAI() as fake:
+        yield fake

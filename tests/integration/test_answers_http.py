@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,12 +13,6 @@ from shared.settings import Settings
 from tests.fakes.openai_server import CutOff, FakeOpenAI, Fault, Hang, Malformed, Reply, Slow, Step
 from tests.unit.findings import found, hit, leaf, nested
 from workers.merge.aggregators import BUILT_IN, Aggregated, Findings, aggregate
-
-
-@pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def made_with(server: FakeOpenAI, findings: Any, name: str = "reasoning", timeout_s: float = 5.0) -> Aggregated:

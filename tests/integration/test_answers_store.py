@@ -7,7 +7,6 @@ import zlib
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import redis
 
 from shared.job_store import Job, JobReader, JobStore, new_id
@@ -15,7 +14,6 @@ from shared.job_store.keys import JobKeys
 from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, Hit, JobRequest, LeafResult, LeafStatus, Node
 from shared.models.route import Route
-from shared.settings import Settings
 from shared.steps import TaskRun
 from workers.merge.answer import all_leaves, build_answer, run_aggregator
 from workers.merge.tree import merge_tree
@@ -26,11 +24,6 @@ NODES = [
     Node(id="0.1", parent_id="0", level=1, facet=Facet.CORE, query="Who founded Northwind?", needed_by=("0.2",)),
     Node(id="0.2", parent_id="0", level=1, facet=Facet.CORE, query="Where was #1 born?", depends_on=("0.1",)),
 ]
-
-
-@pytest.fixture
-def store(client: redis.Redis, settings: Settings) -> JobStore:
-    return JobStore(client, settings)
 
 
 def searching(store: JobStore, aggregator: str = "reasoning") -> Job:

@@ -31,23 +31,12 @@ PRICES = {
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as server:
-        yield server
-
-
-@pytest.fixture
-def settings(redis_url: str, fake: FakeOpenAI) -> Settings:
-    models = {"base_url": fake.url, "model": "fake"}
+def settings(redis_url: str, server: FakeOpenAI) -> Settings:
+    models = {"base_url": server.url, "model": "fake"}
     return load_settings(
-        redis={"url": redis_url}, llm_base_url=fake.url, llm_model="fake", llm_max_tokens=100, prices=PRICES,
+        redis={"url": redis_url}, llm_base_url=server.url, llm_model="fake", llm_max_tokens=100, prices=PRICES,
         embedding={"provider": "endpoint", **models, "dim": 64}, rerank={"provider": "endpoint", **models},
     )  # fmt: skip
-
-
-@pytest.fixture
-def store(client: redis.Redis, settings: Settings) -> JobStore:
-    return JobStore(client, settings)
 
 
 def job(store: JobStore, batch_id: str | None = None, **limits: float) -> Job:
@@ -84,7 +73,7 @@ def asked(client: ChatClient, times: int = 1, prompt: str = "say something") -> 
 
 
 def test_given_three_calls_when_asked_by_sixteen_threads_then_three_are_made_and_the_others_refused(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
     limited = job(store, max_calls=3)
 
@@ -98,15 +87,15 @@ def test_given_three_calls_when_asked_by_sixteen_threads_then_three_are_made_and
         replies = list(pool.map(carried(ask), range(16)))
         assert refusals() == 13
     assert replies.count("budget max_calls = 3 is used up") == 13
-    assert len(fake.requests()) == 3
+    assert len(server.requests()) == 3
     assert spending(store, limited).calls == 3
     assert not any(b"hold:" in name for name in store.client.hkeys(JobKeys(limited.id).job)), "all are settled"
 
 
 def test_given_a_server_that_fails_when_tried_again_then_every_try_counts(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
-    fake.script("chat", Fault(500), Fault(500))
+    server.script("chat", Fault(500), Fault(500))
     limited = job(store, max_calls=2)
     with (
         charging(store, settings, limited) as client,
@@ -114,24 +103,24 @@ def test_given_a_server_that_fails_when_tried_again_then_every_try_counts(
     ):
         asked(client)
     assert spent(caught.value).calls == 2
-    assert (len(fake.requests()), spending(store, limited).calls) == (2, 2)
+    assert (len(server.requests()), spending(store, limited).calls) == (2, 2)
 
 
 def test_given_no_calls_at_all_when_asked_then_nothing_reaches_the_server(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
     with (
         charging(store, settings, job(store, max_calls=0)) as client,
         pytest.raises(BudgetError, match="budget max_calls = 0 allows none"),
     ):
         asked(client)
-    assert fake.requests() == []
+    assert server.requests() == []
 
 
 def test_given_tokens_when_asked_then_the_longest_reply_is_reserved_and_the_real_one_counted(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
-    fake.script("chat", Reply("short", tokens_in=6, tokens_out=4))
+    server.script("chat", Reply("short", tokens_in=6, tokens_out=4))
     limited = job(store, max_tokens=110)
     with charging(store, settings, limited) as client:
         asked(client)
@@ -139,13 +128,13 @@ def test_given_tokens_when_asked_then_the_longest_reply_is_reserved_and_the_real
         fault = r"budget max_tokens = 110 has 100 left, and this call may take 107"
         with pytest.raises(BudgetError, match=fault):
             asked(client)
-    assert len(fake.requests()) == 1
+    assert len(server.requests()) == 1
 
 
 def test_given_a_server_that_reports_no_tokens_when_asked_then_an_estimate_counts(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
-    fake.script("chat", Reply("a reply of some length", tokens_in=0, tokens_out=0))
+    server.script("chat", Reply("a reply of some length", tokens_in=0, tokens_out=0))
     limited = job(store, max_tokens=1000)
     with charging(store, settings, limited) as client:
         asked(client)
@@ -153,9 +142,9 @@ def test_given_a_server_that_reports_no_tokens_when_asked_then_an_estimate_count
 
 
 def test_given_money_when_spent_on_llm_embedding_and_rerank_then_each_has_its_price(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
-    fake.script("chat", Reply("reply", tokens_in=1000, tokens_out=500))
+    server.script("chat", Reply("reply", tokens_in=1000, tokens_out=500))
     limited, ranker = job(store, max_cost=1.0), reranker(settings)
     with charging(store, settings, limited) as client:
         asked(client)
@@ -167,7 +156,7 @@ def test_given_money_when_spent_on_llm_embedding_and_rerank_then_each_has_its_pr
 
 
 def test_given_little_money_when_everything_is_asked_then_each_part_falls_back_and_says_so(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
     limited, ranker = job(store, max_cost=0.000_000_1), reranker(settings)
     with charging(store, settings, limited) as client:
@@ -180,11 +169,11 @@ def test_given_little_money_when_everything_is_asked_then_each_part_falls_back_a
         ranked = ranker.rerank("what", [hit(1)], 10)
     ranker.close()
     assert "max_cost" in ranked.warnings[0]
-    assert fake.requests("chat") == fake.requests("embeddings") == fake.requests("rerank") == []
+    assert server.requests("chat") == server.requests("embeddings") == server.requests("rerank") == []
 
 
 def test_given_money_and_a_model_without_a_price_when_asked_then_the_sentence_names_the_setting(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
     bare = settings.model_copy(update={"prices": load_settings().prices})
     with (
@@ -192,11 +181,11 @@ def test_given_money_and_a_model_without_a_price_when_asked_then_the_sentence_na
         pytest.raises(BudgetError, match="the model 'fake' has no price: set"),
     ):
         asked(client)
-    assert fake.requests() == []
+    assert server.requests() == []
 
 
 def test_given_a_batch_budget_when_its_jobs_spend_then_the_later_ones_are_refused(
-    store: JobStore, settings: Settings, fake: FakeOpenAI
+    store: JobStore, settings: Settings, server: FakeOpenAI
 ) -> None:
     batch_id, ledger = new_id(), Ledger(store.client, settings)
     store.batches.open(batch_id, Budget(max_calls=2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -32,12 +31,6 @@ PROOF = ("1795200000.5 search@host:12:abcdef01-5:1 search.leaf", "no mark at all
 @pytest.fixture
 def dead(client: redis.Redis, settings: Settings) -> DeadLetterStore:
     return DeadLetterStore(client, settings)
-
-
-@pytest.fixture
-def ramify(client: redis.Redis, settings: Settings) -> Iterator[Ramify]:
-    with Ramify(settings) as ramify:
-        yield ramify
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import redis
 
 from shared.celery_app import make_app
 from shared.job_store import Job, JobReader, JobStore, new_id
@@ -42,11 +41,6 @@ FIRST = node("0.1", needed_by=("0.3",))
 SECOND = node("0.2", needed_by=("0.3", "0.4"))
 THIRD = node("0.3", "0.1", "0.2", query="did #1 meet #2?")
 FOURTH = node("0.4", "0.2", query="where is #2?")
-
-
-@pytest.fixture
-def store(client: redis.Redis, settings: Settings) -> JobStore:
-    return JobStore(client, settings)
 
 
 @pytest.fixture

@@ -24,12 +24,6 @@ from shared.models import (
     NodeKind,
     SearchResult,
 )
-from shared.settings import Settings
-
-
-@pytest.fixture
-def store(client: redis.Redis, settings: Settings) -> JobStore:
-    return JobStore(client, settings)
 
 
 def leaf(node_id: str, kind: NodeKind = NodeKind.LEAF) -> Node:

@@ -34,12 +34,6 @@ PROMPT = "the private words of the prompt"
 
 
 @pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as fake:
-        yield fake
-
-
-@pytest.fixture
 def no_waits() -> Iterator[None]:
     stamina.set_testing(True, attempts=10, cap=True)
     yield

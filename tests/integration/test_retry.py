@@ -25,17 +25,6 @@ from shared.steps import TaskRun
 from tests.integration.lives import Life, leaf, queued
 
 
-@pytest.fixture
-def ramify(client: redis.Redis, settings: Settings) -> Iterator[Ramify]:
-    with Ramify(settings) as ramify:
-        yield ramify
-
-
-@pytest.fixture
-def store(client: redis.Redis, settings: Settings) -> JobStore:
-    return JobStore(client, settings)
-
-
 def partial(ramify: Ramify, store: JobStore, failed: tuple[str, ...] = ("0.1",), **options: Any) -> Life:
     """A job that is done, but for some leaves."""
     life = Life(store, ramify.submit("Why do queues lose messages?", **options)).to("searching")

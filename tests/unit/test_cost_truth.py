@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -24,15 +23,9 @@ from workers.search.stages.expansion import expand
 from workers.search.state import Query, SearchState, Tools
 
 
-@pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as server:
-        yield server
-
-
-def test_given_rewrites_that_cannot_be_read_when_expanded_then_their_cost_counts(fake: FakeOpenAI) -> None:
-    fake.script("chat", Reply("no rewrites at all", tokens_in=20, tokens_out=5))
-    settings = load_settings(llm_base_url=fake.url, llm_model="fake")
+def test_given_rewrites_that_cannot_be_read_when_expanded_then_their_cost_counts(server: FakeOpenAI) -> None:
+    server.script("chat", Reply("no rewrites at all", tokens_in=20, tokens_out=5))
+    settings = load_settings(llm_base_url=server.url, llm_model="fake")
     with ChatClient(settings) as llm:
         query = Query("how does the queue keep order", Filters(), 10)
         state = expand(SearchState(query), Expansion(stage="expansion"), Tools(settings=settings, llm=llm))
@@ -44,10 +37,10 @@ def test_given_rewrites_that_cannot_be_read_when_expanded_then_their_cost_counts
     ("second", "calls"), [(Fault(400), 2), (Malformed(b'{"data": [], "usage": {"total_tokens": 3}}'), 2)]
 )
 def test_given_a_batch_that_fails_when_embedded_then_the_batches_before_it_count(
-    fake: FakeOpenAI, second: Fault | Malformed, calls: int
+    server: FakeOpenAI, second: Fault | Malformed, calls: int
 ) -> None:
-    fake.script("embeddings", Reply(), second)
-    endpoint = {"provider": "endpoint", "base_url": fake.url, "model": "fake", "dim": 64, "batch_size": 1}
+    server.script("embeddings", Reply(), second)
+    endpoint = {"provider": "endpoint", "base_url": server.url, "model": "fake", "dim": 64, "batch_size": 1}
     encoder = EndpointEncoder(load_settings(embedding=endpoint).embedding, attempts=1)
     with pytest.raises(RamifyError) as caught:
         encoder.embed_queries(["two words", "three more words"])

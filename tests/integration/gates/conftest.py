@@ -19,12 +19,6 @@ from tests.integration.gates.calls import KEY, QUICK, Make
 
 
 @pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as fake:
-        yield fake
-
-
-@pytest.fixture
 def make(server: FakeOpenAI, client: redis.Redis) -> Iterator[Make]:
     """Clients as those of several workers: each with a gate of its own, over one Redis."""
     with ExitStack() as stack:

@@ -7,7 +7,7 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,6 @@ with ThreadPoolExecutor(threads) as pool:
     print(json.dumps(sum(pool.map(calls, range(threads)), Counter())))
 client.close()
 """
-
-
-@pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def run_workers(server: FakeOpenAI, redis_url: str, seconds: float, **providers: Any) -> list[dict[str, int]]:
