@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,16 +11,9 @@ from shared.job_store import JobStore, codec, connect
 from shared.job_store.keys import JobKeys
 from shared.models import LeafResult, LeafStatus
 from shared.models.why import Why
-from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.support.waiting import until
 
 PLAN = ["What is a visibility timeout?", "What follows from #1?", "缓存击穿是什么？"]
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ramify]:
-    for client in launched(tmp_path_factory.mktemp("retry")):
-        yield ingested(client, NOTES / "en" / "queues", NOTES / "zh" / "databases")
 
 
 def spoilt(ramify: Ramify, node_id: str = "0.1") -> str:
@@ -43,60 +35,60 @@ def why(ramify: Ramify, job_id: str) -> Why:
     return found
 
 
-def test_only_the_failed_leaf_and_the_one_that_waited_for_it_run_again(own: Ramify) -> None:
-    old = spoilt(own)
-    said = why(own, old)
+def test_only_the_failed_leaf_and_the_one_that_waited_for_it_run_again(ramify: Ramify) -> None:
+    old = spoilt(ramify)
+    said = why(ramify, old)
     assert "partial: 3 of 4 leaves answered; leaf 0.1 failed: the store was away" in said.said
     assert said.next == f"ramify retry {old}"
-    new = own.retry(old).job_id or ""
-    status = own.wait(new)
+    new = ramify.retry(old).job_id or ""
+    status = ramify.wait(new)
     assert (status.state, status.partial, status.leaves_done, status.retry_of) == ("done", False, 4, old)
-    searched = {event.data["id"] for event in own.stream(new) if event.data.get("status") == "searched"}
+    searched = {event.data["id"] for event in ramify.stream(new) if event.data.get("status") == "searched"}
     assert searched == {"0.1", "0.2"}, "0.0 and 0.3 were taken over"
-    answer, before = own.result(new), own.result(old)
+    answer, before = ramify.result(new), ramify.result(old)
     assert [node.id for node in answer.tree] == [node.id for node in before.tree]
     kept = {leaf.node_id: [hit.chunk_id for hit in leaf.hits] for leaf in before.leaves}
     for leaf in answer.leaves:
         assert [hit.chunk_id for hit in leaf.hits] == kept[leaf.node_id], "the same corpus gives the same hits"
-    assert own.status(old).retried_as == new
-    assert why(own, new).next == f"ramify result {new}"
+    assert ramify.status(old).retried_as == new
+    assert why(ramify, new).next == f"ramify result {new}"
 
 
-def test_a_job_that_was_cancelled_in_line_is_asked_from_the_start(own: Ramify) -> None:
-    job_id = own.submit("What is vacuum?", lane="batch")
-    own.cancel(job_id)
-    if own.status(job_id).state != "cancelled":  # it was quicker
+def test_a_job_that_was_cancelled_in_line_is_asked_from_the_start(ramify: Ramify) -> None:
+    job_id = ramify.submit("What is vacuum?", lane="batch")
+    ramify.cancel(job_id)
+    if ramify.status(job_id).state != "cancelled":  # it was quicker
         pytest.skip("the job had ended before it could be cancelled")
-    new = own.retry(job_id).job_id or ""
-    assert own.wait(new).state == "done"
-    assert own.result(new).summary.text
+    new = ramify.retry(job_id).job_id or ""
+    assert ramify.wait(new).state == "done"
+    assert ramify.result(new).summary.text
 
 
-def test_a_list_is_read_anew(own: Ramify) -> None:
-    job_id = own.submit("List all notes about queues")
-    assert own.wait(job_id).state == "done"
-    client = connect(own.settings)
+def test_a_list_is_read_anew(ramify: Ramify) -> None:
+    job_id = ramify.submit("List all notes about queues")
+    assert ramify.wait(job_id).state == "done"
+    client = connect(ramify.settings)
     client.hset(JobKeys(job_id).job, "partial", "1")
     client.close()
-    new = own.retry(job_id).job_id or ""
-    assert own.wait(new).state == "done"
-    old_table, table = own.result(job_id).table, own.result(new).table
+    new = ramify.retry(job_id).job_id or ""
+    assert ramify.wait(new).state == "done"
+    old_table, table = ramify.result(job_id).table, ramify.result(new).table
     if old_table is not None:
         assert table is not None
         assert table.scanned == old_table.scanned
 
 
-def test_a_batch_is_cancelled_and_then_tried_again(own: Ramify) -> None:
-    batch = own.submit_many([f"How do queues lose work, case {n}?" for n in range(60)])
+def test_a_batch_is_cancelled_and_then_tried_again(ramify: Ramify) -> None:
+    batch = ramify.submit_many([f"How do queues lose work, case {n}?" for n in range(60)])
     began = time.monotonic()
-    cancelled = own.cancel_batch(batch.batch_id)
+    cancelled = ramify.cancel_batch(batch.batch_id)
     assert time.monotonic() - began < 10
-    status = own.batch_status(batch.batch_id, reconcile=False)
+    status = ramify.batch_status(batch.batch_id, reconcile=False)
     assert status.terminal, "counts are right at once"
     assert status.by_state.get("cancelled", 0) == cancelled > 0
-    made = own.retry(batch.batch_id)
+    made = ramify.retry(batch.batch_id)
     assert made.jobs == cancelled
-    until(lambda: own.batch_status(made.batch_id or "").terminal, 90, "the batch ends", 0.3)
-    assert own.batch_status(made.batch_id or "").by_state == {"done": cancelled}
-    jobs = JobStore(connect(own.settings), own.settings)
-    assert {jobs.retries.read([job_id])[job_id].retried_as for job_id in own.batch_jobs(made.batch_id or "")} == {""}
+    until(lambda: ramify.batch_status(made.batch_id or "").terminal, 90, "the batch ends", 0.3)
+    assert ramify.batch_status(made.batch_id or "").by_state == {"done": cancelled}
+    jobs = JobStore(connect(ramify.settings), ramify.settings)
+    assert {jobs.retries.read([job_id])[job_id].retried_as for job_id in ramify.batch_jobs(made.batch_id or "")} == {""}
