@@ -9,7 +9,7 @@ from orchestrator.enumeration.dates import several, spans
 from orchestrator.enumeration.reading import read_question
 from orchestrator.intake import as_request
 from orchestrator.intent.analysis import intent_by_rules
-from orchestrator.planning.rules import decompose_by_rules
+from orchestrator.planning.decompose import decompose_by_rules
 from shared.errors import InputError
 from shared.language.names import names_of
 from shared.language.routing import route_by_rules

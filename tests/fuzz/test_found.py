@@ -18,7 +18,7 @@ from orchestrator.evaluation.dataset import as_object
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
 from orchestrator.intent.session_file import read_session
 from orchestrator.plan_file import read_plan
-from orchestrator.planning.rules import decompose_by_rules
+from orchestrator.planning.decompose import decompose_by_rules
 from shared.contract import read_message
 from shared.errors import InputError, MessageVersionError, ReplyError, SettingsError
 from shared.http_client import JsonClient

@@ -9,13 +9,13 @@ import pytest
 
 from orchestrator.enumeration.reading import read_question
 from orchestrator.intent.analysis import intent_by_rules
-from orchestrator.planning.rules import decompose_by_rules
+from orchestrator.planning.decompose import decompose_by_rules
 from shared.language import answer_language, languages, question_language, register
 from shared.language.base import DateWords, Language, NameRules, Split, SplitKind, Subquestion, TypedPhrases
 from shared.language.names import names_of
 from shared.language.routing import asks, route_by_rules
 from shared.language.tables import ListTable, RoutingRules, RoutingTable, WordTable, routing_rules
-from shared.language.text import terms
+from shared.language.text import key, plain, terms
 from shared.models import Facet, Filters, MergedHit, MergedPool, Node, NodeKind, Source
 from shared.models.enumeration import Values
 from shared.models.route import QueryType
@@ -188,6 +188,15 @@ def test_given_a_language_that_states_nothing_when_registered_then_nothing_chang
     after = [(route_by_rules(one), decompose_by_rules(one, 5), terms(one)) for one in questions]
     withdraw()
     assert after == before
+
+
+def test_given_traditional_characters_when_compared_then_they_are_the_simplified_ones_and_nothing_else_changes():
+    assert key("樂觀鎖") == key("乐观锁")
+    assert key("緩存標籤") == "缓存标签"
+    assert plain("皇后在後面") == "皇后在后面"
+    assert plain("\ud800データベース") == "\ud800データベース"
+    parts = decompose_by_rules("為什麼服務會超時？", 5).subqueries
+    assert parts[0].query == "服務會超時的常見原因有哪些？"
 
 
 def _summary(question: str, asked: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.planning.rules import decompose_by_rules
+from orchestrator.planning.decompose import decompose_by_rules
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from orchestrator.planning.rules import decompose_by_rules, nested
+from orchestrator.planning.decompose import decompose_by_rules, nested
 
 NESTED = [
     ("Where was the director of film Shock Treatment (1964 Film) born?",

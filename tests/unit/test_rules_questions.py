@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.rules import decompose_by_rules, split
+from orchestrator.planning.decompose import decompose_by_rules, split
 from shared.language import question_language
 from shared.models import Facet
 from shared.settings.sections import Decomposition as Limits
