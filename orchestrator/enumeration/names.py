@@ -14,7 +14,6 @@ from shared.language.text import is_han, key, plain
 _MOST_WORDS = 6
 _LEAST_CHARS = 2
 _WORD = re.compile(r"[^\s,;:!?，。；：！？、()\x1f]+")
-_SPACE = re.compile(r"[\s\"']*(?:the )?")
 #: A name is spelt in at most so many times its own characters, and so many more: "redis - streams".
 _ROOMY, _MORE = 2, 16
 

@@ -71,8 +71,9 @@ def worded(name: str, text: str, *values: object) -> str:
 
 
 def filled(language: Language, name: str, *values: object) -> str:
-    """The sentence of that name in `language`, with `values` in its places."""
-    sentence = language.words.says[name]
+    """The sentence of that name in `language`, else in the first one, with `values` in its places."""
+    says = language.words.says
+    sentence = says[name] if name in says else languages()[0].words.says[name]
     return sentence.format(*values) if values else sentence
 
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.enumeration.reading import read_question
 from orchestrator.intent.analysis import intent_by_rules
 from orchestrator.planning.decompose import decompose_by_rules
-from shared.language import answer_language, languages, question_language, register
+from shared.language import answer_language, filled, languages, question_language, register
 from shared.language.base import DateWords, Language, NameRules, Split, SplitKind, Subquestion, TypedPhrases
 from shared.language.names import names_of
 from shared.language.routing import asks, route_by_rules
@@ -108,7 +108,7 @@ class Spanish(Language):
             {
                 "edges": {"back": [r"qué llama a \w+"]},
                 "sections": {"timeline": ["cronología"], "facets": {"result": ["resultado"]}},
-                "says": languages()[0].words.says | SAYS,
+                "says": SAYS,
             }
         )
 
@@ -170,6 +170,7 @@ def test_given_a_new_language_when_an_answer_is_written_then_our_sentences_are_i
     assert extract(question, MergedPool(), {}).text == "El corpus no tiene nada sobre esto."
     found = _summary(question, ("¿Cómo se llena la caché?", "¿Cómo se vacía la caché?"))
     assert found.count("### Cómo · ") == 2
+    assert filled(spanish, "partial") == "The list is not complete."  # what it does not say, the first language says
 
 
 def test_given_a_language_that_is_withdrawn_when_asked_again_then_nothing_of_it_is_left(spanish):

@@ -44,8 +44,8 @@ def _headline(table: Table, language: Language) -> str:
 
 
 def _rows(rows: tuple[Row, ...], columns: tuple[str, ...], language: Language) -> str:
-    says = language.words.says
-    head = ("#", *(says[name] for name in ("title", "source", "date")), *(columns or (says["sentence"],)))
+    head = ("#", *(filled(language, name) for name in ("title", "source", "date")))
+    head = (*head, *(columns or (filled(language, "sentence"),)))
     lines = [head, ("---",) * len(head)]
     for number, row in enumerate(rows, 1):
         told = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)
