@@ -20,7 +20,7 @@ setup-dev: $(VENV)/.ready-dev ## the same, with what its tests need
 demo: $(VENV)/.ready ## start everything, ask five questions of the sample corpus, show the answers, stop
 	@$(RUN) -m orchestrator.cli.demo $(ARGS)
 
-test: $(VENV)/.ready-dev ## run the tests, two files at a time (JOBS=0: one by one); ARGS="tests/unit -k plan" narrows them
+test: $(VENV)/.ready-dev ## run the tests, two files at a time (JOBS=0: one by one); ARGS="tests/orchestrator -k plan" narrows them
 	@$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 of each, ARGS="--target route" narrows it

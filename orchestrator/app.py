@@ -1,15 +1,14 @@
 """The Celery app of the plan and ops pools: `celery -A orchestrator.app worker -Q plan`."""
 
-from shared.celery_app import make_app
-from shared.gates import share
+from shared.providers.gates import share
 from shared.settings import load_settings
+from shared.tasks.app import make_app
 
 app = make_app(
     load_settings(),
     include=(
         "orchestrator.tasks",
         "orchestrator.reaper.loop",
-        "orchestrator.intent.tasks",
     ),
 )
 share(app.conf.ramify)

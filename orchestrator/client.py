@@ -10,28 +10,28 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.dead_letters import DeadLetters, Replayed
-from orchestrator.explaining import why_batch, why_job
+from orchestrator.explain import why_batch, why_job
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
-from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
-from orchestrator.retrying import Retried, Retrying, unknown
+from orchestrator.retry import Retried, Retrying, unknown
 from orchestrator.searching import Searching
+from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
-from shared.celery_app import make_app
 from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError
-from shared.job_store import JobReader, JobStore, State, connect, new_id, reachable
-from shared.job_store.ledger import within
-from shared.job_store.tables import Tables
-from shared.models import Answer, BatchStatus, Event, JobRequest, JobStatus, Lane
-from shared.models.budget import Budget
-from shared.models.enumeration import Row
+from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
+from shared.jobs.budget import within
+from shared.jobs.tables import Tables
+from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus, Lane
+from shared.models.cost import Budget
+from shared.models.enumeration import ListRow
 from shared.models.find import FindResult, SessionResult
-from shared.models.session import Session
-from shared.models.why import BatchWhy, Why
+from shared.models.request import Session
+from shared.models.status import BatchWhy, Why
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
+from shared.tasks.app import make_app
 
 #: What `ramify` re-exports from here: the client, and what its methods take and give beside the shared models.
 __all__ = [
@@ -187,11 +187,11 @@ class Ramify:
                 outage.reset()
         return status
 
-    def stream(self, job_id: str, timeout_s: float = 3600.0, *, outage: Outage | None = None) -> Iterator[Event]:
+    def stream(self, job_id: str, timeout_s: float = 3600.0, *, outage: Outage | None = None) -> Iterator[JobEvent]:
         """The job's events from its beginning until it ends. Retries as `wait` does. Raises: NotFoundError."""
         end = time.monotonic() + timeout_s
 
-        def events(after: str) -> Iterator[Event]:
+        def events(after: str) -> Iterator[JobEvent]:
             with reachable(self.settings):
                 yield from self._reader.events(job_id, max(0.0, end - time.monotonic()), after)
 
@@ -211,7 +211,7 @@ class Ramify:
             raise RamifyError(f"job {job_id} is {status.state}: wait for it with `ramify status {job_id} --watch`")
         raise RamifyError(f"job {job_id} ended {status.state} without an answer: {status.error or 'it has expired'}")
 
-    def rows(self, job_id: str) -> Iterator[Row]:
+    def rows(self, job_id: str) -> Iterator[ListRow]:
         """All rows of a job's list, streamed. Raises: NotFoundError, RamifyError when the job has none (yet)."""
         with reachable(self.settings):
             tables = Tables(self._redis, self.settings)

@@ -9,18 +9,18 @@ from celery import Celery
 from pydantic import ValidationError
 from redis import Redis
 
-from orchestrator.ingest_post import Post
-from orchestrator.retrying import Retrying
+from orchestrator.ingest import Post
+from orchestrator.retry import Retrying
 from shared.contract import TaskName
 from shared.errors import InputError, RamifyError
-from shared.job_store import JobStore, codec, reachable
-from shared.job_store.dead import DeadLetterStore
-from shared.job_store.inbox import DocumentBatch, FinishOrder
-from shared.job_store.keys import made_at
+from shared.jobs import JobStore, codec, reachable
+from shared.jobs.dead_letters import DeadLetterStore
+from shared.jobs.inbox import DocumentBatch, FinishOrder
+from shared.jobs.keys import made_at
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
-from shared.models.dead import DeadLetter
 from shared.models.ingest import WRITTEN
+from shared.models.status import DeadLetter
 
 #: Seconds that a replayed document may take.
 PATIENCE_S = 300.0

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from shared.errors import InputError
-from shared.job_store.inbox import FileHash, FileHashes
+from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import SUFFIXES
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from orchestrator.plan_file import as_plan, request_fields
-from shared.budget import Kind, no_price, price
+from orchestrator.planning.plan_file import as_plan, request_fields
 from shared.errors import InputError, LaneFullError
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
-from shared.models.budget import Budget
+from shared.models.cost import Budget
+from shared.providers.metering import Kind, no_price, price
 from shared.settings import Settings
 from shared.settings.faults import json_fault, request_fault
 

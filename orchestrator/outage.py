@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from shared.errors import NotRunningError
-from shared.models import Event
+from shared.models import JobEvent
 
 #: Seconds that Redis may be unreachable, while it restarts or a replica takes over, before the error is raised.
 OUTAGE_S = 60.0
@@ -53,7 +53,7 @@ class Outage:
                 self.reset()
                 return given
 
-    def stream(self, events: Callable[[str], Iterator[Event]]) -> Iterator[Event]:
+    def stream(self, events: Callable[[str], Iterator[JobEvent]]) -> Iterator[JobEvent]:
         """What `events("0")` yields; after an outage it goes on with `events(<last event id>)`.
 
         Raises: NotRunningError at once when Redis is unreachable before the first event.

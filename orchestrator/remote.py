@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from shared.contract import TaskName
 from shared.errors import NotRunningError
-from shared.job_store import reachable
+from shared.jobs import reachable
 from shared.settings import Settings
 
 

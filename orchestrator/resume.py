@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from celery import Celery, Signature, chord
 
-from shared.contract import Message, TaskName
+from shared.contract import TaskMessage, TaskName
 from shared.errors import RamifyError
-from shared.job_store import Job, JobReader, JobStore
-from shared.job_store.nodes import grown_branches
+from shared.jobs import Job, JobReader, JobStore
+from shared.jobs.scripts import grown_branches
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
 from shared.models.route import PlannerName, Route
-from shared.signatures import body, member, step
-from shared.steps import TaskRun
+from shared.tasks.signatures import body, member, step
+from shared.tasks.task_run import TaskRun
 
 #: Retries of retries that are looked through for one that had been planned.
 _MOST_BACK = 16
@@ -134,7 +134,7 @@ def _said(jobs: JobStore, old_id: str) -> list[str]:
 
 def _work(app: Celery, job: Job, inheritance: Inheritance) -> Signature:
     """The chord over what is to be run; its body alone when every leaf holds."""
-    told = (Message(job_id=job.id, node_id=node_id) for node_id in inheritance.tell)
+    told = (TaskMessage(job_id=job.id, node_id=node_id) for node_id in inheritance.tell)
     members = [
         *(member(app, job.id, job.rank, node) for node in inheritance.start),
         *(step(app, TaskName.RERANK_LEAF, message, job.rank) for message in told),

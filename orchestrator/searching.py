@@ -10,13 +10,12 @@ from celery import Celery
 from pydantic import ValidationError
 
 from orchestrator.intake import as_request
-from orchestrator.intent.analysis import AS_ASKED
-from orchestrator.intent.session_file import as_session
-from orchestrator.intent.sessions import KeptSession
+from orchestrator.planning.intent import AS_ASKED
 from orchestrator.remote import ask
+from orchestrator.sessions import KeptSession, as_session
 from shared.contract import TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
-from shared.job_store.ledger import within
+from shared.jobs.budget import within
 from shared.models import MAX_QUESTION_CHARS, Answer, Hit, JobRequest, LeafResult, SearchResult
 from shared.models.base import Model
 from shared.models.find import (
@@ -36,7 +35,7 @@ from shared.models.find import (
     RelatedRequest,
     SessionResult,
 )
-from shared.models.session import Intent, Session, TypedQuery
+from shared.models.request import Session, SessionIntent, TypedQuery
 from shared.settings import Settings
 from shared.settings.faults import request_fault
 from shared.uri import is_directory, read_target, uri_of
@@ -106,7 +105,7 @@ class Searching:
         timings = {"intent": spent, **found.timings_ms, "total": round((time.perf_counter() - begun) * 1000, 1)}
         return found.model_copy(update={"timings_ms": timings, "warnings": (*found.warnings, *warnings)})
 
-    def _intent(self, request: IntentRequest) -> Intent:
+    def _intent(self, request: IntentRequest) -> SessionIntent:
         reply = IntentReply.model_validate_json(self._ask(TaskName.PLAN_INTENT, request, _INTENT_TIMEOUT_S))
         if reply.intent is None:
             raise RamifyError(reply.error or "the plan pool gave no reason")
@@ -151,7 +150,7 @@ def targeted(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "filters": filters}
 
 
-def _job(request: JobRequest, intent: Intent) -> JobRequest:
+def _job(request: JobRequest, intent: SessionIntent) -> JobRequest:
     """One job: the queries are its leaves, and what is merged is ranked against the question in its context."""
     question = intent.standalone if len(intent.standalone) <= MAX_QUESTION_CHARS else request.question
     return request.model_copy(update={"question": question, "typed": intent.queries, "summary": False})
@@ -188,7 +187,9 @@ def ranking(query: TypedQuery, hits: Iterable[Hit], error: str | None = None) ->
     return QueryResult(query=query.query, context_type=query.context_type, hits=found, error=error)
 
 
-def of_job(intent: Intent, answer: Answer, mode: str, contexts: Mapping[str, Context], *, plan: bool) -> SessionResult:
+def of_job(
+    intent: SessionIntent, answer: Answer, mode: str, contexts: Mapping[str, Context], *, plan: bool
+) -> SessionResult:
     """The result of a search in a conversation, from its job's answer."""
     first = answer.leaves[0] if answer.leaves else None
     found = SearchResult(
@@ -217,7 +218,7 @@ def of_job(intent: Intent, answer: Answer, mode: str, contexts: Mapping[str, Con
     )
 
 
-def nothing_needed(question: str, intent: Intent) -> SessionResult:
+def nothing_needed(question: str, intent: SessionIntent) -> SessionResult:
     """The result where nothing needs to be looked up: no job, no hits, and why."""
     return SessionResult(
         question=question,
@@ -232,7 +233,7 @@ def nothing_needed(question: str, intent: Intent) -> SessionResult:
     )
 
 
-def _per_query(answer: Answer, leaves: Mapping[str, LeafResult], intent: Intent) -> list[QueryResult]:
+def _per_query(answer: Answer, leaves: Mapping[str, LeafResult], intent: SessionIntent) -> list[QueryResult]:
     """In the order of the tree; a leaf's query and kinds name the typed query that it is of."""
     typed = {(query.query, query.kinds): query for query in intent.queries}
     found = []

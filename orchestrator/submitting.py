@@ -9,12 +9,12 @@ from contextlib import suppress
 import redis
 from celery import Celery
 
-from shared.dispatch import Dispatcher
+from shared.connections.connect import LOST
 from shared.errors import LaneFullError
-from shared.job_store import JobStore, State
-from shared.job_store.connect import LOST
-from shared.job_store.line import Entry
+from shared.jobs import JobStore, State
+from shared.jobs.admission import WaitingJob
 from shared.models import JobRequest, Lane
+from shared.tasks.signatures import Dispatcher
 
 Jobs = Sequence[tuple[str, JobRequest]]
 #: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
@@ -40,15 +40,15 @@ class Submitter:
         """
         self._withdraw()
         entries = self._entered(jobs, batch_id, retry_of)
-        refused = [job_id for (job_id, _), entry in zip(jobs, entries, strict=True) if entry < Entry.KNOWN]
+        refused = [job_id for (job_id, _), entry in zip(jobs, entries, strict=True) if entry < WaitingJob.KNOWN]
         if batch_id and refused:
             self._jobs.batches.forget(batch_id, refused)
         self._dispatcher.try_run()
         if refused:
-            worst = next(entry for entry in entries if entry < Entry.KNOWN)
+            worst = next(entry for entry in entries if entry < WaitingJob.KNOWN)
             raise self._full(worst, dict(jobs)[refused[0]], refused)
 
-    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[Entry]:
+    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[WaitingJob]:
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -65,10 +65,10 @@ class Submitter:
             self._jobs.endings.stop(self._doubtful, State.CANCELLED, "the caller was told that it was not taken")
             self._doubtful = []
 
-    def _full(self, entry: Entry, request: JobRequest, refused: list[str]) -> LaneFullError:
+    def _full(self, entry: WaitingJob, request: JobRequest, refused: list[str]) -> LaneFullError:
         lane, (most, share) = request.lane, self._jobs.lines.most(request.lane)
         setting = f"lanes.max_waiting_{'interactive' if lane is Lane.INTERACTIVE else 'batch'}"
-        if entry is Entry.TENANT_FULL:
+        if entry is WaitingJob.TENANT_FULL:
             why = f"tenant {request.tenant} has {share:,} jobs waiting in the {lane.value} lane, its share of {setting}"
         else:
             why = f"{most:,} jobs wait in the {lane.value} lane, all that {setting} allows"

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
+
+from pydantic import ValidationError
 
 from orchestrator.app import app
-from orchestrator.enumeration.planner import planned
-from orchestrator.planner import Planner
+from orchestrator.planning.intent import Analyst
+from orchestrator.planning.lists.planner import planned
+from orchestrator.planning.planner import Planner
 from orchestrator.planning.tree import Grown, as_leaf
 from orchestrator.resume import resume
 from shared.contract import TaskName
+from shared.errors import RamifyError
 from shared.models import Cost, Node
+from shared.models.find import IntentReply, IntentRequest
 from shared.models.route import PlannerName, Route
-from shared.signatures import add, body, job_chord, member
-from shared.steps import Steps, TaskRun, fail_job
+from shared.providers.llm.client import ChatClient
+from shared.settings import Settings
+from shared.tasks.signatures import add, body, job_chord, member
+from shared.tasks.task_run import Steps, TaskRun, fail_job, remote
 
 steps = Steps(app)
 
@@ -79,3 +87,29 @@ def _grow(run: TaskRun, branch: Node, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
             if not node.depends_on:
                 add(run.task, member(app, run.job.id, run.job.rank, node))
+
+
+# --- The plan pool's task for `ramify search`: what a question in a conversation asks to be looked up.
+
+#: Seconds for both asks of the LLM together; the rules answer after that.
+INTENT_S = 20.0
+NO_CALLS = "The queries were made by rules, not by the LLM: budget max_calls = 0 allows none."
+
+
+@cache
+def _analyst(*, llm: bool) -> Analyst:
+    settings: Settings = app.conf.ramify
+    return Analyst(ChatClient(settings) if llm and settings.has_llm else None)
+
+
+@remote(app, TaskName.PLAN_INTENT, ignore_result=False)
+def intent(raw: dict[str, Any]) -> str:
+    """Returns an IntentReply as JSON; faults are told in it, never raised."""
+    try:
+        request = IntentRequest.model_validate(raw)
+        found = _analyst(llm=request.llm).analyse(request.query, request.session, INTENT_S)
+        if not request.llm and app.conf.ramify.has_llm and found.retrieval:
+            found = found.model_copy(update={"warnings": (*found.warnings, NO_CALLS)})
+        return IntentReply(intent=found).model_dump_json()
+    except (RamifyError, ValidationError) as error:
+        return IntentReply(error=str(error)).model_dump_json()

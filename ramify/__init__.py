@@ -10,18 +10,14 @@
 Only re-exports. What is not in `__all__` may change without notice.
 """
 
-from orchestrator.client import (
-    BatchFullError,
-    DeadLetters,
-    KeptSession,
-    Outage,
-    Progress,
-    Ramify,
-    Rejected,
-    Replayed,
-    Retried,
-    Submitted,
-)
+from orchestrator.client import Ramify
+from orchestrator.dead_letters import DeadLetters, Replayed
+from orchestrator.ingest import Progress
+from orchestrator.intake import BatchFullError, Rejected, Submitted
+from orchestrator.outage import Outage
+from orchestrator.planning.plan_file import PlanFile
+from orchestrator.retry import Retried
+from orchestrator.sessions import KeptSession
 from shared.errors import (
     InputError,
     LaneFullError,
@@ -30,7 +26,7 @@ from shared.errors import (
     RamifyError,
     SettingsError,
 )
-from shared.job_store import State
+from shared.jobs import State
 from shared.models import (
     Answer,
     BatchStatus,
@@ -38,10 +34,10 @@ from shared.models import (
     Cost,
     DocumentOutcome,
     DocumentStatus,
-    Event,
     Facet,
     Filters,
     Hit,
+    JobEvent,
     JobRequest,
     JobStatus,
     Lane,
@@ -54,21 +50,69 @@ from shared.models import (
     SearchMode,
     Summary,
 )
-from shared.models.budget import Budget, Spending
-from shared.models.dead import DeadLetter
-from shared.models.enumeration import Row, Table
+from shared.models.cost import Budget, Spending
+from shared.models.enumeration import ListRow, ListTable
 from shared.models.find import FindRequest, FindResult, MatchedContext, QueryResult, SessionResult
-from shared.models.plan_file import PlanFile
-from shared.models.session import ContextType, Message, Session, TypedQuery
-from shared.models.why import BatchWhy, Why
+from shared.models.request import ChatMessage, ContextType, Session, TypedQuery
+from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.settings import Settings, load_settings
 
 __all__ = [
-    "Answer", "BatchFullError", "BatchStatus", "BatchWhy", "Budget", "Citation", "ContextType", "Cost", "DeadLetter",
-    "DeadLetters", "DocumentOutcome", "DocumentStatus", "Event", "Facet", "Filters", "FindRequest", "FindResult", "Hit",
-    "InputError", "JobRequest", "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus",
-    "MatchedContext", "MergedHit", "Message", "Node", "NodeKind", "NotFoundError", "NotRunningError", "Outage",
-    "PlanEntry", "PlanFile", "Progress", "QueryResult", "Ramify", "RamifyError", "Rejected", "Replayed", "Retried",
-    "Row", "SearchMode", "Session", "SessionResult", "Settings", "SettingsError", "Spending", "State", "Submitted",
-    "Summary", "Table", "TypedQuery", "Why", "load_settings",
+    "Answer",
+    "BatchFullError",
+    "BatchStatus",
+    "BatchWhy",
+    "Budget",
+    "ChatMessage",
+    "Citation",
+    "ContextType",
+    "Cost",
+    "DeadLetter",
+    "DeadLetters",
+    "DocumentOutcome",
+    "DocumentStatus",
+    "Facet",
+    "Filters",
+    "FindRequest",
+    "FindResult",
+    "Hit",
+    "InputError",
+    "JobEvent",
+    "JobRequest",
+    "JobStatus",
+    "KeptSession",
+    "Lane",
+    "LaneFullError",
+    "LeafResult",
+    "LeafStatus",
+    "ListRow",
+    "ListTable",
+    "MatchedContext",
+    "MergedHit",
+    "Node",
+    "NodeKind",
+    "NotFoundError",
+    "NotRunningError",
+    "Outage",
+    "PlanEntry",
+    "PlanFile",
+    "Progress",
+    "QueryResult",
+    "Ramify",
+    "RamifyError",
+    "Rejected",
+    "Replayed",
+    "Retried",
+    "SearchMode",
+    "Session",
+    "SessionResult",
+    "Settings",
+    "SettingsError",
+    "Spending",
+    "State",
+    "Submitted",
+    "Summary",
+    "TypedQuery",
+    "Why",
+    "load_settings",
 ]  # fmt: skip

@@ -25,8 +25,8 @@ import redis
 from pydantic import BaseModel
 
 from shared.errors import InputError, RamifyError
-from shared.job_store.codec import text
-from shared.job_store.keys import PREFIX
+from shared.jobs.codec import text
+from shared.jobs.keys import PREFIX
 
 M = TypeVar("M", bound=BaseModel)
 

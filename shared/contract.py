@@ -84,7 +84,7 @@ def rank(lane: Lane, others: int) -> int:
     return _PRIORITY[lane] + min(_LOWEST, others.bit_length())
 
 
-class Message(Model):
+class TaskMessage(Model):
     """What travels on the queue: ids only, the job store holds the rest.
 
     `v` is the message version; `force` lets the merge run with leaves still open (at the deadline).
@@ -112,7 +112,7 @@ class IndexMessage(Model):
         return self.model_dump()
 
 
-def read_message(raw: dict[str, object]) -> Message:
+def read_message(raw: dict[str, object]) -> TaskMessage:
     """Check a message from the queue.
 
     Raises: MessageVersionError when it speaks another version or is no message of ours.
@@ -123,6 +123,6 @@ def read_message(raw: dict[str, object]) -> Message:
             "run the same release on every worker"
         )
     try:
-        return Message.model_validate(raw)
+        return TaskMessage.model_validate(raw)
     except ValidationError as error:
         raise MessageVersionError(f"not a Ramify message: {error.errors()[0]['msg']}") from None

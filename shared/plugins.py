@@ -26,7 +26,7 @@ _NAME = re.compile(r"[\w.\-]{1,64}")
 _LONGEST = 300
 
 
-class Found(Model):
+class FoundPlugin(Model):
     """An entry point of ours, and the package that brings it with its version."""
 
     group: str
@@ -37,10 +37,10 @@ class Found(Model):
         return f"{_KINDS[self.group]} {self.name!r}"
 
 
-class Fault(Model):
+class PluginFault(Model):
     """A plugin that cannot be used, and why."""
 
-    found: Found
+    found: FoundPlugin
     reason: str
 
     def __str__(self) -> str:
@@ -51,15 +51,17 @@ class Fault(Model):
 class Plugins:
     """What could be loaded, by group and name, and what could not."""
 
-    loaded: dict[str, dict[str, tuple[Found, Any]]] = field(default_factory=lambda: {group: {} for group in _KINDS})
-    faults: list[Fault] = field(default_factory=list)
+    loaded: dict[str, dict[str, tuple[FoundPlugin, Any]]] = field(
+        default_factory=lambda: {group: {} for group in _KINDS}
+    )
+    faults: list[PluginFault] = field(default_factory=list)
 
-    def refuse(self, found: Found, reason: object) -> None:
+    def refuse(self, found: FoundPlugin, reason: object) -> None:
         """Leave a plugin out: it turned out to be of no use."""
         if self.loaded[found.group].get(found.name, (None,))[0] == found:
             del self.loaded[found.group][found.name]
         text = " ".join(str(reason).split()).rstrip(".")
-        fault = Fault(found=found, reason=text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+        fault = PluginFault(found=found, reason=text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
         if fault not in self.faults:
             self.faults.append(fault)
             log.warning("%s", fault)
@@ -76,7 +78,7 @@ def plugins() -> Plugins:
     found = Plugins()
     for group in _KINDS:
         for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, _package(entry))):
-            _load(found, Found(group=group, name=entry.name, package=_package(entry)), entry)
+            _load(found, FoundPlugin(group=group, name=entry.name, package=_package(entry)), entry)
     return found
 
 
@@ -96,7 +98,7 @@ def why(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _load(found: Plugins, entry: Found, point: EntryPoint) -> None:
+def _load(found: Plugins, entry: FoundPlugin, point: EntryPoint) -> None:
     known = found.loaded[entry.group]
     if not _NAME.fullmatch(entry.name):
         found.refuse(entry, "its name may have 1 to 64 letters, digits, _ . -")

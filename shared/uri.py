@@ -6,7 +6,7 @@ import re
 from urllib.parse import unquote
 
 from shared.errors import InputError
-from shared.models import Chunk, Part
+from shared.models import Chunk, PagePart
 
 SCHEME = "ramify://"
 #: The namespace of a corpus's directories is its own name with this behind it.
@@ -28,7 +28,7 @@ def page_uri(chunk: Chunk) -> str:
 
 def is_directory(chunk: Chunk) -> bool:
     """True for a directory's abstract or overview, False for a piece of a document."""
-    return chunk.part in {Part.ABSTRACT, Part.OVERVIEW}
+    return chunk.part in {PagePart.ABSTRACT, PagePart.OVERVIEW}
 
 
 def read_target(text: str) -> tuple[str | None, str]:

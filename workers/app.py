@@ -1,8 +1,19 @@
 """The Celery app of the search, index, rerank and merge pools: `celery -A workers.app worker -Q search,index`."""
 
-from shared.celery_app import make_app
-from shared.gates import share
+from __future__ import annotations
+
+from functools import cache
+
+from celery.signals import worker_shutdown
+
+from shared.cache import Cache
+from shared.models import LeafResult, LeafStatus
+from shared.providers.gates import share
+from shared.providers.llm.client import ChatClient
 from shared.settings import load_settings
+from shared.tasks.app import make_app
+from shared.tasks.signatures import body
+from shared.tasks.task_run import Steps, TaskRun
 
 app = make_app(
     load_settings(),
@@ -15,3 +26,43 @@ app = make_app(
     ),
 )
 share(app.conf.ramify)
+
+
+# --- What the tasks of a worker process share: their steps, the cache, the LLM, and what ends a leaf.
+
+steps = Steps(app)
+
+
+@cache
+def shared_cache() -> Cache:
+    """One a process; switched off by `cache.enabled`."""
+    return Cache(steps.jobs.client, steps.settings)
+
+
+@cache
+def llm() -> ChatClient | None:
+    """One client a process; None where no LLM is configured."""
+    return ChatClient(steps.settings) if steps.settings.has_llm else None
+
+
+def record_failed_leaf(run: TaskRun, reason: str) -> None:
+    """`on_error` of leaf steps: the leaf reports its failure as its result, the body runs all the same."""
+    failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
+    run.jobs.record_leaf(run.job.id, failed)
+
+
+def start_body_outside_of_chord(run: TaskRun) -> None:
+    """Send the body behind the last leaf, if no chord counts this one: the reaper has sent it again.
+
+    A job of one leaf is no chord: Celery makes one chain of it, which goes on to the body. The body's claim in the job
+    store lets it run once.
+    """
+    counted = run.task.request.chord or run.task.request.chain
+    if not counted and run.jobs.all_settled(run.job.id):
+        body(run.task.app, run.job.id, run.job.rank).apply_async()
+
+
+@worker_shutdown.connect
+def _close_llm(**_: object) -> None:
+    if llm.cache_info().currsize and (client := llm()) is not None:
+        client.close()

@@ -18,9 +18,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shared.encoders import Bm25Encoder
 from shared.errors import InputError, RamifyError
-from shared.llm.client import LLM, ChatClient
 from shared.models import (
     ROOT_ID,
     Cost,
@@ -33,16 +31,18 @@ from shared.models import (
     Plan,
     RawDocument,
 )
-from shared.rerankers import reranker
+from shared.providers.encoders import Bm25Encoder
+from shared.providers.llm.client import LLM, ChatClient
+from shared.providers.rerankers import reranker
 from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
 from shared.tenants import DEFAULT_TENANT
-from workers.binding import Parent, bind
-from workers.corpus import Corpus
 from workers.index.pipeline import Indexer
 from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
+from workers.rerank.binding import Parent, bind
+from workers.search.corpus import Corpus
 from workers.search.leaf import Ask, kept, run_rerank_stages, run_search_stages
-from workers.search.stages.rerank import spent
+from workers.search.stages.rescoring import spent
 from workers.search.state import Tools
 
 _PIECE = 1_000_000
@@ -53,7 +53,7 @@ _CHUNKS_PER_DOCUMENT = 3
 _PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
-class Direct:
+class DirectSearch:
     """One corpus in one folder, asked question by question."""
 
     def __init__(self, settings: Settings, folder: Path, corpus: Path, *, rebuild: bool) -> None:
@@ -177,7 +177,7 @@ def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
             before += len(lines)
 
 
-def _answer(direct: Direct, request: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(direct: DirectSearch, request: Mapping[str, Any]) -> dict[str, Any]:
     strategy = request.get("strategy") or direct._settings.search.strategy  # noqa: SLF001 - of this file
     try:
         plan = _PLAN.validate_python(request.get("subqueries", ()))
@@ -193,14 +193,14 @@ def _say(answer: Mapping[str, Any]) -> None:
 
 def main() -> int:
     """Answer line by line; a question that fails is told and does not end the process."""
-    direct: Direct | None = None
+    direct: DirectSearch | None = None
     for line in sys.stdin:
         try:
             request = json.loads(line)
             if "open" in request:
                 wanted = request["open"]
                 folder, corpus = Path(wanted["folder"]), Path(wanted["corpus"])
-                direct = Direct(load_settings(), folder, corpus, rebuild=bool(wanted.get("rebuild")))
+                direct = DirectSearch(load_settings(), folder, corpus, rebuild=bool(wanted.get("rebuild")))
                 _say({"opened": direct.build()})
             elif direct is None:
                 _say({"error": "open a corpus first"})

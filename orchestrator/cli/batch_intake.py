@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from orchestrator.cli import output
+from orchestrator.cli import streams
 from orchestrator.cli.follow import GRACE_S
-from orchestrator.cli.reading import STDIN, lines_of, writable
+from orchestrator.cli.streams import STDIN, lines_of, writable
 from orchestrator.cli.wording import counted
 from orchestrator.client import Ramify
 from orchestrator.intake import (
@@ -27,7 +27,7 @@ from orchestrator.intake import (
 )
 from shared.errors import InputError
 from shared.models import JobRequest, Lane
-from shared.settings.sections import Jobs
+from shared.settings.sections import JobSettings
 
 #: Requests whose lines are known: more than the client submits at a time.
 _REMEMBERED = 1000
@@ -126,7 +126,7 @@ def _entered(client: Ramify, batch_id: str, requests: Iterator[JobRequest]) -> t
     except BatchFullError as error:
         return job_ids, error
     except BaseException:
-        output.note(f"batch {batch_id} holds only the questions that were enqueued so far")
+        streams.note(f"batch {batch_id} holds only the questions that were enqueued so far")
         raise
     return job_ids, None
 
@@ -134,7 +134,7 @@ def _entered(client: Ramify, batch_id: str, requests: Iterator[JobRequest]) -> t
 class _Reader:
     """Parts lines that can be taken from those that cannot, and notes the last deadline."""
 
-    def __init__(self, jobs: Jobs, refused: _Refused) -> None:
+    def __init__(self, jobs: JobSettings, refused: _Refused) -> None:
         self._jobs, self._refused = jobs, refused
         self._longest_s = 0.0
         self._lines = deque[int](maxlen=_REMEMBERED)
@@ -181,7 +181,7 @@ class _Refused:
         try:
             if self._handle is None:
                 self._handle = self.path.open("w", encoding="utf-8")
-            self._handle.write(f"{output.encoded(line)}\n")
+            self._handle.write(f"{streams.encoded(line)}\n")
         except OSError as error:
             raise InputError("--rejects", str(self.path), f"it cannot be written ({error.strerror})") from None
         self.count += 1
@@ -202,7 +202,7 @@ def _counted(lines: Iterator[bytes], show: Any) -> Iterator[bytes]:
 @contextmanager
 def _progress(size: int | None) -> Iterator[Any]:
     """A bar over the file's bytes on a terminal; a function that takes the size of each line read."""
-    console = output.progress_console()
+    console = streams.progress_console()
     if not console.is_terminal:
         yield lambda _: None
         return

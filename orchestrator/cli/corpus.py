@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli import options, outcome, output
+from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.search import Plan, Related, TargetUri
 from shared.tenants import DEFAULT_TENANT
@@ -40,22 +40,22 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
         steps = client.ingest(paths, prune=prune, **whose)
         counts, passed_over, last = _take(steps, as_json=json)
     for sentence in passed_over:
-        output.warn(f"passed over: {sentence}")
+        streams.warn(f"passed over: {sentence}")
     warnings = last.warnings if last else ()
     for sentence in warnings:
-        output.warn(sentence)
+        streams.warn(sentence)
     if not sum(counts.values()):
-        output.warn("no documents were found there")
+        streams.warn("no documents were found there")
     if json:
-        output.line({**counts, "passed_over": passed_over, "warnings": warnings, **_pace(last)})
+        streams.line({**counts, "passed_over": passed_over, "warnings": warnings, **_pace(last)})
     else:
         from orchestrator.cli.render.system import draw_ingest, draw_pace
 
-        output.show(draw_ingest(counts))
+        streams.show(draw_ingest(counts))
         if last is not None and last.read and last.seconds:
-            output.show(draw_pace(last.read, last.seconds, last.parts))
+            streams.show(draw_pace(last.read, last.seconds, last.parts))
     if counts["failed"]:
-        raise typer.Exit(outcome.PARTIAL)
+        raise typer.Exit(streams.PARTIAL)
 
 
 def _take(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str, int], list[str], Progress | None]:
@@ -89,15 +89,15 @@ def _pace(last: Progress | None) -> dict[str, object]:
 
 def _report(document: DocumentOutcome, *, as_json: bool) -> None:
     if as_json:
-        output.line(document)
+        streams.line(document)
     if document.reason:
-        output.warn(f"{document.path}: {document.reason}")
+        streams.warn(f"{document.path}: {document.reason}")
 
 
 @contextmanager
 def _progress() -> Iterator[Any]:
     """A bar on a terminal; a function that takes each step."""
-    console = output.progress_console()
+    console = streams.progress_console()
     if not console.is_terminal:
         yield lambda _: None
         return
@@ -139,7 +139,7 @@ def find(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """Search at once: one query, no tree, no summary."""
-    from orchestrator.cli.reading import text_argument
+    from orchestrator.cli.streams import text_argument
 
     beside = options.given(
         plan=plan or None, related=related, target_uri=target_uri, near_symbol=near_symbol, depth=depth, tenant=tenant
@@ -153,10 +153,10 @@ def find(  # noqa: PLR0913 - the signature is the command line
     with invocation_of(ctx).client() as client:
         found = client.find(text, **chosen)
     if json:
-        output.document(found)
+        streams.document(found)
     else:
         from orchestrator.cli.render.grouped import draw_found
 
-        output.show(draw_found(found))
+        streams.show(draw_found(found))
     for warning in found.warnings:
-        output.warn(warning)
+        streams.warn(warning)

@@ -19,16 +19,15 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
-from orchestrator.cli import outcome, output
+from orchestrator.cli import streams
 from orchestrator.cli.follow import FRAMES_PER_S
 from orchestrator.cli.render.answer import draw_answer
-from orchestrator.cli.render.growth import Growth, apply
 from orchestrator.cli.render.system import draw_ingest
-from orchestrator.cli.render.tree import compact, draw
+from orchestrator.cli.render.tree import Growth, apply, compact, draw
 from orchestrator.client import Ramify
 from orchestrator.intake import read_questions
 from orchestrator.local import background
-from orchestrator.local.down import down
+from orchestrator.local.background import down
 from orchestrator.local.state import StackState
 from shared.errors import RamifyError
 from shared.models import DocumentStatus, JobRequest
@@ -49,7 +48,7 @@ _NEXT = (
 def main() -> int:
     """Run the demo; 0 only when all questions were answered."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    console = output.data_console()
+    console = streams.data_console()
     began = time.monotonic()
     try:
         questions = _questions()
@@ -57,12 +56,12 @@ def main() -> int:
             _ingest(settings, console)
             done = _ask(settings, questions, console)
             _farewell(console, state, time.monotonic() - began)
-            return outcome.DONE if done == len(questions) else outcome.FAILED
+            return streams.DONE if done == len(questions) else streams.FAILED
     except KeyboardInterrupt:
-        output.note("interrupted: everything is stopped")
-        return outcome.INTERRUPTED
+        streams.note("interrupted: everything is stopped")
+        return streams.INTERRUPTED
     except RamifyError as error:
-        output.fail(str(error))
+        streams.fail(str(error))
         return error.exit_code
 
 
@@ -112,7 +111,7 @@ def _ingest(settings: Settings, console: Console) -> None:
                 counts[document.status.value] += 1
                 counts["chunks"] += document.chunks
                 if document.status is DocumentStatus.FAILED:
-                    output.warn(f"{document.path}: {document.reason}")
+                    streams.warn(f"{document.path}: {document.reason}")
     console.print(draw_ingest(counts).append(f" in {time.monotonic() - began:.1f} s\n"))
 
 

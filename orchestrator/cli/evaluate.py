@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli import options, outcome, output
+from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import Invocation, invocation_of
 from shared.errors import InputError
 
@@ -74,7 +74,7 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
 
     With --from-jobs the questions of kept jobs are asked again instead: how far the answers agree, times and cost.
     """
-    from orchestrator.cli.reading import writable
+    from orchestrator.cli.streams import writable
 
     if report is not None:
         writable("--report", report)
@@ -98,7 +98,7 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
         sources = _Sources(folder, queries, qrels, limit, relevant_from)
         failed = _labelled(invocation, sources, arms, _How(plan, direct, rebuild), report, as_json=json)
     if failed:
-        raise typer.Exit(outcome.PARTIAL)
+        raise typer.Exit(streams.PARTIAL)
 
 
 def _only(source: tuple[str, object], others: Mapping[str, object]) -> None:
@@ -152,7 +152,7 @@ def _labelled(  # noqa: PLR0913 - what the command line says
 ) -> bool:
     """Measure on a labelled set and show it. True when a question failed."""
     from orchestrator.evaluation.dataset import load_dataset
-    from orchestrator.evaluation.measures import check_library
+    from orchestrator.evaluation.statistics import check_library
 
     check_library()
     data = load_dataset(
@@ -178,7 +178,7 @@ def _kept(  # noqa: PLR0913 - what the command line says
     from orchestrator.evaluation.from_jobs import compare_jobs, kept_jobs
     from orchestrator.evaluation.pipeline import Pipeline
     from orchestrator.evaluation.runner import run_arms
-    from shared.job_store import JobStore, connect, reachable
+    from shared.jobs import JobStore, connect, reachable
 
     with invocation.client() as client:
         with reachable(client.settings):
@@ -197,8 +197,7 @@ def _kept(  # noqa: PLR0913 - what the command line says
 
 def _run(invocation: Invocation, data: Dataset, arms: tuple[str, ...], how: _How) -> Evaluation:
     from orchestrator.evaluation.compare import compare
-    from orchestrator.evaluation.plans import plans_of
-    from orchestrator.evaluation.query_types import typed
+    from orchestrator.evaluation.labels import plans_of, typed
     from orchestrator.evaluation.runner import run_arms
 
     plans, missing = plans_of(data.questions, how.plan) if how.plan else ({}, ())
@@ -244,14 +243,14 @@ def _write(report: Path, page: str) -> None:
 
 def _show(found: Evaluation | JobsEvaluation, *, as_json: bool) -> None:
     if as_json:
-        output.document(found)
+        streams.document(found)
     else:
         from orchestrator.cli.render.evaluation import draw_evaluation, draw_jobs
         from orchestrator.evaluation.report import Evaluation
 
-        output.show(draw_evaluation(found) if isinstance(found, Evaluation) else draw_jobs(found))
+        streams.show(draw_evaluation(found) if isinstance(found, Evaluation) else draw_jobs(found))
     for warning in found.warnings:
-        output.warn(warning)
+        streams.warn(warning)
 
 
 class Stage:
@@ -269,7 +268,7 @@ class Stage:
             self._bar.update(self._task, completed=done, total=total)
         elif time.monotonic() - self._said >= _LINE_S:
             self._said = time.monotonic()
-            output.note(f"{self._name}: {100 * done // total} %" if total else f"{self._name}: {done}")
+            streams.note(f"{self._name}: {100 * done // total} %" if total else f"{self._name}: {done}")
 
     def step(self) -> None:
         """One more is done."""
@@ -286,7 +285,7 @@ def stage(name: str, total: int | None = None) -> Iterator[Stage]:
     """A stage that is shown until its end."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    console = output.progress_console()
+    console = streams.progress_console()
     if not console.is_terminal:
         yield Stage(name, total, None)
         return

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from orchestrator.cli import output
-from orchestrator.cli.render.growth import Growth, apply
-from orchestrator.cli.render.tree import draw
+from orchestrator.cli import streams
+from orchestrator.cli.render.tree import Growth, apply, draw
 from orchestrator.cli.wording import counted, one_line, read_as
 from orchestrator.client import Ramify
 from orchestrator.outage import Outage
-from shared.models import Event, JobStatus, Node
+from shared.models import JobEvent, JobStatus, Node
 from shared.models.route import Route
 
 #: Seconds past a job's deadline after which nobody waits for it any more: the reaper gives it up before.
@@ -27,22 +26,22 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
 
     Raises: NotFoundError, NotRunningError when Redis is away at first, or for longer than `outage.OUTAGE_S`.
     """
-    status, outage = client.status(job_id), Outage(output.warn)
+    status, outage = client.status(job_id), Outage(streams.warn)
     events = client.stream(job_id, max(0.0, status.deadline_at - time.time()) + GRACE_S, outage=outage)
-    console = output.progress_console()
+    console = streams.progress_console()
     if as_json:
         for event in events:
-            output.line(event)
+            streams.line(event)
     elif console.is_terminal:
         _live(events, status.question, console)
     else:
         for event in events:
             if said := sentence(event):
-                output.note(said)
+                streams.note(said)
     return outage.retry(lambda: client.status(job_id))
 
 
-def _live(events: Iterator[Event], question: str, console: Console) -> None:
+def _live(events: Iterator[JobEvent], question: str, console: Console) -> None:
     """The tree; it leaves the screen at the end, where the answer takes its place."""
     growth = Growth(question=question)
 
@@ -54,7 +53,7 @@ def _live(events: Iterator[Event], question: str, console: Console) -> None:
             growth = apply(growth, event)
 
 
-def sentence(event: Event) -> str:
+def sentence(event: JobEvent) -> str:
     """An event as one short line; empty for what nobody needs to read."""
     data = event.data
     match event.type:

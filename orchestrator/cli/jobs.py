@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli import options, outcome, output
+from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.wording import clean, counted
 from shared.errors import NotFoundError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
-    from orchestrator.retrying import Retried
+    from orchestrator.retry import Retried
     from shared.models import BatchStatus, JobStatus
-    from shared.models.enumeration import Row
+    from shared.models.enumeration import ListRow
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a job or of a batch.")]
 
@@ -38,10 +38,10 @@ def status(
             if job:
                 code = _job_status(client, job, watch=watch, as_json=json)
             else:
-                code = _batch_status(client, batch, watch=watch, as_json=json) if batch else outcome.FAILED
+                code = _batch_status(client, batch, watch=watch, as_json=json) if batch else streams.FAILED
         except KeyboardInterrupt:
-            code = outcome.INTERRUPTED
-            output.note(f"{id_} goes on: `ramify status {id_} --watch` follows it again")
+            code = streams.INTERRUPTED
+            streams.note(f"{id_} goes on: `ramify status {id_} --watch` follows it again")
     raise typer.Exit(code)
 
 
@@ -64,26 +64,26 @@ def _job_status(client: Ramify, job: JobStatus, *, watch: bool, as_json: bool) -
 
         job = follow(client, job.job_id, as_json=as_json)
     if as_json:
-        (output.line if watch else output.document)(job)
+        (streams.line if watch else streams.document)(job)
     else:
         from orchestrator.cli.render.tables import draw_job
 
-        output.show(draw_job(job))
-    return outcome.of_job(job)
+        streams.show(draw_job(job))
+    return streams.of_job(job)
 
 
 def _batch_status(client: Ramify, batch: BatchStatus, *, watch: bool, as_json: bool) -> int:
     if watch:
-        from orchestrator.cli.batch_follow import follow_batch
+        from orchestrator.cli.batch import follow_batch
 
-        batch = follow_batch(client, batch.batch_id, on_change=output.line if as_json else None)
+        batch = follow_batch(client, batch.batch_id, on_change=streams.line if as_json else None)
     if as_json:
-        (output.line if watch else output.document)(batch)
+        (streams.line if watch else streams.document)(batch)
     else:
         from orchestrator.cli.render.tables import draw_batch
 
-        output.show(draw_batch(batch))
-    return outcome.of_batch(batch)
+        streams.show(draw_batch(batch))
+    return streams.of_batch(batch)
 
 
 def result(
@@ -108,25 +108,25 @@ def result(
             code = show_outcome(client, job, as_json=json)
         else:
             code = _batch_result(client, id_, as_json=json)
-            code = outcome.of_batch(batch) if batch and code == outcome.DONE else code
+            code = streams.of_batch(batch) if batch and code == streams.DONE else code
     raise typer.Exit(code)
 
 
 def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
     """Partial when a job has no answer (yet), or an incomplete one."""
-    from orchestrator.cli.batch_answers import answers, complete, row
+    from orchestrator.cli.batch import answers, complete, row
 
-    code, rows = outcome.DONE, []
+    code, rows = streams.DONE, []
     for found in answers(client, client.batch_jobs(batch_id)):
         if as_json:
-            output.line(found)
+            streams.line(found)
         else:
             rows.append(row(found))
-        code = code if complete(found) else outcome.PARTIAL
+        code = code if complete(found) else streams.PARTIAL
     if not as_json:
         from orchestrator.cli.render.tables import draw_answers
 
-        output.show(draw_answers(rows))
+        streams.show(draw_answers(rows))
     return code
 
 
@@ -140,13 +140,13 @@ def jobs(
     with invocation_of(ctx).client() as client:
         found = client.jobs(limit)
     if json:
-        output.document({"jobs": found})
+        streams.document({"jobs": found})
     elif found:
         from orchestrator.cli.render.tables import draw_jobs
 
-        output.show(draw_jobs(found, time.time()))
+        streams.show(draw_jobs(found, time.time()))
     else:
-        output.note("no jobs yet: `ramify ask QUESTION` makes one")
+        streams.note("no jobs yet: `ramify ask QUESTION` makes one")
 
 
 def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
@@ -163,7 +163,7 @@ def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
             done = {"job_id": id_, "cancelled": cancelled, "state": state}
             said = "cancelled" if cancelled else f"it had ended before: {state}"
     if json:
-        output.document(done)
+        streams.document(done)
     else:
         typer.echo(said)
 
@@ -187,8 +187,8 @@ def retry(
         try:
             code = _wait_for_retry(client, made, as_json=json)
         except KeyboardInterrupt:
-            output.note(f"{_new_id(made)} goes on: `ramify status {_new_id(made)} --watch` follows it")
-            code = outcome.INTERRUPTED
+            streams.note(f"{_new_id(made)} goes on: `ramify status {_new_id(made)} --watch` follows it")
+            code = streams.INTERRUPTED
     raise typer.Exit(code)
 
 
@@ -198,30 +198,30 @@ def _new_id(made: Retried) -> str:
 
 def _show_retried(made: Retried, *, as_json: bool) -> None:
     if as_json:
-        output.document(made)
+        streams.document(made)
         return
     typer.echo(_new_id(made))
     what = "job" if made.job_id else f"batch of {counted(made.jobs, 'job')}"
-    output.note(f"a new {what} tries {made.retry_of} again; `ramify status {_new_id(made)} --watch` follows it")
+    streams.note(f"a new {what} tries {made.retry_of} again; `ramify status {_new_id(made)} --watch` follows it")
 
 
 def _wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
-    output.note(f"{made.retry_of} is tried again as {_new_id(made)}")
+    streams.note(f"{made.retry_of} is tried again as {_new_id(made)}")
     if made.job_id:
         from orchestrator.cli.ask import show_outcome
         from orchestrator.cli.follow import follow
 
         return show_outcome(client, follow(client, made.job_id), as_json=as_json)
-    from orchestrator.cli.batch_follow import follow_batch
+    from orchestrator.cli.batch import follow_batch
 
     found = follow_batch(client, made.batch_id or "")
     if as_json:
-        output.document(found)
+        streams.document(found)
     else:
         from orchestrator.cli.render.tables import draw_batch
 
-        output.show(draw_batch(found))
-    return outcome.of_batch(found) if found.terminal else outcome.FAILED
+        streams.show(draw_batch(found))
+    return streams.of_batch(found) if found.terminal else streams.FAILED
 
 
 def why(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
@@ -229,11 +229,11 @@ def why(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
     with invocation_of(ctx).client() as client:
         found = client.why(id_)
     if json:
-        output.document(found)
+        streams.document(found)
         return
     from orchestrator.cli.render.why import draw_why
 
-    output.show(draw_why(found))
+    streams.show(draw_why(found))
 
 
 _HEAD = ("number", "title", "path", "uri", "date", "kind", "tags", "sentence", "copy_of")
@@ -246,7 +246,7 @@ def _write_rows(client: Ramify, job_id: str, *, as_csv: bool) -> None:
     rows = client.rows(job_id)
     if not as_csv:
         for row in rows:
-            output.line(row.model_dump(mode="json", exclude={"digest"}))
+            streams.line(row.model_dump(mode="json", exclude={"digest"}))
         return
     columns: tuple[str, ...] = ()
     table = client.result(job_id).table
@@ -258,7 +258,7 @@ def _write_rows(client: Ramify, job_id: str, *, as_csv: bool) -> None:
         writer.writerow([str(number), *_cells(row), *(_cell(row.fields.get(column, "")) for column in columns)])
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: ListRow) -> list[str]:
     copy_of = "" if row.copy_of is None else str(row.copy_of)
     texts = (row.title, row.path, row.uri, row.date or "", row.kind, "; ".join(row.tags), row.sentence, copy_of)
     return [_cell(text) for text in texts]

@@ -2,31 +2,92 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from orchestrator.cli import (
-    ask,
-    batch,
-    corpus,
-    dead,
-    evaluate,
-    jobs,
-    output,
-    plan,
-    search,
-    stack,
-)
-from orchestrator.cli.guard import GuardedGroup
-from orchestrator.cli.invocation import Invocation, parse_overrides
-from shared.errors import InputError
+from orchestrator.cli import ask, batch, corpus, dead_letters, evaluate, jobs, search, stack, streams
+from orchestrator.cli import ask as plan
+from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
+from orchestrator.cli.wording import clean
+from shared.errors import InputError, RamifyError
+
+# --- Every command's last line of defence: an error becomes one line on stderr and an exit code, never a traceback.
+
+_BAD_PATH = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS})
+
+
+class GuardedGroup(TyperGroup):
+    """The root of all commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the global options."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            _clean(error)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Raises: typer.Exit with the code that the error asks for."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except RamifyError as error:
+            if invocation_of(ctx).debug:
+                traceback.print_exc()
+            streams.fail(str(error))
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            streams.note("interrupted")
+            raise typer.Exit(streams.INTERRUPTED) from None
+        except BrokenPipeError:
+            streams.stop_writing()
+            raise typer.Exit(streams.FAILED) from None
+        except OSError as error:
+            raise _of_path(error) from None
+        except Exception as error:
+            if said := _of_redis(error):
+                if invocation_of(ctx).debug:
+                    traceback.print_exc()
+                streams.fail(said)
+                raise typer.Exit(streams.FAILED) from None
+            _clean(error)
+            raise
+        return result
+
+
+def _of_path(error: OSError) -> Exception:
+    """A path that cannot be looked at at all, as one that is too long: exit code 2. Other faults stay what they are."""
+    if error.errno not in _BAD_PATH or not isinstance(error.filename, str):
+        return error
+    streams.fail(str(InputError("path", error.filename, f"{error.strerror}: name another")))
+    return typer.Exit(InputError.exit_code)
+
+
+def _clean(error: Exception) -> None:
+    """Words that were given are repeated in errors of usage; what hides in them is not."""
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        error.message = clean(message)  # type: ignore[attr-defined] # Click's, where there is one
+
+
+def _of_redis(error: Exception) -> str | None:
+    """The sentence for an error of Redis or of the broker that nobody on the way here had one for; None for others."""
+    if type(error).__module__.partition(".")[0] not in {"redis", "kombu"}:
+        return None
+    from shared.connections.redis_errors import redis_fault, unknown  # noqa: PLC0415 - Redis' client is loaded by now
+
+    return f"Redis {redis_fault(error) or unknown(error)}"
+
 
 app = typer.Typer(
     name="ramify",
@@ -51,7 +112,7 @@ for panel, commands in _COMMANDS:
         app.command(rich_help_panel=panel)(command)
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
 app.add_typer(search.sessions, rich_help_panel="Corpus")
-app.add_typer(dead.dead, rich_help_panel="Jobs")
+app.add_typer(dead_letters.dead, rich_help_panel="Jobs")
 
 
 def _version(value: bool) -> None:
@@ -99,7 +160,7 @@ def run() -> None:
     except Exception as error:  # noqa: BLE001 - the last line of defence
         if "--debug" in sys.argv:
             traceback.print_exc()
-        output.fail(f"unforeseen: {type(error).__name__}: {error} (`ramify --debug ...` shows where)")
+        streams.fail(f"unforeseen: {type(error).__name__}: {error} (`ramify --debug ...` shows where)")
         sys.exit(1)
 
 

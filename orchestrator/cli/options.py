@@ -114,8 +114,8 @@ BatchMaxCost = Annotated[
 
 def asked(question: str | None, plan: Path | None, settings: Settings) -> dict[str, Any]:
     """The question and the plan that were given. Raises: InputError when neither has a question."""
-    from orchestrator.cli.reading import text_argument  # noqa: PLC0415 - `--help` must not wait for it
-    from orchestrator.plan_file import check_leaves, read_plan  # noqa: PLC0415
+    from orchestrator.cli.streams import text_argument  # noqa: PLC0415 - `--help` must not wait for it
+    from orchestrator.planning.plan_file import check_leaves, read_plan  # noqa: PLC0415
     from shared.errors import InputError  # noqa: PLC0415
 
     fields: dict[str, Any] = {}

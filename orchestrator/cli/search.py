@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli import options, outcome, output
+from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
 from shared.errors import InputError
 
@@ -64,7 +64,7 @@ def search(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """Search with a conversation in mind: the question becomes up to five typed queries, or none."""
-    from orchestrator.cli.reading import text_argument
+    from orchestrator.cli.streams import text_argument
 
     if session is not None and session_id is not None:
         raise InputError("--session-id", session_id, "--session is given beside it: give one of them")
@@ -81,19 +81,19 @@ def search(  # noqa: PLR0913 - the signature is the command line
         if remember and session_id is not None:
             client.session(session_id, tenant or "default").append("user", text)
     if json:
-        output.document(found)
+        streams.document(found)
     else:
         from orchestrator.cli.render.grouped import draw_session
 
-        output.show(draw_session(found))
+        streams.show(draw_session(found))
     for warning in found.warnings:
-        output.warn(warning)
-    raise typer.Exit(outcome.PARTIAL if found.partial else outcome.DONE)
+        streams.warn(warning)
+    raise typer.Exit(streams.PARTIAL if found.partial else streams.DONE)
 
 
 def _conversation(client: Ramify, file: Path | None, session_id: str | None, tenant: str | None) -> Any:
     if file is not None:
-        from orchestrator.intent.session_file import read_session
+        from orchestrator.sessions import read_session
 
         return read_session(file)
     return client.session(session_id, tenant or "default") if session_id is not None else None
@@ -116,7 +116,7 @@ def add(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """Add a message, or set the summary. The newest 100 messages are kept."""
-    from orchestrator.cli.reading import text_argument
+    from orchestrator.cli.streams import text_argument
 
     said = text_argument("TEXT", text)
     with invocation_of(ctx).client() as client:
@@ -127,7 +127,7 @@ def add(  # noqa: PLR0913 - the signature is the command line
             kept.append(role, said)
         held = kept.load()
     if json:
-        output.document({"session_id": session_id, "messages": len(held.messages), "summary": bool(held.summary)})
+        streams.document({"session_id": session_id, "messages": len(held.messages), "summary": bool(held.summary)})
 
 
 @sessions.command()
@@ -138,15 +138,15 @@ def show(
     with invocation_of(ctx).client() as client:
         held = client.session(session_id, tenant or "default").load()
     if json:
-        output.document(held)
+        streams.document(held)
     elif held:
         from orchestrator.cli.render.tables import pairs
 
         summary = [("summary", held.summary)] if held.summary else []
         for role, text in (*summary, *((message.role, message.content) for message in held.messages)):
-            output.show(pairs({role: text}))
+            streams.show(pairs({role: text}))
     else:
-        output.note(f"session {session_id} holds nothing")
+        streams.note(f"session {session_id} holds nothing")
 
 
 @sessions.command()
@@ -157,6 +157,6 @@ def drop(
     with invocation_of(ctx).client() as client:
         dropped = client.session(session_id, tenant or "default").drop()
     if json:
-        output.document({"session_id": session_id, "dropped": dropped})
+        streams.document({"session_id": session_id, "dropped": dropped})
     elif not dropped:
-        output.note(f"session {session_id} holds nothing")
+        streams.note(f"session {session_id} holds nothing")

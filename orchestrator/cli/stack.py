@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli import options, outcome, output
+from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
@@ -35,32 +35,32 @@ def up(
 
     def ready(state: StackState) -> None:
         _show_state(settings, state, as_json=json)
-        output.note("Ctrl-C stops it.")
+        streams.note("Ctrl-C stops it.")
 
     Stack(settings, on_event=_say).run(ready)
 
 
 def _say(event: StackEvent) -> None:
-    output.note(f"{event.kind.value:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
+    streams.note(f"{event.kind.value:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
 
 
 def _show_state(settings: Settings, state: StackState, *, as_json: bool) -> None:
     if as_json:
-        output.document(state)
+        streams.document(state)
         return
     from orchestrator.cli.render.system import draw_stack
     from orchestrator.local.state import log_dir
 
-    output.show(draw_stack(state, log_dir(settings)))
+    streams.show(draw_stack(state, log_dir(settings)))
 
 
 def down(ctx: typer.Context, *, json: options.Json = False) -> None:
     """Stop the stack of this folder. Harmless when none runs."""
-    from orchestrator.local.down import down as stop
+    from orchestrator.local.background import down as stop
 
     stopped = stop(invocation_of(ctx).settings())
     if json:
-        output.document(stopped)
+        streams.document(stopped)
         return
     said = f"stopped in {stopped.seconds:.1f} s" if stopped.was_running else "no stack was running here"
     if stopped.killed:
@@ -74,26 +74,26 @@ def doctor(ctx: typer.Context, *, json: options.Json = False) -> None:
 
     checks = examine(invocation_of(ctx).settings())
     if json:
-        output.document({"checks": checks})
+        streams.document({"checks": checks})
     else:
         from orchestrator.cli.render.system import draw_checks
 
-        output.show(draw_checks(checks))
+        streams.show(draw_checks(checks))
     if any(check.ok is False for check in checks):
-        raise typer.Exit(outcome.FAILED)
+        raise typer.Exit(streams.FAILED)
 
 
 def config(ctx: typer.Context, *, json: options.Json = False) -> None:
     """List all settings: value, default and meaning. Secrets are shown as set or not set."""
-    from orchestrator.cli.setting_rows import setting_rows
+    from orchestrator.cli.render.system import setting_rows
     from shared.settings import config_file
 
     rows = setting_rows(invocation_of(ctx).settings())
     file = config_file()
     shown = str(file.absolute()) if file else None
     if json:
-        output.document({"file": shown, "settings": rows})
+        streams.document({"file": shown, "settings": rows})
         return
     from orchestrator.cli.render.system import draw_settings
 
-    output.show(draw_settings(rows, shown))
+    streams.show(draw_settings(rows, shown))

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orchestrator.evaluation.dataset import Dataset
-from orchestrator.evaluation.measures import MEASURES, NDCG, measure
-from orchestrator.evaluation.query_types import Typed
+from orchestrator.evaluation.labels import Typed
 from orchestrator.evaluation.report import (
     ArmFigures,
     Bounds,
@@ -24,7 +23,16 @@ from orchestrator.evaluation.report import (
     Percentiles,
 )
 from orchestrator.evaluation.runner import ArmOutcome
-from orchestrator.evaluation.significance import Floats, holm, interval, permutation_p, resampled_means
+from orchestrator.evaluation.statistics import (
+    MEASURES,
+    NDCG,
+    Floats,
+    holm,
+    interval,
+    measure,
+    permutation_p,
+    resampled_means,
+)
 from shared.models import Cost
 
 _CASES = 12

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.evaluation.dataset import LabelledCorpus, identity, objects
-from shared.encoders.sparse import NAME as SPARSE
-from shared.encoders.trigram import TrigramEncoder
 from shared.errors import InputError, RamifyError
+from shared.providers.encoders.sparse import NAME as SPARSE
+from shared.providers.encoders.sparse import TrigramEncoder
 from shared.settings import Settings
 from shared.store.meta import FORMAT
 

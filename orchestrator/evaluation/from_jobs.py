@@ -18,11 +18,11 @@ from orchestrator.evaluation.dataset import LabelledQuestion
 from orchestrator.evaluation.pipeline import MARK, bare, outcome_of
 from orchestrator.evaluation.report import Calls, Percentiles
 from orchestrator.evaluation.runner import ArmOutcome
-from orchestrator.evaluation.significance import interval, resampled_means
+from orchestrator.evaluation.statistics import interval, resampled_means
 from shared.errors import InputError
-from shared.job_store import JobReader, JobStore, State
-from shared.job_store.codec import text
-from shared.job_store.keys import RECENT
+from shared.jobs import JobReader, JobStore, State
+from shared.jobs.codec import text
+from shared.jobs.keys import RECENT
 from shared.models import Answer, Cost, JobRequest, JobStatus
 from shared.models.base import Model
 from shared.models.route import PlannerName

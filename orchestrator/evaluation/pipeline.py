@@ -13,7 +13,7 @@ from orchestrator.evaluation.eval_folder import corpus_copy, documents, eval_dir
 from orchestrator.evaluation.runner import ArmOutcome, Asked, Building, distinct
 from orchestrator.intake import as_request
 from shared.errors import InputError, NotFoundError, RamifyError
-from shared.job_store import new_id
+from shared.jobs import new_id
 from shared.models import Answer, DocumentStatus, JobRequest, JobStatus, Lane
 from shared.settings import Settings
 from shared.settings.strategies import ADAPTIVE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from orchestrator.evaluation.significance import LEVEL, RESAMPLES, SEED
+from orchestrator.evaluation.statistics import LEVEL, RESAMPLES, SEED
 from shared.models.base import Model
 
 Bounds = tuple[float, float]

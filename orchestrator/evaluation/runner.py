@@ -8,7 +8,7 @@ from typing import Protocol
 from pydantic import Field
 
 from orchestrator.evaluation.dataset import LabelledQuestion
-from orchestrator.evaluation.measures import DEPTH
+from orchestrator.evaluation.statistics import DEPTH
 from shared.errors import RamifyError
 from shared.models import Cost, Plan
 from shared.models.base import Model

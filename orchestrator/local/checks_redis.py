@@ -12,9 +12,9 @@ import redis as redis_client
 
 from orchestrator.local.checks import Check, size
 from shared.cache import Cache
+from shared.connections.redis_errors import redis_fault
 from shared.contract import PRIORITY_STEPS, Queue
-from shared.job_store import connect
-from shared.job_store.faults import fault
+from shared.jobs import connect
 from shared.settings import Settings
 
 Info = Mapping[str, Any]
@@ -37,7 +37,7 @@ def redis(settings: Settings | None) -> Sequence[Check]:
             found = read_info(client.info())
             return (*found, *_held(client, settings)) if found[0].ok else found
     except redis_client.RedisError as error:
-        said = fault(error) or f"does not answer: {error}"
+        said = redis_fault(error) or f"does not answer: {error}"
         return (Check(name="redis", ok=False, detail=said, fix="start it, or correct redis.url"),)
 
 
@@ -46,7 +46,11 @@ def _held(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
     try:
         return (_queues(client, settings), _caches(client, settings))
     except redis_client.RedisError as error:
-        return (Check(name="queues", ok=None, detail=f"cannot be asked: Redis {fault(error) or type(error).__name__}"),)
+        return (
+            Check(
+                name="queues", ok=None, detail=f"cannot be asked: Redis {redis_fault(error) or type(error).__name__}"
+            ),
+        )
 
 
 def _looking(settings: Settings) -> redis_client.Redis:

@@ -14,18 +14,18 @@ from orchestrator.local import reach
 from orchestrator.local.checks import Check, size
 from orchestrator.local.state import StackState, read_state
 from orchestrator.reaper.leader import LOOKED
-from shared import heartbeat
-from shared.clock import ServerClock
+from shared.connections import heartbeat
+from shared.connections.clock import ServerClock
+from shared.connections.heartbeat import BEAT_S, WorkerBeat
 from shared.contract import Queue, TaskName
 from shared.errors import RamifyError
-from shared.gates.gate import NAMES, time_of_day
-from shared.gates.state import GateState, providers, read_gates
-from shared.heartbeat import BEAT_S, WorkerBeat
-from shared.job_store import connect
-from shared.job_store.codec import text
-from shared.job_store.dead import DeadLetterStore
-from shared.job_store.keys import LineKeys
+from shared.jobs import connect
+from shared.jobs.codec import text
+from shared.jobs.dead_letters import DeadLetterStore
+from shared.jobs.keys import LineKeys
 from shared.models import Lane
+from shared.providers.gates.gate import NAMES, time_of_day
+from shared.providers.gates.state import GateState, providers, read_gates
 from shared.settings import Settings
 
 _START = "ramify up -d"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from orchestrator.local.state import ChildState
-from shared.process import identity, signal_process
+from shared.connections.process import identity, signal_process
 
 _STEADY_S = 60.0
 _LONGEST_PAUSE_S = 30.0

@@ -15,7 +15,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from orchestrator.local import ports
+from orchestrator.local import reach
 from orchestrator.local.child_process import Child, Program
 from orchestrator.local.state import log_dir, tail
 from shared.errors import RamifyError
@@ -103,13 +103,13 @@ class RedisServer:
         self._refuse_newer_files()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for _ in range(_TRIES):
-            self.port = ports.pick("redis.port", HOST, self._settings.redis.port, USUAL_PORT)
+            self.port = reach.pick("redis.port", HOST, self._settings.redis.port, USUAL_PORT)
             self.child.program = self._program(self.port)
             self.child.start()
             if self.wait_ready():
                 return
             self.stop()
-            if ports.is_free(HOST, self.port):  # it ended for a reason of its own, not because the port was lost
+            if reach.is_free(HOST, self.port):  # it ended for a reason of its own, not because the port was lost
                 break
         raise RamifyError(f"Redis did not start; the end of {self.child.log}:\n{tail(self.child.log)}")
 

@@ -15,9 +15,10 @@ from enum import StrEnum
 
 from pydantic import SecretStr
 
-from orchestrator.local import commands, copies, ports, reach
+from orchestrator.local import commands, copies, reach
+from orchestrator.local import reach as ports
+from orchestrator.local.background import clear_leftovers
 from orchestrator.local.child_process import Child, Program
-from orchestrator.local.down import clear_leftovers
 from orchestrator.local.redis_server import RedisServer
 from orchestrator.local.state import (
     StackState,
@@ -29,9 +30,9 @@ from orchestrator.local.state import (
     tail,
     write_state,
 )
+from shared.connections.process import identity
 from shared.errors import RamifyError
 from shared.models.base import Model
-from shared.process import identity
 from shared.settings import Settings
 
 _USUAL_FLOWER_PORT = 5555

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import SecretStr, ValidationError
 
+from shared.connections.process import alive
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.models.base import Model
-from shared.process import alive
 from shared.settings import Settings
 
 

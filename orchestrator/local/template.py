@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from orchestrator.local.launcher import bind
-from shared.process import stat_fields
+from shared.connections.process import stat_fields
 
 _ADOPTED_S = 5.0
 #: What every program of the stack loads besides its app.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.planning.same import folded
+from orchestrator.planning.question_key import folded
 from shared.errors import shown
 from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.models.base import Model
-from shared.references import filled, references, renumbered
-from shared.settings.sections import Decomposition as Limits
+from shared.models.plan import filled, references, renumbered
+from shared.settings.sections import DecompositionSettings as Limits
 
 ORIGINAL_ID = f"{ROOT_ID}.0"
 #: A branch with fewer children than this is better searched itself.

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from redis import Redis
 
-from shared.heartbeat import worker_id
-from shared.job_store.keys import PREFIX
-from shared.job_store.scripts import Scripts
+from shared.connections.heartbeat import worker_id
+from shared.jobs.keys import PREFIX
+from shared.jobs.scripts import Scripts
 
 _TAG = f"{PREFIX}:{{reaper}}"
 LOCK = f"{_TAG}:lock"

@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 from orchestrator.reaper.reaper import Reaper
 from shared.contract import Queue
 from shared.errors import RamifyError
-from shared.job_store import JobStore, connect
+from shared.jobs import JobStore, connect
 from shared.settings import Settings
 
 log = logging.getLogger("ramify.reaper")

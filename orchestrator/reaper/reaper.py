@@ -16,15 +16,25 @@ from redis import Redis
 
 from orchestrator.reaper import rules
 from orchestrator.reaper.leader import LOOKED, leading
-from orchestrator.reaper.look import read_views, read_world
-from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, World
-from shared.contract import OF_SHARD, Message, Queue, TaskName, priority
-from shared.dispatch import Dispatcher
-from shared.job_store import TERMINAL, JobStore, State
-from shared.job_store.codec import text
-from shared.job_store.keys import ACTIVE, PREFIX, JobKeys
+from orchestrator.reaper.views import (
+    Decision,
+    Expire,
+    Force,
+    Missing,
+    Redrive,
+    Rejoin,
+    Settle,
+    View,
+    World,
+    read_views,
+    read_world,
+)
+from shared.contract import OF_SHARD, Queue, TaskMessage, TaskName, priority
+from shared.jobs import TERMINAL, JobStore, State
+from shared.jobs.codec import text
+from shared.jobs.keys import ACTIVE, PREFIX, JobKeys
 from shared.models import Lane, NodeKind
-from shared.signatures import body, member, sent_again, step
+from shared.tasks.signatures import Dispatcher, body, member, sent_again, step
 
 log = logging.getLogger("ramify.reaper")
 _CURSOR = f"{PREFIX}:{{reaper}}:cursor"
@@ -214,7 +224,7 @@ class Reaper:
 
     def _signature(self, view: View, one: Missing, *, force: bool) -> Signature:
         """What was lost has waited its turn already: it goes before all else of its lane."""
-        message, first = Message(job_id=view.job_id), priority(view.lane)
+        message, first = TaskMessage(job_id=view.job_id), priority(view.lane)
         if one.task is TaskName.MERGE_TREE:
             return body(self._app, view.job_id, first, force=force)
         if one.seen in {"done", "failed", ""}:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.reaper.view import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
+from orchestrator.reaper.views import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
 from shared.contract import PRIORITY_STEPS, TaskName, priority
-from shared.job_store import TERMINAL, State
-from shared.job_store.states import SETTLED_LEAVES
-from shared.job_store.work import Mark, too_many_deaths
+from shared.jobs import TERMINAL, State
+from shared.jobs.marks import Mark, too_many_deaths
+from shared.jobs.states import SETTLED_LEAVES
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
 GRACE_S = 5.0

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Literal, Protocol
 
-from shared.language.tables import ListTable, RoutingRules, RoutingTable, WordTable, routing_rules, toml
+from shared.language.tables import ListPhrases, RoutingRules, RoutingTable, WordTable, routing_rules, toml
 from shared.models import Facet
 from shared.models.base import Model
 
@@ -166,9 +166,9 @@ class Language(Protocol):
         return RoutingRules()
 
     @property
-    def lists(self) -> ListTable:
+    def lists(self) -> ListPhrases:
         """lists.toml: how a complete list is asked for."""
-        return ListTable()
+        return ListPhrases()
 
     @property
     def words(self) -> WordTable:
@@ -185,9 +185,9 @@ class FolderLanguage(Language, Protocol):
         return routing_rules(self.code, RoutingTable.model_validate(toml(self.code, "routing")))
 
     @cached_property
-    def lists(self) -> ListTable:
+    def lists(self) -> ListPhrases:
         """lists.toml."""
-        return ListTable.model_validate(toml(self.code, "lists"))
+        return ListPhrases.model_validate(toml(self.code, "lists"))
 
     @cached_property
     def words(self) -> WordTable:

@@ -32,7 +32,7 @@ class BlockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """`text[start:end]`, stripped of white space at both ends."""
 
     kind: BlockKind
@@ -49,7 +49,7 @@ def sentences(text: str) -> list[str]:
     return [text[span.start : span.end] for span in sentence_spans(text)]
 
 
-def sentence_spans(text: str) -> Iterator[Span]:
+def sentence_spans(text: str) -> Iterator[TextSpan]:
     """As `sentences`, with the kind and place of each."""
     for block in blocks(text):
         if block.kind is BlockKind.PROSE:
@@ -58,9 +58,9 @@ def sentence_spans(text: str) -> Iterator[Span]:
             yield block
 
 
-def blocks(text: str) -> Iterator[Span]:
+def blocks(text: str) -> Iterator[TextSpan]:
     """Paragraphs, list items, headings, fences and tables of `text`, in order. An unclosed fence runs to the end."""
-    pending: Span | None = None
+    pending: TextSpan | None = None
     fence = ""
     for start, end in _lines(text):
         line = text[start:end]
@@ -69,7 +69,7 @@ def blocks(text: str) -> Iterator[Span]:
         if fence:
             closing = opened is not None and opened.group(1).startswith(fence) and not line.strip(" \t`~")
             fence = "" if closing else fence
-            pending = Span(BlockKind.FENCE, pending.start if pending else start, end)
+            pending = TextSpan(BlockKind.FENCE, pending.start if pending else start, end)
             if closing:
                 yield from _trimmed(text, pending)
                 pending = None
@@ -78,7 +78,7 @@ def blocks(text: str) -> Iterator[Span]:
         joins = pending is not None and kind is pending.kind and kind is not BlockKind.HEADING and body == start
         if pending is not None and not joins:
             yield from _trimmed(text, pending)
-        pending = None if kind is None else Span(kind, pending.start if joins and pending else body, end)
+        pending = None if kind is None else TextSpan(kind, pending.start if joins and pending else body, end)
         if kind is BlockKind.FENCE and opened:
             fence = opened.group(1)
     if pending is not None:
@@ -111,13 +111,13 @@ def _marker_length(line: str) -> int:
     return match.end() if match and match.group().strip() else 0
 
 
-def _split(text: str, block: Span) -> Iterator[Span]:
+def _split(text: str, block: TextSpan) -> Iterator[TextSpan]:
     start = block.start
     for match in _END.finditer(text, block.start, block.end):
         if _ends(text, match, block.end):
-            yield from _trimmed(text, Span(BlockKind.PROSE, start, match.end()))
+            yield from _trimmed(text, TextSpan(BlockKind.PROSE, start, match.end()))
             start = match.end()
-    yield from _trimmed(text, Span(BlockKind.PROSE, start, block.end))
+    yield from _trimmed(text, TextSpan(BlockKind.PROSE, start, block.end))
 
 
 def _ends(text: str, match: re.Match[str], limit: int) -> bool:
@@ -142,14 +142,14 @@ def _abbreviation() -> re.Pattern[str]:
     return re.compile(rf"(?:^|[\s(\"'“])(?:[A-Za-z]|(?:[A-Za-z]\.)+[A-Za-z]|{known})$", re.IGNORECASE)
 
 
-def _trimmed(text: str, span: Span) -> Iterator[Span]:
+def _trimmed(text: str, span: TextSpan) -> Iterator[TextSpan]:
     start, end = span.start, span.end
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
     if start < end:
-        yield Span(span.kind, start, end)
+        yield TextSpan(span.kind, start, end)
 
 
 def question_sentences(text: str) -> list[str]:

@@ -17,8 +17,8 @@ from pydantic import Field
 
 from shared.models import Facet
 from shared.models.base import Model
+from shared.models.request import ContextType
 from shared.models.route import Intent
-from shared.models.session import ContextType
 
 #: What a routing rule can speak for: a query type, a complex question named by its hops.
 Says = Literal["simple_rule", "aspects", "multi_hop", "enumeration", "none"]
@@ -215,7 +215,7 @@ def _first(frames: list[tuple[str, re.Pattern[str]]], sentence: str) -> tuple[st
     return None
 
 
-class ListTable(Model):
+class ListPhrases(Model):
     """lists.toml: `phrases` by what they mean for a question after a list; `kinds`: kind -> its other names."""
 
     phrases: dict[str, tuple[str, ...]] = Field(default={})

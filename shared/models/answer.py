@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from shared.models.base import Model
-from shared.models.budget import Spending
-from shared.models.cost import Cost
-from shared.models.enumeration import Table
+from shared.models.cost import Cost, Spending
+from shared.models.enumeration import ListTable
 from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
-from shared.models.reasoning import Step
 from shared.models.route import Route
+
+# --- The steps of a reasoned answer, each with its evidence.
+
+
+class Bridge(Model):
+    """How one passage led to another: `start` -> (name) -> `end`, both numbers of results.
+
+    `start` None: the passage that brought the name up is not among the results. `how` as in `Via.how`; `title`: the
+    one passage names the page of the other.
+    """
+
+    start: int | None = Field(default=None, ge=1)
+    name: str
+    end: int = Field(ge=1)
+    how: str = "name"
+
+
+class ReasoningStep(Model):
+    """One step of a reasoned answer.
+
+    `kind`: a fact that later steps may need, an aspect of the question beside others, or a hop from one passage to the
+    next. `question` is the subquestion as it was searched, `planned` the same as it was planned, where something was
+    written into it. `after` are the steps that it waited for. `found` is what it handed on to the steps behind it,
+    `found_by` how: answer (read by the LLM) or names (candidates, likeliest first). `text` are sentences of passages,
+    each with its `[n]`; `passages` are these numbers. `gap` says why there is no evidence.
+    """
+
+    number: int = Field(ge=1)
+    kind: Literal["fact", "aspect", "hop"]
+    node_id: str
+    facet: str
+    question: str
+    planned: str | None = None
+    after: tuple[int, ...] = ()
+    found: tuple[str, ...] = ()
+    found_by: str | None = None
+    text: str = ""
+    passages: tuple[int, ...] = ()
+    bridges: tuple[Bridge, ...] = ()
+    gap: str | None = None
 
 
 class Citation(Model):
@@ -47,8 +87,8 @@ class Answer(Model):
     coverage: str = Field(description='for people: "8 of 8 leaves answered"')
     aggregator: str = "simple"
     summary: Summary = Summary()
-    steps: tuple[Step, ...] = ()
-    table: Table | None = None
+    steps: tuple[ReasoningStep, ...] = ()
+    table: ListTable | None = None
     results: tuple[MergedHit, ...] = ()
     tree: tuple[Node, ...] = ()
     leaves: tuple[LeafResult, ...] = ()

@@ -51,7 +51,7 @@ class Scan(Model):
     index_version: int = Field(default=0, ge=0)
 
 
-class Row(Model):
+class ListRow(Model):
     """One document of the list. `uri` is its source, `sentence` the one that matches (the first one without words).
 
     `fields` has the columns that it says something about, `copy_of` the number (from 1) of an earlier row with the
@@ -74,7 +74,7 @@ class Row(Model):
 class RowPage(Model):
     """A page of rows as the job store keeps them."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ListRow, ...] = ()
 
 
 class ShardReport(Model):
@@ -94,7 +94,7 @@ class ShardReport(Model):
     dropped: int = 0
 
 
-class Table(Model):
+class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
     `matched` counts documents, `copies` those among them with the text of an earlier row. `pages` of `page_rows` rows
@@ -111,7 +111,7 @@ class Table(Model):
     matched: int = 0
     copies: int = 0
     columns: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ListRow, ...] = ()
     pages: int = 0
     page_rows: int = 0
     partial: bool = False

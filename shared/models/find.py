@@ -6,8 +6,18 @@ from pydantic import Field
 
 from shared.models.base import Model
 from shared.models.hits import SearchResult, Via
-from shared.models.request import MAX_QUESTION_CHARS, Filters, Hops, Name, SearchMode, Symbol
-from shared.models.session import ContextType, Intent, Session, TypedQuery
+from shared.models.request import (
+    MAX_QUESTION_CHARS,
+    ContextType,
+    Filters,
+    Hops,
+    Name,
+    SearchMode,
+    Session,
+    SessionIntent,
+    Symbol,
+    TypedQuery,
+)
 
 #: Related contexts of one hit.
 MAX_RELATED = 5
@@ -98,7 +108,7 @@ class IntentRequest(Model):
 class IntentReply(Model):
     """The intent, or the sentence that says why there is none."""
 
-    intent: Intent | None = None
+    intent: SessionIntent | None = None
     error: str | None = None
 
 

@@ -10,10 +10,49 @@ from pydantic import Field, field_serializer, field_validator
 
 from shared.models.base import Model
 from shared.models.cost import Cost
-from shared.models.explain import Effect, StageTrace
+
+# --- How a score came to be: a list of effects whose sum is the score.
 
 
-class Part(StrEnum):
+class Effect(Model):
+    """What one stage did to a score: `effect` was added. `detail` says from what (arm, rank, factor, cosine ...)."""
+
+    stage: str
+    effect: float
+    detail: dict[str, float | str] = Field(default_factory=dict)
+
+
+class OpenedDirectory(Model):
+    """A directory that a hierarchical search opened: in which round, at which score, and how many hits it gave.
+
+    `own` is how well the directory itself fits the question, `parent` the score of the one that led to it.
+    """
+
+    round: int = Field(ge=1)
+    path: str
+    score: float
+    own: float
+    parent: float | None = None
+    hits: int = 0
+
+
+class StageTrace(Model):
+    """One stage of one search: its time, how many hits it left, and why it did nothing, if so.
+
+    `trail` are the directories that it opened, in order, and `stopped` says why it opened no more. `note` is
+    what else it has to say, such as the ambiguous names that it did not follow.
+    """
+
+    stage: str
+    ms: float
+    hits: int
+    skipped: str | None = None
+    trail: tuple[OpenedDirectory, ...] = ()
+    stopped: str | None = None
+    note: str | None = None
+
+
+class PagePart(StrEnum):
     """What a chunk is of its page; `abstract` (L0) and `overview` (L1) stand for a directory."""
 
     TEXT = "text"
@@ -51,7 +90,7 @@ class Chunk(Model):
     ordinal: int = 0
     namespace: str = "default"
     backlinks: int = 0
-    part: Part = Part.TEXT
+    part: PagePart = PagePart.TEXT
     symbol: str | None = None
     defines: tuple[str, ...] = ()
     refs: tuple[str, ...] = ()

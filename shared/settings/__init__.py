@@ -14,14 +14,10 @@ from pydantic_settings import SettingsError as UnreadableSourceError
 
 from shared.errors import SettingsError, encodable
 from shared.settings import sections as s
-from shared.settings.aggregators import Aggregators
-from shared.settings.enumeration import Enumeration
 from shared.settings.faults import HIDDEN, environment_fault, first_fault
-from shared.settings.lanes import Lanes
-from shared.settings.prices import BudgetDefaults, Prices
-from shared.settings.providers import Providers
-from shared.settings.redis import Redis
-from shared.settings.routing import Routing, Row, Types
+from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
+from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
+from shared.settings.services import BudgetDefaults, Prices, ProviderSettings, RedisSettings
 from shared.settings.strategies import Strategy, built_in, checked, hint, named, of_plugins, with_post
 
 CONFIG_ENV = "RAMIFY_CONFIG"
@@ -44,28 +40,28 @@ class Settings(BaseSettings):
     llm_attempts: int = Field(default=3, ge=1, le=10, description="tries of one LLM call on transient errors")
     llm_max_tokens: int = Field(default=2000, ge=16, description="longest reply")
     enable_summary: bool = Field(default=False, description="write the summary with the LLM (else extractive)")
-    decomposition: s.Decomposition = s.Decomposition()
-    multi_query: s.MultiQuery = s.MultiQuery()
-    binding: s.Binding = s.Binding()
-    routing: Routing = Routing()
-    aggregators: Aggregators = Aggregators()
-    enumeration: Enumeration = Enumeration()
-    search: s.Search = s.Search()
-    embedding: s.Embedding = s.Embedding()
-    rerank: s.Rerank = s.Rerank()
+    decomposition: s.DecompositionSettings = s.DecompositionSettings()
+    multi_query: s.MultiQuerySettings = s.MultiQuerySettings()
+    binding: s.BindingSettings = s.BindingSettings()
+    routing: RoutingSettings = RoutingSettings()
+    aggregators: AggregatorSettings = AggregatorSettings()
+    enumeration: EnumerationSettings = EnumerationSettings()
+    search: s.SearchSettings = s.SearchSettings()
+    embedding: s.EmbeddingSettings = s.EmbeddingSettings()
+    rerank: s.RerankSettings = s.RerankSettings()
     strategies: dict[str, Strategy] = Field(default_factory=dict, description="lists of stages: docs/strategies.md")
-    cache: s.Cache = s.Cache()
-    store: s.Store = s.Store()
-    chunking: s.Chunking = s.Chunking()
-    hierarchy: s.Hierarchy = s.Hierarchy()
-    redis: Redis = Redis()
-    jobs: s.Jobs = s.Jobs()
-    lanes: Lanes = Lanes()
-    providers: Providers = Providers()
-    pools: s.Pools = s.Pools()
+    cache: s.CacheSettings = s.CacheSettings()
+    store: s.StoreSettings = s.StoreSettings()
+    chunking: s.ChunkingSettings = s.ChunkingSettings()
+    hierarchy: s.HierarchySettings = s.HierarchySettings()
+    redis: RedisSettings = RedisSettings()
+    jobs: s.JobSettings = s.JobSettings()
+    lanes: LaneSettings = LaneSettings()
+    providers: ProviderSettings = ProviderSettings()
+    pools: s.PoolSettings = s.PoolSettings()
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
-    flower: s.Flower = s.Flower()
+    flower: s.FlowerSettings = s.FlowerSettings()
 
     @model_validator(mode="before")
     @classmethod
@@ -79,7 +75,7 @@ class Settings(BaseSettings):
         for name, stages in self.strategies.items():
             checked(name, stages)
         self._known_strategy("search.strategy", self.search.strategy)
-        for name in Types.model_fields:
+        for name in RoutingTypes.model_fields:
             self._row_works(name, self.routing.types.row(name))
         return self
 
@@ -88,7 +84,7 @@ class Settings(BaseSettings):
             told = {"field": field, "name": name, "hint": hint(self.strategies, name)}
             raise PydanticCustomError("unknown_strategy", "{hint}", told)
 
-    def _row_works(self, name: str, row: Row) -> None:
+    def _row_works(self, name: str, row: RoutingRow) -> None:
         strategy = row.strategy or self.search.strategy
         self._known_strategy(f"routing.types.{name}.strategy", strategy)
         if row.post is None:
@@ -106,7 +102,7 @@ class Settings(BaseSettings):
         """
         plain, _, row = name.partition("/")
         stages = named(self.strategies, plain)
-        post = self.routing.types.row(row).post if row in Types.model_fields else None
+        post = self.routing.types.row(row).post if row in RoutingTypes.model_fields else None
         return stages if post is None else with_post(stages, post)
 
     @property

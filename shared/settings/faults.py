@@ -11,9 +11,9 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from shared.errors import InputError, SettingsError
 from shared.plugins import STAGES, plugins
-from shared.settings.plugged import BUILT_IN as _STAGES
-from shared.settings.plugged import TAGS, stage_models
-from shared.settings.spelling import nearest
+from shared.settings.sections import nearest
+from shared.settings.strategies import BUILT_IN as _STAGES
+from shared.settings.strategies import TAGS, stage_models
 
 _FIELD = re.compile(r'field "(\w+)"')
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.

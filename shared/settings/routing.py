@@ -12,16 +12,14 @@ from pydantic import Field, field_validator, model_validator
 
 from shared.models.route import PlannerName
 from shared.plugins import AGGREGATORS, plugins
-from shared.settings.aggregators import Aggregators
-from shared.settings.plugged import AnyStage, aggregator_names
-from shared.settings.section import Section
-from shared.settings.spelling import known
+from shared.settings.sections import AggregatorSettings, SettingsSection, known
+from shared.settings.strategies import AnyStage, aggregator_names
 
 #: What a table may name; `request` is the caller's own plan and in no table.
 PLANNERS = tuple(name.value for name in PlannerName if name is not PlannerName.REQUEST)
 
 
-class Row(Section):
+class RoutingRow(SettingsSection):
     """How questions of one type are answered."""
 
     planner: str = Field(description="none, original, decompose, nested or enumeration")
@@ -39,7 +37,7 @@ class Row(Section):
     @field_validator("aggregator")
     @classmethod
     def _known_aggregator(cls, value: str) -> str:
-        if value in Aggregators.model_fields:
+        if value in AggregatorSettings.model_fields:
             return value
         try:
             return known(value, aggregator_names(), "aggregator")
@@ -53,15 +51,15 @@ class Row(Section):
         return [{"stage": item} if isinstance(item, str) else item for item in value] if _is_list(value) else value
 
 
-class Types(Section):
+class RoutingTypes(SettingsSection):
     """The table. A row of the settings file changes single keys of the one that Ramify brings."""
 
-    none: Row
-    simple_rule: Row
-    aspects: Row
-    multi_hop: Row
-    enumeration: Row
-    unsure: Row
+    none: RoutingRow
+    simple_rule: RoutingRow
+    aspects: RoutingRow
+    multi_hop: RoutingRow
+    enumeration: RoutingRow
+    unsure: RoutingRow
 
     @model_validator(mode="before")
     @classmethod
@@ -71,19 +69,19 @@ class Types(Section):
         rows = {name: _changed(row, values.get(name, {})) for name, row in built_in_rows().items()}
         return {**values, **rows}
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> RoutingRow:
         """The row of that name, one of the fields."""
-        row: Row = getattr(self, name)
+        row: RoutingRow = getattr(self, name)
         return row
 
 
-class Routing(Section):
+class RoutingSettings(SettingsSection):
     """The router. Rules read every question; the LLM is asked only about those they are unsure of."""
 
     adaptive: bool = Field(default=True, description="false: every question is answered as the row unsure says")
     unsure_below: float = Field(default=0.5, ge=0, le=1, description="confidence from which the rules count as sure")
     llm: bool = Field(default=True, description="ask the LLM, if there is one, where the rules are unsure")
-    types: Types = Field(default_factory=lambda: Types.model_validate({}))
+    types: RoutingTypes = Field(default_factory=lambda: RoutingTypes.model_validate({}))
 
 
 @cache

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from typing import Literal
 
-from pydantic import Field, HttpUrl, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 
-from shared.settings.section import Section
+from shared.plugins import AGGREGATORS, plugins
+
+# --- The base of every table of settings.
 
 
-class Decomposition(Section):
+class SettingsSection(BaseModel):
+    """A frozen table of settings; a misspelt name is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DecompositionSettings(SettingsSection):
     """How a question branches."""
 
     max_level: int = Field(default=3, ge=1, le=6, description="deepest level of the tree; 1 = no recursion")
@@ -17,7 +27,7 @@ class Decomposition(Section):
     max_children: int = Field(default=5, ge=1, le=10, description="children of one node")
 
 
-class MultiQuery(Section):
+class MultiQuerySettings(SettingsSection):
     """How leaves are searched, reranked and merged."""
 
     search_depth: int = Field(default=2, ge=1, le=4, description="stage neighbours: layers of a leaf's search")
@@ -29,7 +39,7 @@ class MultiQuery(Section):
     dedup_threshold: float = Field(default=0.98, gt=0, le=1, description="similarity from which two hits are one")
 
 
-class Binding(Section):
+class BindingSettings(SettingsSection):
     """How a subquestion gets what others found for it."""
 
     passages: int = Field(
@@ -39,7 +49,7 @@ class Binding(Section):
     read: bool = Field(default=True, description="with an LLM: read the answer; names stand in where it finds none")
 
 
-class Search(Section):
+class SearchSettings(SettingsSection):
     """What holds for every search, whatever its strategy."""
 
     strategy: str = Field(default="default", description="strategy of questions that name none")
@@ -49,7 +59,7 @@ class Search(Section):
     excludes: tuple[str, ...] = Field(default=(), description='path prefixes never shown, e.g. ["archive/", "test/"]')
 
 
-class Embedding(Section):
+class EmbeddingSettings(SettingsSection):
     """The dense encoder. `none` searches with BM25 alone and needs no model."""
 
     provider: Literal["none", "fastembed", "endpoint"] = Field(default="none", description="none, fastembed, endpoint")
@@ -68,7 +78,7 @@ class Embedding(Section):
     )
 
     @model_validator(mode="after")
-    def _complete(self) -> Embedding:
+    def _complete(self) -> EmbeddingSettings:
         if self.provider == "endpoint" and (self.base_url is None or not self.model):
             raise ValueError('provider "endpoint" needs base_url and model')
         if self.provider == "fastembed" and not self.model:
@@ -76,7 +86,7 @@ class Embedding(Section):
         return self
 
 
-class Rerank(Section):
+class RerankSettings(SettingsSection):
     """The reranker of leaves and of the merged pool."""
 
     provider: Literal["lexical", "endpoint", "fastembed", "chat", "none"] = Field(
@@ -100,7 +110,7 @@ class Rerank(Section):
     )
 
     @model_validator(mode="after")
-    def _complete(self) -> Rerank:
+    def _complete(self) -> RerankSettings:
         if self.provider == "endpoint" and (self.base_url is None or not self.model):
             raise ValueError('provider "endpoint" needs base_url and model')
         if self.provider == "fastembed" and not self.model:
@@ -108,7 +118,7 @@ class Rerank(Section):
         return self
 
 
-class Cache(Section):
+class CacheSettings(SettingsSection):
     """What is computed once and kept in Redis."""
 
     enabled: bool = Field(default=True, description="reuse embeddings, rewrites, reranks and leaves across jobs")
@@ -117,7 +127,7 @@ class Cache(Section):
     wait_s: float = Field(default=30.0, gt=0, description="seconds to wait for another worker's identical call")
 
 
-class Store(Section):
+class StoreSettings(SettingsSection):
     """Where chunks live: Qdrant in the search worker's process, or a Qdrant server."""
 
     kind: Literal["embedded", "server"] = Field(default="embedded", description="embedded (Qdrant Edge) or server")
@@ -127,13 +137,13 @@ class Store(Section):
     timeout_s: float = Field(default=10.0, gt=0, description="server: seconds for one call")
 
     @model_validator(mode="after")
-    def _complete(self) -> Store:
+    def _complete(self) -> StoreSettings:
         if self.kind == "server" and self.url is None:
             raise ValueError('kind "server" needs url')
         return self
 
 
-class Chunking(Section):
+class ChunkingSettings(SettingsSection):
     """How documents are cut. Sizes are in characters; a CJK character counts as two."""
 
     target_chars: int = Field(default=2000, ge=200, le=8000, description="aimed size of a chunk")
@@ -145,13 +155,13 @@ class Chunking(Section):
     )
 
     @model_validator(mode="after")
-    def _ordered(self) -> Chunking:
+    def _ordered(self) -> ChunkingSettings:
         if self.max_chars < self.target_chars:
             raise ValueError("max_chars must not be below target_chars")
         return self
 
 
-class Jobs(Section):
+class JobSettings(SettingsSection):
     """Lifetimes and bounds of jobs."""
 
     deadline_s: float = Field(default=120.0, gt=0, le=86_400, description="interactive: seconds from submit to answer")
@@ -161,7 +171,7 @@ class Jobs(Section):
     redrive_after_s: float = Field(default=30.0, ge=1, description="silence after which a job's missing work is resent")
 
 
-class Pools(Section):
+class PoolSettings(SettingsSection):
     """Threads of each worker pool that `ramify up` starts."""
 
     plan: int = Field(default=4, ge=1, le=256, description="planning: waits for the LLM")
@@ -171,7 +181,7 @@ class Pools(Section):
     task_events: bool = Field(default=True, description="send the task events that Flower shows")
 
 
-class Flower(Section):
+class FlowerSettings(SettingsSection):
     """The pool monitor."""
 
     enabled: bool = Field(default=True, description="start Flower with `ramify up`")
@@ -187,13 +197,13 @@ class Flower(Section):
         return value
 
     @model_validator(mode="after")
-    def _guarded(self) -> Flower:
+    def _guarded(self) -> FlowerSettings:
         if self.host not in {"127.0.0.1", "localhost", "::1"} and ":" not in self.basic_auth.get_secret_value():
             raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
         return self
 
 
-class Hierarchy(Section):
+class HierarchySettings(SettingsSection):
     """What every directory is told to hold, for the search that goes from one to the next."""
 
     enabled: bool = Field(default=True, description="ingest: give every directory an abstract and an overview")
@@ -203,3 +213,108 @@ class Hierarchy(Section):
     sample: int = Field(default=32, ge=1, le=200, description="documents, and subdirectories, that are read of each")
     llm_budget_s: float = Field(default=120.0, gt=0, le=240, description="seconds of one ingest for the LLM")
     llm_parallel: int = Field(default=4, ge=1, le=32, description="directories that the LLM describes at a time")
+
+
+# --- How a complete list is read (docs/enumeration.md).
+
+
+class EnumerationSettings(SettingsSection):
+    """The scan of everything that fits a question, shared out over leaves."""
+
+    shard_documents: int = Field(default=2000, ge=10, le=100_000, description="documents that one leaf reads")
+    max_shards: int = Field(
+        default=64, ge=1, le=96, description="most leaves of one scan; larger corpora: larger leaves"
+    )
+    rows: int = Field(default=1000, ge=0, le=10_000, description="rows in the answer; `result --rows` has them all")
+    page_rows: int = Field(default=200, ge=10, le=2000, description="rows of one page in the job store")
+    max_values: int = Field(
+        default=5000, ge=10, le=100_000, description="tags, kinds and paths that a question may name"
+    )
+    llm_rows: int = Field(default=100, ge=0, le=2000, description="rows of a leaf whose missing columns the LLM reads")
+    llm_batch: int = Field(default=10, ge=1, le=50, description="rows of one call to the LLM")
+
+
+# --- How many jobs may wait, and how many may be under way.
+
+
+class LaneSettings(SettingsSection):
+    """Jobs wait in a line per lane and tenant; tenants take turns. What is under way is bounded: queues stay short."""
+
+    max_waiting_interactive: int = Field(default=10_000, ge=1, description="interactive jobs that may wait in all")
+    max_waiting_batch: int = Field(default=250_000, ge=1, description="batch jobs that may wait in all")
+    tenant_share: float = Field(default=0.9, gt=0, le=1, description="share of these that one tenant may hold")
+    under_way: int = Field(
+        default=64, ge=2, le=100_000,
+        description="jobs of a lane that may be under way; one tenant alone gets half, so that others find room",
+    )  # fmt: skip
+    max_deaths: int = Field(
+        default=3,
+        ge=1,
+        le=20,
+        description="workers that die at one piece of work before it is retired; beside others three times as many",
+    )
+
+
+# --- The nearest spelling of a name that is not known. Pure.
+
+
+def nearest(given: str, names: Iterable[str]) -> str:
+    """The end of a sentence, like ", did you mean 'deep'?", or nothing."""
+    near = get_close_matches(given, list(names), n=1)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def known(given: str, names: Collection[str], kind: str) -> str:
+    """`given`. Raises: ValueError with the nearest and the known names when it is none of them."""
+    if given in names:
+        return given
+    raise ValueError(f"there is no such {kind}{nearest(given, names)}; {kind}s: {', '.join(names)}")
+
+
+# --- The options of the aggregators, which make the answer of what was found.
+
+
+class SimpleAggregator(SettingsSection):
+    """The merged results and their summary."""
+
+    sentences: int = Field(default=10, ge=1, le=50, description="most sentences of an extractive summary")
+
+
+class ReasoningAggregator(SettingsSection):
+    """Steps with their evidence, then the conclusion."""
+
+    sentences: int = Field(default=10, ge=1, le=50, description="most sentences of an extractive summary")
+    passages: int = Field(default=2, ge=1, le=3, description="passages that carry a step")
+    hops: int = Field(default=3, ge=1, le=6, description="longest way from passage to passage that is shown")
+
+
+class EnumerationAggregator(SettingsSection):
+    """The table of what fits, and how much was looked through for it."""
+
+    rows: int = Field(default=20, ge=1, le=200, description="rows written into the answer's text")
+
+
+class AggregatorSettings(SettingsSection):
+    """What an answer is made by, each with its options; `routing.types` says which.
+
+    Tables of other names are options for the aggregators of plugins, which check them again.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    simple: SimpleAggregator = SimpleAggregator()
+    reasoning: ReasoningAggregator = ReasoningAggregator()
+    enumeration: EnumerationAggregator = EnumerationAggregator()
+
+    @model_validator(mode="after")
+    def _of_plugins(self) -> AggregatorSettings:
+        for name, given in (self.model_extra or {}).items():
+            found = plugins()
+            known(name, (*type(self).model_fields, *sorted(found.loaded[AGGREGATORS])), "aggregator")
+            _, plugin = found.loaded[AGGREGATORS][name]
+            try:
+                plugin.options.model_validate(given)
+            except ValidationError as error:
+                fault = error.errors()[0]
+                raise ValueError(f"{'.'.join(map(str, (name, *fault['loc'])))}: {fault['msg']}") from None
+        return self

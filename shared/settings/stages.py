@@ -9,21 +9,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.settings.section import Section
+from shared.settings.sections import SettingsSection
 
 Weight = Annotated[float, Field(ge=0, le=100)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Depth = Annotated[int, Field(ge=1, le=1000)]
 
 
-class Expansion(Section):
+class ExpansionStage(SettingsSection):
     """Rewrites by the LLM; skipped with a reason without an LLM, for short questions, on a strong signal."""
 
     stage: Literal["expansion"] = "expansion"
     rewrites: int = Field(default=2, ge=1, le=5)
 
 
-class StrongSignal(Section):
+class StrongSignalStage(SettingsSection):
     """Looks at BM25 alone: when it is sure, later `expansion` is skipped. Scores are s/(1+s)."""
 
     stage: Literal["strong_signal"] = "strong_signal"
@@ -31,7 +31,7 @@ class StrongSignal(Section):
     gap: Share = 0.15
 
 
-class Lexical(Section):
+class LexicalStage(SettingsSection):
     """The BM25 arm, for the question and every rewrite. `limit` 0: twice the candidates wanted."""
 
     stage: Literal["lexical"] = "lexical"
@@ -40,7 +40,7 @@ class Lexical(Section):
     limit: int = Field(default=0, ge=0, le=1000)
 
 
-class Dense(Section):
+class DenseStage(SettingsSection):
     """The dense arm. `languages`: leave it out for a question in a language that the model does not read."""
 
     stage: Literal["dense"] = "dense"
@@ -50,7 +50,7 @@ class Dense(Section):
     languages: Literal["auto", "ignore"] = "auto"
 
 
-class Trigram(Section):
+class TrigramStage(SettingsSection):
     """The typo-tolerant keyword arm: trigrams of titles, headings and words."""
 
     stage: Literal["trigram"] = "trigram"
@@ -58,7 +58,7 @@ class Trigram(Section):
     limit: int = Field(default=0, ge=0, le=1000)
 
 
-class Fusion(Section):
+class FusionStage(SettingsSection):
     """Makes one list of the arms. rrf: sum of weight/(k+rank), ranks from 1; linear: weighted max-scaled."""
 
     stage: Literal["fusion"] = "fusion"
@@ -68,7 +68,7 @@ class Fusion(Section):
     next_bonus: Share = 0.0
 
 
-class Neighbours(Section):
+class NeighboursStage(SettingsSection):
     """Layered search: the best hits seed a search by their stored vectors; found ones are scored by the query."""
 
     stage: Literal["neighbours"] = "neighbours"
@@ -77,7 +77,7 @@ class Neighbours(Section):
     limit: Depth = 10
 
 
-class Edges(Section):
+class EdgesStage(SettingsSection):
     """Two-pass search: adds what the best hits, or the symbol asked for, lead to and what leads to them.
 
     `depth` in hops; a key that means more than `ambiguous` definitions, or several pages, is not followed.
@@ -92,14 +92,14 @@ class Edges(Section):
     relevance: Share = 0.5
 
 
-class Truth(Section):
+class TruthStage(SettingsSection):
     """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score."""
 
     stage: Literal["truth"] = "truth"
     share: Share = Field(default=0.999, gt=0)
 
 
-class Hops(Section):
+class HopsStage(SettingsSection):
     """Multi-hop search: names in the `parents` best passages, each searched together with the question.
 
     `when`: asked leaves out what routing is sure asks for one thing, questions takes such in English. `weight`: of a
@@ -117,34 +117,34 @@ class Hops(Section):
     share: Weight = 1.0
 
 
-class Chain(Section):
+class ChainStage(SettingsSection):
     """Behind a rerank: gives each hit what it owes to the chain that leads to it."""
 
     stage: Literal["chain"] = "chain"
     weight: Weight = 0.6
 
 
-class Cosine(Section):
+class CosineStage(SettingsSection):
     """Mixes the scaled score with the cosine to the question."""
 
     stage: Literal["cosine"] = "cosine"
     weight: Share = 0.3
 
 
-class Sources(Section):
+class SourcesStage(SettingsSection):
     """Multiplies by the factor of the longest fitting path prefix in `search.source_boosts`."""
 
     stage: Literal["sources"] = "sources"
 
 
-class Backlinks(Section):
+class BacklinksStage(SettingsSection):
     """Multiplies by 1 + weight * ln(1 + n) where n other documents link to the document."""
 
     stage: Literal["backlinks"] = "backlinks"
     weight: Share = 0.05
 
 
-class Recency(Section):
+class RecencyStage(SettingsSection):
     """Multiplies by 1 + weight * 0.5^(age/half_life); documents without a date stay as they are."""
 
     stage: Literal["recency"] = "recency"
@@ -152,27 +152,27 @@ class Recency(Section):
     half_life_days: float = Field(default=180.0, gt=0)
 
 
-class Facet(Section):
+class FacetStage(SettingsSection):
     """Lifts memories of the facet that the leaf asks for: times 1 + weight * (1 - score), so 1 is never passed."""
 
     stage: Literal["facet"] = "facet"
     weight: Share = 0.1
 
 
-class Exclude(Section):
+class ExcludeStage(SettingsSection):
     """Drops paths under `search.excludes`, unless the question's own filter names them."""
 
     stage: Literal["exclude"] = "exclude"
 
 
-class Dedup(Section):
+class DedupStage(SettingsSection):
     """Folds near-duplicates within a document by vector cosine, by shingles where there is no vector."""
 
     stage: Literal["dedup"] = "dedup"
     threshold: Share = 0.85
 
 
-class Caps(Section):
+class CapsStage(SettingsSection):
     """Bounds the chunks of one document, and the share of one kind. `per_doc` 0: min(10, 5 x hops)."""
 
     stage: Literal["caps"] = "caps"
@@ -180,7 +180,7 @@ class Caps(Section):
     per_kind: Share = 1.0
 
 
-class Mmr(Section):
+class MmrStage(SettingsSection):
     """Maximal marginal relevance over vectors, or shingles: `relevance` 1 keeps the order, 0 only spreads."""
 
     stage: Literal["mmr"] = "mmr"
@@ -188,35 +188,35 @@ class Mmr(Section):
     limit: Depth = 20
 
 
-class Limit(Section):
+class LimitStage(SettingsSection):
     """Keeps the best `limit`; 0: as many as are wanted."""
 
     stage: Literal["limit"] = "limit"
     limit: int = Field(default=0, ge=0, le=1000)
 
 
-class Enrich(Section):
+class EnrichStage(SettingsSection):
     """Gives each hit a snippet: the part of its text that speaks of the question."""
 
     stage: Literal["enrich"] = "enrich"
     chars: int = Field(default=200, ge=20, le=2000)
 
 
-class Rerank(Section):
+class RerankStage(SettingsSection):
     """The configured reranker over the best `limit`, on the rerank pool. What stands behind it runs there too."""
 
     stage: Literal["rerank"] = "rerank"
     limit: Depth = 50
 
 
-class Linked(Section):
+class LinkedStage(SettingsSection):
     """After the rerank: the n-th best neighbour of a hit keeps at least share^n of that hit's score."""
 
     stage: Literal["linked"] = "linked"
     share: Share = 0.8
 
 
-class Blend(Section):
+class BlendStage(SettingsSection):
     """Mixes rank before and score after the rerank by position: ranks 1-3, 4-10, 11 and on."""
 
     stage: Literal["blend"] = "blend"
@@ -225,7 +225,7 @@ class Blend(Section):
     rest: Share = 0.40
 
 
-class Hierarchy(Section):
+class HierarchyStage(SettingsSection):
     """Searches from directory to directory, instead of arms and fusion: score = a * own + (1 - a) * parent."""
 
     stage: Literal["hierarchy"] = "hierarchy"
@@ -242,9 +242,10 @@ class Hierarchy(Section):
 
 
 Stage = Annotated[
-    Expansion | StrongSignal | Lexical | Dense | Trigram | Fusion | Neighbours | Hops | Chain | Cosine | Sources
-    | Backlinks | Recency | Facet | Exclude | Dedup | Caps | Mmr | Limit | Enrich | Rerank | Blend | Hierarchy | Edges
-    | Truth | Linked,
+    ExpansionStage | StrongSignalStage | LexicalStage | DenseStage | TrigramStage | FusionStage
+    | NeighboursStage | HopsStage | ChainStage | CosineStage | SourcesStage | BacklinksStage | RecencyStage
+    | FacetStage | ExcludeStage | DedupStage | CapsStage | MmrStage | LimitStage | EnrichStage | RerankStage
+    | BlendStage | HierarchyStage | EdgesStage | TruthStage | LinkedStage,
     Field(discriminator="stage"),
 ]  # fmt: skip
-ARMS = (Lexical, Dense, Trigram)
+ARMS = (LexicalStage, DenseStage, TrigramStage)

@@ -7,16 +7,126 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    SerializeAsAny,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 
 from shared.errors import InputError
 from shared.models.find import FindRequest
 from shared.models.request import JobRequest
 from shared.plugins import AGGREGATORS, STAGES, STRATEGIES, Plugins, plugins, run_of, why
-from shared.settings.plugged import AnyStage, aggregator_names, needs_store, stage_models
-from shared.settings.stages import ARMS, Blend, Chain, Expansion, Fusion, Hierarchy, Linked, Rerank, StrongSignal
+from shared.settings.sections import AggregatorSettings, SettingsSection, nearest
+from shared.settings.stages import (
+    ARMS,
+    BlendStage,
+    ChainStage,
+    ExpansionStage,
+    FusionStage,
+    HierarchyStage,
+    LinkedStage,
+    RerankStage,
+    Stage,
+    StrongSignalStage,
+)
+
+# --- Stages of plugins beside our own: one list of stages in the settings may hold both, each checked alike.
+
+#: Our own stages by name.
+BUILT_IN: dict[str, type[SettingsSection]] = {
+    model.model_fields["stage"].default: model for model in get_args(get_args(Stage)[0])
+}
+#: Parts of the place of a fault that no reader of a settings file knows.
+TAGS = (_OWN, _PLUGIN) = ("<our own>", "<plugin>")
+
+
+class PluginStage(SettingsSection):
+    """Options of a plugin's stage. `plugin` is the package and its version: results of another are not reused."""
+
+    stage: str
+    plugin: str
+
+
+@cache
+def stage_models() -> dict[str, type[PluginStage]]:
+    """The options of every plugin's stage, by its name, made as strict as our own."""
+    models: dict[str, type[PluginStage]] = {}
+    for name, (found, plugin) in list(plugins().loaded[STAGES].items()):
+        if name in BUILT_IN:
+            plugins().refuse(found, "Ramify has a stage of that name; choose another")
+            continue
+        try:
+            models[name] = _strict(name, found.package, plugin.options)
+        except Exception as error:  # noqa: BLE001 - any fault of a plugin is its own
+            plugins().refuse(found, why(error))
+    return models
+
+
+@cache
+def aggregator_names() -> tuple[str, ...]:
+    """The names that a table may give as aggregator: our own, then those of plugins."""
+    own, found = tuple(AggregatorSettings.model_fields), plugins()
+    for entry, _ in list(found.loaded[AGGREGATORS].values()):
+        if entry.name in own:
+            found.refuse(entry, "Ramify has an aggregator of that name; choose another")
+    return (*own, *sorted(found.loaded[AGGREGATORS]))
+
+
+def needs_store(name: str) -> bool:
+    """Whether a plugin's stage asks the store, and so has to stand before the rerank."""
+    _, plugin = plugins().loaded[STAGES].get(name, (None, None))
+    return bool(getattr(plugin, "needs_store", False))
+
+
+def _strict(name: str, package: str, options: type[BaseModel]) -> type[PluginStage]:
+    """The plugin's options under its name. Raises: ValidationError when one of them has no default."""
+    fixed: dict[str, Any] = {"stage": (Literal[name], name), "plugin": (Literal[package], package)}
+    bases: Any = (options, PluginStage)
+    made: Any = create_model(name, __base__=bases, **fixed)
+    made.model_validate({})
+    return cast("type[PluginStage]", made)
+
+
+def _tag(value: Any) -> str:
+    name = value.get("stage") if isinstance(value, Mapping) else getattr(value, "stage", None)
+    return _PLUGIN if isinstance(name, str) and name not in BUILT_IN and name in stage_models() else _OWN
+
+
+def _read(value: Any) -> PluginStage:
+    if isinstance(value, PluginStage):
+        return value
+    model = stage_models()[value["stage"]]
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise ValueError(_sentence(error, model)) from None
+
+
+def _sentence(error: ValidationError, model: type[PluginStage]) -> str:
+    """The first fault of a stage's options."""
+    fault = error.errors()[0]
+    name, said = ".".join(str(part) for part in fault["loc"]), fault["msg"].removeprefix("Value error, ")
+    if fault["type"] != "extra_forbidden":
+        return f"{name}: {said}" if name else said
+    options = [key for key in model.model_fields if key not in PluginStage.model_fields]
+    known = f"its options: {', '.join(options)}" if options else "it has none"
+    return f"there is no such option as {name!r}{nearest(name, options)}; {known}"
+
+
+#: A stage of ours or of a plugin.
+AnyStage = Annotated[
+    Annotated[Stage, Tag(_OWN)] | Annotated[SerializeAsAny[PluginStage], BeforeValidator(_read), Tag(_PLUGIN)],
+    Discriminator(_tag),
+]
+
 
 Strategy = tuple[AnyStage, ...]
 #: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
@@ -82,15 +192,15 @@ def checked(name: str, stages: Strategy) -> Strategy:
     if name == ADAPTIVE:
         raise ValueError(f"{where} is the name of the routing table's way: choose another name")
     _check_search(where, stages)
-    if kinds.count(Rerank) > 1:
+    if kinds.count(RerankStage) > 1:
         raise ValueError(f"{where} has more than one stage rerank")
-    if Blend in kinds and (Rerank not in kinds or kinds.index(Blend) < kinds.index(Rerank)):
+    if BlendStage in kinds and (RerankStage not in kinds or kinds.index(BlendStage) < kinds.index(RerankStage)):
         raise ValueError(f"{where}: blend must stand after rerank")
-    for late in (Linked, Chain):
-        if late in kinds and Rerank in kinds and kinds.index(late) < kinds.index(Rerank):
+    for late in (LinkedStage, ChainStage):
+        if late in kinds and RerankStage in kinds and kinds.index(late) < kinds.index(RerankStage):
             name = late.model_fields["stage"].default
             raise ValueError(f"{where}: {name} must stand after rerank, which would bury what it lifts")
-    after = stages[kinds.index(Rerank) :] if Rerank in kinds else ()
+    after = stages[kinds.index(RerankStage) :] if RerankStage in kinds else ()
     if lost := next((one.stage for one in after if one.stage in _NEEDS_STORE or needs_store(one.stage)), None):
         raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
     return stages
@@ -99,17 +209,17 @@ def checked(name: str, stages: Strategy) -> Strategy:
 def _check_search(where: str, stages: Strategy) -> None:
     """Either a hierarchy that comes first, or arms and after them one fusion."""
     kinds = [type(stage) for stage in stages]
-    if Hierarchy in kinds:
-        if other := next((s.stage for s in stages if isinstance(s, (*ARMS, *_BEFORE, Fusion))), None):
+    if HierarchyStage in kinds:
+        if other := next((s.stage for s in stages if isinstance(s, (*ARMS, *_BEFORE, FusionStage))), None):
             raise ValueError(f"{where}: hierarchy searches by itself: leave out {other}")
-        if kinds[0] is not Hierarchy or kinds.count(Hierarchy) > 1:
+        if kinds[0] is not HierarchyStage or kinds.count(HierarchyStage) > 1:
             raise ValueError(f"{where}: hierarchy must stand first, and once")
         return
     if not any(isinstance(stage, ARMS) for stage in stages):
         raise ValueError(f"{where} searches nothing: add a stage lexical, dense or trigram")
-    if kinds.count(Fusion) != 1:
+    if kinds.count(FusionStage) != 1:
         raise ValueError(f"{where} needs exactly one stage fusion: it makes one list of the arms")
-    fusion = kinds.index(Fusion)
+    fusion = kinds.index(FusionStage)
     if late := next((s.stage for s in stages[fusion:] if isinstance(s, ARMS)), None):
         raise ValueError(f"{where}: {late} must stand before fusion")
     if early := next((s.stage for s in stages[:fusion] if not isinstance(s, (*ARMS, *_BEFORE))), None):
@@ -139,7 +249,7 @@ def hint(strategies: Mapping[str, Strategy], name: str) -> str:
 
 def split(stages: Strategy) -> tuple[Strategy, Strategy]:
     """What the search pool runs, and what the rerank pool runs: from the stage rerank on."""
-    place = next((n for n, stage in enumerate(stages) if isinstance(stage, Rerank)), len(stages))
+    place = next((n for n, stage in enumerate(stages) if isinstance(stage, RerankStage)), len(stages))
     return stages[:place], stages[place:]
 
 
@@ -149,5 +259,5 @@ def with_post(stages: Strategy, post: Strategy) -> Strategy:
     return (*searched, *reranked[:1], *post)
 
 
-_BEFORE = (StrongSignal, Expansion)
+_BEFORE = (StrongSignalStage, ExpansionStage)
 _NEEDS_STORE = frozenset({"edges", "hops", "neighbours", "strong_signal", "expansion"})

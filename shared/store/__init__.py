@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from shared.encoders.base import DenseEncoder
 from shared.errors import StoreMismatchError
+from shared.providers.encoders.base import DenseEncoder
 from shared.settings import Settings
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, ChunkStore, Collection, CollectionInfo
-from shared.store.filters import to_filter, to_sparse
-from shared.store.scoped import ScopedStore
-from shared.store.tenants import TenantStores
+from shared.store.schema import to_filter, to_sparse
+from shared.store.scoped import ScopedStore, TenantStores
 
 __all__ = [
     "DENSE",

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from pydantic import Field
 from qdrant_client import models
 
-from shared.encoders.base import SparseVector
 from shared.models import Chunk, Hit
 from shared.models.base import Model
+from shared.providers.encoders.base import SparseVector
 
 #: Vector names of every collection.
 SPARSE = "bm25"
@@ -44,7 +44,7 @@ class ChunkPoint(Model):
     """A chunk with its vectors, ready to store. `source` is the root it was ingested from, the scope of a prune.
 
     `pending` is written with the chunk, so that it survives a crash. `common` are names of its page that stand in too
-    many chunks to lead there. `unit` and `unit_size` say what it was read from (see shared.store.units).
+    many chunks to lead there. `unit` and `unit_size` say what it was read from (see shared.store.documents).
     """
 
     chunk: Chunk

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from qdrant_client import models
 
 from shared.models import Filters, Hit
-from shared.models.hits import Part
-from shared.store.filters import equals, one_of, to_filter
+from shared.models.hits import PagePart
+from shared.store.schema import equals, one_of, to_filter
 
 TOP = "/"
 #: Subdirectories whose documents are told from the directory's own. Of a wider one, all below it counts as its own.
@@ -97,7 +97,7 @@ def subdirectories(filters: Filters, directory: str) -> models.Filter:
 def starts(filters: Filters, directories: Iterable[str]) -> models.Filter:
     """The abstracts of the root directories of the kinds that are asked for, and of `directories`."""
     keys = [root_key(kind) for kind in filters.kinds or ("",)] + [path_key(path) for path in directories]
-    return _and(nodes(filters), equals("part", Part.ABSTRACT.value), one_of("defines", keys))
+    return _and(nodes(filters), equals("part", PagePart.ABSTRACT.value), one_of("defines", keys))
 
 
 def documents_in(filters: Filters, node: Hit) -> models.Filter:

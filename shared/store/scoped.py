@@ -5,20 +5,22 @@ This is the one place where a tenant becomes a condition. There is no view witho
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from threading import Lock
 from typing import Any
 
 from qdrant_client import models
 
-from shared.encoders.base import SparseVector
-from shared.errors import StoreError
+from shared.errors import StoreError, TransientError
 from shared.models import Hit
-from shared.store import filters
-from shared.store.base import BuiltWith, ChunkPoint, Collection, CollectionInfo
+from shared.providers.encoders.base import SparseVector
+from shared.store import schema
+from shared.store.base import BuiltWith, ChunkPoint, Collection, CollectionInfo, CollectionState
 from shared.store.documents import ByDocument
-from shared.store.filters import equals
-from shared.store.schema import PAGE, TENANT, sliced
-from shared.tenants import tenant_name
+from shared.store.schema import PAGE, TENANT, equals, sliced
+from shared.tenants import DEFAULT_TENANT, tenant_name
 
 
 class ScopedStore(ByDocument):
@@ -138,13 +140,13 @@ class ScopedStore(ByDocument):
         """What is meant for chunks of the tenant: ids of others are passed over like ids that are gone."""
         mine: dict[str, Any] = {}
         for ids in sliced(list(by_id), PAGE):
-            held = self.read(filters.of_chunks(ids), ("doc_id",))
+            held = self.read(schema.of_chunks(ids), ("doc_id",))
             mine |= {chunk_id: by_id[chunk_id] for chunk_id, _ in held}
         return mine
 
     def _refuse_foreign(self, chunk_ids: Sequence[str]) -> None:
-        named = filters.of_chunks(chunk_ids)
-        taken = models.Filter(must=[named], must_not=[self._own, filters.without(TENANT)])
+        named = schema.of_chunks(chunk_ids)
+        taken = models.Filter(must=[named], must_not=[self._own, schema.without(TENANT)])
         if self._collection.count(taken):
             raise StoreError("chunks of these ids belong to another tenant: ids must be made of the tenant's name, too")
 
@@ -161,3 +163,72 @@ def _is_dense(query: object) -> bool:
 
 def _refused(what: str) -> StoreError:
     return StoreError(f"{what} could look past the tenant and is refused: ask with vectors and filters")
+
+
+# --- Hands out a collection tenant by tenant. The only holder of the whole collection; asked for itself by nobody.
+
+log = logging.getLogger("ramify.store")
+#: Seconds that a question waits for it. It takes about 25 us a chunk of an embedded store.
+_ADOPTING_S = 10.0
+
+
+class TenantStores:
+    """One collection. Safe for threads."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._adopting, self._adopted = Lock(), False
+
+    def of(self, tenant: str) -> ScopedStore:
+        """The chunks of one tenant.
+
+        Raises: InputError when that is no name; StoreError or TransientError where older chunks could not be given
+        to the tenant `default`, which is tried again each time.
+        """
+        view = ScopedStore(self._collection, tenant)
+        self._adopt_once()
+        return view
+
+    def state(self) -> CollectionState | None:
+        """The whole collection, for the operator. None when there is none yet. Raises: as `of`."""
+        self._adopt_once()
+        return self._collection.info()
+
+    def without_tenant(self) -> int:
+        """Chunks that no tenant sees: an older release wrote them after this process had opened the collection."""
+        return self._collection.count(_ORPHANS)
+
+    def close(self) -> None:
+        """Let go of the collection. Safe to call twice."""
+        self._collection.close()
+
+    def _adopt_once(self) -> None:
+        if self._adopted:
+            return
+        if not self._adopting.acquire(timeout=_ADOPTING_S):
+            raise TransientError("chunks of an older release are being given to the tenant default: ask again later")
+        try:
+            if not self._adopted:
+                adopt(self._collection)
+                self._adopted = True
+        finally:
+            self._adopting.release()
+
+
+_ORPHANS = schema.all_of(schema.without(TENANT))
+
+
+def adopt(collection: Collection) -> int:
+    """Give all chunks without a tenant to the tenant `default`; how many those were. May be done again, and by several.
+
+    Raises: StoreError or TransientError of the collection.
+    """
+    if not collection.count(_ORPHANS):
+        return 0
+    ids = (chunk_id for chunk_id, _ in collection.read(_ORPHANS, ("doc_id",)))
+    given = 0
+    while some := list(islice(ids, PAGE)):
+        collection.set_payloads({chunk_id: {TENANT: DEFAULT_TENANT} for chunk_id in some})
+        given += len(some)
+    log.warning("%d chunks of an older release are the tenant %s's now", given, DEFAULT_TENANT)
+    return given

@@ -13,11 +13,11 @@ import httpx
 import stamina
 
 from shared.errors import RamifyError, TransientError
-from shared.gates import BusyError, Gate, UnreachableError, UnsureError
-from shared.http_deadline import DeadlineTransport, earliest, proxy_for, time_left, until
-from shared.http_faults import backoff_s, reason, retry_after
-from shared.settings.providers import Providers
-from shared.settings.sections import Store
+from shared.providers.gates import BusyError, Gate, UnreachableError, UnsureError
+from shared.providers.http import backoff_s, reason, retry_after
+from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_for, time_left, until
+from shared.settings.sections import StoreSettings
+from shared.settings.services import ProviderSettings
 
 #: A second try of this would find the collection that the first has made.
 _CREATES = re.compile(r"/collections/[^/]+$")
@@ -98,7 +98,7 @@ class ServerTransport(httpx.BaseTransport):
         return response
 
 
-def transport(store: Store, providers: Providers) -> ServerTransport:
+def transport(store: StoreSettings, providers: ProviderSettings) -> ServerTransport:
     """The transport of the client of `store.url`."""
     url = httpx.URL(str(store.url))
     # As the Qdrant client has it: connections to this machine are not kept.

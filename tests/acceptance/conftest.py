@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from orchestrator.client import Ramify
-from orchestrator.local.background import start
-from orchestrator.local.down import down
+from orchestrator.local.background import down, start
 from shared.settings import Settings, load_settings
 from tests.fakes.openai_server import FakeOpenAI
 from tests.support.redis_server import redis_binary

@@ -8,11 +8,12 @@ from typing import Any
 
 from orchestrator.client import Ramify
 from orchestrator.intake import as_request
-from orchestrator.plan_file import read_plan, written
-from orchestrator.preview import preview
+from orchestrator.planning.plan_file import read_plan, written
+from orchestrator.planning.preview import preview
 from shared.models import Answer, Cost, NodeKind
 from tests.fakes.answers import decomposition
-from tests.fakes.openai_server import FakeOpenAI, Reply
+from tests.fakes.openai_server import FakeOpenAI
+from tests.fakes.replies import Reply
 
 ROUTES = Path(__file__).parents[1] / "data" / "routes.jsonl"
 QUESTION = "What are the causes, the steps and the risks of moving a message queue to streams, and what did it cost?"

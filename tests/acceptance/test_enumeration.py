@@ -1,4 +1,4 @@
-"""A question for a list, asked as a user asks it: the whole filter is read, through the real stack (E3)."""
+"""A question for a list, asked as a user asks it: the whole filter is read, through the real stack."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from orchestrator.cli.main import app
 from orchestrator.client import Ramify
 from shared.errors import RamifyError
 from shared.models import Answer
-from shared.models.enumeration import Table
+from shared.models.enumeration import ListTable
 from tests.acceptance.conftest import ingested
-from tests.fakes.openai_server import FakeOpenAI, Reply
+from tests.fakes.openai_server import FakeOpenAI
+from tests.fakes.replies import Reply
 
 pytestmark = pytest.mark.timeout(300)
 MEMBERS = 60
@@ -33,7 +34,7 @@ def corpus(ramify: Ramify, tmp_path_factory: pytest.TempPathFactory) -> Ramify:
     return ingested(ramify, folder)
 
 
-def asked(client: Ramify, question: str, **options: object) -> tuple[Answer, Table]:
+def asked(client: Ramify, question: str, **options: object) -> tuple[Answer, ListTable]:
     job_id = client.submit(question, **options)
     client.wait(job_id)
     answer = client.result(job_id)

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from orchestrator.ingest import Progress
-from shared.job_store.inbox import DocumentBatch, FinishOrder, Inbox
+from shared.jobs.inbox import DocumentBatch, FinishOrder, Inbox
 
 Sent = list[DocumentBatch | FinishOrder]
 
@@ -84,8 +84,8 @@ def test_given_a_message_that_is_lost_when_silent_then_it_is_sent_again(
     bare: Ramify, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.md").write_text("text", encoding="utf-8")
-    monkeypatch.setattr("orchestrator.ingest_post.RESEND_S", 1.5)
-    monkeypatch.setattr("orchestrator.ingest_post._POLL_S", 0.5)
+    monkeypatch.setattr("orchestrator.ingest.RESEND_S", 1.5)
+    monkeypatch.setattr("orchestrator.ingest._POLL_S", 0.5)
     app, lost = bare._app, []
     send = app.send_task
 

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from orchestrator.client import Ramify
-from shared.job_store import JobStore, codec, connect
-from shared.job_store.keys import JobKeys
+from shared.jobs import JobStore, codec, connect
+from shared.jobs.keys import JobKeys
 from shared.models import LeafResult, LeafStatus
-from shared.models.why import Why
+from shared.models.status import Why
 from tests.support.waiting import until
 
 PLAN = ["What is a visibility timeout?", "What follows from #1?", "缓存击穿是什么？"]

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.errors import InputError
-from shared.models.session import ContextType
+from shared.models.request import ContextType
 from tests.fakes.openai_server import FakeOpenAI
 
 CHAT = {

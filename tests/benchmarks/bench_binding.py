@@ -18,9 +18,9 @@ import pytest
 from orchestrator.evaluation.compare import compare
 from orchestrator.evaluation.dataset import Dataset, load_dataset
 from orchestrator.evaluation.direct import direct
-from orchestrator.evaluation.plans import plans_of
+from orchestrator.evaluation.labels import plans_of
 from orchestrator.evaluation.runner import run_arms
-from orchestrator.planning.same import folded
+from orchestrator.planning.question_key import folded
 from shared.settings import Settings, load_settings
 from tests.fakes.openai_server import FakeOpenAI
 

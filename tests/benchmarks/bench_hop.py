@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.encoders import Bm25Encoder
-from shared.encoders.base import Embedded
 from shared.models import Chunk, Filters
+from shared.providers.encoders import Bm25Encoder
+from shared.providers.encoders.base import Embedded
 from shared.settings import load_settings
 from shared.settings import stages as s
 from shared.settings.strategies import split
@@ -80,7 +80,7 @@ def test_a_hop_beside_a_plain_search(tmp_path: Path, with_vectors: bool) -> None
             found = run(stages, SearchState(query), tools)
             for depth in (1, 2):
                 begun = time.perf_counter()
-                walked = run((s.Edges(depth=depth),), found, tools)
+                walked = run((s.EdgesStage(depth=depth),), found, tools)
                 spent = time.perf_counter() - begun
                 if turn:
                     hops[depth].append(spent * 1000)

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shared.encoders.local import FastEmbedEncoder
 from shared.models import Hit
-from shared.rerankers.lexical import lexical_scores
-from shared.settings.sections import Embedding
+from shared.providers.encoders.local import FastEmbedEncoder
+from shared.providers.rerankers.lexical import lexical_scores
+from shared.settings.sections import EmbeddingSettings
 from tests.benchmarks.bench_lexical_rerank import SHARED, ndcg, read_set
 from tests.benchmarks.bench_verdict import bm25
 
@@ -38,7 +38,7 @@ def token_vectors() -> Callable[[str], Tokens]:
     """Text to one unit vector per token."""
     pytest.importorskip("fastembed")
     encoder = FastEmbedEncoder(
-        Embedding(provider="fastembed", model="bench/minilm-tokens", path=str(MODEL), batch_size=1), threads=1
+        EmbeddingSettings(provider="fastembed", model="bench/minilm-tokens", path=str(MODEL), batch_size=1), threads=1
     )
     model = encoder._loaded().model
 

@@ -20,7 +20,7 @@ import pytest
 from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
 from shared.models import Hit
-from shared.rerankers.lexical import LexicalReranker
+from shared.providers.rerankers.lexical import LexicalReranker
 
 SHARED = Path(__file__).parents[2] / "../shared"
 CHINESE = {"cmrc2018", "t2ranking_mini"}

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.encoders import Bm25Encoder, SparseVector
-from shared.encoders.base import Embedded
 from shared.models import Chunk, Filters
+from shared.providers.encoders import Bm25Encoder, SparseVector
+from shared.providers.encoders.base import Embedded
 from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from shared.encoders import Bm25Encoder
 from shared.models import Hit
-from shared.rerankers import reranker
-from shared.rerankers.calibration import SUGGESTED_MIN_RELEVANCE
+from shared.providers.encoders import Bm25Encoder
+from shared.providers.rerankers import reranker
+from shared.providers.rerankers.calibration import SUGGESTED_MIN_RELEVANCE
 from shared.settings import Settings
 from tests.benchmarks.bench_lexical_rerank import SHARED, EvalSet, read_set
 

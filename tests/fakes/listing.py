@@ -9,13 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from orchestrator.enumeration.planner import nodes, shards
-from orchestrator.enumeration.reading import Reading, read_question
-from shared.encoders.sparse import Bm25Encoder
-from shared.job_store.tables import Tables
+from orchestrator.planning.lists.planner import nodes, shards
+from orchestrator.planning.lists.reading import Reading, read_question
+from shared.jobs.tables import Tables
 from shared.models import Chunk, Filters, RawDocument
-from shared.models.enumeration import Row, Scan, ShardReport, Table
-from shared.models.shard import Shard
+from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
+from shared.models.plan import Shard
+from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore
 from workers.enumerate.gather import gather
@@ -83,7 +83,7 @@ class Listing:
         values = KnownValues(self.settings.enumeration.max_values).of(self.store, filters)
         return read_question(question, filters, values, TODAY)
 
-    def ask(self, question: str, filters: Filters | None = None) -> tuple[Table, list[Row]]:
+    def ask(self, question: str, filters: Filters | None = None) -> tuple[ListTable, list[ListRow]]:
         """The table and all rows, read back from the job store."""
         reading = self.read(question, filters)
         assert reading.scan is not None, reading.warnings
@@ -91,7 +91,7 @@ class Listing:
         scan = reading.scan.model_copy(update={"documents": state.documents, "index_version": state.index_version})
         return self.run(scan, question)
 
-    def run(self, scan: Scan, question: str = "q") -> tuple[Table, list[Row]]:
+    def run(self, scan: Scan, question: str = "q") -> tuple[ListTable, list[ListRow]]:
         """The shards of a scan, one after the other."""
         job_id, limits = uuid.uuid4().hex[:16], self.settings.enumeration
         self.job_id = job_id

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from orchestrator.ingest import Progress
 from orchestrator.intake import as_request
-from orchestrator.intent.analysis import intent_by_rules
+from orchestrator.planning.intent import intent_by_rules
 from orchestrator.searching import grouped, nothing_needed, of_job
 from shared.errors import NotFoundError, RamifyError
 from shared.models import (
@@ -14,9 +14,9 @@ from shared.models import (
     Citation,
     DocumentOutcome,
     DocumentStatus,
-    Event,
     Facet,
     Hit,
+    JobEvent,
     JobRequest,
     JobStatus,
     LeafResult,
@@ -28,7 +28,7 @@ from shared.models import (
     Summary,
 )
 from shared.models.find import Context, Related
-from shared.models.session import Session
+from shared.models.request import Session
 from shared.settings import load_settings
 
 AROUND = Context(
@@ -81,7 +81,7 @@ def answer(job_id: str, question: str, *, partial: bool = False, text: str = "St
     )
 
 
-def events(question: str, state: str = "done") -> list[Event]:
+def events(question: str, state: str = "done") -> list[JobEvent]:
     first, second = (json.dumps(node.model_dump(mode="json"), ensure_ascii=False) for node in nodes(question))
     steps = [
         ("state", {"state": "searching"}),
@@ -93,7 +93,9 @@ def events(question: str, state: str = "done") -> list[Event]:
         ("warning", {"text": "No LLM is configured."}),
         ("state", {"state": state, "partial": "0"}),
     ]
-    return [Event(id=f"{1_795_000_000_000 + 100 * i}-0", type=kind, data=data) for i, (kind, data) in enumerate(steps)]
+    return [
+        JobEvent(id=f"{1_795_000_000_000 + 100 * i}-0", type=kind, data=data) for i, (kind, data) in enumerate(steps)
+    ]
 
 
 class FakeSession:

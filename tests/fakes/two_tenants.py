@@ -13,19 +13,19 @@ import numpy as np
 from qdrant_client import models
 
 from shared.cache import Cache
-from shared.encoders import Bm25Encoder
-from shared.encoders.base import Embedded, SparseVector
 from shared.language.text import terms
-from shared.llm.client import LLMReply
 from shared.models import Hit, RawDocument
+from shared.providers.encoders import Bm25Encoder
+from shared.providers.encoders.base import Embedded, SparseVector
+from shared.providers.llm.client import LLMReply
 from shared.settings import Settings
 from shared.store import TenantStores
 from shared.store.base import BuiltWith, ChunkPoint, CollectionState, TenantNote
 from shared.store.embedded import EmbeddedStore
 from shared.store.schema import TENANT
 from tests.fakes.lookalikes import files
-from workers.corpus import Corpus
 from workers.index import Indexer
+from workers.search.corpus import Corpus
 
 _DIM = 32
 

@@ -27,7 +27,7 @@ _CHILD = """
 import json, resource, sys, time
 from pathlib import Path
 from orchestrator.files import find, read
-from shared.encoders.sparse import Bm25Encoder
+from shared.providers.encoders.sparse import Bm25Encoder
 from shared.models import DocumentOutcome
 from shared.settings import Settings
 from tests.fakes.stores import open_store

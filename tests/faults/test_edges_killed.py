@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.encoders.sparse import Bm25Encoder
 from shared.models import RawDocument
+from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import open_store

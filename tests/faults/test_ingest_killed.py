@@ -22,8 +22,8 @@ from redis.exceptions import RedisError
 
 from orchestrator.client import Ramify
 from orchestrator.local.state import read_state
-from shared.encoders.sparse import Bm25Encoder
 from shared.errors import RamifyError
+from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings, load_settings
 from tests.acceptance.conftest import launched
 from tests.fakes.stores import open_store
@@ -170,7 +170,7 @@ def test_given_kills_anywhere_when_ingested_again_then_the_store_is_as_after_a_f
     again = list(ramify.ingest(root, prune=True))
     statuses = Counter(out.status.value for step in again for out in step.outcomes)
     settings = load_settings(data_dir=ramify.settings.data_dir)
-    from orchestrator.local.down import down
+    from orchestrator.local.background import down
 
     down(ramify.settings)
 

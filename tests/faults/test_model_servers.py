@@ -13,7 +13,8 @@ from orchestrator.client import Ramify
 from orchestrator.local import checks_stack
 from shared.models import Answer
 from tests.acceptance.conftest import NOTES, ingested, launched
-from tests.fakes.openai_server import FakeOpenAI, Fault, Hang, Reply, Step
+from tests.fakes.openai_server import FakeOpenAI
+from tests.fakes.replies import Fault, Hang, Reply, Step
 from tests.support.redis_server import free_port
 from tests.support.waiting import until
 

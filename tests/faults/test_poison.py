@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.client import Ramify
-from shared.job_store import connect
-from shared.job_store.dead import DeadLetterStore
+from shared.jobs import connect
+from shared.jobs.dead_letters import DeadLetterStore
 from shared.models import DocumentStatus
 from tests.acceptance.conftest import ingested, launched
 from tests.faults.poisoned import WORD, write_poison

@@ -17,13 +17,13 @@ import pytest
 import redis
 
 from orchestrator.local import commands
-from shared.broker import ReadySub
-from shared.celery_app import make_app
-from shared.heartbeat import workers
-from shared.job_store import connect
-from shared.redis_pools import drop_idle
+from shared.connections.connect import drop_idle
+from shared.connections.heartbeat import workers
+from shared.jobs import connect
 from shared.settings import Settings, load_settings
-from shared.thread_pool import ThreadPool
+from shared.tasks.app import make_app
+from shared.tasks.redis_transport import ReadySub
+from shared.tasks.thread_pool import ThreadPool
 from tests.faults.redis_proxy import Proxy
 from tests.faults.redis_stage import PATIENCE_S
 from tests.support.waiting import until

@@ -23,9 +23,9 @@ from orchestrator.client import Ramify
 from orchestrator.local import reach
 from orchestrator.reaper.leader import LOOKED
 from orchestrator.submitting import PATIENCE_S
+from shared.connections.heartbeat import workers
 from shared.errors import RamifyError
-from shared.heartbeat import workers
-from shared.job_store import connect
+from shared.jobs import connect
 from shared.settings import Settings, load_settings
 from tests.faults.redis_proxy import Proxy
 from tests.faults.redis_stage import PATIENCE_S as WAIT_S

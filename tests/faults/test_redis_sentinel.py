@@ -14,7 +14,7 @@ import redis
 
 from orchestrator.client import Ramify
 from shared.errors import NotRunningError
-from shared.job_store import connect
+from shared.jobs import connect
 from shared.settings import Settings, load_settings
 from tests.faults.redis_stage import PATIENCE_S, come_back, log_of, pools, states
 from tests.support.redis_server import RedisServer

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.client import Ramify
-from shared.job_store import codec, connect
-from shared.job_store.keys import JobKeys
+from shared.jobs import codec, connect
+from shared.jobs.keys import JobKeys
 from shared.models import LeafResult, LeafStatus
 from tests.acceptance.conftest import NOTES, ingested, launched
 

@@ -16,12 +16,11 @@ from pydantic import BaseModel, ValidationError
 
 from orchestrator.cli.main import app
 from orchestrator.files import find
-from orchestrator.intent.session_file import as_session
-from orchestrator.intent.sessions import KeptSession
 from orchestrator.local.checks import Check
 from orchestrator.searching import Searching
+from orchestrator.sessions import KeptSession, as_session
 from shared.errors import NotRunningError
-from shared.models.session import Message
+from shared.models.request import ChatMessage
 from shared.settings.faults import request_fault
 from tests.fakes.ramify_client import FakeRamify, FakeSession
 from tests.fuzz import samples
@@ -95,7 +94,7 @@ class _Kept(FakeSession):
 
     def append(self, role: str, text: str) -> None:
         try:
-            Message(role=role, content=text)
+            ChatMessage(role=role, content=text)
         except ValidationError as error:
             raise request_fault(error) from None
         super().append(role, text)
@@ -147,9 +146,9 @@ def _opened() -> Iterator[Run]:
         patch("orchestrator.searching.ask", _sent),
         patch("orchestrator.local.background.start", _refuse),
         patch("orchestrator.local.stack.Stack.run", _refuse),
-        patch("orchestrator.local.down.down", _refuse),
+        patch("orchestrator.local.background.down", _refuse),
         patch("orchestrator.local.doctor.examine", lambda _: [Check(name="a", ok=True, detail="b")]),
-        patch("shared.job_store.reachable", _refuse),
+        patch("shared.jobs.reachable", _refuse),
     )
     with _quiet():
         for name, text in _FILES.items():

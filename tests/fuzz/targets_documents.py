@@ -9,19 +9,19 @@ from shared.language.sentences import sentences
 from shared.language.text import shingles, terms
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import CODE_SUFFIXES
-from shared.settings.sections import Chunking
+from shared.settings.sections import ChunkingSettings
 from tests.fuzz import samples
 from tests.fuzz.guard import MOST_SENTENCE
 from tests.fuzz.mutate import Mutator, as_json
 from tests.fuzz.target import Target, always
-from workers.index.code import grammar
-from workers.index.limits import chunked
+from workers.index.code import occurrences
 from workers.index.metadata import read_metadata
+from workers.index.pipeline import chunked
 from workers.index.readers import READERS, UnreadableError, read_documents
-from workers.index.readers.decoding import clean
-from workers.index.readers.front_matter import split_front_matter
+from workers.index.readers.base import clean
+from workers.index.readers.markdown import split_front_matter
 
-_SIZES = Chunking()
+_SIZES = ChunkingSettings()
 
 
 def _ingest(suffix: str, content: bytes) -> None:
@@ -78,7 +78,7 @@ def _documents(
         tokens=tokens,
         short=short,
         # Nonsense that a grammar recovers from slowly is given up at the parser's own deadline.
-        most_cpu_s=1.0 if suffix not in CODE_SUFFIXES else 1.0 + grammar.DEADLINE_S,
+        most_cpu_s=1.0 if suffix not in CODE_SUFFIXES else 1.0 + occurrences.DEADLINE_S,
     )
 
 

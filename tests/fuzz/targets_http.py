@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from shared.encoders.endpoint import EndpointEncoder
 from shared.errors import PermanentError, ReplyError, TransientError
-from shared.gates import Ungated
-from shared.http_client import JsonClient
-from shared.llm.client import ChatClient
-from shared.rerankers.endpoint import EndpointScorer
-from shared.rerankers.scoring import Request
+from shared.providers.encoders.endpoint import EndpointEncoder
+from shared.providers.gates import Ungated
+from shared.providers.http import JsonClient
+from shared.providers.llm.client import ChatClient
+from shared.providers.rerankers.endpoint import EndpointScorer
+from shared.providers.rerankers.scoring import Request
 from shared.settings import load_settings
 from tests.fuzz import samples
 from tests.fuzz.http_server import RawServer

@@ -10,8 +10,8 @@ from io import BytesIO
 from pathlib import Path
 
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
-from orchestrator.intent.session_file import read_session
-from orchestrator.plan_file import read_plan, request_fields, written
+from orchestrator.planning.plan_file import read_plan, request_fields, written
+from orchestrator.sessions import read_session
 from shared.errors import InputError
 from shared.models import JobRequest
 from tests.fuzz import samples

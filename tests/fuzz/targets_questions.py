@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 
-from orchestrator.enumeration.dates import several, spans
-from orchestrator.enumeration.reading import read_question
 from orchestrator.intake import as_request
-from orchestrator.intent.analysis import intent_by_rules
-from orchestrator.planning.decompose import decompose_by_rules
+from orchestrator.planning.intent import intent_by_rules
+from orchestrator.planning.lists.dates import several, spans
+from orchestrator.planning.lists.reading import read_question
+from orchestrator.planning.planner import decompose_by_rules
 from shared.errors import InputError
 from shared.language.names import names_of
 from shared.language.routing import route_by_rules
 from shared.language.text import key
 from shared.models import Filters
 from shared.models.enumeration import Condition, Scan, Values
-from shared.models.request import MAX_QUESTION_CHARS
-from shared.models.session import Message, Session
-from shared.page_keys import fallbacks, links, page_keys, title_key
+from shared.models.request import MAX_QUESTION_CHARS, ChatMessage, Session
+from shared.store.page_keys import fallbacks, links, page_keys, title_key
 from shared.uri import quoted, read_target
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
@@ -36,8 +35,8 @@ _VALUES = Values(
 _SESSION = Session(
     summary="Queues and caches.",
     messages=(
-        Message(role="user", content="What is a stream?"),
-        Message(role="assistant", content="1. A log\n2. 队列"),
+        ChatMessage(role="user", content="What is a stream?"),
+        ChatMessage(role="assistant", content="1. A log\n2. 队列"),
     ),
 )
 _KEY_SAMPLES = (

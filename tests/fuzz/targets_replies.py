@@ -9,9 +9,9 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from shared.errors import ReplyError
-from shared.llm import replies
-from shared.llm.replies import parse_marks, parse_plan, parse_route, parse_rows
-from shared.llm.reply_schema import without_thinking
+from shared.providers.llm import replies
+from shared.providers.llm.replies import parse_marks, parse_plan, parse_route, parse_rows
+from shared.providers.llm.reply_schema import without_thinking
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target, always

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.invocation import parse_overrides
-from orchestrator.cli.setting_rows import setting_rows
+from orchestrator.cli.render.system import setting_rows
 from shared.errors import InputError
 from shared.settings import CONFIG_ENV, Settings, load_settings
 from tests.fuzz import samples

@@ -7,17 +7,17 @@ import zlib
 from typing import Any
 
 from shared.cache_entries import CacheEntryError, cache_key, decode_entry, encode_entry
-from shared.contract import Message, read_message
+from shared.contract import TaskMessage, read_message
 from shared.errors import MessageVersionError
-from shared.job_store import codec
+from shared.jobs import codec
 from shared.models import Hit, JobRequest, LeafResult, LeafStatus
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target, always
 
 _MESSAGES = (
-    Message(job_id="0123456789abc-s", node_id="0.1", force=True).wire(),
-    Message(job_id="00061a2b3c4d5e6f").wire(),
+    TaskMessage(job_id="0123456789abc-s", node_id="0.1", force=True).wire(),
+    TaskMessage(job_id="00061a2b3c4d5e6f").wire(),
 )
 _HIT = Hit(chunk_id="c", doc_id="d", path="notes/a.md", title="A", heading="B", text="缓存 text", score=0.5)
 _LEAF = LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(_HIT, _HIT), timings_ms={"search": 1.5})

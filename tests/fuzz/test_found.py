@@ -13,20 +13,20 @@ import pytest
 from pydantic import SecretStr
 
 from orchestrator.cli.invocation import parse_overrides
-from orchestrator.enumeration.reading import read_question
 from orchestrator.evaluation.dataset import as_object
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
-from orchestrator.intent.session_file import read_session
-from orchestrator.plan_file import read_plan
-from orchestrator.planning.decompose import decompose_by_rules
+from orchestrator.planning.lists.reading import read_question
+from orchestrator.planning.plan_file import read_plan
+from orchestrator.planning.planner import decompose_by_rules
+from orchestrator.sessions import read_session
 from shared.contract import read_message
 from shared.errors import InputError, MessageVersionError, ReplyError, SettingsError
-from shared.http_client import JsonClient
-from shared.job_store import codec
+from shared.jobs import codec
 from shared.language.routing import route_by_rules
-from shared.llm.replies import parse_rows, summary_text
 from shared.models import Filters, Hit, LeafResult
 from shared.models.enumeration import Values
+from shared.providers.http import JsonClient
+from shared.providers.llm.replies import parse_rows, summary_text
 from shared.settings import CONFIG_ENV, load_settings
 from tests.fuzz.http_server import RawServer
 from tests.fuzz.targets_cli import _opened

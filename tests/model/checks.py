@@ -10,8 +10,8 @@ from typing import Any
 import redis
 
 from orchestrator.reaper.rules import GRACE_S
-from shared.job_store import TERMINAL, TRANSITIONS, State
-from shared.job_store.keys import BatchKeys, JobKeys, LineKeys
+from shared.jobs import TERMINAL, TRANSITIONS, State
+from shared.jobs.keys import BatchKeys, JobKeys, LineKeys
 from shared.models import Lane
 
 _DONE = {"done", "failed"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from shared.job_store.scripts import source
+from shared.jobs.scripts import source
 from shared.settings import Settings, load_settings
 from tests.model.stage import Stage
 from tests.model.wire import Wire

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from shared.contract import Queue
-from shared.job_store import TERMINAL, State
-from shared.job_store.keys import JobKeys
+from shared.jobs import TERMINAL, State
+from shared.jobs.keys import JobKeys
 from shared.models import JobRequest, Lane
 from tests.model.broker import Parcel
 from tests.model.fibers import Killed

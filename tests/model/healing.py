@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from orchestrator.reaper.rules import GIVE_UP_S
-from shared.job_store import TERMINAL, State
-from shared.job_store.keys import ACTIVE, JobKeys, LineKeys
+from shared.jobs import TERMINAL, State
+from shared.jobs.keys import ACTIVE, JobKeys, LineKeys
 from shared.models import Lane
 from tests.model.world import World
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from shared.job_store.keys import JobKeys, LineKeys
+from shared.jobs.keys import JobKeys, LineKeys
 from shared.models import JobRequest, Lane
 from tests.model.checks import Checks
 from tests.model.fibers import LOST, TWICE, UNHEARD, Fiber

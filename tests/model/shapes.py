@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.planning.tree import Grown
-from shared.job_store import Job
+from shared.jobs import Job
 from shared.models import Cost, Facet, Hit, Node, NodeKind, SearchResult
 from shared.models.answer import Summary
+from shared.models.plan import Shard
 from shared.models.route import Intent, PlannerName, QueryType, Route
-from shared.models.shard import Shard
 from workers.merge.aggregators import Aggregated
 
 

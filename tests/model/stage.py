@@ -40,7 +40,7 @@ class Stage:
 
     def __init__(self) -> None:
         from orchestrator import tasks as plan
-        from workers import steps as pool
+        from workers import app as pool
         from workers.enumerate import tasks as lists
         from workers.merge import tasks as merge
         from workers.rerank import tasks as rerank
@@ -68,17 +68,17 @@ class Stage:
             yield self
 
     def _changes(self) -> Iterator[tuple[Any, str, Any]]:
-        from orchestrator.reaper import leader, look
-        from shared import work_tracker
-        from shared.job_store import work
+        from orchestrator.reaper import leader, views
+        from shared.jobs import marks
+        from shared.tasks import work_tracker
 
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
             yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
-        for module in (work, leader):
+        for module in (marks, leader):
             yield module, "worker_id", self._later("worker_id")
-        for module in (look, work_tracker):
+        for module in (views, work_tracker):
             yield module, "living", lambda _, ids, **__: self.world.living(ids)
-        yield look, "queue_lengths", lambda _: self.world.broker.lengths()
+        yield views, "queue_lengths", lambda _: self.world.broker.lengths()
         yield work_tracker, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=self._later("sleep"))
         yield work_tracker, "Thread", lambda target, **_: self.world.thread(target)
         yield from self._labour()
@@ -109,8 +109,8 @@ class Stage:
 
     def enter(self, world: World) -> None:
         """`world` plays from now on: the steps of both sides use its job store."""
-        from shared.dispatch import Dispatcher
-        from shared.job_store.ledger import Ledger
+        from shared.jobs.budget import Ledger
+        from shared.tasks.signatures import Dispatcher
 
         self.world = world
         world.jobs.endings.freed = Dispatcher(self.app, world.jobs).try_run

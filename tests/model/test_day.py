@@ -10,9 +10,9 @@ from collections import Counter
 import pytest
 
 from orchestrator.reaper.rules import GIVE_UP_S
-from shared.job_store import TERMINAL, State
-from shared.job_store.dead import DeadKeys
-from shared.job_store.keys import ACTIVE, RECENT, JobKeys, LineKeys
+from shared.jobs import TERMINAL, State
+from shared.jobs.dead_letters import DeadKeys
+from shared.jobs.keys import ACTIVE, RECENT, JobKeys, LineKeys
 from shared.models import JobRequest, Lane
 from tests.model.checks import Checks
 from tests.model.conftest import MakeWorld

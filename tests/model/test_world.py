@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.job_store.keys import JobKeys
+from shared.jobs.keys import JobKeys
 from shared.models import JobRequest
 from tests.model.conftest import MakeWorld
 from tests.model.fibers import UNHEARD

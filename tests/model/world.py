@@ -11,12 +11,12 @@ import redis
 from kombu.exceptions import OperationalError
 
 from orchestrator.reaper.reaper import Reaper
-from shared.dispatch import Dispatcher
-from shared.job_store import TERMINAL, JobStore, State
-from shared.job_store.codec import text
-from shared.job_store.keys import JobKeys
+from shared.jobs import TERMINAL, JobStore, State
+from shared.jobs.codec import text
+from shared.jobs.keys import JobKeys
 from shared.models import JobRequest
 from shared.settings import Settings
+from shared.tasks.signatures import Dispatcher
 from tests.model.broker import Broker, Parcel
 from tests.model.fibers import Fiber, Killed
 from tests.model.props import SHORT_LIVED, START, SimClock, SimThread, Watches, item_of

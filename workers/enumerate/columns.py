@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from shared.errors import RamifyError
 from shared.language.sentences import sentences
 from shared.language.text import key, plain
-from shared.llm.client import LLM, spent
-from shared.llm.prompts import extract_prompt
-from shared.llm.replies import parse_rows
 from shared.models import Cost
-from shared.models.enumeration import MAX_VALUE, Row
+from shared.models.enumeration import MAX_VALUE, ListRow
+from shared.providers.llm.client import LLM, spent
+from shared.providers.llm.prompts import extract_prompt
+from shared.providers.llm.replies import parse_rows
 from shared.settings import Settings
+from workers.display import plain_line
 from workers.enumerate.document import ListedDocument
-from workers.merge.display import plain_line
 
 _MAX_LINE = 400
 _LABELLED = re.compile(
@@ -57,7 +57,7 @@ class Extraction:
         self.cost, self.dropped = Cost(), 0
         self.warnings: list[str] = []
 
-    def fill(self, rows: Sequence[tuple[Row, str]], columns: Sequence[str]) -> list[Row]:
+    def fill(self, rows: Sequence[tuple[ListRow, str]], columns: Sequence[str]) -> list[ListRow]:
         """The rows, each given with its text, with what the model found. A failed call ends it with a warning."""
         filled = [row for row, _ in rows]
         for start in range(0, len(rows), self._size):
@@ -76,8 +76,8 @@ class Extraction:
         return filled
 
     def _filled(
-        self, row: Row, text: str, number: int, found: dict[tuple[int, int], str], columns: Sequence[str]
-    ) -> Row:
+        self, row: ListRow, text: str, number: int, found: dict[tuple[int, int], str], columns: Sequence[str]
+    ) -> ListRow:
         stands = _comparable(text)
         fields = dict(row.fields)
         for place, column in enumerate(columns, 1):

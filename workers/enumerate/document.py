@@ -11,9 +11,9 @@ from typing import Any
 
 from shared.language.sentences import sentences
 from shared.language.text import CJK, key, plain, terms
-from shared.models.enumeration import MAX_SENTENCE, Condition, Row, Scan
+from shared.models.enumeration import MAX_SENTENCE, Condition, ListRow, Scan
 from shared.uri import SCHEME, quoted
-from workers.merge.display import plain_line
+from workers.display import plain_line
 
 #: What is read of a first chunk, and of those behind it.
 FIRST = ("doc_id", "path", "title", "date", "tags", "kind", "namespace", "facet", "heading", "text", "ordinal")
@@ -192,10 +192,10 @@ def _sentence(piece: ListedChunk, words: ConditionWords | None) -> str:
     return ""
 
 
-def row_of(document: ListedDocument, sentence: str, fields: dict[str, str]) -> Row:
+def row_of(document: ListedDocument, sentence: str, fields: dict[str, str]) -> ListRow:
     """The row of a document that fits."""
     first = document.first
-    return Row(
+    return ListRow(
         doc_id=document.doc_id,
         title=document.title,
         path=str(first["path"]),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 
-from shared.job_store.tables import Tables
+from shared.jobs.tables import Tables
 from shared.models import Node
-from shared.models.enumeration import Row, Scan, ShardReport, Table
-from shared.settings.enumeration import Enumeration
+from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
+from shared.settings.sections import EnumerationSettings
 
 
-def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: Enumeration) -> Table | None:
+def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: EnumerationSettings) -> ListTable | None:
     """The list of a job, written to the job store; None for a job that lists nothing.
 
     A document that moved from one shard's time to another's stands once; one with the text of an earlier row is told
@@ -33,7 +33,7 @@ def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: Enume
     return table
 
 
-def _rows(tables: Tables, job_id: str, node_id: str, pages: int) -> Iterator[Row]:
+def _rows(tables: Tables, job_id: str, node_id: str, pages: int) -> Iterator[ListRow]:
     for number in range(pages):
         yield from tables.page(job_id, node_id, number)
 
@@ -41,14 +41,14 @@ def _rows(tables: Tables, job_id: str, node_id: str, pages: int) -> Iterator[Row
 class _Joined:
     """The list while it is written. Of earlier rows only the digests stay in memory."""
 
-    def __init__(self, tables: Tables, job_id: str, limits: Enumeration) -> None:
+    def __init__(self, tables: Tables, job_id: str, limits: EnumerationSettings) -> None:
         self._tables, self._job_id, self._limits = tables, job_id, limits
-        self._page: list[Row] = []
+        self._page: list[ListRow] = []
         self._numbers: dict[bytes, int] = {}
-        self.first: list[Row] = []
+        self.first: list[ListRow] = []
         self.matched = self.copies = self.pages = 0
 
-    def write(self, rows: Iterator[Row]) -> None:
+    def write(self, rows: Iterator[ListRow]) -> None:
         """Write all rows in their order; equal documents come one after the other."""
         last = ""
         for row in rows:
@@ -57,7 +57,7 @@ class _Joined:
             last = row.doc_id
         self._flush()
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: ListRow) -> None:
         self.matched += 1
         copied = self._numbers.setdefault(bytes.fromhex(row.digest), self.matched)
         self.copies += copied != self.matched
@@ -75,11 +75,13 @@ class _Joined:
             self._page = []
 
 
-def _table(scan: Scan, reports: Sequence[ShardReport | None], joined: _Joined, limits: Enumeration) -> Table:
+def _table(
+    scan: Scan, reports: Sequence[ShardReport | None], joined: _Joined, limits: EnumerationSettings
+) -> ListTable:
     known = [report for report in reports if report is not None]
     scanned = sum(report.scanned for report in known)
     versions = {scan.index_version} | {v for report in known for v in (report.first_version, report.last_version)}
-    return Table(
+    return ListTable(
         understood=scan.understood,
         counting=scan.counting,
         coverage=f"scanned {scanned:,} of {scan.documents:,} document{'' if scan.documents == 1 else 's'}",
@@ -98,7 +100,7 @@ def _table(scan: Scan, reports: Sequence[ShardReport | None], joined: _Joined, l
     )
 
 
-def doubts(table: Table) -> tuple[str, ...]:
+def doubts(table: ListTable) -> tuple[str, ...]:
     """What the reader of the list must know about it."""
     said = []
     if table.partial:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from qdrant_client import models
 
-from shared.job_store.tables import Excerpt
+from shared.jobs.tables import Excerpt
 from shared.models import Filters
-from shared.models.enumeration import Row, Scan, Values
-from shared.models.shard import Shard
+from shared.models.enumeration import ListRow, Scan, Values
+from shared.models.plan import Shard
 from shared.store.base import ChunkStore
-from shared.store.filters import one_of, to_filter
+from shared.store.schema import one_of, to_filter
 from workers.enumerate.columns import columns_of
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher, row_of
 
@@ -53,7 +53,7 @@ def _first(least: int, most: int | None) -> models.FieldCondition:
 class Scanned(NamedTuple):
     """What a shard gave: rows by path, how many documents were read, texts for a model, and whether it was cut."""
 
-    rows: list[Row]
+    rows: list[ListRow]
     scanned: int
     excerpts: dict[str, str]
     cut: bool
@@ -79,7 +79,7 @@ def scan_shard(
     `excerpts`: of so many rows with missing columns the text is kept for a model. `stopped` is asked after each batch.
     """
     matcher = Matcher(scan)
-    rows: dict[str, Row] = {}
+    rows: dict[str, ListRow] = {}
     texts: dict[str, str] = {}
     scanned, cut = 0, False
     for batch in _batches(store.read(documents_of(scan), FIRST, shard.start, shard.stop)):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 from shared.errors import DeadlineError
-from shared.job_store.tables import Excerpts, Tables
-from shared.llm.client import LLM
+from shared.jobs.tables import Excerpts, Tables
 from shared.models import LeafResult, LeafStatus, Node, SearchResult
 from shared.models.enumeration import ShardReport
-from shared.steps import TaskRun
-from workers.corpus import Corpus
+from shared.providers.llm.client import LLM
+from shared.tasks.task_run import TaskRun
 from workers.enumerate.columns import Extraction
 from workers.enumerate.scan import NOTHING, scan_shard
+from workers.search.corpus import Corpus
 
 MODE = "enumeration"
 #: Seconds between two looks at whether the job has ended.

@@ -10,16 +10,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.contract import Message, TaskName
+from shared.contract import TaskMessage, TaskName
 from shared.errors import DeadlineError, RamifyError
 from shared.models.enumeration import ValuesReply, ValuesRequest
-from shared.signatures import add, step
-from shared.steps import TaskRun, remote
-from workers.app import app
-from workers.corpus import corpus
+from shared.tasks.signatures import add, step
+from shared.tasks.task_run import TaskRun, remote
+from workers.app import app, llm, record_failed_leaf, start_body_outside_of_chord, steps
 from workers.enumerate.scan import KnownValues, counted
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
-from workers.steps import llm, record_failed_leaf, start_body_outside_of_chord, steps
+from workers.search.corpus import corpus
 
 
 @cache
@@ -50,7 +49,7 @@ def read_one_shard(run: TaskRun) -> None:
         record_shard(run, node, read)
         start_body_outside_of_chord(run)
     elif jobs.put_candidates(job.id, node.id, read):
-        add(run.task, step(app, TaskName.RERANK_COLUMNS, Message(job_id=job.id, node_id=node.id), job.rank))
+        add(run.task, step(app, TaskName.RERANK_COLUMNS, TaskMessage(job_id=job.id, node_id=node.id), job.rank))
 
 
 @steps(TaskName.RERANK_COLUMNS, on_error=_record_failure)

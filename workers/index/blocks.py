@@ -6,16 +6,32 @@ Markdown is read by its block structure alone: inline parsing is switched off, i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from shared.language import derived, languages
+from shared.models.hits import PagePart
 from workers.index.documents import Markup
-from workers.index.metadata import printable_line
-from workers.index.widths import width
+from workers.index.metadata import labels, printable_line
+
+# --- How wide a text is: a CJK character or emoji counts as two, everything else as one.
+
+_WIDE = re.compile(
+    "[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
+    "\U0001f300-\U0001faff\U00020000-\U0003fffd]+"
+)
+
+
+def width(text: str) -> int:
+    """Characters of `text`, wide ones counted twice."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(len(run) for run in _WIDE.findall(text))
+
 
 #: Link definitions stay text: as a rule of their own they would leave no token.
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
@@ -26,7 +42,7 @@ _TITLE_WITHIN = 20_000
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 
 
-class Kind(StrEnum):
+class BlockType(StrEnum):
     """What a block is, as far as cutting goes. CODE is an indented block."""
 
     HEADING = "heading"
@@ -44,7 +60,7 @@ class Block:
     `source` is a heading as written: its `text` has lost emphasis and link targets. `labels` are names of this place.
     """
 
-    kind: Kind
+    kind: BlockType
     text: str
     loose: bool = True
     level: int = 0
@@ -52,7 +68,7 @@ class Block:
     labels: tuple[str, ...] = ()
 
 
-_ATOMS = {"fence": Kind.FENCE, "code_block": Kind.CODE, "table_open": Kind.TABLE}
+_ATOMS = {"fence": BlockType.FENCE, "code_block": BlockType.CODE, "table_open": BlockType.TABLE}
 
 
 def blocks_of(text: str, markup: Markup, max_chars: int) -> list[Block]:
@@ -78,13 +94,13 @@ def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int
     if token.type == "heading_open":
         title = _heading_text(tokens[index + 1].content)
         if len(title) <= _MAX_HEADING:
-            yield Block(Kind.HEADING, title, level=int(token.tag[1]), source=tokens[index + 1].content)
+            yield Block(BlockType.HEADING, title, level=int(token.tag[1]), source=tokens[index + 1].content)
             return
     if token.type == "hr":
-        yield Block(Kind.RULE, "")
+        yield Block(BlockType.RULE, "")
         return
-    block = _block(lines, start, end, _ATOMS.get(token.type, Kind.TEXT))
-    if block.kind is Kind.FENCE:
+    block = _block(lines, start, end, _ATOMS.get(token.type, BlockType.TEXT))
+    if block.kind is BlockType.FENCE:
         yield _closed(block, token.markup)
     elif token.type in {"bullet_list_open", "ordered_list_open", "blockquote_open"} and width(block.text) > max_chars:
         yield from _inside(tokens, index, lines)
@@ -95,7 +111,7 @@ def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int
 def _inside(tokens: list[Token], index: int, lines: list[str]) -> Iterator[Block]:
     """The blocks inside a list or quote: cut before every item and paragraph, never inside code or a table."""
     first, last = tokens[index].map or (0, 0)
-    kinds: dict[int, Kind] = {first: Kind.TEXT}
+    kinds: dict[int, BlockType] = {first: BlockType.TEXT}
     atom_end = first
     for token in tokens[index + 1 :]:
         if token.level == 0:
@@ -105,10 +121,10 @@ def _inside(tokens: list[Token], index: int, lines: list[str]) -> Iterator[Block
         start, end = token.map
         if start < atom_end:
             continue
-        kinds.setdefault(start, Kind.TEXT)
+        kinds.setdefault(start, BlockType.TEXT)
         if token.type in _ATOMS:
             kinds[start] = _ATOMS[token.type]
-            kinds.setdefault(end, Kind.TEXT)
+            kinds.setdefault(end, BlockType.TEXT)
             atom_end = end
     starts = sorted(start for start in kinds if start < last)
     for start, end in zip(starts, [*starts[1:], last], strict=True):
@@ -124,12 +140,12 @@ def _paragraphs(lines: list[str]) -> list[Block]:
         if number < len(lines) and lines[number].strip():
             continue
         if number > first:
-            blocks.append(_block(lines, first, number, Kind.TEXT))
+            blocks.append(_block(lines, first, number, BlockType.TEXT))
         first = number + 1
     return blocks
 
 
-def _block(lines: list[str], start: int, end: int, kind: Kind) -> Block:
+def _block(lines: list[str], start: int, end: int, kind: BlockType) -> Block:
     while end > start and not lines[end - 1].strip():
         end -= 1
     return Block(kind, "\n".join(lines[start:end]), loose=start == 0 or not lines[start - 1].strip())
@@ -146,3 +162,58 @@ def _closed(block: Block, marker: str) -> Block:
 def _heading_text(title: str) -> str:
     """A heading without its emphasis, code marks and link targets."""
     return printable_line(_LINK.sub(r"\1", title).replace("*", "").replace("`", ""))
+
+
+# --- What a section is of its page: compiled truth, timeline or neither. Read from headings and rules alone.
+
+#: A line of its own that opens the timeline whatever follows.
+_SENTINELS = frozenset({"<!-- timeline -->", "--- timeline ---"})
+
+
+def part_of(title: str, headings: Sequence[str]) -> PagePart | None:
+    """The part that a heading path names, the deepest heading first; None when no heading says so.
+
+    The document's own title may make it all a timeline ("Changelog"), never all truth.
+    """
+    for heading in reversed(headings):
+        if part := _named(heading):
+            return part
+    return PagePart.TIMELINE if _named(title) is PagePart.TIMELINE else None
+
+
+def timeline_start(blocks: Sequence[Block]) -> int | None:
+    """The index of the block with which the page's timeline begins, None when nothing parts it from the rest.
+
+    That is a rule (`---`) with a timeline heading or a dated entry right behind it, or a line `<!-- timeline -->`.
+    Everything above is compiled truth then.
+    """
+    for place, block in enumerate(blocks):
+        if block.kind is BlockType.TEXT and block.text.strip().casefold() in _SENTINELS:
+            return place
+        if block.kind is BlockType.RULE and place + 1 < len(blocks) and _opens_timeline(blocks[place + 1]):
+            return place
+    return None
+
+
+def _opens_timeline(block: Block) -> bool:
+    if block.kind is BlockType.HEADING:
+        return _named(block.text) is PagePart.TIMELINE or bool(_dated().match(block.text))
+    return block.kind is BlockType.TEXT and bool(_dated().match(block.text))
+
+
+def _named(heading: str) -> PagePart | None:
+    return next((part for label in labels(heading) if (part := _headings().get(label))), None)
+
+
+@derived
+def _headings() -> dict[str, PagePart]:
+    sections = [language.words.sections for language in languages()]
+    timeline = {heading: PagePart.TIMELINE for section in sections for heading in section.timeline}
+    return timeline | {heading: PagePart.TRUTH for section in sections for heading in section.truth}
+
+
+@derived
+def _dated() -> re.Pattern[str]:
+    """A line that begins with a day or a month, behind a list's mark, a number or a bracket."""
+    dates = (r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?", *(form for each in languages() for form in each.dates.headings))
+    return re.compile(rf"(?:[-*+]|\d{{1,3}}[.)]|>)?\s{{0,3}}(?:\*\*|__|\[|【|\|)?\s?(?:{'|'.join(dates)})(?!\d)")

@@ -2,24 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from shared.models import Chunk
-from shared.models.hits import Part
-from shared.page_keys import label_key, page_keys, path_key
-from shared.settings.sections import Chunking
-from workers.index.blocks import Block, Kind, blocks_of
+from shared.models.hits import PagePart
+from shared.settings.sections import ChunkingSettings
+from shared.store.page_keys import label_key, page_keys, path_key
+from workers.index.blocks import Block, BlockType, blocks_of, part_of, timeline_start, width
 from workers.index.code.chunking import chunk_code
 from workers.index.documents import Document, Markup, chunk_id
-from workers.index.facets import facet_of, label_of
-from workers.index.kinds import kind_of
 from workers.index.links import refs_of
-from workers.index.parts import part_of
+from workers.index.metadata import facet_of, kind_of, label_of
 from workers.index.rst import rst_blocks
-from workers.index.sections import Section, sections_of
-from workers.index.splitting import split_block
-from workers.index.widths import width
+
+# --- A document's blocks as sections: one heading, one part of the page, one facet. Never loses a block but rules.
+
+
+@dataclass(slots=True)
+class Section:
+    """The blocks under one heading (`title`, empty before the first); `path` is the heading with those above it.
+
+    `source` is the heading as written, with its links, and `labels` are names of the section. `part` is what a rule
+    makes of it, None when none does.
+    """
+
+    path: tuple[str, ...] = ()
+    title: str = ""
+    level: int = 0
+    source: str = ""
+    part: PagePart | None = None
+    labels: tuple[str, ...] = ()
+    blocks: list[Block] = field(default_factory=list)
+
+
+def sections_of(blocks: Sequence[Block]) -> list[Section]:
+    """Sections in order. A timeline begins one of its own, and so does each facet of a section that labels several."""
+    start = timeline_start(blocks)
+    above, below = (None, None) if start is None else (PagePart.TRUTH, PagePart.TIMELINE)
+    sections = [Section(part=above)]
+    open_headings: list[tuple[int, str]] = []
+    for place, block in enumerate(blocks):
+        if place == start:
+            last = sections[-1]
+            # Not bare: the heading, if it is one, stands in the section above already.
+            sections.append(Section(last.path, "", last.level, part=below))
+        if block.kind is BlockType.HEADING:
+            open_headings = [(level, title) for level, title in open_headings if level < block.level]
+            if block.text:
+                open_headings.append((block.level, block.text))
+            path = tuple(title for _, title in open_headings)
+            sections.append(Section(path, block.text, block.level, block.source, sections[-1].part, block.labels))
+        elif block.kind is not BlockType.RULE:
+            sections[-1].blocks.append(block)
+    return [part for section in _with_bare_headings(sections) if section.blocks for part in _by_label(section)]
+
+
+def _with_bare_headings(sections: list[Section]) -> Iterator[Section]:
+    """A heading with nothing under it, not even a deeper heading, would vanish: it becomes its own text."""
+    for section, following in zip(sections, [*sections[1:], None], strict=True):
+        bare = section.title and not section.blocks
+        if bare and (following is None or following.level <= section.level):
+            section.blocks.append(Block(BlockType.TEXT, section.title))
+        if following is not None and not section.blocks:
+            following.labels = (*section.labels, *following.labels)
+        yield section
+
+
+def _by_label(section: Section) -> Iterator[Section]:
+    """A section cut where a paragraph begins with a facet's label, if it labels two facets or more: a memory."""
+    labelled = [label_of(block.text) if block.kind is BlockType.TEXT else None for block in section.blocks]
+    if len({facet for facet in labelled if facet}) < 2:
+        yield section
+        return
+    cuts = [place for place, facet in enumerate(labelled) if facet and place]
+    for start, end in zip([0, *cuts], [*cuts, len(labelled)], strict=True):
+        source, labels = ("", ()) if start else (section.source, section.labels)
+        yield Section(
+            section.path, section.title, section.level, source, section.part, labels, section.blocks[start:end]
+        )
+
+
+# --- Cuts one block that is too wide for a chunk. Never loses a character and never leaves a fence open.
+
+#: Code stays whole up to this many times `max_chars`.
+_CODE_FACTOR = 4
+#: A table's head is repeated over each part if it takes no more than this share of `max_chars`.
+_HEAD_SHARE = 4
+_MAX_INFO = 200
+_FENCE = re.compile(r"(?P<before>[^`~]*)(?P<marker>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
+_AFTER_SENTENCE = re.compile(
+    r"[。！？；…][」』”’）】]*+(?![。！？；…])|(?<=[.!?])\s+|(?<=[.!?][\"')\]”’])\s+",
+)
+_AFTER_LINE = re.compile(r"\n")
+_AFTER_CLAUSE = re.compile(r"[，、：,;:]|\s+")
+_CUTS = (_AFTER_SENTENCE, _AFTER_LINE, _AFTER_CLAUSE)
+
+
+def split_block(block: Block, target: int, limit: int) -> list[str]:
+    """Parts of `block` in order. Text parts are verbatim: joined without separator they are the block again.
+
+    `target` is the aimed width of a part and `limit` (>= target) the width up to which a block stays whole.
+    """
+    size = width(block.text)
+    if size <= limit or (block.kind in {BlockType.FENCE, BlockType.CODE} and size <= _CODE_FACTOR * limit):
+        return [block.text]
+    if block.kind is BlockType.FENCE:
+        return _split_fence(block.text, limit)
+    if block.kind is BlockType.CODE:
+        return _group(_lines(block.text, limit), limit)
+    if block.kind is BlockType.TABLE:
+        return _split_table(block.text, limit)
+    return _group(_spans(block.text, limit), target)
+
+
+def _split_fence(text: str, limit: int) -> list[str]:
+    """At line ends, each part fenced as the whole was; in a list or quote with the same prefix."""
+    opening, *rest = text.split("\n")
+    found = _FENCE.match(opening)
+    if found is None:
+        return _group(_lines(text, limit), limit)
+    before, marker, info = found["before"], found["marker"], found["info"]
+    body = rest[:-1] if rest and rest[-1].strip().strip("> ").startswith(marker) else rest
+    if len(info) > _MAX_INFO:
+        body, info = [info, *body], ""
+    # A list's bullet opens the first part only; the others keep its indent.
+    indent = re.sub(r"[^>\s]", " ", before)
+    parts = [part.removesuffix("\n") for part in _group(_lines("\n".join(body), limit), limit)]
+    heads = [before, *[indent] * (len(parts) - 1)]
+    return [f"{head}{marker}{info}\n{part}\n{indent}{marker}" for head, part in zip(heads, parts, strict=True)]
+
+
+def _split_table(text: str, limit: int) -> list[str]:
+    head = "".join(line + "\n" for line in text.split("\n", 2)[:2])
+    if width(head) > limit // _HEAD_SHARE:
+        return _group(_lines(text, limit), limit)
+    rows = _group(_lines(text[len(head) :], limit - width(head)), limit - width(head))
+    return [head + part for part in rows]
+
+
+def _lines(text: str, limit: int) -> list[str]:
+    """Lines with their ends; a line wider than `limit` in several pieces."""
+    lines = [line for line in re.split(r"(?<=\n)", text) if line]
+    return [piece for line in lines for piece in ([line] if width(line) <= limit else _hard(line, limit))]
+
+
+def _spans(text: str, limit: int, level: int = 0) -> list[str]:
+    """Sentences; a sentence wider than `limit` as lines, a line as clauses, a clause cut anywhere."""
+    if width(text) <= limit and level:
+        return [text]
+    if level == len(_CUTS):
+        return _hard(text, limit)
+    ends = [found.end() for found in _CUTS[level].finditer(text)]
+    starts = [0, *ends]
+    pieces = [text[start:end] for start, end in zip(starts, [*ends, len(text)], strict=True)]
+    return [span for piece in pieces if piece for span in _spans(piece, limit, level + 1)]
+
+
+def _hard(text: str, limit: int) -> list[str]:
+    step = limit if text.isascii() else max(limit // 2, 1)
+    return [text[start : start + step] for start in range(0, len(text), step)]
+
+
+def _group(pieces: Iterable[str], size: int) -> list[str]:
+    """Neighbours joined while they are no wider than `size`."""
+    groups: list[list[str]] = []
+    total = 0
+    for piece in pieces:
+        wide = width(piece)
+        if groups and total + wide <= size:
+            groups[-1].append(piece)
+            total += wide
+        else:
+            groups.append([piece])
+            total = wide
+    return ["".join(group) for group in groups]
+
 
 #: A piece narrower than this share of `target_chars` does not stand alone if it can join its neighbour.
 _TINY_SHARE = 4
@@ -38,8 +197,11 @@ class _Piece:
     labels: tuple[str, ...] = ()
 
 
-def chunk_document(document: Document, sizes: Chunking) -> list[Chunk]:
-    """Chunks in order. `heading` is the path "A > B > C" without the document's title; `facet` as B9, `part` as F8.
+def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
+    """Chunks in order.
+
+    `heading` is the path "A > B > C" without the document's title, `facet` the storage facet, `part` compiled truth or
+    timeline.
 
     A chunk never spans two sections. It is as wide as `target_chars` where possible; a single block stays whole up to
     `max_chars`, code up to four times that. Widths count a CJK character as two. Every chunk defines its page's keys
@@ -69,7 +231,7 @@ def chunk_document(document: Document, sizes: Chunking) -> list[Chunk]:
                     facet=facet_of(headings) or label_of(text) or document.facet,
                     ordinal=ordinal,
                     namespace=document.namespace,
-                    part=Part.CODE if code else part_of(document.title, headings) or section.part or Part.TEXT,
+                    part=PagePart.CODE if code else part_of(document.title, headings) or section.part or PagePart.TEXT,
                     defines=(*defines, *labels),
                     refs=refs_of(_linking(linking, text, code=code and document.markup is Markup.RST), document.path),
                 )
@@ -78,7 +240,7 @@ def chunk_document(document: Document, sizes: Chunking) -> list[Chunk]:
     return chunks
 
 
-def _blocks(document: Document, sizes: Chunking) -> list[Block]:
+def _blocks(document: Document, sizes: ChunkingSettings) -> list[Block]:
     if document.markup is Markup.RST:
         return list(rst_blocks(document.text))
     return blocks_of(document.text, document.markup, sizes.max_chars)
@@ -98,7 +260,7 @@ def _linkable(chunks: list[Chunk]) -> list[Chunk]:
     ]
 
 
-def _texts(section: Section, sizes: Chunking) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
+def _texts(section: Section, sizes: ChunkingSettings) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
     """The texts of a section's chunks, whether each is code alone, and the keys of the labels in it."""
     above = section.labels
     for group in _packed(_pieces(section, sizes), sizes):
@@ -109,16 +271,16 @@ def _texts(section: Section, sizes: Chunking) -> Iterator[tuple[str, bool, tuple
             above = ()
 
 
-def _pieces(section: Section, sizes: Chunking) -> Iterator[_Piece]:
+def _pieces(section: Section, sizes: ChunkingSettings) -> Iterator[_Piece]:
     for block in section.blocks:
         for index, text in enumerate(split_block(block, sizes.target_chars, sizes.max_chars)):
             # Parts of cut text are verbatim and join without a gap; parts of code and tables are blocks of their own.
-            verbatim = index and block.kind is Kind.TEXT
+            verbatim = index and block.kind is BlockType.TEXT
             gap = "" if verbatim else "\n\n" if block.loose or index else "\n"
-            yield _Piece(text, gap, block.kind in {Kind.FENCE, Kind.CODE}, () if index else block.labels)
+            yield _Piece(text, gap, block.kind in {BlockType.FENCE, BlockType.CODE}, () if index else block.labels)
 
 
-def _packed(pieces: Iterator[_Piece], sizes: Chunking) -> list[list[_Piece]]:
+def _packed(pieces: Iterator[_Piece], sizes: ChunkingSettings) -> list[list[_Piece]]:
     """Neighbours joined up to `target_chars`. A tiny one joins further, up to `max_chars`."""
     tiny = sizes.target_chars // _TINY_SHARE
     groups: list[list[_Piece]] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
-from shared.models import RawDocument
+from shared.models import DocumentOutcome, RawDocument
 from shared.models.base import Model
-from shared.settings.sections import Chunking
+from shared.settings.sections import ChunkingSettings
 from shared.tenants import DEFAULT_TENANT
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
@@ -31,7 +32,7 @@ class Markup(StrEnum):
 class Document(Model):
     """One document, read. `date` is ISO or None, `source` the scope of a prune, `notes` says what was left out.
 
-    `kind` is empty where it does not say: its folder decides (`workers.index.kinds`).
+    `kind` is empty where it does not say: its folder decides (`workers.index.metadata`).
     """
 
     doc_id: str
@@ -70,7 +71,7 @@ def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
     return str(uuid.uuid5(uuid.UUID(doc_id), f"{ordinal}{_SEPARATOR}{text}"))
 
 
-def document_hash(document: Document, sizes: Chunking) -> str:
+def document_hash(document: Document, sizes: ChunkingSettings) -> str:
     """SHA-256 (hex) over what its chunks are made of: text, metadata, settings, INDEX_VERSION; not the source."""
     parts = [
         INDEX_VERSION,
@@ -85,3 +86,28 @@ def document_hash(document: Document, sizes: Chunking) -> str:
 def prune_scope(source: str, namespace: str) -> str:
     """The name under which a source is stored: a prune in one namespace must not reach into another."""
     return source if namespace == "default" else f"{namespace}:{source}"
+
+
+# --- Where a known document belongs: one root and one path, however it is ingested later. Pure.
+
+
+def with_known_origin(
+    read: Sequence[Document | DocumentOutcome], origins: Mapping[str, tuple[str, str]]
+) -> list[Document | DocumentOutcome]:
+    """`read` with each document that comes alone, or with a part of its folder, under the root it is known from.
+
+    `origins`: doc_id -> (source, path) as stored. Else citations would change their path, and a prune of the root would
+    no longer see the document.
+    """
+    return [_settled(item, origins.get(item.doc_id)) if isinstance(item, Document) else item for item in read]
+
+
+def belongs_to(origin: str, source: str) -> bool:
+    """True when `source` is the root `origin`, or a folder or file below it."""
+    return source == origin or source.startswith(f"{origin.rstrip('/')}/")
+
+
+def _settled(document: Document, origin: tuple[str, str] | None) -> Document:
+    if origin is None or document.source == origin[0] or not belongs_to(origin[0], document.source):
+        return document
+    return document.model_copy(update={"source": origin[0], "path": origin[1]})

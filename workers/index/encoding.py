@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
+from threading import Lock
+from typing import NamedTuple
 
-from shared.encoders import DenseEncoder, SparseEncoder
 from shared.errors import PermanentError, RamifyError, ReplyError, StoreError, TransientError
 from shared.models import Chunk, Cost
+from shared.providers.encoders import DenseEncoder, SparseEncoder
+from shared.providers.encoders.sparse import TrigramEncoder
+from shared.store import BuiltWith, ChunkStore, check_built_with
+from shared.store.directories import in_dirs
 
 #: Passages of one call to the dense encoder, which makes its own smaller batches.
 _PASSAGES = 512
@@ -51,3 +57,100 @@ def dense_vectors(encoder: DenseEncoder | None, chunks: Sequence[Chunk]) -> tupl
         vectors += embedded.vectors
         cost += Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)
     return vectors, cost
+
+
+# --- Keeps BM25's average passage length true to a tenant's corpus. Never touches dense vectors or text.
+
+SparseFactory = Callable[[float], SparseEncoder]
+
+#: Weights are made anew when the mean length is off by more than this share of the recorded one.
+MAX_DRIFT = 0.10
+_PAGE = 256
+#: Chunk ids are hashes, so the first pages in id order are a random sample. With passage lengths that spread as widely
+#: as their mean, 2,048 of them put the mean within about 4 % (two standard errors).
+_SAMPLE_PAGES = 8
+
+
+def measured_length(store: ChunkStore, encoder: SparseEncoder) -> float:
+    """Mean passage length in tokens of (a sample of) the documents' chunks, 0 without; directory nodes do not count."""
+    pages = islice(store.scroll(None, _PAGE), _SAMPLE_PAGES)
+    sample = [hit for page in pages for hit in page if not in_dirs(hit)]
+    return mean_length(encoder, sample) if sample else 0.0
+
+
+def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
+    """Make all sparse vectors anew if the mean length drifted from `avg_len` by more than MAX_DRIFT.
+
+    Returns the average length that counts from now on. It is recorded last, so an interrupted run is done again.
+    """
+    found = measured_length(store, make(avg_len))
+    if not found or abs(found / avg_len - 1) <= MAX_DRIFT:
+        return avg_len
+    encoder = make(found)
+    for page in store.scroll(None, _PAGE):
+        store.set_sparse({hit.chunk_id: encoder.encode_passage(hit.full_text) for hit in page}, avg_len)
+    store.set_sparse({}, found)
+    return found
+
+
+# --- How a tenant's chunks are made: the collection and its keyword encoders, from the first batch on. Writes no
+# chunk.
+
+
+class KeywordEncoders(NamedTuple):
+    """What keyword vectors are made with; no trigrams: the collection was built without."""
+
+    sparse: SparseEncoder
+    trigrams: TrigramEncoder | None
+
+
+class Beginning:
+    """Knows the encoders of a tenant, and makes or joins the collection when there are none. Safe for threads."""
+
+    def __init__(
+        self, store: ChunkStore, sparse_factory: SparseFactory, dense: DenseEncoder | None, *, trigrams: bool
+    ) -> None:
+        self._store, self._sparse, self._dense, self._with_trigrams = store, sparse_factory, dense, trigrams
+        self._making = Lock()
+
+    def existing(self) -> KeywordEncoders | None:
+        """The encoders of the tenant's chunks, None before its first batch.
+
+        Raises: StoreMismatchError when the collection was built with other encoders than these.
+        """
+        info = self._store.info()
+        if info is None:
+            return None
+        encoder = self._sparse(info.built_with.avg_len)
+        with encoder_errors():
+            check_built_with(info.built_with, encoder.name, self._dense)
+        if info.new:
+            return None
+        return KeywordEncoders(encoder, TrigramEncoder() if info.built_with.trigrams == TrigramEncoder.name else None)
+
+    def made(self, chunks: Sequence[Chunk]) -> KeywordEncoders:
+        """The encoders; where there are none, the average length is fitted on `chunks`, the tenant's first.
+
+        So no tenant's weights depend on what others wrote. Raises: StoreMismatchError, StoreError.
+        """
+        with self._making:
+            if encoders := self.existing():
+                return encoders
+            encoder = self._sparse(mean_length(self._sparse(1.0), chunks))
+            try:
+                self._store.create(self._built_with(encoder))
+            except StoreError:
+                # Another process, or another tenant, may have been first.
+                if self.existing() is None:
+                    self._store.create(self._built_with(encoder))
+            if encoders := self.existing():
+                return encoders
+            raise StoreError("the collection was deleted while its first documents were written: ingest again")
+
+    def _built_with(self, encoder: SparseEncoder) -> BuiltWith:
+        """What the tenant's chunks are to be made with: a collection of others has the last word on trigrams."""
+        if info := self._store.info():
+            return info.built_with.model_copy(update={"avg_len": encoder.avg_len})
+        name, dim = (self._dense.name, self._dense.dim) if self._dense else (None, 0)
+        trigrams = TrigramEncoder.name if self._with_trigrams else None
+        return BuiltWith(sparse=encoder.name, avg_len=encoder.avg_len, dense=name, dim=dim, trigrams=trigrams)

@@ -3,28 +3,128 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import Lock
 
-from shared.encoders import DenseEncoder, SparseVector
 from shared.errors import InputError
-from shared.job_store.inbox import FileHashes
-from shared.llm.client import LLM
-from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
+from shared.jobs.inbox import FileHashes
+from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
+from shared.providers.encoders import DenseEncoder, SparseVector
+from shared.providers.llm.client import LLM
 from shared.settings import Settings
+from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkPoint, ChunkStore
-from workers.index.beginning import Beginning, KeywordEncoders
+from workers.index.chunking import chunk_document
 from workers.index.directories import Directories
-from workers.index.documents import INDEX_VERSION, Document, document_hash, prune_scope
-from workers.index.drift import SparseFactory, refit
+from workers.index.documents import INDEX_VERSION, Document, Markup, document_hash, prune_scope, with_known_origin
 from workers.index.edges import carried, release, settle
-from workers.index.encoding import EncoderError, dense_vectors
-from workers.index.limits import chunked
-from workers.index.origin import with_known_origin
-from workers.index.outcomes import TWICE, Change, failure_of, last_of_each, noted, outcome_of, written_of
+from workers.index.encoding import Beginning, EncoderError, KeywordEncoders, SparseFactory, dense_vectors, refit
 from workers.index.readers import read_documents
-from workers.index.stopwatch import part
 from workers.index.units import Unit, known_files, mark_units, units_of
+
+# --- What becomes of a batch's documents: which of them are to be written, and what is said of each. Pure.
+
+TWICE = "its id stands more than once in this batch: the last one counts"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A document to write; `known` when the store has an older form of it."""
+
+    document: Document
+    content_hash: str
+    chunks: tuple[Chunk, ...]
+    known: bool
+
+
+def last_of_each(
+    read: Sequence[Document | DocumentOutcome],
+) -> tuple[list[Document | DocumentOutcome], set[str]]:
+    """`read` with the last document of each id only, and the ids that stood there more than once."""
+    last = {item.doc_id: place for place, item in enumerate(read) if isinstance(item, Document)}
+    kept = [item for place, item in enumerate(read) if not isinstance(item, Document) or last[item.doc_id] == place]
+    dropped = {
+        item.doc_id for place, item in enumerate(read) if isinstance(item, Document) and last[item.doc_id] > place
+    }
+    return kept, dropped
+
+
+def outcome_of(document: Document, status: DocumentStatus, chunks: int = 0, reason: str = "") -> DocumentOutcome:
+    """What became of `document`; what was left out of it is said with it."""
+    said = "; ".join(part for part in (reason, *document.notes) if part)
+    return DocumentOutcome(path=document.path, doc_id=document.doc_id, status=status, chunks=chunks, reason=said)
+
+
+def failure_of(document: Document, reason: str) -> DocumentOutcome:
+    """A document that could not be written."""
+    return outcome_of(document, DocumentStatus.FAILED, reason=reason)
+
+
+def written_of(change: Change) -> DocumentOutcome:
+    """A document that was."""
+    status = DocumentStatus.CHANGED if change.known else DocumentStatus.ADDED
+    return outcome_of(change.document, status, len(change.chunks))
+
+
+def noted(outcome: DocumentOutcome, note: str) -> DocumentOutcome:
+    """`outcome` with one more thing to say."""
+    reason = f"{outcome.reason}; {note}" if outcome.reason else note
+    return outcome.model_copy(update={"reason": reason})
+
+
+# --- Where the time of an index task goes: seconds by part, added up over a task. Outside of one, it measures
+# nothing.
+
+_parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
+
+
+@contextmanager
+def measured() -> Iterator[dict[str, float]]:
+    """Part -> seconds of what runs inside, filled as it runs."""
+    parts: dict[str, float] = {}
+    token = _parts.set(parts)
+    try:
+        yield parts
+    finally:
+        _parts.reset(token)
+
+
+@contextmanager
+def part(name: str) -> Iterator[None]:
+    """The time inside counts for `name`. Parts are not put into each other: their sum is the time they took."""
+    parts = _parts.get()
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        if parts is not None:
+            parts[name] = parts.get(name, 0.0) + time.perf_counter() - began
+
+
+# --- Bounds what one document may cost. Below them, cutting takes seconds and some hundred MB at worst; never cuts
+# itself.
+
+#: Markdown is read line by line at about 10 us and 1 kB a line.
+_LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000, Markup.RST: 500_000}
+#: Four times what 10 MB of prose make.
+_CHUNKS = 20_000
+
+
+def chunked(document: Document, sizes: ChunkingSettings) -> tuple[list[Chunk], str]:
+    """The chunks of a document; or none, and why."""
+    lines, most = document.text.count("\n") + 1, _LINES.get(document.markup)
+    if most is not None and lines > most:
+        return [], f"has {lines} lines, more than {most}: split it"
+    chunks = chunk_document(document, sizes)
+    if not chunks:
+        return [], "is empty: it has no text but rules and empty headings"
+    if len(chunks) > _CHUNKS:
+        return [], f"makes {len(chunks)} chunks, more than {_CHUNKS}: split it"
+    return chunks, ""
+
 
 #: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
 FLUSH_S = 10.0

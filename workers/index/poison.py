@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 
 from redis import Redis
 
-from shared.heartbeat import living, worker_id
-from shared.job_store import codec
-from shared.job_store.codec import text
-from shared.job_store.dead import DeadLetterStore
-from shared.job_store.inbox import BATCH
-from shared.job_store.keys import IngestKeys
-from shared.job_store.work import Mark, read_mark
+from shared.connections.heartbeat import living, worker_id
+from shared.jobs import codec
+from shared.jobs.codec import text
+from shared.jobs.dead_letters import DeadLetterStore
+from shared.jobs.inbox import BATCH
+from shared.jobs.keys import IngestKeys
+from shared.jobs.marks import Mark, read_mark
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
-from shared.models.dead import DeadLetter
+from shared.models.status import DeadLetter
 from shared.settings import Settings
 
 log = logging.getLogger("ramify.index.poison")

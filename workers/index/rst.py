@@ -10,9 +10,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from workers.index.blocks import Block, Kind
+from workers.index.blocks import Block, BlockType, width
 from workers.index.metadata import printable_line
-from workers.index.widths import width
 
 _MAX_HEADING = 200
 #: Shorter than the title, an adornment of this many characters makes a heading all the same, as in docutils.
@@ -48,13 +47,13 @@ def rst_blocks(text: str) -> Iterator[Block]:
 
 def first_heading(text: str) -> str | None:
     """The text of the first section heading."""
-    return next((block.text for block in rst_blocks(text) if block.kind is Kind.HEADING), None)
+    return next((block.text for block in rst_blocks(text) if block.kind is BlockType.HEADING), None)
 
 
 def prose_of(text: str) -> Iterator[str]:
     """What stands outside code, block by block; headings as written."""
     for block in rst_blocks(text):
-        if block.kind is not Kind.CODE:
+        if block.kind is not BlockType.CODE:
             yield block.source or block.text
 
 
@@ -85,32 +84,38 @@ class _Scan:
                 waiting, targets = [], []
             yield block
         if targets:
-            yield Block(Kind.TEXT, "\n".join(targets))
+            yield Block(BlockType.TEXT, "\n".join(targets))
 
     def _block(self, start: int) -> tuple[Block, int]:
         """The block that begins with a line, and the line behind it."""
         after, self._after = self._after, None
         if after is not None and (end := self._literal(start, after)):
-            return self._lines_of(start, end, Kind.CODE), end
+            return self._lines_of(start, end, BlockType.CODE), end
         line = self._lines[start]
         indent = _indent(line)
         if not indent:
             if found := self._heading(start):
                 return found
             if len(line.rstrip()) >= _SURE and _ADORNMENT.fullmatch(line.rstrip()) and self._blank(start + 1):
-                return Block(Kind.RULE, ""), start + 1
+                return Block(BlockType.RULE, ""), start + 1
             if end := self._table(start):
-                return self._lines_of(start, end, Kind.TABLE), end
+                return self._lines_of(start, end, BlockType.TABLE), end
         directive = _DIRECTIVE.match(line, indent)
         if directive and directive[1].lower() in _CODE:
             end = self._indented(start + 1, indent)
-            return self._lines_of(start, end, Kind.CODE), end
+            return self._lines_of(start, end, BlockType.CODE), end
         end = self._paragraph(start, indent)
         text = line.lstrip()
-        kind = Kind.CODE if text.startswith(">>> ") else Kind.TABLE if _GRID.fullmatch(text.rstrip()) else Kind.TEXT
+        kind = (
+            BlockType.CODE
+            if text.startswith(">>> ")
+            else BlockType.TABLE
+            if _GRID.fullmatch(text.rstrip())
+            else BlockType.TEXT
+        )
         last = self._lines[end - 1]
         bare = last.strip()
-        if kind is Kind.TEXT and bare.endswith("::") and not _EMPTY_DIRECTIVE.fullmatch(bare):
+        if kind is BlockType.TEXT and bare.endswith("::") and not _EMPTY_DIRECTIVE.fullmatch(bare):
             self._after = _text_indent(last)
         return self._lines_of(start, end, kind), end
 
@@ -130,7 +135,7 @@ class _Scan:
             self._styles.append(style)
         loose = start == 0 or self._blank(start - 1)
         level = self._styles.index(style) + 1
-        return Block(Kind.HEADING, _heading_text(title), loose, level, source=title), start + 2 + over
+        return Block(BlockType.HEADING, _heading_text(title), loose, level, source=title), start + 2 + over
 
     def _label(self, start: int) -> str | None:
         """The name of a target that stands alone; one with an address, or in a literal block, is none."""
@@ -192,14 +197,14 @@ class _Scan:
     def _blank(self, place: int) -> bool:
         return not self._line(place).strip()
 
-    def _lines_of(self, start: int, end: int, kind: Kind) -> Block:
+    def _lines_of(self, start: int, end: int, kind: BlockType) -> Block:
         return Block(kind, "\n".join(self._lines[start:end]), loose=start == 0 or self._blank(start - 1))
 
 
 def _silent(block: Block) -> bool:
     """True for comments and directives that show nothing."""
     text = block.text.lstrip()
-    if block.kind is not Kind.TEXT or not text.startswith(".. "):
+    if block.kind is not BlockType.TEXT or not text.startswith(".. "):
         return False
     directive = _DIRECTIVE.match(text)
     return directive[1].lower() in _SILENT if directive else text[3:4] not in {"_", "[", "|"}

@@ -8,19 +8,18 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from shared.clock import ServerClock
+from shared.connections.clock import ServerClock
 from shared.contract import IndexMessage, TaskName
-from shared.encoders import Bm25Encoder
 from shared.errors import RamifyError
-from shared.job_store import connect
-from shared.job_store.inbox import Inbox, Report
+from shared.jobs import connect
+from shared.jobs.inbox import Inbox, IngestReport
+from shared.providers.encoders import Bm25Encoder
 from shared.settings import Settings
-from shared.steps import reason_of, remote
+from shared.tasks.task_run import reason_of, remote
 from workers.app import app
-from workers.corpus import corpus
-from workers.index.pipeline import Indexer
+from workers.index.pipeline import Indexer, measured
 from workers.index.poison import Careful
-from workers.index.stopwatch import measured
+from workers.search.corpus import corpus
 
 log = logging.getLogger("ramify.index")
 
@@ -47,17 +46,17 @@ def _made(tenant: str) -> Indexer:
 def index_documents(raw: dict[str, Any]) -> None:
     """Put one batch of an ingest into the store, or say which of its files need not travel."""
 
-    def work(inbox: Inbox, batch: int) -> Report | None:
+    def work(inbox: Inbox, batch: int) -> IngestReport | None:
         content = inbox.documents(batch)
         if content is None:
             return None
         if content.hashes is not None:
             known, wanted = _indexer(content.tenant).known(content.hashes)
-            return Report(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
+            return IngestReport(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
         careful = Careful(inbox.client, inbox.ingest_id, app.conf.ramify, ServerClock(inbox.client).now)
         index = _indexer(content.tenant).index
         outcomes, cost = careful.index(batch, content.documents, index, TaskName.INDEX_DOCUMENTS.value)
-        return Report(batch=batch, outcomes=tuple(outcomes), cost=cost)
+        return IngestReport(batch=batch, outcomes=tuple(outcomes), cost=cost)
 
     _answer(raw, work)
 
@@ -66,19 +65,19 @@ def index_documents(raw: dict[str, Any]) -> None:
 def index_finish(raw: dict[str, Any]) -> None:
     """End an ingest: prune what is gone, refit BM25's average length, tidy the store."""
 
-    def work(inbox: Inbox, batch: int) -> Report | None:
+    def work(inbox: Inbox, batch: int) -> IngestReport | None:
         order = inbox.order(batch)
         if order is None:
             return None
         indexer = _indexer(order.tenant)
         removed = indexer.finish(order.keep, order.unreadable, order.namespace, written=order.written)
         warnings, cost = indexer.directories.told()
-        return Report(batch=batch, outcomes=tuple(removed), warnings=warnings, cost=cost)
+        return IngestReport(batch=batch, outcomes=tuple(removed), warnings=warnings, cost=cost)
 
     _answer(raw, work)
 
 
-def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], Report | None]) -> None:
+def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], IngestReport | None]) -> None:
     """Run `work` and report: the person at the other end waits for a word on every batch."""
     message = IndexMessage.model_validate(raw)
     at = (message.ingest_id, message.batch)
@@ -93,7 +92,7 @@ def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], Report | None]) ->
             _at_work.discard(at)
 
 
-def _report(message: IndexMessage, work: Callable[[Inbox, int], Report | None]) -> None:
+def _report(message: IndexMessage, work: Callable[[Inbox, int], IngestReport | None]) -> None:
     inbox = Inbox(connect(app.conf.ramify), message.ingest_id)
     try:
         with measured() as seconds:
@@ -104,7 +103,7 @@ def _report(message: IndexMessage, work: Callable[[Inbox, int], Report | None]) 
             "batch %s of ingest %s failed: %s", message.batch, message.ingest_id, reason_of(error),
             exc_info=not isinstance(error, RamifyError),
         )  # fmt: skip
-        inbox.report(Report(batch=message.batch, error=reason_of(error)))
+        inbox.report(IngestReport(batch=message.batch, error=reason_of(error)))
     else:
         if report is not None:
             inbox.report(report.model_copy(update={"seconds": seconds}))

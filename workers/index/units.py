@@ -7,14 +7,13 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shared.job_store.inbox import FileHash, FileHashes
+from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
-from shared.settings.sections import Chunking
+from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkStore
-from shared.store.filters import of_documents
-from shared.store.units import Held, whole_units
-from workers.index.documents import INDEX_VERSION, Document, prune_scope
-from workers.index.origin import belongs_to
+from shared.store.documents import Held, whole_units
+from shared.store.schema import of_documents
+from workers.index.documents import INDEX_VERSION, Document, belongs_to, prune_scope
 
 
 class Unit(NamedTuple):
@@ -28,7 +27,7 @@ class Unit(NamedTuple):
         return {"unit": self.key, "unit_size": self.size}
 
 
-def unit_key(file: FileHash, namespace: str, sizes: Chunking) -> str:
+def unit_key(file: FileHash, namespace: str, sizes: ChunkingSettings) -> str:
     """SHA-256 (hex) over all that decides what a piece becomes: its bytes, its place, and how it is read and cut.
 
     The root and the shown path are left out: they may differ from one ingest to the next, and are compared apart.
@@ -38,7 +37,7 @@ def unit_key(file: FileHash, namespace: str, sizes: Chunking) -> str:
 
 
 def units_of(
-    read: Sequence[tuple[RawDocument, Sequence[Document | DocumentOutcome]]], sizes: Chunking
+    read: Sequence[tuple[RawDocument, Sequence[Document | DocumentOutcome]]], sizes: ChunkingSettings
 ) -> dict[str, Unit]:
     """doc_id -> its unit, of the pieces that gave nothing but documents without a note.
 
@@ -55,7 +54,9 @@ def units_of(
     return units
 
 
-def known_files(store: ChunkStore, hashes: FileHashes, sizes: Chunking) -> tuple[list[DocumentOutcome], list[int]]:
+def known_files(
+    store: ChunkStore, hashes: FileHashes, sizes: ChunkingSettings
+) -> tuple[list[DocumentOutcome], list[int]]:
     """Outcomes of the files that are stored whole, and the numbers of those that must travel.
 
     A file travels with all its pieces or with none: what a later piece says of an id must still come later.

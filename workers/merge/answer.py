@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shared.errors import shown
-from shared.job_store import Job, JobReader, JobStore, State
-from shared.job_store.states import SETTLED_LEAVES
+from shared.jobs import Job, JobReader, JobStore, State
+from shared.jobs.states import SETTLED_LEAVES
 from shared.language import said
 from shared.language.routing import route_by_rules
-from shared.llm.client import LLM
 from shared.models import ROOT_ID, Answer, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
-from shared.models.enumeration import Table
+from shared.models.enumeration import ListTable
 from shared.models.route import Routed
-from shared.steps import TaskRun
-from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate
-from workers.merge.aggregators.plugged import all_known
+from shared.providers.llm.client import LLM
+from shared.tasks.task_run import TaskRun
+from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
 from workers.merge.extract import nothing_found
 
 #: Kept back from the LLM so that the answer is written before the deadline.
@@ -31,7 +30,7 @@ def run_aggregator(
     leaves: Sequence[LeafResult],
     *,
     llm: LLM | None,
-    table: Table | None = None,
+    table: ListTable | None = None,
 ) -> tuple[str, Aggregated]:
     """What makes the job's answer, by name, and what it made. `leaves` none of which is relevant: that, and no more."""
     job = run.job

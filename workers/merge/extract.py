@@ -2,15 +2,233 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from shared.language import answer_language, said
-from shared.models import Citation, Facet, Hit, MergedPool, Node, NodeKind, Summary
+from shared.language.sentences import BlockKind, sentence_spans
+from shared.language.text import flat, is_cjk_text, terms
+from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.plan import node_order
-from workers.merge.display import plain_line
-from workers.merge.passages import Passage, citation
-from workers.merge.picking import Picker
+from workers.display import has_controls, plain_line, without_links
+
+# --- The sentences of a pool that may be quoted: verbatim slices of their chunks, with their terms. Pure.
+
+_LONGEST = 400  # characters; a CJK one counts as two
+_CLIPPED = 300
+_BREAKS = " ,;，；、"
+_FEWEST_TERMS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One sentence, or two that follow each other, of the pool's hit `number` (from 1), the `position`-th (from 0)."""
+
+    number: int
+    position: int
+    quote: str
+    text: str
+    words: frozenset[str]
+
+
+def passages(hits: Iterable[Hit], *, joined: bool = True) -> list[Passage]:
+    """All quotable pieces of `hits`: sentences that state something, and table rows.
+
+    `joined`: a sentence brings the next one of its paragraph along. Headings, code fences and table heads are left
+    out, as are questions, lead-ins that end in a colon, and what holds control characters. What is longer than a
+    person reads is clipped at a pause.
+    """
+    found: list[Passage] = []
+    for number, hit in enumerate(hits, start=1):
+        for position, (quote, shown) in enumerate(_pieces(hit.text, joined=joined)):
+            text = plain_line(shown)
+            words = frozenset(terms(without_links(quote)))
+            if len(words) >= _FEWEST_TERMS and not text.endswith(("?", "？", ":", "：")):
+                found.append(Passage(number, position, quote, text, words))
+    return found
+
+
+def citation(number: int, hit: Hit, quote: str) -> Citation:
+    """`[number]` stands for `hit`; `quote` is a verbatim slice of its text."""
+    return Citation(
+        number=number,
+        chunk_id=hit.chunk_id,
+        path=plain_line(hit.path),
+        title=plain_line(hit.title),
+        quote=quote,
+    )
+
+
+def best_quote(hit: Hit, claim: str) -> str:
+    """The sentence of `hit` that shares most terms with `claim`; its first one when none does, "" without any."""
+    asked = frozenset(terms(claim))
+    sentences = passages([hit], joined=False)
+    best = max(sentences, key=lambda p: (len(p.words & asked) / len(p.words | asked), -p.position), default=None)
+    return best.quote if best else ""
+
+
+def _pieces(text: str, *, joined: bool) -> Iterator[tuple[str, str]]:
+    """(verbatim slice, as it is shown) of every sentence and table row, in order."""
+    spans = [span for span in sentence_spans(text) if span.kind in {BlockKind.PROSE, BlockKind.TABLE}]
+    for span, following in zip_longest(spans, spans[1:]):
+        if span.kind is BlockKind.TABLE:
+            yield from _rows(text[span.start : span.end])
+            continue
+        quote = text[span.start : span.end]
+        if has_controls(quote):
+            continue
+        if joined and following and following.kind is span.kind and _goes_on(text[span.end : following.start]):
+            both = text[span.start : following.end]
+            if _width(both) <= _LONGEST and not has_controls(both):
+                quote = both
+        clipped = _clip(quote)
+        yield clipped, clipped
+
+
+def _rows(table: str) -> Iterator[tuple[str, str]]:
+    """The rows of a table without its head; the cells are shown with a dash between."""
+    for row in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+        if len(row) <= _LONGEST and not has_controls(row):
+            yield row.strip(), " – ".join(cell for cell in cells if cell)
+
+
+def _goes_on(between: str) -> bool:
+    """True inside a paragraph: nothing but white space, and no blank line or list mark."""
+    return not between.strip() and between.count("\n") < 2
+
+
+def _width(text: str) -> int:
+    return len(text) * (2 if is_cjk_text(text) else 1)
+
+
+def _clip(quote: str) -> str:
+    """The first part of an overlong sentence, up to a pause: still a verbatim slice."""
+    if _width(quote) <= _LONGEST:
+        return quote
+    part = quote[: _CLIPPED * len(quote) // _width(quote)]
+    pause = max(part.rfind(mark) for mark in _BREAKS)
+    return part[:pause] if pause > len(part) // 2 else part
+
+
+# --- Which sentences of a pool answer a query best: coverage of its terms, novelty, rank and place. Pure.
+
+_NOVELTY, _LEAD, _RANK, _PLACE = 0.5, 0.3, 0.6, 0.1
+_FULL_TERMS = 6  # a shorter sentence rarely stands by itself, and counts in proportion
+_OPENING_HITS = 2  # the first sentence of the best hits may answer in other words
+_LEAST_SHARE = 0.15
+_WORTH = 0.55  # of the group's best sentence; what is weaker is left out
+_ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
+_CONTEXT = 0.5  # weight of the whole question's terms beside a subquestion's own
+
+
+class Picker:
+    """Picks sentences query by query, and never the same statement twice."""
+
+    def __init__(self, question: str, hits: Sequence[MergedHit], *, joined: bool) -> None:
+        """`joined`: a sentence brings the next one along."""
+        self._question = terms(question)
+        self._passages = passages(hits, joined=joined)
+        self._leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
+        self._words = [lead | frozenset(terms(hit.text)) for lead, hit in zip(self._leads, hits, strict=True)]
+        self._lines = [passage.words for passage in self._passages]
+        self._hits = hits
+        self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
+        self.picked: list[Passage] = []
+
+    def forget(self) -> None:
+        """From now on, what was picked may be picked again."""
+        self.picked = []
+
+    def coverage(self, query: str, node_id: str | None = None) -> float:
+        """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
+
+        Looks at the hits of leaf `node_id` (None: all). Not weighted by the pool's IDF: in a pool that is all about the
+        question, its own words would count nothing.
+        """
+        asked = frozenset(terms(query))
+        found = [
+            words for words, ids in zip(self._words, self._nodes, strict=True) if node_id is None or node_id in ids
+        ]
+        return max((len(asked & words) / len(asked) for words in found), default=0.0) if asked else 1.0
+
+    def pick(self, query: str, node_id: str | None, most: int, holding: str = "") -> list[Passage]:
+        """Up to `most` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf).
+
+        Where some of them hold the words `holding`, from these alone.
+        """
+        weights = self._weights(terms(query))
+        for term, weight in self._weights(self._question).items():
+            weights.setdefault(term, _CONTEXT * weight)
+        left = [p for p in self._passages if node_id is None or node_id in self._nodes[p.number - 1]]
+        holders = [p for p in left if flat(holding) in flat(p.quote)] if holding else []
+        left = holders or [p for p in left if share(weights, p.words) >= _LEAST_SHARE or _opens(p)]
+        ranks = self._ranks(node_id)
+        fixed = {(p.number, p.position): self._fixed(p, weights, ranks[p.number - 1]) for p in left}
+        chosen: list[Passage] = []
+        covered: set[str] = set()
+        bar = 0.0
+        while len(chosen) < most:
+            left = [p for p in left if not any(_alike(p, other) or _touches(p, other) for other in self.picked)]
+            values = {p: fixed[p.number, p.position] + _NOVELTY * share(weights, p.words - covered) for p in left}
+            best = max(left, key=lambda p: (values[p], -p.number, -p.position), default=None)
+            if best is None or values[best] < bar:
+                break
+            bar = bar or _WORTH * values[best]
+            chosen.append(best)
+            covered |= best.words
+            self.picked.append(best)
+        return chosen
+
+    def _weights(self, asked: Sequence[str]) -> dict[str, float]:
+        """Root of the IDF over sentences: all chunks of a pool hold the topic's words, but not all their sentences.
+
+        Terms that no sentence holds are left out: they cannot tell sentences apart.
+        """
+        counts = Counter(term for words in self._lines for term in words.intersection(asked))
+        return {term: math.sqrt(math.log(1 + len(self._lines) / count)) for term, count in counts.items()}
+
+    def _ranks(self, node_id: str | None) -> list[float]:
+        """How well each hit did, 0..1: among the leaf's own results, or in the pool."""
+        if node_id is None:
+            return [1 - at / len(self._hits) for at in range(len(self._hits))]
+        scores = [max((s.score for s in hit.sources if s.node_id == node_id), default=0.0) for hit in self._hits]
+        best = max(scores, default=0.0)
+        return [score / best if best > 0 else 0.0 for score in scores]
+
+    def _fixed(self, passage: Passage, weights: Mapping[str, float], rank: float) -> float:
+        """What a passage is worth whatever else is picked; `rank` is how well its hit did."""
+        own = share(weights, passage.words) * min(1.0, len(passage.words) / _FULL_TERMS)
+        return (
+            own
+            + _LEAD * share(weights, self._leads[passage.number - 1])
+            + _RANK * rank
+            + _PLACE / (1 + passage.position)
+        )
+
+
+def share(weights: Mapping[str, float], present: AbstractSet[str]) -> float:
+    """The weighted share, 0..1, of the terms in `weights` that are `present`."""
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in present) / total if total > 0 else 0.0
+
+
+def _alike(one: Passage, other: Passage) -> bool:
+    return len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
+
+
+def _touches(one: Passage, other: Passage) -> bool:
+    """True for neighbours: they may share a sentence."""
+    return one.number == other.number and abs(one.position - other.position) <= 1
+
+
+def _opens(passage: Passage) -> bool:
+    return passage.position == 0 and passage.number <= _OPENING_HITS and len(passage.words) >= _FULL_TERMS
+
 
 MOST_SENTENCES = 10
 _DIRECT, _DIRECT_BROAD, _PER_GROUP = 3, 2, 2

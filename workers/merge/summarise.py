@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.language import derived, languages
 from shared.language.sentences import sentences
-from shared.llm.client import LLM, spent
-from shared.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
-from shared.llm.replies import summary_text
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
+from shared.models.answer import ReasoningStep
 from shared.models.base import Model
 from shared.models.plan import node_order
-from shared.models.reasoning import Step
 from shared.models.route import Intent
-from workers.merge.display import safe
-from workers.merge.extract import extract
-from workers.merge.passages import best_quote, citation
+from shared.providers.llm.client import LLM, spent
+from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
+from shared.providers.llm.replies import summary_text
+from workers.display import safe
+from workers.merge.extract import best_quote, citation, extract
 
 _FEWEST_CHARS = 400
 _LEAST_TIME_S = 0.5
@@ -35,7 +34,7 @@ class SummaryRequest:
     """What the LLM is asked for: the style that the question's intent wants, and the steps to conclude from."""
 
     intent: Intent = Intent.GENERAL
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ReasoningStep, ...] = ()
 
 
 def summarise(  # noqa: PLR0913 - what is known of the question, and what may be spent on it

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from shared.contract import TaskName
-from shared.job_store import State
-from shared.job_store.tables import Tables
+from shared.jobs import State
+from shared.jobs.tables import Tables
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
-from shared.signatures import skip_next
-from shared.steps import TaskRun, fail_job
+from shared.tasks.signatures import skip_next
+from shared.tasks.task_run import TaskRun, fail_job
+from workers.app import llm, steps
 from workers.enumerate.gather import doubts, gather
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import all_leaves, build_answer, no_retrieval, run_aggregator, verdict, without_retrieval
 from workers.merge.tree import merge_tree, of_one_leaf
-from workers.steps import llm, steps
 
 
 @steps(TaskName.MERGE_TREE, on_error=fail_job)

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.models import Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, Source
-from shared.models.explain import Effect
+from shared.models.hits import Effect
 from shared.models.plan import node_order
-from shared.settings.sections import MultiQuery
+from shared.settings.sections import MultiQuerySettings
 from workers.merge.dedup import near_duplicates
 
 #: How much of a hit's final score is what it was worth to its own subquestion.
 LEAF_SHARE = 0.5
 
 
-def merge_tree(leaves: Sequence[LeafResult], nodes: Mapping[str, Node], limits: MultiQuery, cap: int) -> MergedPool:
+def merge_tree(
+    leaves: Sequence[LeafResult], nodes: Mapping[str, Node], limits: MultiQuerySettings, cap: int
+) -> MergedPool:
     """The best hits of all leaves, at most `cap`, best first; ties are broken by chunk id.
 
     A chunk found by several leaves stands once, with its best score and all its sources; a near-duplicate is folded

@@ -9,26 +9,26 @@ from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
 from shared.errors import DeadlineError
-from shared.job_store import State
+from shared.jobs import State
 from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
-from shared.rerankers import reranker
-from shared.rerankers.base import Reranked
-from shared.rerankers.guarded import Guarded
-from shared.steps import TaskRun
-from workers.binding import bind_dependents
+from shared.providers.rerankers import reranker
+from shared.providers.rerankers.base import Reranked
+from shared.providers.rerankers.guarded import GuardedReranker
+from shared.tasks.task_run import TaskRun
+from workers.app import llm, record_failed_leaf, shared_cache, start_body_outside_of_chord, steps
 from workers.merge.tree import apply_root_rerank, leaf_share
+from workers.rerank.binding import bind_dependents
 from workers.search.leaf import NOTHING, ask_of, kept, reranked_once, run_rerank_stages
-from workers.search.stages.rerank import spent
+from workers.search.stages.rescoring import spent
 from workers.search.stages.truth import keep_truth
 from workers.search.state import Tools
-from workers.steps import llm, record_failed_leaf, shared_cache, start_body_outside_of_chord, steps
 
 #: What reading an answer may take of the time that is left for leaves: those that waited need the rest.
 BINDING_SHARE = 0.3
 
 
 @cache
-def _reranker() -> Guarded:
+def _reranker() -> GuardedReranker:
     return reranker(steps.settings)
 
 

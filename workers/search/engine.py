@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from shared.models import SearchResult
-from shared.models.explain import StageTrace
+from shared.models.hits import StageTrace
 from shared.settings.strategies import Strategy
 from workers.search.stages import STAGES
 from workers.search.stages.plugged import plugged

@@ -10,19 +10,19 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from shared.budget import refusals
 from shared.cache import LEAF, Cache, CacheResult, CacheStatus
-from shared.http_deadline import until
 from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
 from shared.models.find import FindRequest
-from shared.rerankers.base import Reranked
+from shared.providers.http_deadline import until
+from shared.providers.metering import refusals
+from shared.providers.rerankers.base import Reranked
 from shared.settings import Settings
-from shared.settings.sections import MultiQuery
-from shared.settings.stages import Edges
+from shared.settings.sections import MultiQuerySettings
+from shared.settings.stages import EdgesStage
 from shared.settings.strategies import FOLLOWS_EDGES, Strategy, asked_strategy, split
 from shared.store.base import CollectionInfo
-from workers.corpus import Corpus
+from workers.search.corpus import Corpus
 from workers.search.engine import EMPTY, go_on, search
 from workers.search.state import Query, Tools
 from workers.search.variants import VARIANT, go_on_variants, search_variants
@@ -79,7 +79,7 @@ def _narrowed(filters: Filters, node: Node) -> Filters:
     return filters.model_copy(update={"kinds": kinds}) if kinds else filters
 
 
-def kept(node: Node, limits: MultiQuery, shown: int) -> int:
+def kept(node: Node, limits: MultiQuerySettings, shown: int) -> int:
     """Results that a leaf keeps. The question's own leaf keeps all that an answer shows: others overlap with it.
 
     A leaf that waited for others keeps twice as many as they do: it speaks for several names, and the evidence that
@@ -192,7 +192,7 @@ def _query(ask: Ask) -> Query:
 
 def _told(found: SearchResult, ask: Ask, stages: Strategy) -> SearchResult:
     """The result, with a warning when edges were asked for that the strategy does not follow."""
-    if not (ask.near_symbol or ask.depth) or any(isinstance(stage, Edges) for stage in stages):
+    if not (ask.near_symbol or ask.depth) or any(isinstance(stage, EdgesStage) for stage in stages):
         return found
     asked = "near_symbol" if ask.near_symbol else "depth"
     warning = (

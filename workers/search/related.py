@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from qdrant_client import models
 
-from shared.models import Chunk, Filters, Hit, Part
+from shared.models import Chunk, Filters, Hit, PagePart
 from shared.models.find import Anchor, Context, Related
-from shared.page_keys import is_page_key
 from shared.store.base import ChunkStore
-from shared.store.filters import one_of, to_filter
+from shared.store.page_keys import is_page_key
+from shared.store.schema import one_of, to_filter
 from shared.uri import DIRECTORIES, page_uri, uri_of
 
 #: Keys of one hit that are followed, each way.
@@ -86,7 +86,7 @@ def _asks(
         inside = models.FieldCondition(key="path", match=models.MatchPrefix(prefix=_prefix(directory)))
         yield _Ask("directory", (directory,)), _request([allowed, inside], _SIBLINGS)
     if directories:
-        abstract = [one_of("namespace", [namespace + DIRECTORIES]), one_of("part", [Part.ABSTRACT.value])]
+        abstract = [one_of("namespace", [namespace + DIRECTORIES]), one_of("part", [PagePart.ABSTRACT.value])]
         asked = _request([*abstract, one_of("path", directories)], len(directories))
         yield _Ask("abstracts", ()), asked
 

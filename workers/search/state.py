@@ -10,13 +10,12 @@ from typing import Any, NamedTuple, Self
 from qdrant_client import models
 
 from shared.cache import Cache
-from shared.encoders.base import DenseEncoder, Embedded, SparseEncoder
-from shared.encoders.trigram import TrigramEncoder
-from shared.llm.client import LLM
 from shared.models import Cost, Filters, Hit
-from shared.models.explain import Effect, Opened, StageTrace
-from shared.models.hits import halved
-from shared.rerankers.base import Reranker
+from shared.models.hits import Effect, OpenedDirectory, StageTrace, halved
+from shared.providers.encoders.base import DenseEncoder, Embedded, SparseEncoder
+from shared.providers.encoders.sparse import TrigramEncoder
+from shared.providers.llm.client import LLM
+from shared.providers.rerankers.base import Reranker
 from shared.settings import Settings
 from shared.store.base import ChunkStore
 
@@ -89,7 +88,7 @@ class SearchState:
     reranked_by: str | None = None
     verdict: str | None = None
     skipped: str | None = None
-    trail: tuple[Opened, ...] = ()
+    trail: tuple[OpenedDirectory, ...] = ()
     stopped: str | None = None
     note: str | None = None
     warnings: tuple[str, ...] = ()

@@ -11,13 +11,12 @@ from shared.errors import DeadlineError, InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.settings.strategies import named, split
-from shared.steps import TaskRun, remote
-from workers.app import app
-from workers.corpus import corpus
+from shared.tasks.task_run import TaskRun, remote
+from workers.app import app, record_failed_leaf, shared_cache, steps
+from workers.search.corpus import corpus
 from workers.search.leaf import Ask, ask_of, run_search_stages, strategy_of
 from workers.search.related import contexts
 from workers.search.stages.truth import keep_truth
-from workers.steps import record_failed_leaf, shared_cache, steps
 
 _FIND_S = 10.0
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, cast
 
 from qdrant_client import models
 
-from shared.encoders.base import Embedded
 from shared.errors import RamifyError
 from shared.models import Cost, Hit, SearchResult
-from shared.models.explain import StageTrace
+from shared.models.hits import StageTrace
+from shared.providers.encoders.base import Embedded
 from shared.settings.strategies import Strategy
 from workers.search.engine import go_on, result, run
 from workers.search.state import Query, SearchState, Tools

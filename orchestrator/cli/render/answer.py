@@ -2,22 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.explain import draw_explained, draw_stages
-from orchestrator.cli.render.growth import of_answer
 from orchestrator.cli.render.text import cited, heading, pair, plain, snippet
-from orchestrator.cli.render.tree import draw, state_text
+from orchestrator.cli.render.tree import draw, of_answer, state_text
 from orchestrator.cli.wording import counted, duration, read_as, score
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
-from shared.models.budget import Spending
-from shared.models.enumeration import Row
-from shared.models.enumeration import Table as ListTable
-from shared.models.reasoning import Bridge, Step
+from shared.models.answer import Bridge, ReasoningStep
+from shared.models.cost import Spending
+from shared.models.enumeration import ListRow, ListTable
+from shared.models.hits import Effect, StageTrace
+
+# --- Draws how each score came to be: one line a stage, its effect, and from what; the effects sum to the score.
+
+
+def draw_explained(hits: Sequence[Hit]) -> RenderableType:
+    """A small table per hit."""
+    return Group(*(part for place, hit in enumerate(hits, 1) if hit.explain for part in _one(place, hit)))
+
+
+def draw_stages(stages: Sequence[StageTrace]) -> RenderableType:
+    """The stages in order: time, what was left, what one has to say; then the directories that one opened."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    for name in ("stage", "ms", "hits", "note"):
+        table.add_column(name, justify="right" if name in {"ms", "hits"} else "left", overflow="fold")
+    for trace in stages:
+        table.add_row(plain(trace.stage), f"{trace.ms:.1f}", str(trace.hits), plain(trace.skipped or trace.note or ""))
+    trails = [part for trace in stages if trace.trail or trace.stopped for part in _trail(trace)]
+    return Group(table, *trails) if trails else table
+
+
+def _trail(trace: StageTrace) -> tuple[Text, Table, Text]:
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    for name in ("round", "directory", "score", "own", "parent", "hits"):
+        table.add_column(name, justify="left" if name == "directory" else "right", overflow="fold")
+    for step in trace.trail:
+        parent = "" if step.parent is None else f"{step.parent:.4f}"
+        table.add_row(str(step.round), plain(step.path), f"{step.score:.4f}", f"{step.own:.4f}", parent, str(step.hits))
+    return Text(f"\n{trace.stage}: directories in the order of opening"), table, plain(f"stopped: {trace.stopped}")
+
+
+def _one(place: int, hit: Hit) -> tuple[Text, Table]:
+    head = Text(f"{place}. ", "bold").append(plain(f"{hit.title} · {hit.path}")).append(f" = {hit.score:.4f}", "bold")
+    table = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold", style="dim")
+    for effect in hit.explain:
+        table.add_row(f"{effect.effect:+.4f}", plain(effect.stage), plain(_detail(effect)))
+    if hit.via is not None:
+        table.add_row("", "via", plain(f"{hit.via.how} {hit.via.bridge}, hop {hit.via.hop}"))
+    return head, table
+
+
+def _detail(effect: Effect) -> str:
+    parts = []
+    for name, value in effect.detail.items():
+        shown = value if isinstance(value, str) else f"{value:g}" if value == int(value) else f"{value:.4f}"
+        parts.append(f"{name} {shown}")
+    return ", ".join(parts)
+
 
 _MAX_BEST_COLUMNS = 100
 #: Rows of a complete list that the answer shows.
@@ -193,7 +241,7 @@ def _table_notes(table: ListTable) -> Iterator[str]:
         yield f"{counted(table.dropped, 'value')} of the model that stand in no document were left out."
 
 
-def _table_rows(rows: tuple[Row, ...], columns: tuple[str, ...]) -> Table:
+def _table_rows(rows: tuple[ListRow, ...], columns: tuple[str, ...]) -> Table:
     grid = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim", expand=False)
     grid.add_column("#", justify="right", no_wrap=True)
     grid.add_column("document", overflow="fold", ratio=3)
@@ -207,7 +255,7 @@ def _table_rows(rows: tuple[Row, ...], columns: tuple[str, ...]) -> Table:
     return grid
 
 
-def _row_document(row: Row) -> Text:
+def _row_document(row: ListRow) -> Text:
     """Title; source, date and what it is a copy of under it."""
     where = f"{row.path} {row.date}" if row.date else row.path
     shown = plain(row.title, "bold").append("\n").append(plain(where, "dim"))
@@ -231,7 +279,7 @@ def draw_steps(answer: Answer) -> Table:
     return grid
 
 
-def _step_lines(step: Step, *, told: bool) -> Iterator[Text]:
+def _step_lines(step: ReasoningStep, *, told: bool) -> Iterator[Text]:
     yield _step_asked(step)
     for bridge in step.bridges:
         yield _step_bridge(bridge)
@@ -246,7 +294,7 @@ def _step_lines(step: Step, *, told: bool) -> Iterator[Text]:
         yield Text("gap: ", "yellow").append(plain(step.gap, "yellow"))
 
 
-def _step_asked(step: Step) -> Text:
+def _step_asked(step: ReasoningStep) -> Text:
     shown = Text(f"{step.facet} ", "cyan") if step.kind == "aspect" else Text()
     shown.append(plain(step.question, "bold"))
     if step.after:
@@ -262,7 +310,7 @@ def _step_bridge(bridge: Bridge) -> Text:
     return shown.append(" → ", "dim").append(f"[{bridge.end}]", "bold cyan").append(f"  {bridge.how}", "dim")
 
 
-def _step_found(step: Step) -> Text:
+def _step_found(step: ReasoningStep) -> Text:
     """What goes on to the next steps: an answer, or names of which nobody knows which is right."""
     label = "names handed on: " if step.found_by == "names" else "found: "
     return Text(label, "green").append(plain("; ".join(step.found)))

@@ -17,8 +17,8 @@ from orchestrator.cli.render.evaluation import QUESTION, columns, draw_evaluatio
 from orchestrator.cli.render.text import plain
 from orchestrator.cli.wording import one_line
 from orchestrator.evaluation.from_jobs import KEPT, Difference, JobsEvaluation
-from orchestrator.evaluation.measures import MEASURES
 from orchestrator.evaluation.report import Case, Evaluation
+from orchestrator.evaluation.statistics import MEASURES
 
 _WIDTH, _PLOT = 120, 64
 _BLOCKS = " ▁▂▃▄▅▆▇█"

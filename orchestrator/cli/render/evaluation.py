@@ -11,8 +11,8 @@ from rich.text import Text
 
 from orchestrator.cli.render.text import plain
 from orchestrator.cli.wording import counted
-from orchestrator.evaluation.measures import ALL, MEASURES, NDCG
 from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method, OfType, Pair
+from orchestrator.evaluation.statistics import ALL, MEASURES, NDCG
 
 if TYPE_CHECKING:  # it brings the client with it, which a run without the stack does without
     from orchestrator.evaluation.from_jobs import JobsEvaluation

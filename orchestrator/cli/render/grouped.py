@@ -8,12 +8,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.answer import cost_line, times_line
-from orchestrator.cli.render.explain import draw_explained, draw_stages
+from orchestrator.cli.render.answer import cost_line, draw_explained, draw_stages, times_line
 from orchestrator.cli.render.text import heading, plain, snippet
 from orchestrator.cli.wording import counted, score
 from shared.models.find import FindResult, MatchedContext, QueryResult, SessionResult
-from shared.models.session import TypedQuery
+from shared.models.request import TypedQuery
 
 _SNIPPET_COLUMNS, _ABSTRACT_COLUMNS = 160, 120
 #: Hits of one query that are listed in the plan.

@@ -13,8 +13,8 @@ from orchestrator.cli.render.tables import columns, pairs, retries
 from orchestrator.cli.render.text import plain, snippet
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.wording import counted, duration
-from orchestrator.explaining.wording import worker_name
-from shared.models.why import BatchWhy, Piece, Turn, Why
+from orchestrator.explain.wording import worker_name
+from shared.models.status import BatchWhy, PendingWork, Turn, Why
 
 _STYLES = {"working": "green", "queued": "cyan", "waits": "dim", "lost": "red"}
 
@@ -41,7 +41,7 @@ def _of_job(why: Why) -> Iterator[RenderableType]:
         yield failed
 
 
-def _row(table: Table, piece: Piece) -> None:
+def _row(table: Table, piece: PendingWork) -> None:
     who = worker_name(piece.worker) if piece.worker else ", ".join(piece.needs)
     since = duration(piece.since_s * 1000) if piece.since_s is not None else ""
     table.add_row(

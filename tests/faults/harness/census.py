@@ -11,9 +11,9 @@ from typing import Any
 import redis
 
 from orchestrator.client import Ramify
-from shared.celery_app import make_app
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.errors import RamifyError
+from shared.tasks.app import make_app
 from tests.faults.harness.jobs import states
 from tests.faults.harness.rig import Rig
 from tests.faults.harness.traffic import Sent

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from orchestrator.client import Ramify
 from shared.errors import RamifyError
-from shared.job_store.states import TRANSITIONS, State
+from shared.jobs.states import TRANSITIONS, State
 from shared.models import Answer
 from tests.faults.harness.answers import Essence
 from tests.faults.harness.jobs import TERMINAL, Seen

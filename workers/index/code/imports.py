@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from workers.index.code.language import text_of
+from workers.index.code.languages import text_of
 from workers.index.code.names import Name, crate, crate_root, path_parts
 
 #: Longer import statements are cut: nobody wrote them by hand.

@@ -2,21 +2,93 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
+from importlib import import_module, resources
 
-from tree_sitter import Node
+from tree_sitter import Language as Grammar
+from tree_sitter import Node, Parser, Query, QueryCursor, Tree
 
-from workers.index.code.grammar import Captures
 from workers.index.code.imports import READERS, Imports
-from workers.index.code.language import CodeLanguage
+from workers.index.code.languages import CodeLanguage
+
+# --- Source to syntax tree and captures, in bounded time. Never walks by recursion.
+
+#: Seconds for one file: a megabyte parses in well under one. Past it, the file is cut as plain text.
+DEADLINE_S = 5.0
+#: States of a query kept at once; more only come from nesting that nobody wrote by hand.
+_MATCH_LIMIT = 1000
+#: Deeper nodes start no match.
+_MAX_DEPTH = 200
+#: Tokens side by side in an error node, squared and summed: a second's work.
+_MAX_ERROR_WORK = 10**9
+_SLICE = 4096
+#: Smaller files are parsed at once: no input of that size takes long, and a tree of whole bytes is quicker to read.
+_SMALL = 65_536
+
+Captures = dict[str, list[Node]]
+
+
+@lru_cache(maxsize=16)
+def _grammar(package: str, function: str) -> Grammar:
+    return Grammar(getattr(import_module(package), function)())
+
+
+@lru_cache(maxsize=16)
+def _query(package: str, function: str, names: tuple[str, ...]) -> Query:
+    folder = resources.files("workers.index.code") / "queries"
+    text = "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in names)
+    return Query(_grammar(package, function), text)
+
+
+def parse(source: bytes, grammar: tuple[str, str], deadline: float) -> Tree | None:
+    """The tree of `source`; None when it is not done by `deadline` (`time.monotonic`)."""
+    parser = Parser(_grammar(*grammar))
+    if len(source) < _SMALL:
+        return parser.parse(source)
+    try:
+        return parser.parse(
+            lambda offset, _: source[offset : offset + _SLICE],
+            progress_callback=lambda _offset, _failed: time.monotonic() > deadline,
+        )
+    except ValueError:
+        return None
+
+
+def captures(root: Node, grammar: tuple[str, str], queries: tuple[str, ...]) -> list[Captures]:
+    """What the query files find in a tree, a match each; nothing in a tree that is broken all over.
+
+    No progress callback here: with one, tree-sitter 0.26.1 for Python crashes the process. So the work is bounded by
+    depth and by `_is_rubble`, the two shapes on which a query's time is not linear.
+    """
+    if _is_rubble(root):
+        return []
+    cursor = QueryCursor(_query(*grammar, queries), match_limit=_MATCH_LIMIT)
+    cursor.set_max_start_depth(_MAX_DEPTH)
+    return [match for _, match in cursor.matches(root)]
+
+
+def _is_rubble(root: Node) -> bool:
+    """Whether error nodes hold so many tokens side by side that a query, quadratic in them, would not end in time."""
+    work, stack = 0, [root]
+    while stack:
+        node = stack.pop()
+        if node.is_error:
+            work += node.child_count**2
+            if work > _MAX_ERROR_WORK:
+                return True
+        stack += [child for child in node.children if child.has_error]
+    return False
+
 
 #: A longer expression is a chain whose head says nothing more; its end is kept.
 _MAX_EXPRESSION = 240
 
 
-class How(IntEnum):
+class BoundBy(IntEnum):
     """How a name is used. Only calls may name something that the file does not know."""
 
     CALL = 0
@@ -26,14 +98,14 @@ class How(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class NameUse:
     row: int
     text: str
-    how: How
+    how: BoundBy
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class NameBinding:
     """`name` holds a value of the written `type`, or of what the expression `value` gives. `field`: of its class."""
 
     row: int
@@ -47,14 +119,14 @@ class Binding:
 class Occurrences:
     """All of a file. `returns` are (row, written type), `default` the name that it exports as its default."""
 
-    uses: list[Use] = field(default_factory=list)
-    bindings: list[Binding] = field(default_factory=list)
+    uses: list[NameUse] = field(default_factory=list)
+    bindings: list[NameBinding] = field(default_factory=list)
     returns: list[tuple[int, str]] = field(default_factory=list)
     imports: Imports = field(default_factory=Imports)
     default: str = ""
 
 
-_USES = {"call": How.CALL, "value": How.VALUE, "type": How.TYPE, "base": How.BASE}
+_USES = {"call": BoundBy.CALL, "value": BoundBy.VALUE, "type": BoundBy.TYPE, "base": BoundBy.BASE}
 
 
 def occurrences(matches: Sequence[Captures], source: bytes, language: CodeLanguage, path: str) -> Occurrences:
@@ -64,7 +136,7 @@ def occurrences(matches: Sequence[Captures], source: bytes, language: CodeLangua
     for match in matches:
         for name, nodes in match.items():
             if (how := _USES.get(name)) is not None:
-                found.uses += [Use(node.start_point[0], _expression(node, source), how) for node in nodes]
+                found.uses += [NameUse(node.start_point[0], _expression(node, source), how) for node in nodes]
             elif name == "import":
                 for node in nodes:
                     read_import(node, path, found.imports)
@@ -79,10 +151,10 @@ def occurrences(matches: Sequence[Captures], source: bytes, language: CodeLangua
     return found
 
 
-def _bindings(match: Captures, source: bytes, said: str) -> list[Binding]:
+def _bindings(match: Captures, source: bytes, said: str) -> list[NameBinding]:
     text = _cut(match[said][0], source)
     return [
-        Binding(
+        NameBinding(
             row=node.start_point[0],
             name=_cut(node, source),
             type=text if said == "as" else "",

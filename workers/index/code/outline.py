@@ -8,7 +8,7 @@ from itertools import islice
 
 from tree_sitter import Node
 
-from workers.index.code.language import HOLDERS, MEMBER, OPEN, TYPES, CodeLanguage, named, text_of
+from workers.index.code.languages import HOLDERS, MEMBER, OPEN, TYPES, CodeLanguage, named, text_of
 from workers.index.code.names import Name
 
 #: Definitions of one file beyond which it is data; the rest of its lines belong to the last ones' owners.

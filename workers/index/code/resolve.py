@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from workers.index.code.expressions import called_on, chain, last_of, type_names
-from workers.index.code.language import Plain
+from workers.index.code.languages import Plain
 from workers.index.code.names import Name
-from workers.index.code.occurrences import How, Occurrences, Use
+from workers.index.code.occurrences import BoundBy, NameUse, Occurrences
 from workers.index.code.outline import SourceFile
-from workers.index.code.scopes import Scopes
-from workers.index.code.words import words
+from workers.index.code.scopes import Scopes, called_on, chain, last_of, type_names, words
 
 #: Modules taken whole, and base classes, that one name is looked for in.
 _MAX_GUESSES = 3
@@ -21,7 +19,7 @@ class Resolver:
     def __init__(self, file: SourceFile, scopes: Scopes, found: Occurrences) -> None:
         self._language, self._owner, self._scopes, self._found = file.language, file.owner, scopes, found
         self._words = words(file.language.name)
-        self._seen: dict[tuple[int, str, How], list[Name]] = {}
+        self._seen: dict[tuple[int, str, BoundBy], list[Name]] = {}
 
     def names_by_row(self) -> dict[int, list[Name]]:
         """Row -> qualified names used there: imports, calls, bases, and values and types that the file knows."""
@@ -38,15 +36,15 @@ class Resolver:
                 rows.setdefault(use.row, []).extend(self._seen[place])
         return rows
 
-    def _meant(self, use: Use, scope: int) -> list[Name]:
-        if use.how is How.CALL:
+    def _meant(self, use: NameUse, scope: int) -> list[Name]:
+        if use.how is BoundBy.CALL:
             names = self._called(use.text, scope)
-        elif use.how is How.VALUE:
+        elif use.how is BoundBy.VALUE:
             name = chain(use.text)
             known = self._scopes.known(name, scope) if name else None
             names = [known] if known else []
         else:
-            types = type_names(use.text)[: 1 if use.how is How.BASE else None]
+            types = type_names(use.text)[: 1 if use.how is BoundBy.BASE else None]
             names = [known for name in types if (known := self._scopes.known_type(name, scope))]
         return [name for name in names if name[0] not in self._words.outside]
 

@@ -2,13 +2,107 @@
 
 from __future__ import annotations
 
-from workers.index.code.expressions import chain, is_many, maker, type_names
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+
 from workers.index.code.imports import rust_name
-from workers.index.code.language import HOLDERS, Plain
+from workers.index.code.languages import HOLDERS, Plain
 from workers.index.code.names import Name
-from workers.index.code.occurrences import Binding, How, Occurrences
+from workers.index.code.occurrences import BoundBy, NameBinding, Occurrences
 from workers.index.code.outline import SourceFile
-from workers.index.code.words import TYPE_KEYWORDS, words
+
+# --- Called expressions and written types as name parts, over all languages. Pure; every pattern is linear in its
+# text.
+
+_CHAIN = re.compile(r"#?[\w$]++(?:\.#?[\w$]++)*+")
+_CALLED = re.compile(r"(?:await|new)?(?P<head>[\w$.]++)\([^()]*+\)\.(?P<last>#?[\w$]++)")
+_LAST = re.compile(r"\.#?([\w$]+)$")
+_GENERIC = re.compile(r"\.?<[^<>]*+>")
+_SPACE = re.compile(r"\s+")
+_MAKES = re.compile(
+    r"(?:await\s++)?+(?P<new>new\s++)?+(?:&\s*+)?+(?P<head>[\w$.:]++)\s*+(?:<[^<>]*+>)?+\s*+(?P<open>[({])"
+)
+_TYPE = re.compile(r"[A-Za-z_$\u0080-\uffff][\w$]*+(?:(?:\.|::)[A-Za-z_$\u0080-\uffff][\w$]*+)*+")
+_LIFETIME = re.compile(r"'[a-z_]+\b(?!')")
+_JOINT = re.compile(r"[?!]\.|::|->")
+#: How deep type arguments within type arguments are taken out.
+_DEPTH = 4
+
+
+def flat(text: str) -> str:
+    """An expression without spaces and type arguments, its parts joined by dots."""
+    clean = _SPACE.sub("", text)
+    if _JOINT.search(clean):
+        clean = _JOINT.sub(".", clean)
+    for _ in range(_DEPTH if "<" in clean else 0):
+        clean = _GENERIC.sub("", clean)
+    return clean
+
+
+def chain(text: str) -> Name:
+    """`a.b.c` as its parts; empty for anything that is no plain chain of names."""
+    if text.isidentifier():
+        return (text,)
+    clean = flat(text)
+    return tuple(part.lstrip("#") for part in clean.split(".")) if _CHAIN.fullmatch(clean) else ()
+
+
+def called_on(text: str) -> tuple[Name, str] | None:
+    """`a.b(...).c` as ((a, b), c), if only one call stands before the last name."""
+    found = _CALLED.fullmatch(flat(text))
+    return (chain(found["head"]), found["last"].lstrip("#")) if found else None
+
+
+def last_of(text: str) -> str:
+    """The method's name at the end of any chain."""
+    found = _LAST.search(flat(text))
+    return found[1] if found else ""
+
+
+def maker(text: str) -> tuple[Name, bool] | None:
+    """What makes a value: (name, True if it is surely a type) of `Foo(...)`, `new Foo(...)`, `&Foo{...}`."""
+    found = _MAKES.match(text)
+    return (chain(found["head"]), bool(found["new"]) or found["open"] == "{") if found else None
+
+
+def type_names(text: str) -> list[Name]:
+    """The names in a written type, in order."""
+    return [name for found in _TYPE.findall(_LIFETIME.sub("", text)) if (name := chain(found))]
+
+
+def is_many(text: str) -> bool:
+    """Whether a written type is a list or map, whose methods are not those of what it holds."""
+    clean = text.strip(" :&*")
+    return clean.startswith("[") or clean.endswith("[]")
+
+
+# --- The names that say nothing about a corpus: builtins, methods of strings and lists, standard libraries.
+
+#: Type words that are no names of types, in any of the languages.
+TYPE_KEYWORDS = frozenset({"map", "func", "chan", "interface", "struct", "keyof", "typeof", "readonly", "unique", "fn"})
+
+
+@dataclass(frozen=True, slots=True)
+class CommonNames:
+    """See builtins.toml. `wrappers` are types that stand for the type inside them."""
+
+    calls: frozenset[str]
+    methods: frozenset[str]
+    outside: frozenset[str]
+    wrappers: frozenset[str]
+
+
+@lru_cache(maxsize=16)
+def words(language: str) -> CommonNames:
+    """The words of one language; TypeScript has JavaScript's."""
+    text = (resources.files("workers.index.code") / "builtins.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)["javascript" if language == "typescript" else language]
+    sets = {name: frozenset(table[name].split()) for name in ("calls", "methods", "outside", "wrappers")}
+    return CommonNames(**sets)
+
 
 #: How far up a class's bases a method is looked for.
 _MAX_BASES = 8
@@ -36,7 +130,7 @@ class Scopes:
         for row, text in found.returns:
             self._returns.setdefault((*module, *definitions[owner[row]].names), (text, owner[row]))
         for use in found.uses:
-            if use.how is How.BASE and (own := self.own_type(owner[use.row])) and (types := type_names(use.text)):
+            if use.how is BoundBy.BASE and (own := self.own_type(owner[use.row])) and (types := type_names(use.text)):
                 base = self._type(types[0], owner[use.row])
                 if base and base != own:
                     self._bases.setdefault(own, []).append(base)
@@ -142,7 +236,7 @@ class Scopes:
             scope = item.parent
         return found
 
-    def _bind(self, binding: Binding, scope: int) -> None:
+    def _bind(self, binding: NameBinding, scope: int) -> None:
         held = self._type_of(binding.type, scope) if binding.type else self._value_type(binding.value, scope)
         name = chain(binding.name)
         if held is None or not name:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from shared.encoders import DenseEncoder, SparseEncoder, SparseVector
-from shared.encoders.trigram import TrigramEncoder
-from shared.models import Chunk, Cost
-from shared.models.hits import Part
-from shared.store import ChunkPoint
+from qdrant_client import models
+
+from shared.models import Chunk, Cost, Hit
+from shared.models.hits import PagePart
+from shared.providers.encoders import DenseEncoder, SparseEncoder, SparseVector
+from shared.providers.encoders.sparse import TrigramEncoder
+from shared.store import ChunkPoint, ChunkStore
 from shared.store.directories import dirs_namespace, dirs_source, lineage, parent_of, path_key
-from workers.index.directories.describe import Described
-from workers.index.directories.tree import Directory
+from shared.store.schema import DOCUMENT_FIELDS, equals, hashes_of, of_source, one_of, sliced
+from workers.index.directories.describe import Described, lead_of
+from workers.index.directories.tree import Directory, DirectoryEntry
 from workers.index.documents import document_id
 from workers.index.encoding import dense_vectors
 
@@ -47,7 +50,7 @@ def points_of(
     Raises: EncoderError.
     """
     chunks = [chunk for directory, words, _ in described for chunk in _chunks(namespace, tenant, directory, words)]
-    hashes = [content_hash for _, _, content_hash in described for _ in (Part.ABSTRACT, Part.OVERVIEW)]
+    hashes = [content_hash for _, _, content_hash in described for _ in (PagePart.ABSTRACT, PagePart.OVERVIEW)]
     vectors, cost = dense_vectors(dense, chunks)
     points = [
         ChunkPoint(
@@ -85,5 +88,56 @@ def _chunks(namespace: str, tenant: str, directory: Directory, words: Described)
             refs=(path_key(parent),) if parent else (),
             mentions=tuple(map(path_key, directory.below)),
         )
-        for ordinal, (part, text) in enumerate(((Part.ABSTRACT, words.abstract), (Part.OVERVIEW, words.overview)))
+        for ordinal, (part, text) in enumerate(
+            ((PagePart.ABSTRACT, words.abstract), (PagePart.OVERVIEW, words.overview))
+        )
     ]
+
+
+# --- What the store knows that directories are described by: documents, how they begin, abstracts. Never writes.
+
+_ENTRY_FIELDS = ("doc_id", "document_hash", "path", "title", "kind")
+#: Documents whose beginnings are read with one call.
+_PAGE = 500
+
+
+def entries(store: ChunkStore, namespace: str) -> Iterator[DirectoryEntry]:
+    """Every document of the namespace."""
+    flt = models.Filter(must=[equals("namespace", namespace), equals("ordinal", 0)])
+    for _, payload in store.read(flt, _ENTRY_FIELDS):
+        yield DirectoryEntry(*(payload[name] for name in _ENTRY_FIELDS))
+
+
+def stored_nodes(store: ChunkStore, namespace: str) -> tuple[dict[str, str], set[str]]:
+    """The digests of the namespace's whole nodes by doc_id, and the doc_ids of all, torn ones too."""
+    payloads = [payload for _, payload in store.read(of_source(dirs_source(namespace)), DOCUMENT_FIELDS)]
+    return hashes_of(payloads), {payload["doc_id"] for payload in payloads}
+
+
+def leads(store: ChunkStore, doc_ids: Sequence[str]) -> dict[str, str]:
+    """How documents begin: by their compiled truth where they have one, else by their first chunk."""
+    found: dict[str, Hit] = {}
+    for some in sliced(list(doc_ids), _PAGE):
+        first = models.Filter(should=[equals("ordinal", 0), equals("part", PagePart.TRUTH.value)])
+        for hit in _all(store, models.Filter(must=[one_of("doc_id", some), first])):
+            known = found.get(hit.doc_id)
+            if known is None or _rank(hit) < _rank(known):
+                found[hit.doc_id] = hit
+    return {doc_id: lead_of(hit) for doc_id, hit in found.items()}
+
+
+def abstracts(store: ChunkStore, namespace: str, paths: Sequence[str]) -> dict[str, str]:
+    """The stored abstracts of these directories, by path."""
+    found: dict[str, str] = {}
+    own = [equals("namespace", dirs_namespace(namespace)), equals("part", PagePart.ABSTRACT.value)]
+    for some in sliced(list(paths), _PAGE):
+        found |= {hit.path: hit.text for hit in _all(store, models.Filter(must=[*own, one_of("path", some)]))}
+    return found
+
+
+def _all(store: ChunkStore, flt: models.Filter) -> Iterator[Hit]:
+    return (hit for page in store.scroll(flt) for hit in page)
+
+
+def _rank(chunk: Chunk) -> tuple[bool, int]:
+    return chunk.part is not PagePart.TRUTH, chunk.ordinal

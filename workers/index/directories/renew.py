@@ -15,17 +15,15 @@ from itertools import groupby
 from threading import Lock
 from typing import NamedTuple
 
-from shared.encoders import DenseEncoder
 from shared.errors import StoreMismatchError
-from shared.llm.client import LLM, ChatClient
 from shared.models import Cost
+from shared.providers.encoders import DenseEncoder
+from shared.providers.llm.client import LLM, ChatClient
 from shared.settings import Settings
 from shared.store import ChunkStore
 from shared.store.schema import sliced
-from workers.index.directories.describe import Described, describe
-from workers.index.directories.extract import Contents, Item
-from workers.index.directories.nodes import Encoders, node_id, points_of
-from workers.index.directories.reading import abstracts, entries, leads, stored_nodes
+from workers.index.directories.describe import Contents, Described, DirectoryItem, describe
+from workers.index.directories.nodes import Encoders, abstracts, entries, leads, node_id, points_of, stored_nodes
 from workers.index.directories.tree import Directory, tree_of
 from workers.index.encoding import EncoderError
 
@@ -154,8 +152,8 @@ class Directories:
         self, directory: Directory, tree: dict[str, Directory], begins: dict[str, str], below: dict[str, str]
     ) -> Contents:
         read = directory.below[: self._options.sample]
-        items = [Item(tree[path].name, below.get(path, ""), is_directory=True) for path in read]
-        items += [Item(e.title, begins.get(e.doc_id, ""), describes=e.describes) for e in directory.sample]
+        items = [DirectoryItem(tree[path].name, below.get(path, ""), is_directory=True) for path in read]
+        items += [DirectoryItem(e.title, begins.get(e.doc_id, ""), describes=e.describes) for e in directory.sample]
         more = [entry.title for entry in directory.named] + [tree[path].name for path in directory.below[len(read) :]]
         left = directory.count + directory.wide - len(items) - len(more)
         return Contents(directory.path, items, more, left)

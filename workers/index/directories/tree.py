@@ -20,7 +20,7 @@ _TITLES = 4
 _MOST_KINDS = 32
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """A document, as the tree needs it."""
 
     doc_id: str
@@ -53,14 +53,14 @@ class Directory:
     path: str
     count: int = 0
     wide: int = 0
-    sample: list[Entry] = field(default_factory=list)
-    named: list[Entry] = field(default_factory=list)
+    sample: list[DirectoryEntry] = field(default_factory=list)
+    named: list[DirectoryEntry] = field(default_factory=list)
     below: list[str] = field(default_factory=list)
     direct: set[str] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
     roots: list[str] = field(default_factory=list)
     digest: str = ""
-    _drawn: list[tuple[int, Entry]] = field(default_factory=list)
+    _drawn: list[tuple[int, DirectoryEntry]] = field(default_factory=list)
     _children: set[str] = field(default_factory=set)
 
     @property
@@ -78,7 +78,7 @@ class Directory:
         """The keys under which the search finds it as a root."""
         return [root_key(kind) for kind in ("", *self.roots)] if self.roots else []
 
-    def add(self, entry: Entry, most: int) -> None:
+    def add(self, entry: DirectoryEntry, most: int) -> None:
         """Count a document, and keep it if it is drawn: those of the lowest hashes, a README before all."""
         self.count += 1
         self.direct.add(entry.kind)
@@ -100,7 +100,7 @@ class Directory:
         self._drawn, self._children = [], set()
 
 
-def tree_of(entries: Iterable[Entry], most: int, writer: str) -> dict[str, Directory]:
+def tree_of(entries: Iterable[DirectoryEntry], most: int, writer: str) -> dict[str, Directory]:
     """Directories by path, deepest first. At most `most` documents of a directory are sampled.
 
     A directory's digest covers all that its abstract and overview are made of, those of its subdirectories included:

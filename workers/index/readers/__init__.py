@@ -8,11 +8,9 @@ from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import CODE_SUFFIXES
 from workers.index.documents import Document
 from workers.index.readers.base import Reader, UnreadableError, failed
-from workers.index.readers.code import read_code
 from workers.index.readers.jsonl import read_jsonl
 from workers.index.readers.markdown import read_markdown
-from workers.index.readers.rst import read_rst
-from workers.index.readers.text import read_text
+from workers.index.readers.text import read_code, read_rst, read_text
 
 __all__ = ["READERS", "Reader", "UnreadableError", "read_documents"]
 

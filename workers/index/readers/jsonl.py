@@ -10,8 +10,7 @@ from shared.errors import shown
 from shared.models import DocumentOutcome, RawDocument
 from workers.index.documents import Document, Markup
 from workers.index.metadata import printable_line, read_metadata
-from workers.index.readers.base import UnreadableError, failed
-from workers.index.readers.decoding import clean, decode
+from workers.index.readers.base import UnreadableError, clean, decode, failed
 
 _MAX_ID, _MAX_PATH = 500, 1000
 

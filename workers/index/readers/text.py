@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from shared.models import RawDocument
+from workers.index.code.names import path_parts
 from workers.index.documents import Document, Markup
-from workers.index.readers.base import UnreadableError
-from workers.index.readers.decoding import decode
+from workers.index.readers.base import UnreadableError, decode
+from workers.index.rst import first_heading
 
 
 def read_text(raw: RawDocument) -> Iterator[Document]:
@@ -17,3 +18,33 @@ def read_text(raw: RawDocument) -> Iterator[Document]:
     if not text.strip():
         raise UnreadableError("is empty")
     yield Document.of(raw, title=PurePath(raw.path).stem, text=text, markup=Markup.TEXT)
+
+
+# --- Reads reStructuredText. Never executes a directive: includes are not followed.
+
+
+def read_rst(raw: RawDocument) -> Iterator[Document]:
+    """One document, titled by its first section heading, else by its file's name."""
+    for document in read_text(raw):
+        title = first_heading(document.text) or document.title
+        yield document.model_copy(update={"title": title, "markup": Markup.RST})
+
+
+# --- Reads source code. Never parses it: what it means is found when it is cut into chunks.
+
+#: A file with a longer line was written by a program: minified, bundled, or data.
+MAX_LINE = 5000
+
+
+def read_code(raw: RawDocument) -> Iterator[Document]:
+    """One document, titled by its path with dots (`store.base` for `store/base.py`); of an empty file none."""
+    text = decode(raw.content)
+    if not text.strip():
+        return  # many an __init__.py: a file like any other, with nothing to find
+    number, longest = max(enumerate(text.split("\n"), start=1), key=lambda line: len(line[1]))
+    if len(longest) > MAX_LINE:
+        what = f"line {number} has {len(longest)} characters, more than {MAX_LINE}"
+        raise UnreadableError(f"{what}: it looks minified or generated; leave it out, or ingest its source")
+    parts = path_parts(raw.path)
+    title = ".".join(parts[:-1] if len(parts) > 1 and parts[-1] in {"__init__", "index"} else parts)
+    yield Document.of(raw, title=title, text=text, markup=Markup.CODE)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from shared.errors import shown
-from shared.settings import aggregators as options
+from shared.plugins import AGGREGATORS, plugins, run_of, why
+from shared.settings import sections as options
 from workers.merge.aggregators.base import Aggregated, Aggregator, Findings
-from workers.merge.aggregators.enumeration import enumeration
 from workers.merge.aggregators.reasoning import reasoning
-from workers.merge.aggregators.simple import simple
+from workers.merge.aggregators.simple import enumeration, simple
 
 __all__ = ["BUILT_IN", "SIMPLE", "Aggregated", "Aggregator", "Findings", "aggregate"]
 
@@ -23,9 +24,9 @@ log = logging.getLogger("ramify.aggregators")
 SIMPLE = "simple"
 BUILT_IN: Mapping[str, Aggregator] = MappingProxyType(
     {
-        SIMPLE: Aggregator(simple, options.Simple),
-        "reasoning": Aggregator(reasoning, options.Reasoning),
-        "enumeration": Aggregator(enumeration, options.Enumeration),
+        SIMPLE: Aggregator(simple, options.SimpleAggregator),
+        "reasoning": Aggregator(reasoning, options.ReasoningAggregator),
+        "enumeration": Aggregator(enumeration, options.EnumerationAggregator),
     }
 )
 
@@ -49,5 +50,20 @@ def aggregate(
 
 
 def _simple(found: Findings, reason: str) -> Aggregated:
-    plain = simple(found, options.Simple())
+    plain = simple(found, options.SimpleAggregator())
     return plain.model_copy(update={"warnings": (*plain.warnings, f"The plain answer was made: {reason}.")})
+
+
+# --- The aggregators that answers can be made by: our own, and those of plugins.
+
+
+@cache
+def all_known() -> Mapping[str, Aggregator]:
+    """By name; our own go before those of plugins. One that cannot be loaded is left out, and told as such."""
+    found: dict[str, Aggregator] = {}
+    for name, (entry, plugin) in list(plugins().loaded[AGGREGATORS].items()):
+        try:
+            found[name] = Aggregator(run_of(plugin), plugin.options)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a plugin is its own
+            plugins().refuse(entry, why(error))
+    return {**found, **BUILT_IN}

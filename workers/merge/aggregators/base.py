@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from shared.llm.client import LLM
 from shared.models import Cost, LeafResult, MergedPool, Node, Summary
+from shared.models.answer import ReasoningStep
 from shared.models.base import Model
-from shared.models.enumeration import Table
-from shared.models.reasoning import Step
+from shared.models.enumeration import ListTable
 from shared.models.route import Routed
+from shared.providers.llm.client import LLM
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Findings:
     nodes: Mapping[str, Node]
     leaves: Sequence[LeafResult]
     routed: Routed
-    table: Table | None = None
+    table: ListTable | None = None
     llm: LLM | None = None
     timeout_s: float = 0.0
 
@@ -39,8 +39,8 @@ class Aggregated(Model):
     """What the answer holds beside the results: text, steps or a table, costs, and what went wrong."""
 
     summary: Summary
-    steps: tuple[Step, ...] = ()
-    table: Table | None = None
+    steps: tuple[ReasoningStep, ...] = ()
+    table: ListTable | None = None
     cost: Cost = Cost()
     warnings: tuple[str, ...] = ()
 

@@ -9,12 +9,11 @@ from shared.language import said
 from shared.language.names import MAX_NAME, bare
 from shared.language.text import flat, terms
 from shared.models import Facet, Hit
-from shared.models.reasoning import Bridge, Step
-from shared.page_keys import PAGE_KEYS, is_page_key
+from shared.models.answer import Bridge, ReasoningStep
+from shared.store.page_keys import PAGE_KEYS, is_page_key
+from workers.display import plain_line
 from workers.merge.aggregators.base import Findings
-from workers.merge.display import plain_line
-from workers.merge.extract import written
-from workers.merge.passages import Passage, passages
+from workers.merge.extract import Passage, passages, written
 
 #: Results among which a way is looked for by names, and of which one may end it.
 _NEAR = 6
@@ -110,7 +109,7 @@ def _shown(name: str) -> str:
     return plain_line(name)[:MAX_NAME]
 
 
-def hop_steps(found: Findings, most: int) -> tuple[list[Step], list[Passage]]:
+def hop_steps(found: Findings, most: int) -> tuple[list[ReasoningStep], list[Passage]]:
     """A step for each passage on the way to the best one, with its sentences; none where nothing led on."""
     path = best_path(found.question, found.pool.hits, most)
     if path is None:
@@ -119,7 +118,7 @@ def hop_steps(found: Findings, most: int) -> tuple[list[Step], list[Passage]]:
     return [_step(found, path, at, chosen[at]) for at in range(len(path.numbers))], [one for one in chosen if one]
 
 
-def _step(found: Findings, path: Path, at: int, sentence: Passage | None) -> Step:
+def _step(found: Findings, path: Path, at: int, sentence: Passage | None) -> ReasoningStep:
     number, whole = path.numbers[at], len(path.bridges) == len(path.numbers)
     reached = path.bridges[at if whole else at - 1] if whole or at else None
     onward = path.bridges[at + whole] if at + whole < len(path.bridges) else None
@@ -127,7 +126,7 @@ def _step(found: Findings, path: Path, at: int, sentence: Passage | None) -> Ste
     gap = None
     if reached is not None and reached.start is None:
         gap = said("unseen", found.question, reached.name)
-    return Step(
+    return ReasoningStep(
         number=at + 1,
         kind="hop",
         node_id=hit.sources[0].node_id if hit.sources else "0.0",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from shared.settings.aggregators import Simple
+from shared.language import Language, answer_language, filled
+from shared.models import Summary
+from shared.models.enumeration import ListRow, ListTable
+from shared.settings.sections import EnumerationAggregator, SimpleAggregator
+from workers.display import plain_line
 from workers.merge.aggregators.base import Aggregated, Findings
 from workers.merge.extract import extract
 from workers.merge.summarise import SummaryRequest, summarise
 
 
-def simple(found: Findings, options: Simple) -> Aggregated:
+def simple(found: Findings, options: SimpleAggregator) -> Aggregated:
     """One text: direct for a question of one leaf, in headed groups for one that branched."""
     summary, cost, warnings = summarise(
         found.question,
@@ -20,3 +24,53 @@ def simple(found: Findings, options: Simple) -> Aggregated:
         fallback=lambda: extract(found.question, found.pool, found.nodes, options.sentences),
     )
     return Aggregated(summary=summary, cost=cost, warnings=warnings)
+
+
+# --- The complete list as an answer: how many, of how many, and the first rows, each with its source. Pure.
+
+_NO_TABLE = "There is no complete list for this question, so the answer is made of what was found."
+
+
+def enumeration(found: Findings, options: EnumerationAggregator) -> Aggregated:
+    """The table, and its beginning as text; the plain answer with a warning where nothing was listed."""
+    if found.table is None:
+        plain = simple(found, SimpleAggregator())
+        return plain.model_copy(update={"warnings": (*plain.warnings, _NO_TABLE)})
+    text = as_markdown(found.table, options.rows, answer_language(found.question))
+    return Aggregated(summary=Summary(text=text, kind="extractive"), table=found.table)
+
+
+def as_markdown(table: ListTable, most: int, language: Language) -> str:
+    """The count, what was understood and looked through, then at most `most` rows as a Markdown table."""
+    shown = table.rows[:most]
+    parts = [_headline(table, language)]
+    if shown:
+        parts.append(_rows(shown, table.columns, language))
+    if table.matched > len(shown):
+        parts.append(filled(language, "more", table.matched - len(shown)))
+    return "\n\n".join(parts)
+
+
+def _headline(table: ListTable, language: Language) -> str:
+    counted = filled(language, "listed_one" if table.matched == 1 else "listed", table.matched)
+    understood = plain_line(table.understood)
+    end = filled(language, "understood", understood) if understood else filled(language, "full_stop")
+    said = [counted + end, filled(language, "scanned", table.scanned, table.planned)]
+    said += [filled(language, "copies", table.copies)] if table.copies else []
+    said += [filled(language, name) for name in ("partial", "changed") if getattr(table, name)]
+    return filled(language, "space").join(said)
+
+
+def _rows(rows: tuple[ListRow, ...], columns: tuple[str, ...], language: Language) -> str:
+    head = ("#", *(filled(language, name) for name in ("title", "source", "date")))
+    head = (*head, *(columns or (filled(language, "sentence"),)))
+    lines = [head, ("---",) * len(head)]
+    for number, row in enumerate(rows, 1):
+        told = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)
+        lines.append((str(number), row.title, row.path, row.date or "", *told))
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """One line that ends no cell."""
+    return plain_line(text).replace("\\", "\\\\").replace("|", "\\|")

@@ -8,19 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workers.search.stages import (
-    arms,
-    context,
-    diversity,
-    edges,
-    expansion,
-    fusion,
-    hierarchy,
-    hops,
-    rerank,
-    rescoring,
-    truth,
-)
+from workers.search.stages import arms, context, diversity, edges, expansion, fusion, hierarchy, hops, rescoring, truth
+from workers.search.stages import rescoring as rerank
 from workers.search.state import SearchState, Tools
 
 Run = Callable[[SearchState, Any, Tools], SearchState]

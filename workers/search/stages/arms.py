@@ -18,14 +18,14 @@ FOREIGN = "The embedding model does not read the question's language: keyword se
 NO_TRIGRAMS = "The collection has no trigrams: ingest it again with search.trigrams on."
 
 
-def lexical(state: SearchState, options: s.Lexical, tools: Tools) -> SearchState:
+def lexical(state: SearchState, options: s.LexicalStage, tools: Tools) -> SearchState:
     """BM25 for the question and every rewrite."""
     _, sparse = tools.need_store()
     vectors = [sparse.encode_query(text) for text in state.query.texts]
     return _added(state, SPARSE, [to_sparse(v) for v in vectors], options, tools)
 
 
-def trigram(state: SearchState, options: s.Trigram, tools: Tools) -> SearchState:
+def trigram(state: SearchState, options: s.TrigramStage, tools: Tools) -> SearchState:
     """Trigrams of the question's words against those of titles, headings and words."""
     if tools.trigrams is None:
         return state.skip(NO_TRIGRAMS, warn=True)
@@ -33,7 +33,7 @@ def trigram(state: SearchState, options: s.Trigram, tools: Tools) -> SearchState
     return state.but(arms=(*state.arms, SearchArm(TRIGRAM, request, options.weight)))
 
 
-def dense(state: SearchState, options: s.Dense, tools: Tools) -> SearchState:
+def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchState:
     """Vectors of the question and every rewrite. Left out where the model does not read the question's language."""
     if tools.dense is None or tools.embed is None:
         if not state.arms and options.languages == "ignore":
@@ -62,7 +62,7 @@ def _added(
     state: SearchState,
     name: str,
     queries: Sequence[models.SparseVector | list[float]],
-    options: s.Lexical | s.Dense,
+    options: s.LexicalStage | s.DenseStage,
     tools: Tools,
 ) -> SearchState:
     """One arm per text; rewrites are named `bm25#1`, `bm25#2` and weigh less."""

@@ -17,7 +17,7 @@ from workers.search.state import Candidate, SearchState, Tools, by_score
 _END = re.compile(r"[.!?](?=\s)\s*|[。！？\n]\s*")
 
 
-def neighbours(state: SearchState, options: s.Neighbours, tools: Tools) -> SearchState:
+def neighbours(state: SearchState, options: s.NeighboursStage, tools: Tools) -> SearchState:
     """Add neighbours of the best hits, one batched call a layer. They compete by their cosine to the question.
 
     A neighbour's score lies on the line between the best score at its own cosine: score_best * cosine / cosine_best,
@@ -43,7 +43,7 @@ def neighbours(state: SearchState, options: s.Neighbours, tools: Tools) -> Searc
 
 
 def _near(
-    seeds: list[Hit], known: dict[str, Candidate], state: SearchState, options: s.Neighbours, tools: Tools
+    seeds: list[Hit], known: dict[str, Candidate], state: SearchState, options: s.NeighboursStage, tools: Tools
 ) -> list[Hit]:
     store, _ = tools.need_store()
     requests = [
@@ -80,7 +80,7 @@ def _scored(hit: Hit, state: SearchState, anchor: float, layer: int) -> Candidat
     )
 
 
-def enrich(state: SearchState, options: s.Enrich, tools: Tools) -> SearchState:  # noqa: ARG001
+def enrich(state: SearchState, options: s.EnrichStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Give every candidate a snippet."""
     asked = frozenset(terms(state.query.text))
     return state.but(

@@ -14,12 +14,12 @@ _SHINGLE = 4
 _LINKED_CAP, _LINKED_PER_HOP = 10, 5
 
 
-def limit(state: SearchState, options: s.Limit, tools: Tools) -> SearchState:  # noqa: ARG001
+def limit(state: SearchState, options: s.LimitStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Keep the best."""
     return state.but(candidates=state.candidates[: options.limit or state.query.wanted])
 
 
-def caps(state: SearchState, options: s.Caps, tools: Tools) -> SearchState:  # noqa: ARG001
+def caps(state: SearchState, options: s.CapsStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """At most `per_doc` chunks of a document, one of each identical text, and `per_kind` of what is wanted per kind.
 
     Kinds are only capped while there are other kinds to fill their place.
@@ -42,7 +42,7 @@ def caps(state: SearchState, options: s.Caps, tools: Tools) -> SearchState:  # n
     return state.but(candidates=(*kept, *spare))
 
 
-def dedup(state: SearchState, options: s.Dedup, tools: Tools) -> SearchState:  # noqa: ARG001
+def dedup(state: SearchState, options: s.DedupStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Of near-duplicates within one document the best stays."""
     kept: list[Candidate] = []
     by_doc: dict[str, list[Candidate]] = {}
@@ -54,7 +54,7 @@ def dedup(state: SearchState, options: s.Dedup, tools: Tools) -> SearchState:  #
     return state.but(candidates=tuple(kept))
 
 
-def mmr(state: SearchState, options: s.Mmr, tools: Tools) -> SearchState:  # noqa: ARG001
+def mmr(state: SearchState, options: s.MmrStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Carbonell and Goldstein 1998: next is what maximises r * score - (1 - r) * likeness to what was taken.
 
     Scores are scaled by the best; the order changes, the scores stay what they were.

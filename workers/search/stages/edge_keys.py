@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from qdrant_client import models
 
+from shared.language import derived, languages
 from shared.models import Hit
-from shared.page_keys import LABEL, is_page_key
 from shared.store import ChunkStore
-from shared.store.filters import equals, one_of
+from shared.store.page_keys import LABEL, is_page_key
+from shared.store.schema import equals, one_of
 
 #: Suffixes of a qualified name that count as its names, as they are stored in `Chunk.defines`.
 _SUFFIXES = 6
@@ -111,3 +113,33 @@ def places_of(keys: Sequence[str], namespace: str, store: ChunkStore) -> Mapping
         for key in wanted.intersection(fields["defines"])
     }
     return Counter(key for key, _, _ in places)
+
+
+# --- In which direction along calls and links a question looks: "what does X call", "what calls X". Pure.
+
+Direction = Literal["out", "back"]
+
+#: As much of a question as is read.
+_READ_CHARS = 500
+#: How an edge is told that was followed against its direction.
+_TURNED = frozenset({"called by", "linked by", "mentioned by"})
+
+
+def asked_direction(question: str) -> Direction | None:
+    """`out`: what something leads to is asked for; `back`: what leads to it; None where the words do not tell."""
+    read = question[:_READ_CHARS]
+    out, back = (_asked(direction).search(read) is not None for direction in get_args(Direction))
+    if out == back:
+        return None
+    return "out" if out else "back"
+
+
+def has_direction(how: str, direction: Direction) -> bool:
+    """Whether an edge, told as in `Via.how`, has that direction."""
+    return (how in _TURNED) == (direction == "back")
+
+
+@derived
+def _asked(direction: Direction) -> re.Pattern[str]:
+    patterns = (pattern for language in languages() for pattern in language.words.edges.get(direction, ()))
+    return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)

@@ -18,9 +18,20 @@ from shared.models import Hit
 from shared.models.hits import Via
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
-from shared.store.filters import one_of
-from workers.search.edge_direction import Direction, asked_direction, has_direction
-from workers.search.stages.edge_keys import Edge, Ends, edge_between, ends, of_page, places_of, turned, unambiguous
+from shared.store.schema import one_of
+from workers.search.stages.edge_keys import (
+    Direction,
+    Edge,
+    Ends,
+    asked_direction,
+    edge_between,
+    ends,
+    has_direction,
+    of_page,
+    places_of,
+    turned,
+    unambiguous,
+)
 from workers.search.stages.near import asked_for
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
@@ -58,7 +69,7 @@ class _Group:
         return first if self.meant is None else [key for key in first if key in self.meant]
 
 
-def edges(state: SearchState, options: s.Edges, tools: Tools) -> SearchState:
+def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchState:
     """Add the neighbours of the best hits, or of the symbol that was asked for, hop by hop.
 
     Score: anchor / (1 + hop) * (1 - relevance + relevance * r) / places. `r` is how well the neighbour fits the
@@ -90,13 +101,13 @@ def edges(state: SearchState, options: s.Edges, tools: Tools) -> SearchState:
     return state.but(note=f"ambiguous names not followed: {len(dropped)}" if dropped else None)
 
 
-def _best(state: SearchState, options: s.Edges) -> list[tuple[float, list[Hit]]]:
+def _best(state: SearchState, options: s.EdgesStage) -> list[tuple[float, list[Hit]]]:
     best = state.candidates[: options.anchors]
     return [(candidate.score, [candidate.hit]) for candidate in best if candidate.score > 0]
 
 
 def _unambiguous(
-    groups: Sequence[_Group], state: SearchState, options: s.Edges, tools: Tools
+    groups: Sequence[_Group], state: SearchState, options: s.EdgesStage, tools: Tools
 ) -> tuple[dict[str, int], frozenset[str]]:
     """The keys of all groups that are followed, each with the places that it may mean, and the ambiguous ones.
 
@@ -112,7 +123,7 @@ def _unambiguous(
 
 
 def _neighbours(
-    groups: Sequence[_Group], seen: Iterable[str], state: SearchState, options: s.Edges, tools: Tools
+    groups: Sequence[_Group], seen: Iterable[str], state: SearchState, options: s.EdgesStage, tools: Tools
 ) -> list[list[_Reached]]:
     """What each group leads to and what leads to it, best first, in one call to the store."""
     store, _ = tools.need_store()
@@ -197,7 +208,7 @@ def _placed(relevance: float, one: _Reached, direction: Direction | None) -> flo
     return relevance if direction is None else (relevance + has_direction(one.edge.how, direction)) / 2
 
 
-def _fair(groups: list[list[_Reached]], options: s.Edges) -> list[list[_Reached]]:
+def _fair(groups: list[list[_Reached]], options: s.EdgesStage) -> list[list[_Reached]]:
     """At most `neighbours` of a hop: one of each anchor in turn, the best anchor first; no chunk twice.
 
     A page that a link leads to or comes from gives its best `page_chunks` to an anchor, not all it has.
@@ -226,7 +237,11 @@ def _thinned(group: list[_Reached], most: int) -> list[_Reached]:
 
 
 def _joined(
-    candidates: Sequence[Candidate], groups: Sequence[_Group], reached: list[list[_Reached]], hop: int, options: s.Edges
+    candidates: Sequence[Candidate],
+    groups: Sequence[_Group],
+    reached: list[list[_Reached]],
+    hop: int,
+    options: s.EdgesStage,
 ) -> tuple[Candidate, ...]:
     known = {candidate.hit.chunk_id: candidate for candidate in candidates}
     for group, found in zip(groups, reached, strict=True):
@@ -245,7 +260,7 @@ def _joined(
     return by_score(tuple(known.values()))
 
 
-def linked(state: SearchState, options: s.Linked, tools: Tools) -> SearchState:  # noqa: ARG001
+def linked(state: SearchState, options: s.LinkedStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """The n-th best neighbour of a hit keeps at least share^n of that hit's score; no score falls.
 
     Neighbours are counted in the order that the reranker gave them, so that fifty of them cannot flood the results:

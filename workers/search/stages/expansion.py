@@ -9,11 +9,11 @@ from qdrant_client import models
 from shared.cache import Cache
 from shared.errors import RamifyError, ReplyError
 from shared.language.text import is_cjk_text
-from shared.llm.client import spent
-from shared.llm.prompts import expand_prompt
-from shared.llm.replies import parse_rewrites
 from shared.models import Cost
 from shared.models.base import Model
+from shared.providers.llm.client import spent
+from shared.providers.llm.prompts import expand_prompt
+from shared.providers.llm.replies import parse_rewrites
 from shared.settings import stages as s
 from shared.store import SPARSE, to_filter, to_sparse
 from workers.search.state import Query, SearchState, Tools
@@ -21,7 +21,7 @@ from workers.search.state import Query, SearchState, Tools
 _FEWEST_WORDS, _FEWEST_CJK = 3, 3
 
 
-def strong_signal(state: SearchState, options: s.StrongSignal, tools: Tools) -> SearchState:
+def strong_signal(state: SearchState, options: s.StrongSignalStage, tools: Tools) -> SearchState:
     """Two best BM25 hits of the question; `sure` when the first is high and far ahead."""
     store, sparse = tools.need_store()
     vector = sparse.encode_query(state.query.text)
@@ -35,7 +35,7 @@ def strong_signal(state: SearchState, options: s.StrongSignal, tools: Tools) -> 
     return state.but(sure=is_sure(first, second, options))
 
 
-def is_sure(first: float, second: float, options: s.StrongSignal) -> bool:
+def is_sure(first: float, second: float, options: s.StrongSignalStage) -> bool:
     """On s/(1+s), which is absolute; s over the best score would always be 1."""
     top, next_one = first / (1 + first), second / (1 + second)
     return top >= options.top and top - next_one >= options.gap
@@ -53,7 +53,7 @@ class Rewrites(Model):
     cost: Cost = Cost()
 
 
-def expand(state: SearchState, options: s.Expansion, tools: Tools) -> SearchState:
+def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> SearchState:
     """Add rewrites to the query; the question itself always stays first."""
     if tools.llm is None:
         return state.skip("llm_unavailable")

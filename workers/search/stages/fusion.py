@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shared.models import Hit
-from shared.models.explain import Effect
+from shared.models.hits import Effect
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE
 from workers.search.language import agrees
@@ -17,7 +17,7 @@ DISAGREES = (
 )
 
 
-def fuse_arms(state: SearchState, options: s.Fusion, tools: Tools) -> SearchState:
+def fuse_arms(state: SearchState, options: s.FusionStage, tools: Tools) -> SearchState:
     """Ask the store for every arm at once and fuse the lists."""
     if not state.arms:
         return state.skip("No arm was left to search with.", warn=True)
@@ -30,7 +30,9 @@ def fuse_arms(state: SearchState, options: s.Fusion, tools: Tools) -> SearchStat
     return state.but(candidates=fuse(lists, {arm.name: arm.weight for arm in state.arms}, options))
 
 
-def fuse(lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], options: s.Fusion) -> tuple[Candidate, ...]:
+def fuse(
+    lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], options: s.FusionStage
+) -> tuple[Candidate, ...]:
     """One list, best first, ties by id. A list that is alone keeps its scores.
 
     rrf: sum of w/(k+rank), ranks from 1 (Cormack et al. 2009), and the bonus of an arm's first three ranks.
@@ -62,7 +64,7 @@ def fuse(lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], optio
     return by_score(candidates)
 
 
-def _bonus(rank: int, options: s.Fusion) -> float:
+def _bonus(rank: int, options: s.FusionStage) -> float:
     if rank == 1:
         return options.first_bonus
     return options.next_bonus if rank <= 3 else 0.0

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from qdrant_client import models
 
 from shared.models import Hit
-from shared.models.hits import Part, Via
+from shared.models.hits import PagePart, Via
 from shared.store import SPARSE, to_filter, to_sparse
-from shared.store.filters import equals, one_of
+from shared.store.schema import equals, one_of
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 #: Definitions of one name that a search starts from; chunks looked at to find them; later parts of long ones.
@@ -94,7 +94,7 @@ def _nearest(name: str, state: SearchState, tools: Tools) -> list[str]:
     request = models.QueryRequest(
         query=to_sparse(words),
         using=SPARSE,
-        filter=models.Filter(must=[to_filter(state.query.filters), equals("part", Part.CODE.value)]),
+        filter=models.Filter(must=[to_filter(state.query.filters), equals("part", PagePart.CODE.value)]),
         limit=_LOOKED_AT,
         with_payload=True,
     )

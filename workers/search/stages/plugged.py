@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.errors import RamifyError
 from shared.plugins import STAGES, plugins, run_of, why
-from shared.settings.plugged import PluginStage
+from shared.settings.strategies import PluginStage
 from workers.search.state import SearchState, Tools
 
 

@@ -8,11 +8,13 @@ from math import log1p
 
 import numpy as np
 
+from shared.models import Cost
+from shared.providers.rerankers.base import Reranked
 from shared.settings import stages as s
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 
-def cosine(state: SearchState, options: s.Cosine, tools: Tools) -> SearchState:  # noqa: ARG001
+def cosine(state: SearchState, options: s.CosineStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """(1 - w) * score / best + w * cosine; a candidate without a vector has cosine 0."""
     if not state.vector or not state.candidates:
         return state.skip("no vector of the question")
@@ -39,7 +41,7 @@ def similarity(one: Sequence[float], other: Sequence[float]) -> float:
     return float(a @ b) / norm if norm > 0 else 0.0
 
 
-def sources(state: SearchState, options: s.Sources, tools: Tools) -> SearchState:  # noqa: ARG001
+def sources(state: SearchState, options: s.SourcesStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Multiply by the factor of the longest path prefix that fits."""
     boosts = tools.settings.search.source_boosts
     if not boosts:
@@ -51,7 +53,7 @@ def sources(state: SearchState, options: s.Sources, tools: Tools) -> SearchState
     return state.but(candidates=by_score(boosted))
 
 
-def backlinks(state: SearchState, options: s.Backlinks, tools: Tools) -> SearchState:  # noqa: ARG001
+def backlinks(state: SearchState, options: s.BacklinksStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Multiply by 1 + w * ln(1 + n), n the number of other documents that link to the document."""
     if not any(candidate.hit.backlinks for candidate in state.candidates):
         return state.skip("no other document links to what was found")
@@ -63,7 +65,7 @@ def backlinks(state: SearchState, options: s.Backlinks, tools: Tools) -> SearchS
     return state.but(candidates=by_score(boosted))
 
 
-def recency(state: SearchState, options: s.Recency, tools: Tools) -> SearchState:
+def recency(state: SearchState, options: s.RecencyStage, tools: Tools) -> SearchState:
     """Multiply by 1 + w * 0.5^(age / half-life)."""
     today = tools.today or date.today()  # noqa: DTZ011 - documents carry dates without zones
     boosted = []
@@ -77,7 +79,7 @@ def recency(state: SearchState, options: s.Recency, tools: Tools) -> SearchState
     return state.but(candidates=by_score(boosted))
 
 
-def facet(state: SearchState, options: s.Facet, tools: Tools) -> SearchState:  # noqa: ARG001
+def facet(state: SearchState, options: s.FacetStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Multiply by 1 + w * (1 - score) what has the storage facet that the leaf asks for."""
     wanted = state.query.facet
     if not wanted:
@@ -92,7 +94,7 @@ def facet(state: SearchState, options: s.Facet, tools: Tools) -> SearchState:  #
     return state.but(candidates=by_score(boosted))
 
 
-def exclude(state: SearchState, options: s.Exclude, tools: Tools) -> SearchState:  # noqa: ARG001
+def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Drop excluded paths; one that the caller's own filter asks for stays."""
     excludes = tools.settings.search.excludes
     if not excludes:
@@ -103,7 +105,7 @@ def exclude(state: SearchState, options: s.Exclude, tools: Tools) -> SearchState
     return state.but(candidates=kept)
 
 
-def blend(state: SearchState, options: s.Blend, tools: Tools) -> SearchState:  # noqa: ARG001
+def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """W * fused / best fused + (1 - w) * rerank; w by the rank in the fused list: 1-3, 4-10, 11 and on."""
     fused = {candidate.hit.chunk_id: _before_rerank(candidate) for candidate in state.candidates}
     best = max(fused.values(), default=0.0)
@@ -121,7 +123,7 @@ def blend(state: SearchState, options: s.Blend, tools: Tools) -> SearchState:  #
     return state.but(candidates=by_score(mixed))
 
 
-def _weight(rank: int, options: s.Blend) -> float:
+def _weight(rank: int, options: s.BlendStage) -> float:
     if rank <= 3:
         return options.first
     return options.middle if rank <= 10 else options.rest
@@ -134,3 +136,42 @@ def _before_rerank(candidate: Candidate) -> float:
             break
         total += effect.effect
     return total
+
+
+# --- The rerank pool's stage: the configured reranker over the best candidates.
+
+
+def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchState:
+    """Replace scores by the reranker's. A reranker that fails leaves the order as it is and a warning."""
+    if tools.reranker is None:
+        return state.skip("no reranker on this pool", warn=True)
+    best = state.candidates[: options.limit]
+    before = {candidate.hit.chunk_id: candidate for candidate in best}
+    hits = [candidate.hit.model_copy(update={"score": candidate.score}) for candidate in best]
+    ranked = tools.reranker.rerank(state.query.text, hits, tools.timeout_s)
+    after = []
+    for hit in ranked.hits:
+        old = before[hit.chunk_id]
+        detail: dict[str, float | str] = {"score": hit.score, "by": ranked.reranker}
+        if "rerank_raw" in hit.parts:
+            detail["raw"] = hit.parts["rerank_raw"]
+        after.append(Candidate(hit, old.score, old.effects).plus("rerank", hit.score - old.score, **detail))
+    return state.but(
+        candidates=tuple(after),  # in the reranker's order: equal scores keep the fused one
+        reranked_by=ranked.reranker,
+        verdict=ranked.verdict,
+        warnings=(*state.warnings, *ranked.warnings),
+        cost=state.cost + spent(ranked),
+    )
+
+
+def spent(ranked: Reranked) -> Cost:
+    """What a rerank cost: calls of a rerank server, or of the LLM where it gives the scores."""
+    if ranked.reranker.startswith("chat"):
+        return Cost(
+            llm_calls=ranked.calls,
+            llm_tokens_in=ranked.tokens_in,
+            llm_tokens_out=ranked.tokens_out,
+            rerank_documents=ranked.documents,
+        )
+    return Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)

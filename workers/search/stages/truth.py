@@ -8,10 +8,10 @@ from typing import TypeVar
 from qdrant_client import models
 
 from shared.models import Hit
-from shared.models.hits import Part
+from shared.models.hits import PagePart
 from shared.settings import stages as s
 from shared.store import ChunkStore, to_filter
-from shared.store.filters import equals, one_of
+from shared.store.schema import equals, one_of
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
@@ -23,7 +23,7 @@ _MOST_HELD = 256
 _HOLDS: dict[tuple[str, str, str, str, int], bool] = {}
 
 
-def truth(state: SearchState, options: s.Truth, tools: Tools) -> SearchState:
+def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchState:
     """Put the best truth chunk of every page right behind the page's best chunk, at `share` of its score.
 
     Before the rerank, truth that the question did not find is fetched, in one call for all pages. Behind it, on a pool
@@ -38,7 +38,7 @@ def truth(state: SearchState, options: s.Truth, tools: Tools) -> SearchState:
     for candidate in state.candidates:
         page = candidate.hit.doc_id
         best.setdefault(page, candidate)
-        if candidate.hit.part is Part.TRUTH:
+        if candidate.hit.part is PagePart.TRUTH:
             true.setdefault(page, candidate)
     lifted = {
         candidate.hit.chunk_id: candidate.plus("truth", least - candidate.score, page=best[page].score)
@@ -53,9 +53,9 @@ def truth(state: SearchState, options: s.Truth, tools: Tools) -> SearchState:
 def keep_truth(hits: Sequence[_H], limit: int) -> tuple[_H, ...]:
     """The first `limit` hits. Where a page among them has its truth only behind the cut, that replaces its last hit."""
     kept = list(hits[:limit])
-    held = {hit.doc_id for hit in kept if hit.part is Part.TRUTH}
+    held = {hit.doc_id for hit in kept if hit.part is PagePart.TRUTH}
     for hit in hits[limit:]:
-        if hit.part is not Part.TRUTH or hit.doc_id in held:
+        if hit.part is not PagePart.TRUTH or hit.doc_id in held:
             continue
         at = next((n for n in range(len(kept) - 1, -1, -1) if kept[n].doc_id == hit.doc_id), None)
         if at is not None:
@@ -84,7 +84,7 @@ def _holds_truth(store: ChunkStore, tools: Tools) -> bool:
 def _fetched(state: SearchState, tools: Tools) -> list[Candidate]:
     """For each page without truth among the candidates its chunk of truth nearest to the question, else its first."""
     store, _ = tools.need_store()
-    held = {candidate.hit.doc_id for candidate in state.candidates if candidate.hit.part is Part.TRUTH}
+    held = {candidate.hit.doc_id for candidate in state.candidates if candidate.hit.part is PagePart.TRUTH}
     pages = [page for page in dict.fromkeys(c.hit.doc_id for c in state.candidates) if page not in held]
     if not pages:
         return []
@@ -99,4 +99,4 @@ def _fetched(state: SearchState, tools: Tools) -> list[Candidate]:
 
 
 def _is_truth() -> models.FieldCondition:
-    return equals("part", Part.TRUTH.value)
+    return equals("part", PagePart.TRUTH.value)

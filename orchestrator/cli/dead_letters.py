@@ -1,0 +1,130 @@
+"""`dead`: work and documents that were retired since they killed their workers; read, replayed or dropped."""
+# ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli import options, streams
+from orchestrator.cli.invocation import invocation_of
+from orchestrator.cli.wording import clean, counted
+from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
+
+if TYPE_CHECKING:
+    from orchestrator.client import Ramify
+
+dead = typer.Typer(
+    name="dead",
+    help="Dead letters: work that was retired, with the evidence.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+_MOST = 10_000
+DeadLetterId = Annotated[str, typer.Argument(metavar="ID", help="Of a dead letter, as `ramify dead list` shows it.")]
+DeadLetterIds = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="Of dead letters.", show_default=False)
+]
+All = Annotated[bool, typer.Option("--all", help="All of them.")]
+
+
+@dead.command("list")
+def list_(
+    ctx: typer.Context,
+    *,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=_MOST, help="How many.")] = 20,
+    json: options.Json = False,
+) -> None:
+    """List the newest dead letters, newest first."""
+    with invocation_of(ctx).client() as client:
+        found, total = list(client.dead.list(limit)), client.dead.count()
+    if json:
+        streams.document({"total": total, "dead_letters": found})
+    elif found:
+        from orchestrator.cli.render.tables import draw_dead_letters
+
+        streams.show(draw_dead_letters(found, total))
+    else:
+        streams.note("no dead letters")
+
+
+@dead.command()
+def show(ctx: typer.Context, dead_letter_id: DeadLetterId, *, json: options.Json = False) -> None:
+    """Show one dead letter: who died of it, when, how often, and of what."""
+    with invocation_of(ctx).client() as client:
+        dead_letter = client.dead.get(dead_letter_id)
+    if json:
+        streams.document(dead_letter)
+        return
+    from orchestrator.cli.render.tables import draw_dead_letter
+
+    streams.show(draw_dead_letter(dead_letter))
+
+
+@dead.command()
+def replay(
+    ctx: typer.Context, dead_letter_ids: DeadLetterIds = None, *, all_: All = False, json: options.Json = False
+) -> None:
+    """Try the work again, as a new job, or index the document again. A dead letter goes when that was taken."""
+
+    def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
+        return client.dead.replay(dead_letter_id).model_dump(mode="json")
+
+    with invocation_of(ctx).client() as client:
+        raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "replayed", as_json=json))
+
+
+@dead.command()
+def drop(
+    ctx: typer.Context, dead_letter_ids: DeadLetterIds = None, *, all_: All = False, json: options.Json = False
+) -> None:
+    """Forget dead letters."""
+
+    def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
+        if not client.dead.drop(dead_letter_id):
+            raise NotFoundError(
+                "dead letter id", dead_letter_id, "there is no such dead letter; `ramify dead list` shows them"
+            )
+        return {"dead_letter_id": dead_letter_id}
+
+    with invocation_of(ctx).client() as client:
+        raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "dropped", as_json=json))
+
+
+def _wanted(client: Ramify, dead_letter_ids: Sequence[str] | None, *, all_: bool) -> list[str]:
+    if bool(dead_letter_ids) == all_:
+        fix = "name dead letters, or give --all" if not all_ else "give dead letters or --all, not both"
+        raise InputError("ID", " ".join(dead_letter_ids or ()), fix)
+    return list(dead_letter_ids) if dead_letter_ids else [dead_letter.id for dead_letter in client.dead.list(_MOST)]
+
+
+def _each(
+    client: Ramify,
+    dead_letter_ids: Sequence[str],
+    one: Callable[[Ramify, str], dict[str, Any]],
+    done: str,
+    *,
+    as_json: bool,
+) -> int:
+    """Every dead letter on its own: one that is refused does not keep the others from it."""
+    taken, refused = list[dict[str, Any]](), list[dict[str, str]]()
+    code = streams.DONE
+    for dead_letter_id in dead_letter_ids:
+        try:
+            taken.append(one(client, dead_letter_id))
+        except NotRunningError:
+            raise
+        except RamifyError as error:
+            refused.append({"dead_letter_id": dead_letter_id, "error": str(error)})
+            streams.fail(str(error))
+            code = error.exit_code
+    if as_json:
+        streams.document({done: taken, "refused": refused})
+    else:
+        for each in taken:
+            made = f" as {each['job_id']}" if each.get("job_id") else ""
+            typer.echo(f"{clean(each['dead_letter_id'])} {done}{made}")
+        streams.note(f"{counted(len(taken), 'dead letter')} {done}")
+    return streams.PARTIAL if refused and taken else code

@@ -1,0 +1,178 @@
+"""The two streams: data on stdout (JSON or tables), everything else on stderr. Knows no command."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from orchestrator.cli.wording import clean
+from shared.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+#: JSON leaves these as they are, but a terminal may obey them.
+_RAW = re.compile("[\x7f-\x9f\ud800-\udfff]")
+
+
+def data_console() -> Console:
+    """Tables on stdout. Reads no markup and no emoji codes: what it prints is not ours."""
+    from rich.console import Console  # noqa: PLC0415 - `--json` and `--version` do without rich
+
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def progress_console() -> Console:
+    """Progress on stderr; ask `is_terminal` before drawing anything that moves."""
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def show(renderable: RenderableType) -> None:
+    """Print for people, on stdout."""
+    data_console().print(renderable)
+
+
+def document(value: Any) -> None:
+    """The one JSON document of a command, on stdout. `value` is a model, or plain data that may hold models."""
+    _write(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=_as_json))
+
+
+def line(value: Any) -> None:
+    """One line of a JSON stream, on stdout, at once."""
+    _write(encoded(value, ascii_only=not _is_utf8()))
+
+
+def encoded(value: Any, *, ascii_only: bool = False) -> str:
+    """`value` as one line of JSON without control characters."""
+    return _escaped(json.dumps(value, ensure_ascii=ascii_only, default=_as_json))
+
+
+def note(sentence: str) -> None:
+    """A plain line on stderr."""
+    sys.stderr.write(f"{clean(sentence)}\n")
+    sys.stderr.flush()
+
+
+def warn(sentence: str) -> None:
+    """A warning on stderr."""
+    note(f"warning: {sentence}")
+
+
+def fail(sentence: str) -> None:
+    """An error on stderr."""
+    note(f"error: {sentence}")
+
+
+def stop_writing() -> None:
+    """After a reader has gone (`ramify jobs | head`): nothing more is written, and no complaint at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(f"{_escaped(text)}\n")
+    sys.stdout.flush()
+
+
+def _escaped(text: str) -> str:
+    return _RAW.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _is_utf8() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _as_json(value: Any) -> Any:
+    """What json does not know: models, and read-only mappings."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+# --- Exit codes: 0 done, 1 failed, 2 bad usage or input (from the errors), 3 partial, 130 interrupted. Pure.
+
+if TYPE_CHECKING:
+    from shared.models import BatchStatus, JobStatus
+
+DONE = 0
+FAILED = 1
+PARTIAL = 3
+INTERRUPTED = 130
+
+
+def of_job(job: JobStatus) -> int:
+    """A job that is still open counts as done: asking how far it is has worked."""
+    if job.partial:
+        return PARTIAL
+    return FAILED if job.terminal and job.state != "done" else DONE
+
+
+def of_batch(batch: BatchStatus) -> int:
+    """Partial as soon as one job is, or did not end well, or a line was refused."""
+    spoilt = sum(count for state, count in batch.by_state.items() if state not in {"done", "open"})
+    return PARTIAL if spoilt or batch.partial or batch.rejected else DONE
+
+
+# --- Reads what comes from a file or from stdin, and checks files before anything is done with them.
+
+STDIN = "-"
+_MAX_STDIN_BYTES = 100_000
+
+
+def text_argument(name: str, given: str) -> str:
+    """The argument itself, or stdin for "-". Raises: InputError for what is no UTF-8; its length is checked later."""
+    if given != STDIN:
+        return given
+    raw = sys.stdin.buffer.read(_MAX_STDIN_BYTES)
+    try:
+        return raw.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise InputError(name, f"byte {error.start} of stdin", "write it in UTF-8") from None
+
+
+@contextmanager
+def lines_of(name: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    """A file (or stdin for "-") open for reading, and its size in bytes where it has one.
+
+    Raises: InputError for a folder, a missing file or one that cannot be read.
+    """
+    if name == STDIN:
+        yield sys.stdin.buffer, None
+        return
+    path = Path(name)
+    if path.is_dir():
+        raise InputError("FILE", name, "it is a folder: name a JSON Lines file")
+    if not path.exists():
+        raise InputError("FILE", name, "there is no such file")
+    try:
+        handle = path.open("rb")
+    except OSError as error:
+        raise InputError("FILE", name, f"it cannot be read ({error.strerror})") from None
+    with handle:
+        yield handle, path.stat().st_size if path.is_file() else None
+
+
+def writable(option: str, path: Path, source: str = STDIN) -> Path:
+    """`path`, if a file can be written there. Raises: InputError when it cannot."""
+    if path.is_dir():
+        raise InputError(option, str(path), "it is a folder: name a file in it")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(option, str(path), f"there is no folder {folder}: create it first")
+    target = path if path.exists() else folder
+    if not os.access(target, os.W_OK):
+        raise InputError(option, str(path), "it cannot be written: name a file in another folder")
+    if source != STDIN and path.exists() and Path(source).exists() and path.samefile(source):
+        raise InputError(option, str(path), "it is the file that is read: name another")
+    return path

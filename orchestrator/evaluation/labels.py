@@ -1,0 +1,129 @@
+"""Which type each question of a labelled set is of: as its label says, else as the rules read it. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.evaluation.dataset import LabelledQuestion
+from shared.errors import InputError
+from shared.language.routing import route_by_rules
+from shared.models import Plan
+from shared.models.base import Model
+from shared.models.request import MAX_ENTRIES
+from shared.settings import Settings
+from shared.settings.faults import request_fault
+
+#: What a question is called that the rules are not sure of: the routing table has a row of its own for these.
+UNSURE = "unsure"
+#: Types beyond so many are gathered under this name: a table of a hundred types says nothing.
+_MOST, OTHER = 12, "other"
+_LONGEST = 40
+
+
+class Typed(Model):
+    """Question id -> type; for people, where the types are from; what a reader must know of them."""
+
+    types: dict[str, str]
+    source: str
+    warnings: tuple[str, ...] = ()
+
+
+def type_of(question: str, settings: Settings) -> str:
+    """A type by the rules alone, or "unsure"."""
+    read = route_by_rules(question, settings.routing.unsure_below)
+    return UNSURE if read.unsure else read.type.value
+
+
+def typed(questions: Sequence[LabelledQuestion], settings: Settings) -> Typed:
+    """The label `type` where a question has one, else the rules' reading. A label may be any short word."""
+    labels = {question.id: _label(question.labels) for question in questions}
+    types = {question.id: labels[question.id] or type_of(question.text, settings) for question in questions}
+    kept = {name for name, _ in Counter(types.values()).most_common(_MOST)}
+    count, many = sum(label is not None for label in labels.values()), len(set(types.values()))
+    said = []
+    if 0 < count < len(questions):
+        said.append(f"{len(questions) - count} of {len(questions)} questions have no label type: the rules read them.")
+    if many > _MOST:
+        said.append(f"There are {many} types: all but the {_MOST} largest are shown as {OTHER!r}.")
+    return Typed(
+        types={name: kind if kind in kept else OTHER for name, kind in types.items()},
+        source="the label type" if count == len(questions) else "the rules" if not count else "labels, else the rules",
+        warnings=tuple(said),
+    )
+
+
+def _label(labels: Mapping[str, object]) -> str | None:
+    """The label, if it is a word that a table can show."""
+    given = labels.get("type")
+    if not isinstance(given, str) or not given.strip() or len(given) > _LONGEST:
+        return None
+    return None if any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in given) else given.strip()
+
+
+# --- Finds the plan that a labelled set gives with its questions. Pure; makes no plans of its own.
+
+Plans = dict[str, Plan]
+_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
+
+
+def plans_of(questions: Sequence[LabelledQuestion], field: str) -> tuple[Plans, tuple[str, ...]]:
+    """Question id -> its plan, and warnings (one for questions without a plan).
+
+    `field` is a path with dots: `decomposition.filled` reads `filled` of each object in the list `decomposition`;
+    `plan` reads a plain list of texts, or of entries (`query`, `depends_on`, `dimension`). A text with `#1` in it waits
+    for the first one's answer. Raises: InputError when no question has it, or it is no plan.
+    """
+    plans = {question.id: _plan(question, field) for question in questions}
+    given = {name: plan for name, plan in plans.items() if plan}
+    if not given:
+        raise InputError("--plan", field, f"no question has it; their fields: {_fields(questions) or 'none'}")
+    missing = len(plans) - len(given)
+    warning = f"{missing} of {len(plans)} questions have no {field}: they are searched without a plan."
+    return given, (warning,) if missing else ()
+
+
+def _plan(question: LabelledQuestion, field: str) -> Plan:
+    found: Any = question.labels
+    for part in field.split("."):
+        found = _step(found, part)
+    if found is None:
+        return ()
+    if not isinstance(found, list) or not all(map(_is_entry, found)):
+        raise InputError("--plan", field, f"question {question.id} has no list of texts there{_inner(found)}")
+    if len(found) > MAX_ENTRIES:
+        most = f"{MAX_ENTRIES} are the most"
+        raise InputError("--plan", field, f"question {question.id} has {len(found)} subquestions, {most}")
+    try:
+        return _PLAN.validate_python(found)
+    except ValidationError as error:
+        fault = request_fault(error)
+        raise InputError("--plan", field, f"question {question.id}: {fault.fix}") from None
+
+
+def _is_entry(item: Any) -> bool:
+    text = item.get("query") if isinstance(item, Mapping) else item
+    return isinstance(text, str) and bool(text.strip())
+
+
+def _step(found: Any, name: str) -> Any:
+    """One step of the path; a list of objects gives the list of their values."""
+    if isinstance(found, Mapping):
+        return found.get(name)
+    if isinstance(found, list):
+        return [item.get(name) if isinstance(item, Mapping) else None for item in found]
+    return None
+
+
+def _inner(found: Any) -> str:
+    if isinstance(found, list) and found and isinstance(found[0], Mapping):
+        return f": name one of its fields, {', '.join(sorted(map(str, found[0])))}"
+    return ""
+
+
+def _fields(questions: Sequence[LabelledQuestion]) -> str:
+    return ", ".join(sorted({name for question in questions for name in question.labels}))

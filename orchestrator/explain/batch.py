@@ -1,0 +1,124 @@
+"""Why a batch is not done: how many wait, run and have ended, the slowest, and the commonest error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from orchestrator.explain.facts import left_alone
+from orchestrator.explain.wording import duration, jobs
+from shared.connections.heartbeat import workers
+from shared.contract import Queue
+from shared.errors import shown
+from shared.jobs import JobStore
+from shared.jobs.codec import text
+from shared.jobs.keys import BatchKeys, JobKeys
+from shared.models import BatchStatus, Lane
+from shared.models.status import BatchWhy, CommonError, Slowest
+
+
+def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
+    """Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
+    status = store.batches.status(batch_id)
+    faults: list[str] = []
+    running, lane = _running(store, batch_id, faults)
+    under_way = min(len(running), status.total - status.finished)
+    waiting = status.total - status.finished - under_way
+    slowest = _slowest(store, running)
+    error = _common(store, batch_id)
+    pace, tenants = _pace(store, lane, faults)
+    left = waiting + under_way
+    eta = round(left * tenants / pace, 1) if pace and left else None
+    said, then = _answer(status, waiting, under_way, eta, slowest, error)
+    if left and not any(Queue.PLAN.value in sign.queues for sign in workers(store.client)):
+        said, then = f"{said} No worker serves queue plan, so that nothing begins.", "ramify doctor"
+    return BatchWhy(
+        batch_id=batch_id, said=said, next=then, total=status.total, waiting=waiting, under_way=under_way,
+        finished=status.finished, partial=status.partial, by_state=status.by_state, eta_s=eta, slowest=slowest,
+        error=error, providers=left_alone(store.client, store.settings), faults=tuple(faults), budget=status.budget,
+        retry_of=status.retry_of, retried_as=status.retried_as,
+    )  # fmt: skip
+
+
+def _running(store: JobStore, batch_id: str, faults: list[str]) -> tuple[list[str], Lane]:
+    """Its jobs under way, and the lane of these; what is under way at all is bounded by the lanes' windows."""
+    try:
+        found = store.lines.under_way()
+    except ResponseError as error:
+        faults.append(f"what is under way cannot be read ({error})")
+        return [], Lane.BATCH
+    names = list(found)
+    with store.client.pipeline(transaction=False) as pipe:
+        for job_id in names:
+            pipe.hget(BatchKeys(batch_id).members, job_id)
+        ends = pipe.execute() if names else []
+    mine = [job_id for job_id, end in zip(names, ends, strict=True) if end == b""]
+    return mine, found[mine[0]][0] if mine else Lane.BATCH
+
+
+def _slowest(store: JobStore, job_ids: list[str]) -> Slowest | None:
+    with store.client.pipeline(transaction=False) as pipe:
+        for job_id in job_ids:
+            pipe.hmget(JobKeys(job_id).job, ["admitted_at", "state"])
+        rows = pipe.execute() if job_ids else []
+    found = [(float(row[0]), job_id, text(row[1])) for job_id, row in zip(job_ids, rows, strict=True) if all(row)]
+    if not found:
+        return None
+    since, job_id, state = min(found)
+    return Slowest(job_id=job_id, state=state, for_s=round(max(0.0, store.clock.now() - since), 1))
+
+
+def _common(store: JobStore, batch_id: str) -> CommonError | None:
+    """The commonest error among the last jobs that failed or expired."""
+    ended = store.batches.failed(batch_id)
+    with store.client.pipeline(transaction=False) as pipe:
+        for job_id in ended:
+            pipe.hget(JobKeys(job_id).job, "error")
+        errors = pipe.execute() if ended else []
+    counts = Counter(shown(text(error)) for error in errors if error)
+    if not counts:
+        return None
+    error, count = counts.most_common(1)[0]
+    return CommonError(error=error, count=count, looked_at=sum(counts.values()))
+
+
+def _pace(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float | None, int]:
+    """Ends a second of the lane, and among how many tenants they are shared."""
+    try:
+        place: Any = store.lines.place("", lane, "")
+    except (ResponseError, ValueError) as error:
+        faults.append(f"the lines cannot be read ({error})")
+        return None, 1
+    return place.pace, max(1, place.tenants)
+
+
+def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
+    status: BatchStatus,
+    waiting: int,
+    under_way: int,
+    eta: float | None,
+    slowest: Slowest | None,
+    error: CommonError | None,
+) -> tuple[str, str]:
+    counts = status.by_state
+    spoilt = sum(counts.get(state, 0) for state in ("failed", "expired", "cancelled"))
+    bad = ", ".join(f"{counts[state]:,} {state}" for state in ("failed", "expired", "cancelled") if counts.get(state))
+    if status.partial:
+        bad = f"{bad}, {status.partial:,} partial" if bad else f"{status.partial:,} partial"
+    why = f" The commonest error: {error.error} ({error.count} of {error.looked_at})." if error else ""
+    if status.terminal:
+        done = f"{counts.get('done', 0):,} of {jobs(status.total)} are done"
+        said = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
+        if status.retried_as:
+            return f"{said} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
+        again = spoilt or status.partial
+        return said, f"ramify {'retry' if again else 'result'} {status.batch_id}"
+    said = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.total:,} have ended"
+    said += f" ({bad})." if bad else "."
+    if eta is not None:
+        said += f" At the present pace it may take about {duration(eta)} more."
+    if slowest:
+        said += f" The slowest, {slowest.job_id}, is {slowest.state} since {duration(slowest.for_s)}."
+    return f"{said}{why}", f"ramify status {status.batch_id} --watch"

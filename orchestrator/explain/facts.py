@@ -1,0 +1,190 @@
+"""Reads the facts of one job. A key that is broken costs its own fact, and is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from orchestrator.reaper.rules import task_of, task_of_job
+from orchestrator.reaper.views import View, World, living_workers, queue_lengths
+from shared.connections.heartbeat import WorkerBeat, workers
+from shared.contract import Queue, priority
+from shared.jobs import TERMINAL, JobReader, JobStore, State
+from shared.jobs.admission import QueuePosition
+from shared.jobs.codec import text
+from shared.jobs.dead_letters import DeadKeys
+from shared.jobs.keys import JobKeys, LineKeys
+from shared.jobs.marks import read_items
+from shared.models import JobStatus, Lane, Node
+from shared.models.status import Failure, Redriven
+from shared.providers.gates.gate import NAMES, time_of_day
+from shared.providers.gates.state import read_gates
+from shared.settings import Settings
+
+# --- Which model servers are left alone now, by their gates in Redis.
+
+
+def left_alone(client: Redis, settings: Settings) -> tuple[str, ...]:
+    """A sentence for each provider that the settings name and that is paused, or whose breaker is open.
+
+    Raises: redis.exceptions.RedisError.
+    """
+    said = []
+    for gate in read_gates(client, settings):
+        name = f"{'' if gate.provider == 'qdrant' else 'the '}{NAMES[gate.provider]} at {gate.host}"
+        if gate.state == "open":
+            failures = f"{gate.failures} failures in a row: it {gate.why}"
+            said.append(f"{name} is left alone until {time_of_day(gate.until)} after {failures}")
+        elif gate.paused_until:
+            said.append(f"{name} wants no request until {time_of_day(gate.paused_until)}")
+    return tuple(said)
+
+
+_EVENTS = 500
+_REDRIVES = 5
+T = TypeVar("T")
+
+
+@dataclass
+class Facts:
+    """What is known of one job. `own`: jobs of its tenant under way in its lane.
+
+    `known`: nothing hinders a judgement about what is lost.
+    """
+
+    status: JobStatus
+    view: View
+    world: World = field(default_factory=lambda: World(now=0.0))
+    place: QueuePosition | None = None
+    known: bool = True
+    own: int = 0
+    window: int = 0
+    signs: Sequence[WorkerBeat] = ()
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    failed: tuple[Failure, ...] = ()
+    redriven: int = 0
+    redrives: tuple[Redriven, ...] = ()
+    dead_letters: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    faults: list[str] = field(default_factory=list)
+
+
+def _queues(view: View) -> set[Queue]:
+    """The queues in which work of the job may wait."""
+    if view.state in TERMINAL or view.in_line:
+        return set()
+    nodes = {task.queue for node in view.leaves if (task := task_of(view, node))}
+    return nodes if nodes and view.state is State.SEARCHING else {task_of_job(view).queue}
+
+
+class FactReader:
+    """One look at one job. Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
+
+    def __init__(self, app: Celery, jobs: JobStore, job_id: str) -> None:
+        self._app, self._jobs, self._id = app, jobs, job_id
+        self._keys = JobKeys(job_id)
+        self._faults: list[str] = []
+
+    def facts(self) -> Facts:
+        """Everything, in about ten round trips."""
+        status = JobReader(self._jobs.client).status(self._id)
+        lane, settings = Lane(status.lane), self._jobs.settings
+        place = self._tried("its line", lambda: self._jobs.lines.place(self._id, lane, status.tenant), None)
+        view, raw = self._view(status, place)
+        facts = Facts(status=status, view=view, place=place, window=settings.lanes.under_way, faults=self._faults)
+        facts.redriven = int(raw["redriven"]) if raw["redriven"].isdecimal() else 0
+        facts.own = self._tried("its tenant's share", lambda: self._own(lane, status.tenant), 0)
+        facts.world = self._world(view)
+        facts.known = not self._faults
+        facts.signs = self._tried("the workers", lambda: workers(self._jobs.client), ())
+        facts.nodes = self._tried("its tree", lambda: self._jobs.nodes(self._id), {})
+        facts.failed = self._tried("its failed leaves", lambda: self._failed(view, facts.nodes), ())
+        facts.redrives = self._tried("its events", self._redrives, ())
+        facts.dead_letters = self._tried("dead letters", lambda: self._dead_letters(view), ())
+        facts.providers = self._tried("the providers", lambda: left_alone(self._jobs.client, settings), ())
+        return facts
+
+    def _world(self, view: View) -> World:
+        """What cannot be read counts as well: nobody is called dead for that."""
+        busy = {marks.busy.worker for marks in view.items.values() if marks.busy}
+        queues = _queues(view)
+        return World(
+            now=self._jobs.clock.now(),
+            living=self._tried("who lives", lambda: living_workers(self._jobs.client, busy), frozenset(busy)),
+            waiting=self._tried("the queues", lambda: queue_lengths(self._app, queues) if queues else {}, {}),
+            front=self._tried("the front of the queues", self._jobs.work.front, {}),
+            max_deaths=self._jobs.settings.lanes.max_deaths,
+        )
+
+    def _tried(self, what: str, read: Callable[[], T], otherwise: T) -> T:
+        try:
+            return read()
+        except (ResponseError, ValueError, TypeError, OperationalError) as error:
+            self._faults.append(f"{what} cannot be read ({str(error) or type(error).__name__})")
+            return otherwise
+
+    def _view(self, status: JobStatus, place: QueuePosition | None) -> tuple[View, dict[str, str]]:
+        """The job as the reaper sees it, and further fields of its hash."""
+        leaves = self._hash("its leaves", self._keys.leaves)
+        items = read_items(self._hash("its marks", self._keys.work))
+        rank, redriven = (text(value) if value is not None else "" for value in self._two("rank", "redriven"))
+        view = View(
+            job_id=self._id,
+            state=State(status.state),
+            rank=int(rank) if rank.isdecimal() else priority(Lane(status.lane)),
+            updated_at=status.updated_at,
+            deadline_at=status.deadline_at,
+            in_line=bool(place and place.waiting),
+            counted=bool(place and place.under_way),
+            has_pool=bool(self._jobs.client.exists(self._keys.pool)),
+            leaves=leaves,
+            items=items,
+            needs={},
+        )
+        return view, {"redriven": redriven}
+
+    def _two(self, *names: str) -> Sequence[Any]:
+        return self._jobs.client.hmget(self._keys.job, list(names))
+
+    def _hash(self, what: str, key: str) -> dict[str, str]:
+        raw: Mapping[Any, Any] = self._tried(what, lambda: self._jobs.client.hgetall(key), {})
+        return {text(name): text(value) for name, value in raw.items()}
+
+    def _own(self, lane: Lane, tenant: str) -> int:
+        return int(self._jobs.client.hget(LineKeys(lane.value).held, tenant) or 0)
+
+    def _failed(self, view: View, nodes: Mapping[str, Node]) -> tuple[Failure, ...]:
+        names = [name for name, state in view.leaves.items() if state == "failed"]
+        results = self._jobs.results(self._id, sorted(names))
+        return tuple(
+            Failure(
+                item=name, what=nodes[name].query if name in nodes else "", error=result.error or "no reason was given"
+            )
+            for name, result in results.items()
+        )
+
+    def _redrives(self) -> tuple[Redriven, ...]:
+        """The latest, oldest first."""
+        found: list[Redriven] = []
+        entries: Any = self._jobs.client.xrevrange(self._keys.events, count=_EVENTS)
+        for entry_id, fields in entries:
+            data = {text(name): text(value) for name, value in fields.items()}
+            if data.get("type") == "redriven":
+                with suppress(ValueError):
+                    items = tuple(str(item) for item in json.loads(data.get("items", "")))
+                    at = int(text(entry_id).partition("-")[0]) / 1000
+                    found.append(Redriven(at=at, items=items, why=data.get("why", "")))
+        return tuple(reversed(found[:_REDRIVES]))
+
+    def _dead_letters(self, view: View) -> tuple[str, ...]:
+        names = [f"{self._id}:{item}" for item, marks in view.items.items() if marks.deaths or marks.proof]
+        kept = self._jobs.client.hmget(DeadKeys.dead_letters, names) if names else []
+        return tuple(name for name, dead_letter in zip(names, kept, strict=True) if dead_letter is not None)

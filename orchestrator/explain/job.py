@@ -1,0 +1,283 @@
+"""Why one job is not done, or how it ended: the sentence, then the command to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from celery import Celery
+
+from orchestrator.explain.facts import FactReader, Facts
+from orchestrator.explain.wording import duration, jobs, nth, worker_name
+from orchestrator.reaper import rules
+from orchestrator.reaper.views import Redrive
+from shared.contract import OF_SHARD, Queue, TaskName
+from shared.jobs import TERMINAL, JobStore, State
+from shared.jobs.states import SETTLED_LEAVES
+from shared.models.status import Death, PendingWork, Turn, Why
+
+# --- The work of a job that is not done, piece by piece, each with a sentence. Pure.
+
+
+def pieces(facts: Facts) -> tuple[PendingWork, ...]:
+    """What is open, the longest at work first, then what waits in queues, then what waits for other leaves."""
+    if facts.view.state in TERMINAL or facts.view.in_line:
+        return ()
+    order = {"lost": 0, "working": 1, "queued": 2, "waits": 3}
+    return tuple(sorted(_pieces(facts), key=lambda piece: (order[piece.stands], -(piece.since_s or 0.0))))
+
+
+def _pieces(facts: Facts) -> Iterator[PendingWork]:
+    view = facts.view
+    if view.state is State.SEARCHING:
+        open_nodes = [node for node, state in view.leaves.items() if state == "waiting" or rules.task_of(view, node)]
+        yield from (_node(facts, node) for node in open_nodes)
+        if open_nodes:
+            return
+    step = rules.task_of_job(view)
+    yield _sent(facts, step.value, step)
+
+
+def _node(facts: Facts, node_id: str) -> PendingWork:
+    node = facts.nodes.get(node_id)
+    what = node.query if node else ""
+    if task := rules.task_of(facts.view, node_id):
+        is_shard = node is not None and node.shard is not None
+        return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
+    needs = (
+        tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in SETTLED_LEAVES) if node else ()
+    )
+    for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
+    return PendingWork(
+        item=node_id, task=TaskName.SEARCH_LEAF.value, queue=Queue.SEARCH.value, what=what, stands="waits",
+        said=f"leaf {node_id} waits for {for_what}", needs=needs,
+    )  # fmt: skip
+
+
+def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWork:
+    """A piece that is at a worker, in a queue, or nowhere."""
+    marks, world = facts.view.item(item), facts.world
+    again = sum(item in redriven.items for redriven in facts.redrives)
+    tries, waiting = 1 + max(marks.deaths, again), world.waiting.get(task.queue, 0)
+    serving = sum(task.queue.value in sign.queues for sign in facts.signs)
+    piece = PendingWork(
+        item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
+        serving=serving, tries=tries,
+    )  # fmt: skip
+    name, nth_try = _name(item, task), f", {nth(tries)} try" if tries > 1 else ""
+    if busy := marks.busy:
+        lives = busy.worker in world.living
+        since = max(0.0, world.now - busy.begun_at)
+        at = f"{name} is with {worker_name(busy.worker)} since {duration(since)}{nth_try}"
+        dead = f"{name} was with {worker_name(busy.worker)}, which has died{nth_try}"
+        found = {"worker": busy.worker, "lives": lives, "since_s": round(since, 3)}
+        return piece.model_copy(
+            update={**found, "stands": "working" if lives else "lost", "said": at if lives else dead}
+        )
+    if why := _lost(facts, item):
+        return piece.model_copy(update={"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"})
+    return piece.model_copy(update={"said": f"{name} {_queued(piece)}{nth_try}"})
+
+
+def _queued(piece: PendingWork) -> str:
+    behind = f" behind at most {piece.in_queue - 1:,} others" if piece.in_queue > 1 else ""
+    if not piece.serving:
+        return f"waits in queue {piece.queue}{behind}, and no worker serves that queue"
+    if not piece.in_queue:
+        return f"is on its way to a worker of queue {piece.queue}"
+    workers = "1 worker serves" if piece.serving == 1 else f"{piece.serving} workers serve"
+    return f"waits in queue {piece.queue}{behind}; {workers} it"
+
+
+def _lost(facts: Facts, item: str) -> str:
+    """Why the reaper would send it again now; empty when it would not."""
+    decision = rules.decide(facts.view, facts.world)
+    if not facts.known or not isinstance(decision, Redrive):
+        return ""
+    names = {missing.item: missing.why for missing in decision.missing}
+    body = item in {TaskName.RERANK_ROOT.value, TaskName.MERGE_TREE.value}
+    return names.get(TaskName.MERGE_TREE.value if body else item, "")
+
+
+def _name(item: str, task: TaskName) -> str:
+    match task:
+        case TaskName.SEARCH_LEAF | TaskName.RERANK_LEAF | TaskName.SEARCH_SHARD | TaskName.RERANK_COLUMNS:
+            return f"leaf {item}"
+        case TaskName.PLAN_REFINE:
+            return f"branch {item}"
+        case TaskName.PLAN_JOB:
+            return "its planning"
+        case TaskName.MERGE_SUMMARISE:
+            return "its summary"
+        case TaskName.RERANK_ROOT:
+            return "the rerank of its results"
+        case _:
+            return "the merge of its leaves"
+
+
+#: Seconds after which a job that there is room for should have been let in: the reaper looks every two seconds.
+_SOON_S = 15.0
+_MOST_NAMED = 2
+
+
+def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
+    """Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
+    return explained(FactReader(app, store, job_id).facts())
+
+
+def explained(facts: Facts) -> Why:
+    """The facts in words. Pure."""
+    status, view = facts.status, facts.view
+    open_work, turn = pieces(facts), _turn(facts)
+    said, then = _answer(facts, open_work, turn)
+    deaths = [
+        Death(item=item, worker=mark.worker, task=mark.task, at=mark.begun_at)
+        for item, marks in view.items.items()
+        for mark in marks.proof
+    ]
+    return Why(
+        job_id=status.job_id,
+        question=status.question,
+        state=status.state,
+        partial=status.partial,
+        lane=status.lane,
+        tenant=status.tenant,
+        said=said,
+        next=then,
+        turn=turn,
+        work=open_work,
+        failed=facts.failed,
+        redriven=facts.redriven,
+        redrives=facts.redrives,
+        deaths=tuple(sorted(deaths, key=lambda death: death.at)),
+        dead_letters=facts.dead_letters,
+        providers=facts.providers,
+        last_error=_last_error(facts),
+        faults=tuple(dict.fromkeys(facts.faults)),
+        deadline_left_s=None if status.terminal else round(status.deadline_at - facts.world.now, 1),
+        ended_at=status.finished_at,
+        budget=status.budget,
+        retry_of=status.retry_of,
+        retried_as=status.retried_as,
+    )
+
+
+def _turn(facts: Facts) -> Turn | None:
+    place = facts.place
+    if place is None or not place.waiting or facts.status.terminal:
+        return None
+    eta = None
+    if place.pace:
+        eta = round((place.ahead + 1) * max(1, place.tenants) / place.pace, 1)
+    return Turn(
+        lane=place.lane.value, ahead=place.ahead, tenants=place.tenants, waiting=place.lane_waiting,
+        under_way=place.lane_under_way, own=facts.own, window=facts.window, eta_s=eta,
+    )  # fmt: skip
+
+
+def _answer(facts: Facts, work: tuple[PendingWork, ...], turn: Turn | None) -> tuple[str, str]:
+    status = facts.status
+    if status.terminal:
+        return _ended(facts)
+    watch = f"ramify status {status.job_id} --watch"
+    late = facts.world.now - status.deadline_at
+    over = f" Its deadline passed {duration(late)} ago: it ends with what it has." if late > 0 else ""
+    if turn:
+        said, then = _waiting(facts, turn)
+    elif status.state == State.QUEUED and not facts.view.counted:
+        said = "It is queued but stands in no line: the reaper puts it back where it belongs within seconds"
+        said, then = _reaper(facts, f"{said}.", watch)
+    else:
+        said, then = _under_way(facts, work, watch)
+    return f"{said}{over}", then
+
+
+def _waiting(facts: Facts, turn: Turn) -> tuple[str, str]:
+    """Its turn has not come."""
+    watch = f"ramify status {facts.status.job_id} --watch"
+    before = f"{jobs(turn.ahead)} of its tenant {'is' if turn.ahead == 1 else 'are'} before it" if turn.ahead else ""
+    before = before or "it is the next one of its tenant"
+    sharing = f", {turn.tenants} tenants share the {turn.lane} lane" if turn.tenants > 1 else ""
+    room = f"{turn.under_way} of at most {turn.window} jobs of the {turn.lane} lane are under way"
+    said = f"It waits for its turn: {before}{sharing}, and {room}."
+    if turn.eta_s is not None:
+        said += f" It may be let in in about {duration(turn.eta_s)}."
+    waited = facts.world.now - facts.status.created_at
+    allowed = max(1, turn.window - turn.under_way)
+    if turn.own >= allowed and turn.tenants <= 1 and turn.under_way < turn.window:
+        said += f" Its tenant has {turn.own} of those: one tenant alone gets half of them, so that others find room."
+    if not _serving(facts, Queue.PLAN):
+        return f"{said} No worker serves queue plan, so that nothing begins.", "ramify doctor"
+    if turn.own < allowed and not turn.ahead and waited > _SOON_S:
+        return _reaper(facts, f"{said} There is room for it: it is let in at the reaper's next look.", watch)
+    return said, watch
+
+
+def _under_way(facts: Facts, work: tuple[PendingWork, ...], watch: str) -> tuple[str, str]:
+    status = facts.status
+    done = status.leaves_done + status.leaves_failed
+    head = f"It is {status.state}"
+    if status.state == State.SEARCHING:
+        failed = f", {status.leaves_failed} failed" if status.leaves_failed else ""
+        head += f": {done} of {status.leaves_total} leaves have ended{failed}"
+    if not work:
+        return f"{head}.", watch
+    unserved = next((piece for piece in work if piece.stands == "queued" and not piece.serving), None)
+    named = (unserved, *(piece for piece in work if piece is not unserved)) if unserved else work
+    said = "; ".join(piece.said for piece in named[:_MOST_NAMED])
+    more = len(work) - _MOST_NAMED
+    said = f"{head}. {said[:1].upper()}{said[1:]}{f'; {more} more are open' if more > 0 else ''}."
+    if facts.providers:
+        said += f" {facts.providers[0][:1].upper()}{facts.providers[0][1:]}."
+    if unserved:
+        return said, "ramify doctor"
+    if any(piece.stands == "lost" for piece in work):
+        return _reaper(facts, f"{said} The reaper sends again what is lost, within seconds.", watch)
+    return said, watch
+
+
+def _reaper(facts: Facts, said: str, then: str) -> tuple[str, str]:
+    """What the reaper does needs one that runs."""
+    if _serving(facts, Queue.OPS):
+        return said, then
+    return f"{said} But no worker serves queue ops, where the reaper runs.", "ramify doctor"
+
+
+def _serving(facts: Facts, queue: Queue) -> bool:
+    return any(queue.value in sign.queues for sign in facts.signs)
+
+
+def _ended(facts: Facts) -> tuple[str, str]:
+    """How it ended, and which leaves are missing."""
+    status = facts.status
+    took = duration(max(0.0, (status.finished_at or status.updated_at) - status.created_at))
+    leaves = f"{status.leaves_done} of {status.leaves_total} leaves answered"
+    if status.state == State.DONE and not status.partial:
+        return f"It is done: {leaves} within {took}.", f"ramify result {status.job_id}"
+    if status.state == State.DONE:
+        said = f"It is done after {took}, but partial: {leaves}{_failures(facts)}."
+    else:
+        reason = f": {status.error.rstrip('.')}" if status.error else ""
+        had = f" {leaves}{_failures(facts)}." if status.leaves_total else " Nothing had been searched."
+        said = f"It ended {status.state} after {took}{reason}.{had}"
+    if status.retried_as:
+        return f"{said} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
+    if facts.dead_letters:
+        return f"{said} Work of it killed its workers and was retired.", f"ramify dead show {facts.dead_letters[0]}"
+    return said, f"ramify retry {status.job_id}"
+
+
+def _failures(facts: Facts) -> str:
+    """The first failure, and how many more."""
+    if not facts.failed:
+        return ""
+    first, more = facts.failed[0], len(facts.failed) - 1
+    return f"; leaf {first.item} failed: {first.error.rstrip('.')}{f' ({more} more failed)' if more else ''}"
+
+
+def _last_error(facts: Facts) -> str | None:
+    status = facts.status
+    if status.error:
+        return status.error
+    if facts.failed:
+        return facts.failed[-1].error
+    return status.warnings[-1] if status.warnings else None

@@ -1,0 +1,95 @@
+"""The planner of enumerations: asks what exists, reads the question against it, and shares the scan out."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from datetime import date
+
+from celery import Celery
+from celery.result import allow_join_result
+
+from orchestrator.planning.lists.reading import read_question, understood
+from orchestrator.planning.tree import Grown, original_leaf
+from orchestrator.remote import ask
+from shared.contract import TaskName
+from shared.errors import RamifyError
+from shared.jobs.tables import Tables
+from shared.models import ROOT_ID, Facet, Node
+from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
+from shared.models.plan import Shard
+from shared.settings import Settings
+from shared.tasks.task_run import TaskRun
+
+#: Seconds for what the search pool is asked, at most, and the share of the job's time.
+_ASK_S = 15.0
+_SHARE = 0.25
+_INSTEAD = "The question was searched instead of listed."
+
+
+def planned(run: TaskRun, app: Celery, settings: Settings) -> Grown:
+    """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead."""
+    job = run.job
+    end = min(_ASK_S, _SHARE * job.remaining(job.leaf_reserve))
+    try:
+        asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
+        values = _asked(app, settings, asked, end)
+        reading = read_question(job.request.question, job.request.filters, values, date.today())  # noqa: DTZ011 - the reader's "last month"
+        if reading.scan is None:
+            return Grown(warnings=(*reading.warnings, _INSTEAD))
+        scan = _without_excluded(reading.scan, settings.search.excludes)
+        counted = _asked(app, settings, asked.model_copy(update={"scan": scan}), end)
+    except RamifyError as error:
+        return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))
+    scan = scan.model_copy(update={"documents": counted.documents, "index_version": counted.index_version})
+    Tables(run.jobs.client, settings).put_scan(job.id, scan)
+    limits = settings.enumeration
+    parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
+    return Grown(nodes=nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
+
+
+def _asked(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:
+    """What the search pool says. Waits in a task for another pool, which waits for nobody."""
+    with allow_join_result():
+        reply = ValuesReply.model_validate_json(ask(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
+    if reply.values is None:
+        raise RamifyError(reply.error or "the search pool gave no reason")
+    return reply.values
+
+
+def _without_excluded(scan: Scan, excludes: tuple[str, ...]) -> Scan:
+    """What is never shown is not listed either, unless the question or its filter names it."""
+    asked = (*scan.filters.paths, *scan.found.paths)
+    hidden = tuple(path for path in excludes if not any(name.startswith(path) for name in asked))
+    if not hidden:
+        return scan
+    scan = scan.model_copy(update={"without_paths": tuple(dict.fromkeys((*scan.without_paths, *hidden)))})
+    return scan.model_copy(update={"understood": understood(scan)})
+
+
+_SPACE = 1 << 128
+
+
+def shards(documents: int, size: int, most: int) -> tuple[Shard, ...]:
+    """At most `most` ranges of about `size` of `documents` documents each; together every id, each once."""
+    count = min(max(1, math.ceil(documents / size)), most)
+    bounds = ["", *(str(uuid.UUID(int=_SPACE * number // count)) for number in range(1, count)), ""]
+    return tuple(
+        Shard(number=number, of=count, start=bounds[number - 1], stop=bounds[number]) for number in range(1, count + 1)
+    )
+
+
+def nodes(question: str, understood: str, parts: tuple[Shard, ...]) -> tuple[Node, ...]:
+    """The question's own leaf, then a leaf for each shard."""
+    leaves = (
+        Node(
+            id=f"{ROOT_ID}.{part.number}",
+            parent_id=ROOT_ID,
+            level=1,
+            facet=Facet.CORE,
+            query=f"part {part.number} of {part.of}: {understood}",
+            shard=part,
+        )
+        for part in parts
+    )
+    return (original_leaf(question), *leaves)

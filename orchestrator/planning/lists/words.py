@@ -1,0 +1,178 @@
+"""The phrases of all languages' lists.toml, compiled once: a question may mix languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from shared.language import derived, languages
+from shared.language.text import is_han, key, plain
+
+
+@derived
+def phrases(name: str) -> str:
+    """The alternatives of one list, as the inside of a group; those in Latin letters stand between word boundaries."""
+    return "|".join(_bounded(phrase) for phrase in sorted(listed(name), key=len, reverse=True)) or "(?!)"
+
+
+@derived
+def pattern(name: str) -> re.Pattern[str]:
+    """Any phrase of one list."""
+    return re.compile(f"(?:{phrases(name)})")
+
+
+@derived
+def listed(name: str) -> tuple[str, ...]:
+    """The phrases of one list as they are written, by language."""
+    return tuple(phrase for language in languages() for phrase in language.lists.phrases.get(name, ()))
+
+
+@derived
+def either(name: str) -> str:
+    """The alternatives of one list as they are written, as the inside of a group."""
+    return "|".join(listed(name)) or "(?!)"
+
+
+@derived
+def kind_aliases() -> Mapping[str, Sequence[str]]:
+    """Kind -> its other names."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language in languages():
+        for kind, names in language.lists.kinds.items():
+            found[kind] = (*found.get(kind, ()), *names)
+    return found
+
+
+def _bounded(phrase: str) -> str:
+    first = phrase.removeprefix("(?:")[0]
+    head = r"(?<![a-z0-9])" if first.isascii() and first.isalpha() else ""
+    tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " else ""
+    return f"{head}(?:{phrase}){tail}"
+
+
+# --- A question while it is read: what was understood is taken out, so that what is left are words to look for.
+
+#: Stands where something was taken out.
+GAP = "\x1f"
+#: Stands before the number of a quoted text.
+HOLD = "\ue000"
+MAX_CHARS = 1000
+_QUOTED = re.compile(
+    r"“([^“”\n]{1,80})”|\"([^\"\n]{1,80})\"|「([^「」\n]{1,80})」|『([^『』\n]{1,80})』|《([^《》\n]{1,80})》"
+    r"|(?<![\w])'([^'\n]{1,80})'(?!\w)|`([^`\n]{1,80})`"
+)
+_HELD = re.compile(HOLD + "(.)")
+_FIRST_HELD = 0xE100
+_MOST_HELD = 20
+
+
+class Sentence:
+    """The folded text of a question with quoted parts put aside (`quoted`)."""
+
+    def __init__(self, question: str) -> None:
+        self.quoted: list[str] = []
+        bare = "".join(c if c.isprintable() and not "\ue000" <= c <= "\uf8ff" else " " for c in question[:MAX_CHARS])
+        # Bounded again: folded, one character may be eighteen.
+        self.text = " ".join(plain(_QUOTED.sub(self._hold, bare))[:MAX_CHARS].split())
+
+    def _hold(self, found: re.Match[str]) -> str:
+        text = next(part for part in found.groups() if part is not None).strip()
+        if not text or len(self.quoted) >= _MOST_HELD:
+            return " "
+        self.quoted.append(text)
+        return f" {HOLD}{chr(_FIRST_HELD + len(self.quoted) - 1)} "
+
+    def held(self, start: int) -> tuple[str, int] | None:
+        """The quoted text that stands at `start`, and where its place ends."""
+        found = _HELD.match(self.text, start)
+        return (self.quoted[ord(found[1]) - _FIRST_HELD], found.end()) if found else None
+
+    def take(self, start: int, end: int) -> None:
+        """Take a part out."""
+        self.text = f"{self.text[:start]} {GAP} {self.text[end:]}"
+
+    def restored(self, text: str) -> str:
+        """`text` with its quoted parts back in it."""
+        return _HELD.sub(lambda found: self.quoted[ord(found[1]) - _FIRST_HELD], text)
+
+
+def unique(items: Sequence[str]) -> tuple[str, ...]:
+    """Each once, in order."""
+    return tuple(dict.fromkeys(items))
+
+
+# --- The values of a corpus by the spellings under which a question may name them. Pure.
+
+#: Words of the longest value that is looked for.
+_MOST_WORDS = 6
+_LEAST_CHARS = 2
+_WORD = re.compile(r"[^\s,;:!?，。；：！？、()\x1f]+")
+#: A name is spelt in at most so many times its own characters, and so many more: "redis - streams".
+_ROOMY, _MORE = 2, 16
+
+
+class KnownName(NamedTuple):
+    """A name in a text: the values that it stands for, and where it ends."""
+
+    values: tuple[str, ...]
+    end: int
+
+
+class Names:
+    """Looks for values of one field at a place of a folded text; the longest wins."""
+
+    def __init__(self, values: Iterable[str], aliases: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._values: dict[str, tuple[str, ...]] = {}
+        self.known = tuple(values)
+        for value in self.known:
+            for name in (value, *(aliases or {}).get(value, ())):
+                spelt = key(name)
+                if len(spelt) >= _LEAST_CHARS:
+                    self._values[spelt] = (*self._values.get(spelt, ()), value)
+        self._reach = _ROOMY * max(map(len, self._values), default=0) + _MORE
+        self._han = sorted((name for name in self._values if is_han(name)), key=len, reverse=True)
+
+    def at(self, text: str, start: int) -> KnownName | None:
+        """The longest name that begins at `start`."""
+        latin, han = self._words_at(text, start), self._han_at(text, start)
+        return max((found for found in (latin, han) if found), key=lambda found: found.end, default=None)
+
+    def _words_at(self, text: str, start: int) -> KnownName | None:
+        ends: list[int] = []
+        place, last = start, min(len(text), start + self._reach)  # else every place of a long word reads it to its end
+        while len(ends) < _MOST_WORDS and (word := _WORD.match(text, place, last)):
+            ends.append(word.end())
+            place = word.end()
+            while place < last and text[place] == " ":
+                place += 1
+        for end in reversed(ends):
+            for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, _latin_end(text, start, end))):
+                if stop > start and (values := self._values.get(key(text[start:stop]))):
+                    return KnownName(values, stop)
+        return None
+
+    def _han_at(self, text: str, start: int) -> KnownName | None:
+        name = next((name for name in self._han if text.startswith(name, start)), None)
+        return KnownName(self._values[name], start + len(name)) if name else None
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """The values that a whole name stands for; none when it is unknown."""
+        return self._values.get(key(name), ())
+
+    def near(self, name: str) -> str:
+        """Known values that look like an unknown one, for people."""
+        by_name = {plain(value): value for value in self.known}
+        close = get_close_matches(plain(name), by_name, n=3)
+        return ", ".join(by_name[value] for value in close)
+
+
+def kind_names(kinds: Iterable[str]) -> Names:
+    """Kinds with their names in all languages."""
+    return Names(kinds, kind_aliases())
+
+
+def _latin_end(text: str, start: int, end: int) -> int:
+    """Where Han characters begin in a word: "redis的" names redis."""
+    return next((at for at in range(start, end) if is_han(text[at])), end)

@@ -1,0 +1,217 @@
+"""What the reaper sees: a job as the store has it, and the world around it. Plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from celery import Celery
+from redis import Redis
+
+from shared.connections.heartbeat import living
+from shared.contract import Queue, TaskName, priority
+from shared.jobs import JobStore, State
+from shared.jobs.codec import text
+from shared.jobs.keys import JobKeys, LineKeys
+from shared.jobs.marks import MarkedStep, read_items
+from shared.models import Lane
+
+#: States of a leaf that has its result.
+
+
+@dataclass(frozen=True)
+class View:
+    """One job. Times are Unix seconds. `needs`: of each leaf that waits, the leaves that it waits for.
+
+    `counted`: it is among those under way. `sender_died`: when the step began that sends nodes to their first queue,
+    and whose worker this look has found dead.
+    """
+
+    job_id: str
+    state: State
+    rank: int
+    updated_at: float
+    deadline_at: float
+    lane: Lane = Lane.INTERACTIVE
+    tenant: str = ""
+    in_line: bool = False
+    counted: bool = True
+    has_pool: bool = False
+    leaves: Mapping[str, str] = field(default_factory=dict)
+    items: Mapping[str, MarkedStep] = field(default_factory=dict)
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sender_died: float | None = None
+
+    def item(self, name: str) -> MarkedStep:
+        """The marks of an item; none if it has none."""
+        return self.items.get(name, MarkedStep())
+
+
+@dataclass(frozen=True)
+class World:
+    """What holds for all jobs of one look. `waiting`: messages in each queue; `front`: see `Work.front`."""
+
+    now: float
+    living: frozenset[str] = frozenset()
+    waiting: Mapping[Queue, int] = field(default_factory=dict)
+    front: Mapping[str, float] = field(default_factory=dict)
+    max_deaths: int = 3
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Work that is to be sent again. `seen`: the state of its node as it was looked at; "" for a step of the job."""
+
+    item: str
+    task: TaskName
+    seen: str = ""
+    sent_raw: str = ""
+    why: str = ""
+    suspect: bool = False
+
+
+@dataclass(frozen=True)
+class Settle:
+    """The job has ended: what is left to count is counted."""
+
+
+@dataclass(frozen=True)
+class Expire:
+    """The deadline has passed, and there is nothing to answer with."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Force:
+    """The deadline has passed: the leaves that are there make the answer."""
+
+    body: Missing
+
+
+@dataclass(frozen=True)
+class Redrive:
+    """These are lost."""
+
+    missing: tuple[Missing, ...]
+
+
+@dataclass(frozen=True)
+class Rejoin:
+    """The job is on none of the lists where it belongs. `runs`: it is under way, else it waits."""
+
+    runs: bool
+
+
+@dataclass(frozen=True)
+class Wait:
+    """All is as it should be."""
+
+
+Decision = Settle | Expire | Force | Redrive | Rejoin | Wait
+
+
+# --- Reads views of jobs and of the world: one round trip for a page of jobs.
+
+_FIELDS = ("state", "rank", "updated_at", "deadline_at", "lane", "tenant", "created_at")
+#: Seconds after a start of Redis in which a missing heartbeat says nothing yet: the workers have to come back first.
+_SETTLING_S = 30
+
+
+def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list[str]]:
+    """The jobs as they are now, and the ids of those that are gone."""
+    with jobs.client.pipeline(transaction=False) as pipe:
+        for job_id in job_ids:
+            keys = JobKeys(job_id)
+            pipe.hmget(keys.job, list(_FIELDS))
+            pipe.hgetall(keys.leaves)
+            pipe.hgetall(keys.work)
+            pipe.exists(keys.pool)
+        rows = pipe.execute()
+    found = list(zip(job_ids, rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True))
+    known = {job_id: _fields(values) for job_id, values, *_ in found if values[0] and values[3]}
+    places = _places(jobs.client, known)
+    views = [
+        _view(jobs, job_id, known[job_id], leaves, work, bool(pool), places[job_id])
+        for job_id, _, leaves, work, pool in found
+        if job_id in known
+    ]
+    return views, [job_id for job_id in job_ids if job_id not in known]
+
+
+def _fields(values: Iterable[Any]) -> dict[str, str]:
+    return {name: text(value) if value is not None else "" for name, value in zip(_FIELDS, values, strict=True)}
+
+
+def _places(client: Redis, known: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[bool, bool]]:
+    """Job id -> whether it waits in its line, whether it is counted as under way."""
+    with client.pipeline(transaction=False) as pipe:
+        for job_id, fields in known.items():
+            pipe.zscore(LineKeys(fields["lane"]).of + fields["tenant"], job_id)
+            pipe.hexists(LineKeys.under_way, job_id)
+        rows = iter(pipe.execute())
+    return {job_id: (next(rows) is not None, bool(next(rows))) for job_id in known}
+
+
+def _view(  # noqa: PLR0913, PLR0917 - what the rows hold
+    jobs: JobStore,
+    job_id: str,
+    fields: Mapping[str, str],
+    leaves: Mapping[Any, Any],
+    work: Mapping[Any, Any],
+    pool: bool,
+    place: tuple[bool, bool],
+) -> View:
+    states = {text(node): text(state) for node, state in leaves.items()}
+    return View(
+        job_id=job_id,
+        state=State(fields["state"]),
+        rank=int(fields["rank"] or priority(Lane(fields["lane"]))),
+        updated_at=float(fields["updated_at"] or 0),
+        deadline_at=float(fields["deadline_at"]),
+        lane=Lane(fields["lane"]),
+        tenant=fields["tenant"],
+        in_line=place[0],
+        counted=place[1],
+        has_pool=pool,
+        leaves=states,
+        items=read_items(work),
+        needs=_needs(jobs, job_id) if "waiting" in states.values() else {},
+    )
+
+
+def _needs(jobs: JobStore, job_id: str) -> dict[str, tuple[str, ...]]:
+    return {node.id: node.depends_on for node in jobs.nodes(job_id).values() if node.depends_on}
+
+
+def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
+    """What holds for these jobs now."""
+    workers = {item.busy.worker for view in views for item in view.items.values() if item.busy}
+    return World(
+        now=jobs.clock.now(),
+        living=living_workers(jobs.client, workers),
+        waiting=queue_lengths(app),
+        front=jobs.work.front(),
+        max_deaths=jobs.settings.lanes.max_deaths,
+    )
+
+
+def living_workers(client: Redis, workers: set[str]) -> frozenset[str]:
+    """Right after a start of Redis a worker of another host is taken to live: its heartbeat has not come back yet."""
+    info: Any = client.info("server") if workers else {}
+    return living(client, workers, heartbeats=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
+
+
+def queue_lengths(app: Celery, queues: Iterable[Queue] = Queue) -> dict[Queue, int]:
+    """Messages that wait in each of these queues, on any broker; one that nobody has declared yet is empty."""
+    lengths = {}
+    with app.connection_for_read() as connection:  # a new one: one from the pool may have outlived an outage
+        for queue in queues:
+            try:
+                channel: Any
+                with connection.channel() as channel:
+                    lengths[queue] = int(channel.queue_declare(queue.value, passive=True).message_count)
+            except connection.channel_errors:
+                lengths[queue] = 0
+    return lengths

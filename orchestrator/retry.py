@@ -1,0 +1,189 @@
+"""Tries again what has ended without a complete answer: as new jobs, since an end is an end.
+
+Only from here does a job get its `retry_of`: a request cannot name one, so nobody takes over another tenant's leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from orchestrator.submitting import Submitter
+from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
+from shared.jobs import JobStore, State, new_id
+from shared.jobs.endings import EndedJob
+from shared.jobs.keys import made_at
+from shared.models import JobRequest
+from shared.models.base import Model
+from shared.models.cost import Budget
+
+_PAGE = 200
+#: Seconds between a claim and the new job, at most: after that nobody is at it.
+_CLAIMED_S = 30.0
+T = TypeVar("T")
+
+
+class Retried(Model):
+    """What a retry has made: a job, or a batch of `jobs` jobs. `retry_of` is the old one."""
+
+    retry_of: str
+    job_id: str | None = None
+    batch_id: str | None = None
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The right to try a job again: its new id, the link that stood there before, the request."""
+
+    new: str
+    before: str
+    request: JobRequest
+
+
+class Retrying:
+    """Makes the new jobs. May raise redis.exceptions.RedisError."""
+
+    def __init__(self, jobs: JobStore, submitter: Submitter) -> None:
+        self._jobs, self._submitter = jobs, submitter
+
+    def job(self, job_id: str, tenant: str | None = None) -> Retried | None:
+        """A new job for an ended one; None when there is no such job, or it is not of `tenant` (None: any).
+
+        Raises: InputError when there is nothing to try again (yet), LaneFullError.
+        """
+        old = self._jobs.retries.read([job_id]).get(job_id)
+        if old is None or tenant not in {None, old.tenant}:
+            return None
+        self._check(old)
+        request = _request(old)
+        if request is None:
+            raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
+        claim = _Claim(new_id(), old.retried_as, request)
+        if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}):
+            raise _already(job_id, job_id)
+        if full := self._submit({job_id: claim}):
+            raise full
+        return Retried(job_id=claim.new, retry_of=job_id)
+
+    def _submit(self, claimed: Mapping[str, _Claim], batch_id: str | None = None) -> LaneFullError | None:
+        """Enqueue the new jobs of old ones, by the ids of these. The error when some found no room: their links go."""
+        news, full = {claim.new: old for old, claim in claimed.items()}, None
+        try:
+            self._submitter.submit([(claim.new, claim.request) for claim in claimed.values()], batch_id, retry_of=news)
+        except LaneFullError as error:
+            full = error
+            refused = [news.pop(new) for new in error.refused]
+            self._jobs.retries.claim({old: (claimed[old].before, claimed[old].new) for old in refused})
+        self._jobs.retries.tell(news)
+        return full
+
+    def _check(self, old: EndedJob) -> None:
+        if old.open:
+            fix = f"it is still {old.state.value}: wait for its end, or `ramify cancel {old.job_id}` it first"
+            raise InputError("job id", old.job_id, fix)
+        if old.complete:
+            raise InputError("job id", old.job_id, f"it is done and complete: `ramify result {old.job_id}` shows it")
+        newer = self._newer([old]).get(old.job_id)
+        if newer and newer.open:
+            raise _already(old.job_id, newer.job_id)
+        if newer and newer.complete:
+            fix = f"its retry has answered: `ramify result {newer.job_id}` shows it"
+            raise InputError("job id", old.job_id, fix)
+
+    def _newer(self, olds: list[EndedJob]) -> Mapping[str, EndedJob]:
+        """Old job id -> its newest retry, where that is not gone. One that was just claimed counts as open."""
+        links = {old.retried_as: old for old in olds if old.retried_as}
+        found = self._jobs.retries.read(links)
+        fresh = self._jobs.clock.now() - _CLAIMED_S
+        claimed = {
+            new: replace(old, job_id=new, state=State.QUEUED)
+            for new, old in links.items()
+            if new not in found and made_at(new) > fresh
+        }
+        return {links[new].job_id: newer for new, newer in {**found, **claimed}.items()}
+
+    def batch(self, batch_id: str, tenant: str | None = None) -> Retried:
+        """A new batch of the jobs of an ended batch that have no complete answer. Streams: memory stays flat.
+
+        Jobs whose retry is under way, or has answered, are left out; so it may be called again when a lane was full.
+        Raises: NotFoundError, InputError when there is nothing to try again (yet), LaneFullError after a part of them.
+        """
+        self._jobs.batches.reconcile(batch_id)
+        status = self._jobs.batches.status(batch_id)
+        if not status.terminal:
+            left = status.total - status.finished
+            fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
+            raise InputError("batch id", batch_id, fix)
+        new, taken = new_id(), 0
+        for page in _pages(self._unanswered(batch_id, tenant)):
+            if not taken:
+                self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()))
+            more, full = self._enter(new, page)
+            taken += more
+            if full:
+                self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
+                raise _midway(full, batch_id, new, taken)
+        if not taken:
+            fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
+            raise InputError("batch id", batch_id, fix)
+        self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
+        return Retried(batch_id=new, retry_of=batch_id, jobs=taken)
+
+    def _unanswered(self, batch_id: str, tenant: str | None) -> Iterator[tuple[EndedJob, JobRequest]]:
+        """(old job, request) of what is to be tried again."""
+        for page in _pages(self._jobs.batches.members(batch_id)):
+            olds = [
+                old
+                for old in self._jobs.retries.read(job_id for job_id, _ in page).values()
+                if not old.open and not old.complete and tenant in {None, old.tenant}
+            ]
+            newer = self._newer(olds)
+            for old in olds:
+                again = newer.get(old.job_id)
+                request = _request(old)
+                if request is not None and (again is None or not (again.open or again.complete)):
+                    yield old, request
+
+    def _enter(self, batch_id: str, page: Sequence[tuple[EndedJob, JobRequest]]) -> tuple[int, LaneFullError | None]:
+        """Submit a page. How many were taken, and what kept the others out."""
+        wanted = {old.job_id: _Claim(new_id(), old.retried_as, request) for old, request in page}
+        won = self._jobs.retries.claim({old: (claim.new, claim.before) for old, claim in wanted.items()})
+        claimed = {old: wanted[old] for old in won}
+        self._jobs.batches.add(batch_id, [claim.new for claim in claimed.values()])
+        full = self._submit(claimed, batch_id)
+        return len(claimed) - (len(full.refused) if full else 0), full
+
+
+def _request(old: EndedJob) -> JobRequest | None:
+    """Its request without the idempotency key: under that the old job would answer. None when it is damaged."""
+    try:
+        return JobRequest.model_validate_json(old.request).model_copy(update={"idempotency_key": None})
+    except ValidationError:
+        return None
+
+
+def _already(job_id: str, newer: str) -> InputError:
+    return InputError("job id", job_id, f"it is tried again already: `ramify why {newer}` says how far that is")
+
+
+def _midway(error: LaneFullError, old: str, new: str, taken: int) -> LaneFullError:
+    held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
+    return LaneFullError(f"{error}; {held}: `ramify retry {old}` again takes the others", error.refused)
+
+
+def _pages(items: Iterable[T]) -> Iterator[list[T]]:
+    stream = iter(items)
+    while page := list(islice(stream, _PAGE)):
+        yield page
+
+
+def unknown(id_: str) -> NotFoundError:
+    """For an id that is neither a job's nor a batch's."""
+    return NotFoundError(
+        "ID", id_, "there is no such job or batch, or it has expired; `ramify jobs` lists the newest jobs"
+    )

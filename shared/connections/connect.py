@@ -1,0 +1,115 @@
+"""Connects to Redis, and says in one sentence when it cannot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet
+
+import redis
+from redis import sentinel
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from shared.connections.addresses import KEEPALIVE, Address, health_s
+from shared.connections.redis_errors import redis_fault, unknown
+from shared.errors import NotRunningError, RamifyError, SettingsError
+from shared.settings import Settings
+
+# --- All pools of connections that this process has to Redis, so that what is known of one can help the others.
+
+_pools: WeakSet[Any] = WeakSet()
+_lock = threading.Lock()
+
+
+def remember(pool: Any) -> None:
+    """`pool` is redis-py's ConnectionPool; it is kept no longer than its owner keeps it."""
+    with _lock:
+        _pools.add(pool)
+
+
+def drop_idle() -> None:
+    """Close the connections that nobody uses now; the next use opens them anew.
+
+    After a connection went silent the others most often have too, and each of them would cost a time-out of its own.
+    """
+    with _lock:
+        pools = list(_pools)
+    for pool in pools:
+        pool.disconnect(inuse_connections=False)
+
+
+#: A command whose connection broke: it may have been carried out.
+LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
+
+
+def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = None) -> redis.Redis:
+    """A client with timeouts on everything; a lost connection is tried again `retries` times. Connects at first use.
+
+    With `redis.sentinels` it asks them for the master, again after each lost connection. `timeout_s` holds for one
+    command; None is `redis.timeout_s`. Raises: NotRunningError when no URL is known, SettingsError when it is no URL.
+    """
+    if not settings.redis.url.get_secret_value():
+        raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
+    address = Address(settings.redis)
+    seconds = settings.redis.timeout_s if timeout_s is None else timeout_s
+    options: dict[str, Any] = {
+        "socket_timeout": seconds,
+        "socket_connect_timeout": seconds,
+        "socket_keepalive": True,
+        "socket_keepalive_options": dict(KEEPALIVE),
+        # It sends a PING first, which a Redis that loads or cannot write refuses where it would answer INFO.
+        "health_check_interval": health_s(settings.redis) if retries else 0,
+        "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, LOST),
+    }
+    try:
+        found = _by_sentinel(address, options) if address.master else redis.Redis.from_url(address.redis_url, **options)
+    except (ValueError, TypeError) as error:  # TypeError: an option of the URL that no client has
+        raise SettingsError("redis.url", address.place, f"{error}") from None
+    remember(found.connection_pool)
+    return found
+
+
+class _Managed(redis.Redis):
+    """A client that Sentinels tell the way; closing it closes the connections to them too."""
+
+    guide: Any = None
+
+    def close(self) -> None:
+        super().close()
+        if self.guide:
+            self.guide.close()
+
+
+def _by_sentinel(address: Address, options: dict[str, Any]) -> redis.Redis:
+    ways: Any = sentinel
+    guide = ways.Sentinel(address.sentinels, sentinel_kwargs=address.sentinel_options)
+    own = {name: value for name, value in address.options.items() if name not in {"host", "port"}}
+    tls = {"ssl": True} if address.tls else {}
+    client: _Managed = guide.master_for(address.master, redis_class=_Managed, **options, **own, **tls)
+    client.guide = guide
+    return client
+
+
+@contextmanager
+def reachable(settings: Settings) -> Iterator[None]:
+    """Turns what Redis does wrong inside the block into one sentence.
+
+    Raises: NotRunningError naming the address and the fix; RamifyError for an error of Redis that nobody foresaw.
+    """
+    try:
+        yield
+    except Exception as error:
+        said = redis_fault(error)
+        if said:
+            raise NotRunningError(f"Redis at {_place(settings)} {said}") from None
+        if isinstance(error, RedisError):
+            raise RamifyError(f"Redis at {_place(settings)} {unknown(error)}") from error
+        raise
+
+
+def _place(settings: Settings) -> str:
+    return Address(settings.redis).place

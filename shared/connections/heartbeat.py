@@ -1,0 +1,212 @@
+"""Tells which workers live: each has an id and renews a key with a TTL in Redis, its heartbeat.
+
+A worker that is cut off from Redis counts as gone to every other host.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from shared.connections.connect import drop_idle
+from shared.connections.process import identity, pid_namespace
+from shared.models.base import Model
+from shared.settings import Settings
+
+#: Sorted set: worker id -> its last heartbeat, in seconds of Redis' clock.
+WORKERS = "ramify:workers"
+TTL_S = 20
+BEAT_S = 2.0
+#: Seconds without a heartbeat after which a worker is forgotten.
+_KEPT_S = 86_400
+_HOST_CHARS = 48
+_POOL_CHARS = 16
+_ID = re.compile(r"(?P<pool>[\w.\-]*)@(?P<host>[\w.\-]+):(?P<pid>\d{1,10}):(?P<mark>[\w.\-]+):(?P<space>\d{1,20})")
+_log = logging.getLogger(__name__)
+
+
+class _Name:
+    """This process's pool, and its id once that was asked for."""
+
+    pool = ""
+    pid, id = 0, ""
+
+
+def named(pool: str) -> None:
+    """Name this process's pool; from then on it stands in `worker_id`."""
+    _Name.pool = _key_part(pool)[:_POOL_CHARS]
+    _Name.pid = 0
+
+
+def worker_id() -> str:
+    """This process as `<pool>@<host>:<pid>:<start mark>:<pid namespace>`: printable, no spaces, under 120 characters.
+
+    Another process never has it, not even one that is given the same pid later.
+    """
+    pid = os.getpid()
+    if _Name.pid != pid:  # not asked before, or by the parent of this fork
+        _Name.id = f"{_Name.pool}@{_host()}:{pid}:{_mark(pid)}:{pid_namespace()}"
+        _Name.pid = pid
+    return _Name.id
+
+
+def _host() -> str:
+    """The end of a long name tells pods apart, so that is what is kept."""
+    return _key_part(socket.gethostname())[-_HOST_CHARS:] or "_"
+
+
+def _mark(pid: int) -> str:
+    """The process's start: the boot id, shortened, and the ticks since then."""
+    boot, _, ticks = (identity(pid) or "gone").rpartition(":")
+    return _key_part(f"{boot[:8]}-{ticks}" if boot else ticks)
+
+
+def _key_part(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.\-]", "_", text)
+
+
+class WorkerBeat(Model):
+    """A worker's heartbeat as it stands in Redis. `queues`: those that it takes messages from."""
+
+    worker: str
+    pool: str
+    queues: tuple[str, ...]
+
+
+def key(worker: str) -> str:
+    """Where a worker's heartbeat stands."""
+    return f"ramify:worker:{worker}"
+
+
+class Heartbeat:
+    """Renews this process's heartbeat every 2 s, until `stop`."""
+
+    def __init__(self, client: Redis, settings: Settings, queues: tuple[str, ...] = ()) -> None:
+        self._client, self._settings, self.queues = client, settings, queues
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin; a second call changes nothing."""
+        if self._thread is None:
+            self._over.clear()
+            self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End, and delete the heartbeat. Takes no longer than one command may; does not raise."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        self._over.set()
+        thread.join(timeout=self._settings.redis.timeout_s)
+        try:
+            with self._client.pipeline(transaction=False) as pipe:
+                pipe.delete(key(worker_id()))
+                pipe.zrem(WORKERS, worker_id())
+                pipe.execute()
+        except (RedisError, OSError) as error:
+            _log.info("the heartbeat stays until it expires (%s)", type(error).__name__)
+
+    def _run(self) -> None:
+        """No error ends the thread: an outage is when the heartbeat must come back by itself."""
+        silent = False
+        while not self._over.is_set():
+            try:
+                self._beat()
+                silent = False
+            except Exception as error:  # noqa: BLE001 - see above; logged once, and all see the missing heartbeat
+                if isinstance(error, RedisTimeoutError):
+                    drop_idle()
+                if not silent:
+                    _log.warning("no heartbeat can be written (%s: %s); trying on", type(error).__name__, error)
+                silent = True
+            self._over.wait(BEAT_S)
+
+    def _beat(self) -> None:
+        me = worker_id()
+        # EXPIRE still works at maxmemory: refresh the TTL before SET.
+        self._client.expire(key(me), TTL_S)
+        now = _now(self._client)
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.set(key(me), json.dumps({"pool": _Name.pool, "queues": self.queues}), ex=TTL_S)
+            pipe.zadd(WORKERS, {me: now})
+            pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
+            pipe.expire(WORKERS, _KEPT_S)
+            pipe.execute()
+
+
+def living(client: Redis, ids: Iterable[str], *, heartbeats: bool = True) -> frozenset[str]:
+    """Which of these workers live: one of this host and pid namespace by a look at its process, others by heartbeat.
+
+    `heartbeats` False: a worker of another host lives, whatever its heartbeat says. Asks Redis once, and not at all
+    when all are of this host. Raises: RedisError.
+    """
+    found, away = set[str](), list[str]()
+    for worker in dict.fromkeys(ids):
+        if (parts := _ID.fullmatch(worker)) is None:
+            continue
+        if parts["host"] == _host() and int(parts["space"]) == pid_namespace() and _same_boot(parts["mark"]):
+            if _mark(int(parts["pid"])) == parts["mark"]:
+                found.add(worker)
+        else:
+            away.append(worker)
+    if not heartbeats:
+        return frozenset(found.union(away))
+    if away:
+        with client.pipeline(transaction=False) as pipe:
+            for worker in away:
+                pipe.exists(key(worker))
+            found.update(worker for worker, there in zip(away, pipe.execute(), strict=True) if there)
+    return frozenset(found)
+
+
+def _same_boot(mark: str) -> bool:
+    """Two machines may share a name and, outside of containers, the number of the pid namespace."""
+    return mark.rpartition("-")[0] == _mark(os.getpid()).rpartition("-")[0]
+
+
+def workers(client: Redis) -> Sequence[WorkerBeat]:
+    """All workers that have a heartbeat, by id. Raises: RedisError."""
+    seen: Any = client.zrange(WORKERS, f"{_now(client) - TTL_S - BEAT_S:f}", "+inf", byscore=True)
+    with client.pipeline(transaction=False) as pipe:
+        for worker in seen:
+            pipe.get(key(_text(worker)))
+        said = pipe.execute()
+    beats = (_read(_text(worker), raw) for worker, raw in zip(seen, said, strict=True) if raw)
+    return sorted((beat for beat in beats if beat), key=lambda beat: beat.worker)
+
+
+def ages(client: Redis) -> dict[str, float]:
+    """Seconds since the last heartbeat of every worker that had one within a day, by id. Raises: RedisError."""
+    now = _now(client)
+    seen: Any = client.zrange(WORKERS, 0, -1, withscores=True)
+    return {_text(worker): max(0.0, now - at) for worker, at in seen}
+
+
+def _read(worker: str, raw: bytes | str) -> WorkerBeat | None:
+    """A heartbeat; None for what was written by hand."""
+    try:
+        return WorkerBeat.model_validate({**json.loads(raw), "worker": worker})
+    except (ValueError, TypeError):
+        return None
+
+
+def _now(client: Redis) -> float:
+    """Seconds of Redis' clock, the one that all hosts share."""
+    seconds, micros = client.time()
+    return float(seconds) + float(micros) / 1e6
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value

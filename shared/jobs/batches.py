@@ -1,0 +1,126 @@
+"""Batches: many jobs under one id, with counts that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from redis import Redis
+
+from shared.connections.clock import Clock
+from shared.errors import NotFoundError
+from shared.jobs.budget import budget_fields, spending
+from shared.jobs.codec import text
+from shared.jobs.keys import BatchKeys, JobKeys, made_at
+from shared.jobs.scripts import Scripts
+from shared.jobs.states import TERMINAL, State
+from shared.models import BatchStatus
+from shared.models.cost import Budget
+from shared.settings import Settings
+
+_PAGE = 500
+#: Jobs without an answer that are kept by name.
+MOST_FAILED = 200
+#: Seconds that a job may be entered before it is created.
+_ENTERED_S = 120.0
+
+
+class Batches:
+    """Counts of batches. A job's end is counted once; what a crash left uncounted is counted when somebody asks."""
+
+    def __init__(self, client: Redis, settings: Settings, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._ttl = settings.jobs.ttl_s
+        self._run = Scripts(client)
+
+    def open(self, batch_id: str, budget: Budget | None = None) -> None:
+        """Create an empty batch; `budget` is what all its jobs may spend together."""
+        keys = BatchKeys(batch_id)
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.hset(
+                keys.batch,
+                mapping={"total": 0, "finished": 0, "rejected": 0, "created_at": f"{self._clock.now():.3f}"},
+            )
+            if limits := budget_fields(budget or Budget()):
+                pipe.hset(keys.batch, items=[part for pair in limits.items() for part in pair])
+            pipe.expire(keys.batch, self._ttl)
+            pipe.execute()
+
+    def add(self, batch_id: str, job_ids: Sequence[str], rejected: int = 0) -> None:
+        """Enter jobs (before they can end) and count lines that were refused. Entering a job again changes nothing."""
+        keys = BatchKeys(batch_id)
+        self._run("enter_in_batch", [keys.batch, keys.members], [self._ttl, rejected, *job_ids])
+
+    def count(self, batch_id: str, job_id: str, state: State, *, partial: bool, client: Any = None) -> bool:
+        """Count a job's end, once. `client`: a pipeline to put it into."""
+        keys = BatchKeys(batch_id)
+        args = [self._ttl, job_id, state.value, int(partial), MOST_FAILED]
+        return bool(self._run("count_in_batch", [keys.batch, keys.members, keys.failed], args, client=client))
+
+    def failed(self, batch_id: str) -> list[str]:
+        """The last jobs that failed or expired, the newest first, at most MOST_FAILED."""
+        return [text(job_id) for job_id in self._client.lrange(BatchKeys(batch_id).failed, 0, -1)]
+
+    def forget(self, batch_id: str, job_ids: Sequence[str]) -> int:
+        """Take jobs out that were entered but never came to be. Returns how many."""
+        keys = BatchKeys(batch_id)
+        with self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                self._run("forget_in_batch", [keys.batch, keys.members], [job_id], client=pipe)
+            return sum(pipe.execute()) if job_ids else 0
+
+    def members(self, batch_id: str) -> Iterator[tuple[str, str]]:
+        """All (job id, final state or empty) of a batch, unordered.
+
+        Raises: NotFoundError.
+        """
+        keys = BatchKeys(batch_id)
+        if not self._client.exists(keys.batch):
+            raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
+        for job_id, state in self._client.hscan_iter(keys.members, count=_PAGE):
+            yield text(job_id), text(state)
+
+    def status(self, batch_id: str) -> BatchStatus:
+        """The counts. Raises: NotFoundError."""
+        raw = {text(k): text(v) for k, v in self._client.hgetall(BatchKeys(batch_id).batch).items()}
+        if not raw:
+            raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
+        by_state = {name.removeprefix("state:"): int(n) for name, n in raw.items() if name.startswith("state:")}
+        total, finished = int(raw["total"]), int(raw["finished"])
+        if total > finished:
+            by_state["open"] = total - finished
+        return BatchStatus(
+            batch_id=batch_id,
+            total=total,
+            finished=finished,
+            partial=int(raw.get("partial", 0)),
+            rejected=int(raw["rejected"]),
+            by_state=by_state,
+            created_at=float(raw["created_at"]),
+            budget=spending(raw, self._clock.now()),
+            retry_of=raw.get("retry_of"),
+            retried_as=raw.get("retried_as"),
+        )
+
+    def reconcile(self, batch_id: str) -> int:
+        """Count jobs that ended without being counted (a worker died in between). Returns how many.
+
+        What was entered a while ago but is no job was never submitted: its client died on the way.
+        """
+        waiting = [job_id for job_id, state in self.members(batch_id) if not state]
+        found = 0
+        for start in range(0, len(waiting), _PAGE):
+            page = waiting[start : start + _PAGE]
+            with self._client.pipeline(transaction=False) as pipe:
+                for job_id in page:
+                    pipe.hmget(JobKeys(job_id).job, ["state", "partial"])
+                rows = pipe.execute()
+            for job_id, (state, partial) in zip(page, rows, strict=True):
+                if state and State(text(state)) in TERMINAL:
+                    found += self.count(batch_id, job_id, State(text(state)), partial=partial == b"1")
+            old = self._clock.now() - _ENTERED_S
+            self.forget(
+                batch_id,
+                [job_id for job_id, row in zip(page, rows, strict=True) if not row[0] and made_at(job_id) < old],
+            )
+        return found

@@ -1,0 +1,101 @@
+"""Budgets as they stand in Redis: one Lua script for each reservation. Spends nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from redis import Redis
+
+from shared.connections.clock import Clock, ServerClock
+from shared.jobs.codec import text
+from shared.jobs.job import Job
+from shared.jobs.keys import BatchKeys, JobKeys
+from shared.jobs.scripts import Scripts
+from shared.models import JobRequest
+from shared.models.cost import Budget, Spending
+from shared.providers.metering import NANO, Meter, PaidUse, Refusal
+from shared.settings import Settings
+
+_LIMITS = [f"budget:{name}" for name in Budget.model_fields]
+
+
+def within(request: JobRequest, settings: Settings) -> JobRequest:
+    """The request with the settings' limits where it names none."""
+    defaults = Budget.model_validate(settings.budget.model_dump())
+    return request.model_copy(update=request.otherwise(defaults).limits()) if defaults.limits() else request
+
+
+def budget_fields(budget: Budget) -> dict[str, str]:
+    """A budget as fields of a hash; money in billionths."""
+    whole = {"max_cost": NANO}
+    return {
+        f"budget:{name}": f"{value * whole[name]:.0f}"
+        if name in whole
+        else f"{value:g}"
+        if value % 1
+        else f"{value:.0f}"
+        for name, value in budget.limits().items()
+    }
+
+
+def spending(fields: Mapping[str, str], now: float) -> Spending | None:
+    """What a hash says of its budget; None when it has none. `now` in Unix seconds."""
+    if not any(name in fields for name in _LIMITS):
+        return None
+    given = {name.removeprefix("budget:"): float(value) for name, value in fields.items() if name.startswith("budget:")}
+    for name in ("cost", "max_cost"):
+        if name in given:
+            given[name] /= NANO
+    seconds = max(0.0, float(fields.get("finished_at") or now) - float(fields["created_at"]))
+    return Spending.model_validate({**given, "seconds": round(seconds, 3)})
+
+
+class _Account:
+    """One hash with a budget."""
+
+    def __init__(  # noqa: PLR0913 - one place makes them
+        self, run: Scripts, clock: Clock, key: str, of: str, *, counts_money: bool, ends: bool
+    ) -> None:
+        self._run, self._clock, self._key, self._ends = run, clock, key, ends
+        self.of, self.counts_money = of, counts_money
+
+    def reserve(self, hold: str, use: PaidUse) -> Refusal | None:
+        found = self._run("reserve", [self._key], [f"{self._clock.now():.3f}", hold, *use, int(self._ends)])
+        if not found:
+            return None
+        limit, value, left = text(found[0]), float(text(found[1])), int(text(found[2]))
+        return Refusal(limit, value / NANO if limit == "max_cost" else value, left)
+
+    def settle(self, hold: str, use: PaidUse) -> None:
+        self._run("settle", [self._key], [hold, *use])
+
+
+class Ledger:
+    """Makes the meter of a step. One per process."""
+
+    def __init__(self, client: Redis, settings: Settings, clock: Clock | None = None) -> None:
+        self._client, self._prices = client, settings.prices
+        self._clock = clock or ServerClock(client)
+        self._run = Scripts(client)
+        self._of_batch = lru_cache(maxsize=1024)(self._read_batch)
+
+    def meter(self, job: Job) -> Meter | None:
+        """The budgets that hold for `job`: its own and its batch's; None when there is none."""
+        accounts = []
+        if own := job.request.limits():
+            accounts.append(self._account(JobKeys(job.id).job, "", "max_cost" in own))
+        if job.batch_id:
+            limits = self._of_batch(job.batch_id)
+            if limits:
+                key = BatchKeys(job.batch_id).batch
+                accounts.append(self._account(key, "the batch's ", "budget:max_cost" in limits, ends=True))
+        return Meter(accounts, self._prices) if accounts else None
+
+    def _read_batch(self, batch_id: str) -> tuple[str, ...]:
+        """Which limits a batch has: they never change, so each process reads them once."""
+        values = self._client.hmget(BatchKeys(batch_id).batch, _LIMITS)
+        return tuple(name for name, value in zip(_LIMITS, values, strict=True) if value is not None)
+
+    def _account(self, key: str, of: str, counts_money: bool, *, ends: bool = False) -> _Account:
+        return _Account(self._run, self._clock, key, of, counts_money=counts_money, ends=ends)

@@ -1,0 +1,137 @@
+"""The inbox of an ingest: documents wait here for the index queue, outcomes come back on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+from redis import Redis
+
+from shared.connections.heartbeat import living
+from shared.jobs import codec
+from shared.jobs.codec import text
+from shared.jobs.keys import IngestKeys
+from shared.jobs.marks import read_items
+from shared.models import Cost, DocumentOutcome, RawDocument
+from shared.models.base import Model
+from shared.models.request import Name
+
+#: An ingest that is this old and not done was given up.
+_TTL_S = 86_400
+#: What the mark of a batch is called in the hash `work`, with its number.
+BATCH = "batch"
+
+
+class FileHash(Model):
+    """A file, or a piece of a JSON Lines file, that need not travel if the store has it already.
+
+    `identity` and `line_offset` are those of its RawDocument; `digest` is the SHA-256 (hex) of its bytes.
+    """
+
+    identity: str = Field(min_length=1)
+    digest: str
+    line_offset: int = Field(default=0, ge=0)
+
+
+class FileHashes(Model):
+    """Files of one source, to be asked which of them are known. All pieces of a file stand in the same one."""
+
+    source: str = Field(min_length=1)
+    namespace: str = "default"
+    files: tuple[FileHash, ...]
+
+
+class DocumentBatch(Model):
+    """Documents of one source of a tenant that travel together, or hashes of files, to ask which of them need to."""
+
+    tenant: Name
+    documents: tuple[RawDocument, ...] = ()
+    hashes: FileHashes | None = None
+
+
+class FinishOrder(Model):
+    """How a tenant's ingest ends. `keep`: source -> ids that were seen there, to prune the rest; None prunes nothing.
+
+    `written`: it added or changed something.
+    """
+
+    tenant: Name
+    namespace: str = "default"
+    keep: dict[str, tuple[str, ...]] | None = None
+    unreadable: tuple[str, ...] = ()
+    written: bool = True
+
+
+class IngestReport(Model):
+    """What the index queue says of one batch and what that cost; `error` when it failed as a whole.
+
+    `wanted` are the numbers of the hashes whose files must travel; `seconds` is where the time went, by part;
+    `warnings` concern no document.
+    """
+
+    batch: int
+    outcomes: tuple[DocumentOutcome, ...] = ()
+    error: str | None = None
+    cost: Cost = Cost()
+    wanted: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: dict[str, float] = Field(default_factory=dict)
+
+
+class Inbox:
+    """One ingest's mailbox. Every key carries a TTL of a day."""
+
+    def __init__(self, client: Redis, ingest_id: str) -> None:
+        self.client, self.ingest_id = client, ingest_id
+        self._client = client
+        self._keys = IngestKeys(ingest_id)
+
+    def put(self, batch: int, content: DocumentBatch | FinishOrder) -> None:
+        """Leave a batch, or the order to finish, for the index queue."""
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.hset(self._keys.inbox, str(batch), codec.pack(content))
+            pipe.expire(self._keys.inbox, _TTL_S)
+            pipe.execute()
+
+    def documents(self, batch: int) -> DocumentBatch | None:
+        """A batch; None when it was done before (a repeated message)."""
+        blob = self._client.hget(self._keys.inbox, str(batch))
+        return codec.unpack(blob, DocumentBatch) if blob else None
+
+    def order(self, batch: int) -> FinishOrder | None:
+        """How to finish; None when that was done before."""
+        blob = self._client.hget(self._keys.inbox, str(batch))
+        return codec.unpack(blob, FinishOrder) if blob else None
+
+    def waiting(self) -> set[int]:
+        """The batches that are not reported yet."""
+        return {int(text(batch)) for batch in self._client.hkeys(self._keys.inbox)}
+
+    def abandoned(self) -> set[int]:
+        """The batches whose worker is dead."""
+        items = read_items(self._client.hgetall(self._keys.work))
+        busy = {item: marks.busy.worker for item, marks in items.items() if marks.busy}
+        alive = living(self._client, busy.values())
+        names = (item.removeprefix(f"{BATCH}:") for item, worker in busy.items() if worker not in alive)
+        return {int(name) for name in names if name.isdecimal()}
+
+    def report(self, report: IngestReport) -> None:
+        """Say what became of a batch and clear it away."""
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.xadd(self._keys.outcomes, {"report": codec.pack(report)})
+            pipe.expire(self._keys.outcomes, _TTL_S)
+            pipe.hdel(self._keys.inbox, str(report.batch))
+            pipe.execute()
+
+    def reports(self, after: str, timeout_s: float) -> Iterator[tuple[str, IngestReport]]:
+        """(stream id, report) of what has come since `after`; waits up to `timeout_s` for the first."""
+        block = max(1, int(timeout_s * 1000))
+        reply: Any = self._client.xread({self._keys.outcomes: after}, block=block)
+        for _, entries in reply or []:
+            for entry_id, fields in entries:
+                yield text(entry_id), codec.unpack(fields[b"report"], IngestReport)
+
+    def clear(self) -> None:
+        """Forget the ingest."""
+        self._client.delete(self._keys.inbox, self._keys.outcomes, self._keys.work)

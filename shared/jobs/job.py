@@ -1,0 +1,77 @@
+"""A job as its tasks see it: the header that every step reads first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from shared.contract import priority
+from shared.jobs.states import TERMINAL, State
+from shared.models import JobRequest, Lane
+from shared.models.base import Model
+
+
+class Job(Model):
+    """What a step needs to know of its job. Times are Unix seconds of Redis' clock.
+
+    `aggregator`: None until the question is read. `rank`: priority of its messages. `retry_of`: the job whose recorded
+    leaves it takes over. `left_s`: seconds to the deadline when it was read, `read_at` on the monotonic clock.
+    """
+
+    id: str
+    state: State
+    request: JobRequest
+    created_at: float
+    updated_at: float
+    deadline_at: float
+    batch_id: str | None = None
+    aggregator: str | None = None
+    rank: int = 0
+    retry_of: str | None = None
+    left_s: float
+    read_at: float = Field(default_factory=time.monotonic)
+
+    @property
+    def lane(self) -> Lane:
+        """Interactive or batch."""
+        return self.request.lane
+
+    @property
+    def terminal(self) -> bool:
+        """True when nothing will change any more."""
+        return self.state in TERMINAL
+
+    def remaining(self, reserve: float = 0.0) -> float:
+        """Seconds until the deadline, less `reserve`; never negative."""
+        return max(0.0, self.left_s - reserve - (time.monotonic() - self.read_at))
+
+    @property
+    def leaf_reserve(self) -> float:
+        """Seconds that leaves leave over for merge and summary: a fifth of the job's time, 15 at most."""
+        return min(15.0, 0.2 * (self.deadline_at - self.created_at))
+
+
+FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_id", "aggregator", "rank", "retry_of")
+
+
+def read_job(job_id: str, fields: Mapping[str, str | None], now: float) -> Job | None:
+    """Build a job from its hash; None when there is none (never was, or has expired). `now` in Unix seconds."""
+    if not fields.get("state") or not fields.get("request"):
+        return None
+    request = JobRequest.model_validate_json(str(fields["request"]))
+    deadline_at = float(fields["deadline_at"] or 0)
+    return Job(
+        id=job_id,
+        state=State(str(fields["state"])),
+        request=request,
+        created_at=float(fields["created_at"] or 0),
+        updated_at=float(fields["updated_at"] or 0),
+        deadline_at=deadline_at,
+        left_s=deadline_at - now,
+        batch_id=fields.get("batch_id") or None,
+        aggregator=fields.get("aggregator") or None,
+        rank=int(fields.get("rank") or priority(request.lane)),
+        retry_of=fields.get("retry_of") or None,
+    )

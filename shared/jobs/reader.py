@@ -1,0 +1,123 @@
+"""Reading jobs for people and programs: status, events, answer. Changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from redis import Redis
+
+from shared.errors import NotFoundError, RamifyError
+from shared.jobs import codec
+from shared.jobs.budget import spending
+from shared.jobs.codec import text
+from shared.jobs.keys import RECENT, JobKeys
+from shared.models import Answer, Cost, JobEvent, JobStatus
+from shared.models.route import Route
+
+_STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
+_BLOCK_MS = 1000
+
+
+class JobReader:
+    """What a plain Redis client could read, typed."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    def status(self, job_id: str) -> JobStatus:
+        """How far a job is. Raises: NotFoundError."""
+        found = self.statuses([job_id])
+        if not found:
+            raise NotFoundError("job id", job_id, "there is no such job, or it has expired; `ramify jobs` lists them")
+        return found[0]
+
+    def statuses(self, job_ids: list[str]) -> list[JobStatus]:
+        """How far these jobs are, in one round trip; unknown ones are left out."""
+        with self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hgetall(JobKeys(job_id).job)
+                pipe.lrange(JobKeys(job_id).warnings, 0, -1)
+            rows = pipe.execute()
+        found = []
+        for raw, warnings in zip(rows[::2], rows[1::2], strict=True):
+            fields = {text(k): text(v) for k, v in raw.items()}
+            if "state" in fields:
+                found.append(_status(fields, tuple(text(w) for w in warnings)))
+        return found
+
+    def recent(self, limit: int = 20) -> list[JobStatus]:
+        """The newest jobs, newest first."""
+        ids = [text(job_id) for job_id in self._client.zrevrange(RECENT, 0, max(0, limit - 1))]
+        return self.statuses(ids)
+
+    def answer(self, job_id: str) -> Answer | None:
+        """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""
+        blob = self._client.get(JobKeys(job_id).answer)
+        try:
+            return codec.unpack(blob, Answer) if isinstance(blob, bytes) else None
+        except ValueError as error:
+            kind = type(error).__name__
+            raise RamifyError(f"the answer of job {job_id} cannot be read ({kind}): ask the question again") from None
+
+    def events(self, job_id: str, timeout_s: float, after: str = "0") -> Iterator[JobEvent]:
+        """Events from the beginning (or after an id) until the job ends or `timeout_s` is over."""
+        deadline, key = time.monotonic() + timeout_s, JobKeys(job_id).events
+        status = self.status(job_id)
+        if after == "0" and status.state == "queued" and not self._client.exists(key):
+            after = f"{max(1, int(status.created_at * 1000))}-0"  # as the scripts begin the stream later
+            yield JobEvent(id=after, type="state", data={"state": "queued"})
+        while (left := deadline - time.monotonic()) > 0:
+            block = max(1, min(_BLOCK_MS, int(left * 1000)))
+            reply: Any = self._client.xread({key: after}, count=200, block=block)
+            for _, entries in reply or []:
+                for entry_id, fields in entries:
+                    after = text(entry_id)
+                    event = _event(after, fields)
+                    yield event
+                    if event.type == "state" and event.data.get("state") in {"done", "failed", "cancelled", "expired"}:
+                        return
+
+
+def _event(entry_id: str, fields: dict[bytes, bytes]) -> JobEvent:
+    data = {text(k): text(v) for k, v in fields.items()}
+    return JobEvent(id=entry_id, type=data.pop("type", "unknown"), data=data)
+
+
+def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
+    finished = fields.get("finished_at")
+    return JobStatus(
+        job_id=fields["id"],
+        state=fields["state"],
+        question=fields["question"],
+        lane=fields["lane"],
+        tenant=fields["tenant"],
+        batch_id=fields.get("batch_id"),
+        leaves_total=int(fields["leaves_total"]),
+        leaves_done=int(fields["leaves_done"]),
+        leaves_failed=int(fields["leaves_failed"]),
+        partial=fields.get("partial") == "1",
+        created_at=float(fields["created_at"]),
+        updated_at=float(fields["updated_at"]),
+        finished_at=float(finished) if finished else None,
+        deadline_at=float(fields["deadline_at"]),
+        error=fields.get("error") or None,
+        retry_of=fields.get("retry_of") or None,
+        retried_as=fields.get("retried_as") or None,
+        route=Route.model_validate_json(fields["route"]) if fields.get("route") else None,
+        warnings=warnings,
+        cost=Cost(**{k.removeprefix("cost:"): int(v) for k, v in fields.items() if k.startswith("cost:")}),
+        budget=spending(fields, time.time()),
+        timings_ms=stage_timings(fields),
+    )
+
+
+def stage_timings(fields: dict[str, str]) -> dict[str, float]:
+    """Milliseconds spent waiting (queued) and in each stage that has ended, and in total."""
+    marks = [("queued", float(fields["created_at"]))]
+    marks += [(name.removesuffix("_at"), float(fields[name])) for name in _STAGES if fields.get(name)]
+    spans = {name: round((end - start) * 1000, 1) for (name, start), (_, end) in pairwise(marks)}
+    spans["total"] = round((marks[-1][1] - marks[0][1]) * 1000, 1)
+    return spans

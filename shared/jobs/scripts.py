@@ -1,0 +1,93 @@
+"""Loads the Lua scripts: one per transition, each documents its keys and arguments at its head."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from shared.jobs.states import TERMINAL, TRANSITIONS
+from shared.models import Node, NodeKind
+from shared.models.base import Model
+
+if TYPE_CHECKING:
+    from redis import Redis
+    from redis.commands.core import Script
+
+_WITH = re.compile(r"^-- with (\w+)\n", re.MULTILINE)
+
+
+@cache
+def source(name: str) -> str:
+    """The text of `lua/<name>.lua`; a line `-- with <part>` is replaced by `lua/parts/<part>.lua`.
+
+    The part `states` is written from `states.py`, so that the transitions stand in one place.
+    """
+    if name == "parts/states":
+        return _states()
+    text = resources.files("shared.jobs").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")
+    return _WITH.sub(lambda found: source(f"parts/{found[1]}"), text)
+
+
+def _states() -> str:
+    """The states as Lua: `TERMINAL[state]`, and `may_become(from, to)`, false when `from` is no state."""
+    ways = (f"  {state} = {{{_as_set(after)}}}," for state, after in TRANSITIONS.items())
+    return "\n".join(
+        (
+            f"local TERMINAL = {{{_as_set(TERMINAL)}}}",
+            "local TRANSITIONS = {",
+            *ways,
+            "}",
+            "local function may_become(from, to) return (TRANSITIONS[from] or {})[to] == true end",
+            "",
+        )
+    )
+
+
+def _as_set(states: Iterable[str]) -> str:
+    return ", ".join(f"{state} = true" for state in sorted(states))
+
+
+class Scripts:
+    """Registered scripts of one Redis client; redis-py sends the digest and reloads when Redis has forgotten it."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+        self._scripts: dict[str, Script] = {}
+
+    def __call__(self, name: str, keys: list[str], args: list[Any], client: Any = None) -> Any:
+        script = self._scripts.get(name)
+        if script is None:
+            script = self._scripts[name] = self._client.register_script(source(name))
+        return script(keys=keys, args=args, client=client)
+
+
+# --- How nodes of a tree are handed to the scripts. Pure.
+
+
+def triples(nodes: Sequence[Node]) -> list[str]:
+    """Id, first state and JSON of every node, one after the other. A branch that comes with its children has grown."""
+    grown = grown_branches(nodes)
+    return [
+        part for node in nodes for part in (node.id, "grown" if node.id in grown else _first_state(node), as_json(node))
+    ]
+
+
+def grown_branches(nodes: Iterable[Node]) -> frozenset[str]:
+    """Ids of the branches whose children are among `nodes`: nothing is left to do for them."""
+    return frozenset(node.parent_id for node in nodes if node.parent_id is not None)
+
+
+def as_json(value: Model) -> str:
+    """One line of JSON, as plain Redis clients read it."""
+    return json.dumps(value.model_dump(mode="json"), ensure_ascii=False)
+
+
+def _first_state(node: Node) -> str:
+    """A leaf comes bound when a retry takes it over: it waits for nothing."""
+    if node.kind is NodeKind.BRANCH:
+        return "open"
+    return "waiting" if node.depends_on and node.bound_by is None else "pending"

@@ -1,0 +1,105 @@
+"""Dense vectors from an OpenAI-compatible /v1/embeddings server. Retries live in the HTTP client, not here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from shared.errors import RamifyError, ReplyError
+from shared.providers.encoders.base import Embedded, unit
+from shared.providers.gates import Gate
+from shared.providers.http import JsonClient, JsonReply
+from shared.providers.metering import paid, token_range
+from shared.settings.sections import EmbeddingSettings
+
+ATTEMPTS = 3
+#: A larger count is nonsense, and no counter of the job store could hold it.
+_MAX_TOKENS_REPORTED = 1_000_000_000
+
+
+class EndpointEncoder:
+    """POST {base_url}/embeddings in batches. Thread-safe."""
+
+    def __init__(self, settings: EmbeddingSettings, attempts: int = ATTEMPTS, gate: Gate | None = None) -> None:
+        """`attempts`: tries of one call on transient errors, each of them through `gate`."""
+        self.name = f"endpoint:{settings.model}"
+        self._settings = settings
+        self._dim = settings.dim
+        self._asking = threading.Lock()
+        self._client = JsonClient(
+            str(settings.base_url),
+            settings.api_key,
+            "embedding server",
+            attempts,
+            attempt_s=settings.timeout_s,
+            gate=gate,
+        )
+
+    @property
+    def dim(self) -> int:
+        """Vector size: embedding.dim, or the size of a first vector asked from the server."""
+        with self._asking:
+            if not self._dim:
+                self._dim = len(self._embed(["dimension"]).vectors[0])
+            return self._dim
+
+    def embed_queries(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of questions, `query_prefix` put before each.
+
+        Raises: TransientError and PermanentError of the HTTP client; ReplyError when the reply is unusable.
+        """
+        return self._embed([self._settings.query_prefix + text for text in texts])
+
+    def embed_passages(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of passages, `passage_prefix` put before each. Raises as `embed_queries`.
+
+        They are patient: nobody waits for an answer, and a document that fails has to be ingested again.
+        """
+        return self._embed([self._settings.passage_prefix + text for text in texts], patient=True)
+
+    def _embed(self, texts: list[str], *, patient: bool = False) -> Embedded:
+        vectors: list[tuple[float, ...]] = []
+        calls = tokens = 0
+        size = self._settings.batch_size
+        for start in range(0, len(texts), size):
+            batch = texts[start : start + size]
+            try:
+                reply = self._post(batch, patient=patient)
+                calls, tokens = calls + reply.calls, tokens + _tokens(reply.body)
+                vectors += self._read(reply.body, len(batch))
+            except RamifyError as error:  # what the batches before it cost is spent all the same
+                error.calls, error.tokens = error.calls + calls, tokens
+                raise
+        return Embedded(vectors=tuple(vectors), calls=calls, tokens=tokens)
+
+    def _post(self, batch: list[str], *, patient: bool) -> JsonReply:
+        body = {"model": self._settings.model, "input": batch, "encoding_format": "float"}
+        likely = sum(token_range(text)[1] for text in batch)
+        with paid("embedding", self._settings.model, likely) as call:
+            timeout_s = self._settings.timeout_s
+            reply = self._client.post("/embeddings", body, timeout_s, call.next_try, patient=patient)
+            call.settle(_tokens(reply.body) or likely, 0)
+            return reply
+
+    def _read(self, body: dict[str, object], count: int) -> list[tuple[float, ...]]:
+        rows = body.get("data")
+        if not isinstance(rows, list) or len(rows) != count:
+            given = f"{len(rows)} vectors" if isinstance(rows, list) else "no list of vectors"
+            raise ReplyError(f"the embedding server gave {given} for {count} texts")
+        placed: dict[int, list[float]] = {}
+        for position, row in enumerate(rows):
+            vector = row.get("embedding") if isinstance(row, dict) else None
+            if not isinstance(vector, list) or not vector:
+                raise ReplyError(f"the embedding server gave no list of numbers for text {position}")
+            # OpenAI gives every row its index; servers that leave it out answer in order
+            index = row.get("index", position)
+            placed[index if isinstance(index, int) else -1] = vector
+        if sorted(placed) != list(range(count)):
+            raise ReplyError(f"the embedding server's indices are not 0 to {count - 1}")
+        return [unit(placed[index], self._dim, f"the embedding model {self._settings.model}") for index in range(count)]
+
+
+def _tokens(body: dict[str, object]) -> int:
+    usage = body.get("usage")
+    found = usage.get("total_tokens", 0) if isinstance(usage, dict) else 0
+    return found if isinstance(found, int) and 0 < found <= _MAX_TOKENS_REPORTED else 0

@@ -1,0 +1,135 @@
+"""BM25 on the client side, the same for the embedded store and the server. The IDF half is the store's business."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import zlib
+from functools import lru_cache
+
+import qdrant_edge as edge
+
+from shared.errors import InputError
+from shared.language.text import fold
+from shared.providers.encoders.base import SparseVector
+
+#: Goes up when the tokens or weights of the same text change; collections record it.
+NAME = "bm25:multilingual+code:v1"
+#: Until a corpus has been measured, in tokens.
+DEFAULT_AVG_LEN = 256.0
+K1 = 1.2
+B = 0.75
+#: k -> infinity without length normalisation turns BM25's weight into the plain token count.
+_COUNTING_K = 1e6
+
+
+class Bm25Encoder:
+    """Two tokenizers, united by the larger weight of a token.
+
+    The multilingual one segments Chinese but drops numbers; the code one keeps numbers and splits camelCase and
+    snake_case. English and Chinese stop words, English Snowball stemmer, k 1.2, b 0.75. Full-width letters and digits
+    meet their ASCII twins (NFKC), accents are folded. Simplified and traditional Chinese
+    are segmented differently and rarely meet: convert one of them before, if a corpus mixes both.
+    """
+
+    def __init__(self, avg_len: float = DEFAULT_AVG_LEN) -> None:
+        """`avg_len`: average passage length in tokens as `length` counts them.
+
+        Raises: InputError when it is not above zero.
+        """
+        if not (math.isfinite(avg_len) and avg_len > 0):
+            raise InputError("avg_len", avg_len, "give a number of tokens above 0")
+        self.name = NAME
+        self.avg_len = avg_len
+        self._arms = _arms(K1, B, avg_len)
+
+    def encode_query(self, text: str) -> SparseVector:
+        """Weight 1 for each distinct token."""
+        clean = _clean(text)
+        return _united([arm.embed_query(clean) for arm in self._arms])
+
+    def encode_passage(self, text: str) -> SparseVector:
+        """BM25 weights. The caller gives title, heading and text as three lines, so that titles are found too."""
+        clean = _clean(text)
+        return _united([arm.embed_document(clean) for arm in self._arms])
+
+    def length(self, text: str) -> int:
+        """Tokens that count for `avg_len`: of both tokenizers united, stop words left out."""
+        clean = _clean(text)
+        counts = _united([arm.embed_document(clean) for arm in _arms(_COUNTING_K, 0.0, 1.0)])
+        return sum(round(value) for value in counts.values)
+
+
+def _clean(text: str) -> str:
+    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode("utf-8"))
+
+
+@lru_cache(maxsize=8)
+def _arms(k: float, b: float, avg_len: float) -> tuple[edge.Bm25, ...]:
+    tokenizers = (edge.TokenizerType.Multilingual, edge.TokenizerType.Code)
+    return tuple(
+        edge.Bm25(
+            edge.Bm25Config(
+                k=k,
+                b=b,
+                avg_len=avg_len,
+                tokenizer=tokenizer,
+                lowercase=True,
+                ascii_folding=True,
+                stopwords=edge.StopwordsSet(languages={edge.Language.English, edge.Language.Chinese}),
+                stemmer=edge.SnowballParams(edge.SnowballLanguage.English),
+            )
+        )
+        for tokenizer in tokenizers
+    )
+
+
+def _united(vectors: list[edge.SparseVector]) -> SparseVector:
+    weights: dict[int, float] = {}
+    for vector in vectors:
+        for index, value in zip(vector.indices, vector.values, strict=True):
+            weights[index] = max(value, weights.get(index, 0.0))
+    indices = tuple(sorted(weights))
+    return SparseVector(indices=indices, values=tuple(weights[index] for index in indices))
+
+
+# --- Words as hashed trigrams, for keyword search that forgives typos. Only words of letters: CJK has BM25's own.
+
+_WORD = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af]{4,40}")
+_TITLE = 2.0
+#: Distinct words of a passage that are indexed; a chunk rarely has more, and the index stays small.
+_MOST_WORDS = 120
+
+
+class TrigramEncoder:
+    """Passages: trigrams of the title (twice as heavy) and of the distinct words; queries: those of each word."""
+
+    name = "trigram:v1"
+
+    def encode_query(self, text: str) -> SparseVector:
+        """One weight per trigram."""
+        return _vector(dict.fromkeys(_trigrams(_words(text)), 1.0))
+
+    def encode_passage(self, text: str) -> SparseVector:
+        """`text` as BM25 gets it, the title in its first line. Long passages weigh less per trigram."""
+        title, _, rest = text.partition("\n")
+        weights = dict.fromkeys(_trigrams(_words(rest)[:_MOST_WORDS]), 1.0)
+        weights |= dict.fromkeys(_trigrams(_words(title)), _TITLE)
+        norm = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+        return _vector({index: weight / norm for index, weight in weights.items()})
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(_WORD.findall(fold(text))))
+
+
+def _trigrams(words: list[str]) -> list[int]:
+    """Hashes of the trigrams of each word, its edges marked."""
+    padded = (f"^{word}$" for word in words)
+    return [zlib.crc32(word[at : at + 3].encode()) for word in padded for at in range(len(word) - 2)]
+
+
+def _vector(weights: dict[int, float]) -> SparseVector:
+    indices = sorted(weights)
+    return SparseVector(indices=tuple(indices), values=tuple(weights[index] for index in indices))

@@ -1,0 +1,196 @@
+"""The state of all gates: one hash a provider in Redis, changed by Lua scripts on Redis' own clock."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from importlib import resources
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from shared.errors import RamifyError
+from shared.settings.services import ProviderSettings, RateLimit
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+#: How long a provider's failures and pauses are remembered after the last of them (ms).
+REMEMBERED_MS = 120_000
+#: Seconds for which Redis is not asked again after it failed: the calls in between go ungated, and wait for nothing.
+_REST_S = 5.0
+_log = logging.getLogger("ramify.gates")
+T = TypeVar("T")
+
+
+class Limits(NamedTuple):
+    """The settings of one provider, times in ms. `interval` between requests is 0 without a rate limit."""
+
+    interval: float
+    burst: int
+    failures: int
+    first_open: float
+    longest_open: float
+    first_pause: float
+    longest_pause: float
+
+
+class Admission(NamedTuple):
+    """What a call asks for. `lease` of a probe and the time `left` to wait, in ms; `turn`: it has one already."""
+
+    token: str
+    lease: float
+    left: float
+    turn: bool = False
+
+
+class GateVerdict(StrEnum):
+    """Whether a call may go, and why not; lua/enter.lua uses the same words."""
+
+    GO = "go"
+    OPEN = "open"
+    PROBING = "probing"
+    PAUSED = "paused"
+    TURN = "turn"
+    FULL = "full"
+
+
+class GateAnswer(NamedTuple):
+    """`wait` until it is worth while to ask again (ms).
+
+    GO: `probe`, `watched` (a success is to be reported too). OPEN: `span` of the whole opening (ms), `until` (Unix ms),
+    `failures` in a row and `why`, the last of them; PROBING the last two. PAUSED: `until`.
+    """
+
+    verdict: GateVerdict
+    wait: float = 0
+    probe: bool = False
+    watched: bool = False
+    span: float = 0
+    until: float = 0
+    failures: int = 0
+    why: str = ""
+
+
+class CallOutcome(StrEnum):
+    """How a call ended, as seen from the provider's health; lua/leave.lua uses the same words."""
+
+    ANSWERED = "answered"
+    BUSY = "busy"
+    FAILED = "failed"
+    UNSURE = "unsure"
+
+
+class CallReport(NamedTuple):
+    """`pause` that the provider asked for (ms; 0 none). `why`: what failed, a sentence."""
+
+    outcome: CallOutcome
+    token: str
+    pause: float = 0
+    why: str = ""
+
+
+def limits_of(providers: ProviderSettings, limit: RateLimit) -> Limits:
+    """The settings as the scripts take them."""
+    breaker = providers.breaker
+    return Limits(
+        interval=60_000 / limit.requests_per_minute if limit.requests_per_minute else 0,
+        burst=limit.burst,
+        failures=breaker.failures,
+        first_open=breaker.open_s * 1000,
+        longest_open=breaker.longest_open_s * 1000,
+        first_pause=providers.pause_s * 1000,
+        longest_pause=providers.longest_pause_s * 1000,
+    )
+
+
+def key_of(name: str) -> str:
+    """The hash of the provider `name`, e.g. "llm:127.0.0.1:8000"."""
+    return f"ramify:gate:{{{name}}}"
+
+
+class GateStore:
+    """Called from many threads. Never raises: while Redis does not answer, calls go ungated.
+
+    The log says so once, and once when Redis is back.
+    """
+
+    def __init__(self, client: Redis) -> None:
+        from redis.exceptions import RedisError  # noqa: PLC0415 - the command line starts without Redis
+
+        self._faults = (RedisError, RamifyError, OSError, ValueError)
+        self._enter, self._leave = (client.register_script(_source(name)) for name in ("enter", "leave"))
+        self._lock = Lock()
+        self._away, self._rest_until = False, 0.0
+
+    def enter(self, name: str, limits: Limits, admission: Admission) -> GateAnswer:
+        """May this call go to the provider `name` now? One round trip; writes only for a rate limit or a probe."""
+        return self._asked(lambda: self._entered(name, limits, admission), GateAnswer(GateVerdict.GO))
+
+    def leave(self, name: str, limits: Limits, report: CallReport) -> str:
+        """A call has ended. Returns "opened" or "closed" when that is what it did to the breaker, else ""."""
+        return self._asked(lambda: self._left(name, limits, report), "")
+
+    def _entered(self, name: str, limits: Limits, admission: Admission) -> GateAnswer:
+        reply: Any = self._enter(
+            keys=[key_of(name)],
+            args=[
+                limits.interval, limits.burst, limits.failures, limits.longest_open, limits.longest_pause,
+                admission.token, admission.lease, admission.left, int(admission.turn), REMEMBERED_MS,
+            ],
+        )  # fmt: skip
+        verdict, wait, first, second, failures, why = (part.decode("utf-8", "replace") for part in reply)
+        if verdict == GateVerdict.GO:
+            return GateAnswer(GateVerdict.GO, probe=first == "1", watched=second == "1")
+        return GateAnswer(
+            GateVerdict(verdict), float(wait), span=float(first), until=float(second), failures=int(failures), why=why
+        )
+
+    def _left(self, name: str, limits: Limits, report: CallReport) -> str:
+        news: Any = self._leave(
+            keys=[key_of(name)],
+            args=[
+                report.outcome.value, report.token, report.pause, report.why, limits.failures, limits.first_open,
+                limits.longest_open, limits.first_pause, limits.longest_pause, REMEMBERED_MS,
+            ],
+        )  # fmt: skip
+        return str(news.decode())
+
+    def _asked(self, call: Callable[[], T], ungated: T) -> T:
+        if not self._due():
+            return ungated
+        try:
+            answer = call()
+        except self._faults as error:
+            self._lost(error)
+            return ungated
+        if self._away:
+            with self._lock:
+                self._away = False
+            _log.info("Redis holds the rate limits and circuit breakers of all workers again")
+        return answer
+
+    def _due(self) -> bool:
+        """While Redis is away one call in a while asks it; the others do not wait for its time-out."""
+        with self._lock:
+            now = time.monotonic()
+            if now < self._rest_until:
+                return False
+            if self._away:
+                self._rest_until = now + _REST_S
+            return True
+
+    def _lost(self, error: Exception) -> None:
+        with self._lock:
+            told, self._away = self._away, True
+            self._rest_until = time.monotonic() + _REST_S
+        if not told:
+            _log.warning(
+                "Redis does not hold the rate limits and circuit breakers (%s): calls go without them",
+                type(error).__name__,
+            )
+
+
+def _source(name: str) -> str:
+    return resources.files("shared.providers.gates").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")

@@ -1,0 +1,106 @@
+"""Reads how the gates of the configured providers stand in Redis, for people. Changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+from redis import Redis
+
+from shared.models.base import Model
+from shared.providers.gates.gate import host_of
+from shared.providers.gates.gate_store import key_of
+from shared.settings import Settings
+from shared.settings.services import ProviderKind
+
+#: Times beyond the year 2096 (ms) are nonsense.
+_MOST = 4e12
+
+
+class Provider(NamedTuple):
+    """A kind of server at one host (with its port)."""
+
+    kind: ProviderKind
+    host: str
+
+
+class GateState(Model):
+    """One gate now; times are Unix seconds of Redis' clock.
+
+    `state`: open since `since` until `until`; half-open: the next call is a probe. `failures` in a row, the last of
+    them `why`. `tokens`: requests that may go at once of `requests_per_minute`; None without a limit.
+    """
+
+    provider: ProviderKind
+    host: str
+    state: Literal["closed", "open", "half-open"] = "closed"
+    since: float | None = None
+    until: float | None = None
+    failures: int = Field(default=0, ge=0)
+    why: str = ""
+    paused_until: float | None = None
+    requests_per_minute: float = 0
+    tokens: int | None = None
+
+
+def providers(settings: Settings) -> Iterator[Provider]:
+    """The providers that these settings name."""
+    if settings.has_llm:
+        yield Provider("llm", host_of(str(settings.llm_base_url)))
+    if settings.embedding.provider == "endpoint":
+        yield Provider("embedding", host_of(str(settings.embedding.base_url)))
+    if settings.rerank.provider == "endpoint":
+        yield Provider("rerank", host_of(str(settings.rerank.base_url)))
+    if settings.store.kind == "server":
+        yield Provider("qdrant", host_of(str(settings.store.url)))
+
+
+def read_gates(client: Redis, settings: Settings) -> list[GateState]:
+    """How each stands, in the order of `providers`. Raises: redis.exceptions.RedisError."""
+    found = list(providers(settings))
+    if not found:
+        return []
+    with client.pipeline(transaction=False) as pipe:
+        pipe.time()
+        for provider in found:
+            pipe.hgetall(key_of(f"{provider.kind}:{provider.host}"))
+        (seconds, micros), *hashes = pipe.execute()
+    now = seconds + micros / 1e6
+    return [_state(provider, fields, settings, now) for provider, fields in zip(found, hashes, strict=True)]
+
+
+def _state(provider: Provider, fields: dict[Any, Any], settings: Settings, now: float) -> GateState:
+    read = {name.decode("utf-8", "replace"): value for name, value in fields.items()}
+    limit, breaker = settings.providers.limit(provider.kind), settings.providers.breaker
+    opened, until, paused = (_seconds(read.get(name)) for name in ("opened_at", "open_until", "pause_until"))
+    state = GateState(
+        provider=provider.kind,
+        host=provider.host,
+        failures=int(_number(read.get("fails"))),
+        why=read.get("why", b"").decode("utf-8", "replace"),
+        paused_until=paused if paused and paused > now else None,
+        requests_per_minute=limit.requests_per_minute,
+    )
+    if until and breaker.failures:
+        kind: Literal["open", "half-open"] = "open" if until > now else "half-open"
+        state = state.model_copy(update={"state": kind, "since": opened, "until": until})
+    if not limit.requests_per_minute:
+        return state
+    interval = 60 / limit.requests_per_minute
+    ahead = max(0.0, _number(read.get("tat")) / 1000 - now)
+    return state.model_copy(update={"tokens": max(0, math.floor(limit.burst - ahead / interval + 1e-6))})
+
+
+def _seconds(value: bytes | None) -> float | None:
+    return _number(value) / 1000 or None
+
+
+def _number(value: bytes | None) -> float:
+    """A number as a script wrote it; 0 for nonsense."""
+    try:
+        number = float(value or 0)
+    except ValueError:
+        return 0.0
+    return min(max(number, 0.0), _MOST) if math.isfinite(number) else 0.0

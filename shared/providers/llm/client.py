@@ -1,0 +1,181 @@
+"""Chat completions over the OpenAI protocol. Takes one prompt, gives one text; never parses what the text means."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from pydantic import Field
+
+from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError
+from shared.models import Cost
+from shared.models.base import Model
+from shared.providers.gates import Gate
+from shared.providers.http import JsonClient, JsonReply, calls_made, refused_option
+from shared.providers.metering import Call, paid, token_range
+from shared.settings import Settings
+
+_MAX_REPLY_BYTES = 4_000_000
+_MAX_TOKENS_REPORTED = 1_000_000_000
+#: What newer models take in place of an option that they refuse; None: they insist on their own value.
+_INSTEAD: dict[str, str | None] = {"max_tokens": "max_completion_tokens", "temperature": None}
+
+
+class LLMReply(Model):
+    """One completion. Tokens are the server's own count (0: not reported); `calls` counts HTTP calls, retries too."""
+
+    text: str
+    tokens_in: int = Field(default=0, ge=0)
+    tokens_out: int = Field(default=0, ge=0)
+    calls: int = Field(default=0, ge=0)
+
+    @property
+    def cost(self) -> Cost:
+        """What the completion adds to a job's cost."""
+        return Cost(llm_calls=self.calls, llm_tokens_in=self.tokens_in, llm_tokens_out=self.tokens_out)
+
+
+class LLM(Protocol):
+    """Anything that completes a prompt."""
+
+    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+        """Answer `prompt` within `timeout_s` seconds, in at most `max_tokens` tokens."""
+        ...
+
+
+def spent(error: BaseException) -> LLMReply:
+    """What a failed `complete` has cost all the same: calls and tokens, without text."""
+    cost = getattr(error, "spent", None)
+    return cost if isinstance(cost, LLMReply) else LLMReply(text="", calls=calls_made(error))
+
+
+class ChatClient:
+    """`LLM` over {llm_base_url}/chat/completions. Thread-safe; connections are reused until `close`.
+
+    One try is bounded by `llm_timeout_s`, a whole `complete` by its own `timeout_s`.
+
+    Raises: SettingsError when llm_model or llm_base_url is empty.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        if not settings.llm_model:
+            raise SettingsError("llm_model", settings.llm_model, "name the model")
+        if settings.llm_base_url is None:
+            raise SettingsError("llm_base_url", "", "give the server's base, e.g. http://host/v1")
+        self._model, self._max_tokens = settings.llm_model, settings.llm_max_tokens
+        self._refused: frozenset[str] = frozenset()
+        self._http = JsonClient(
+            str(settings.llm_base_url),
+            settings.llm_api_key,
+            "LLM server",
+            settings.llm_attempts,
+            attempt_s=settings.llm_timeout_s,
+            max_reply_bytes=_MAX_REPLY_BYTES,
+            gate=Gate("llm", str(settings.llm_base_url), settings.providers),
+        )
+
+    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+        """Send `prompt` as one user message. `max_tokens` None: as settings.llm_max_tokens says.
+
+        Raises (each tells its cost, see `spent`):
+            TransientError: not answered in time or after all tries, or not asked (GateError); may succeed later.
+            PermanentError: refused; names the server, the status and what to check. BudgetError: by a budget.
+            ReplyError: no JSON, no choices or an empty text.
+        """
+        most = max_tokens or self._max_tokens
+        with paid("llm", self._model, token_range(prompt)[1], most) as call:
+            try:
+                reply = self._ask(prompt, most, time.monotonic() + timeout_s, call)
+            except RamifyError as error:
+                call.settle(spent(error).tokens_in, spent(error).tokens_out)
+                raise
+            call.settle(*_taken(prompt, reply))
+            return reply
+
+    def _ask(self, prompt: str, max_tokens: int, deadline: float, call: Call) -> LLMReply:
+        calls = 0
+        while True:
+            body = self._body(prompt, max_tokens)
+            try:
+                reply = self._http.post("/chat/completions", body, deadline - time.monotonic(), call.next_try)
+            except RamifyError as error:
+                calls += calls_made(error)
+                if isinstance(error, PermanentError) and self._learnt(refused_option(error), body):
+                    continue
+                raise _with_cost(error, LLMReply(text="", calls=calls)) from None
+            return _read_reply(reply, calls + reply.calls)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _body(self, prompt: str, max_tokens: int) -> dict[str, Any]:
+        options: dict[str, Any] = {"max_tokens": max_tokens, "temperature": 0}
+        for name in self._refused:
+            value, instead = options.pop(name), _INSTEAD[name]
+            if instead:
+                options[instead] = value
+        return {"model": self._model, "messages": [{"role": "user", "content": prompt}], "stream": False, **options}
+
+    def _learnt(self, option: str, body: dict[str, Any]) -> bool:
+        """True when the model refused an option that can be left out; it is left out from now on."""
+        if option not in _INSTEAD or option not in body:
+            return False
+        self._refused |= {option}
+        return True
+
+
+def _read_reply(reply: JsonReply, calls: int) -> LLMReply:
+    usage = reply.body.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    cost = LLMReply(
+        text="", tokens_in=_count(usage.get("prompt_tokens")), tokens_out=_count(usage.get("completion_tokens")),
+        calls=calls,
+    )  # fmt: skip
+    try:
+        text = _text(reply.body)
+    except ReplyError as error:
+        raise _with_cost(error, cost) from None
+    return cost.model_copy(update={"text": text})
+
+
+def _taken(prompt: str, reply: LLMReply) -> tuple[int, int]:
+    """Tokens in and out as a budget counts them: estimated where the server reports none."""
+    return reply.tokens_in or token_range(prompt)[1], reply.tokens_out or token_range(reply.text)[1]
+
+
+def _text(body: dict[str, Any]) -> str:
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise ReplyError("the LLM server's reply holds no choices")
+    content = message.get("content")
+    if isinstance(content, list):  # some servers send parts
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = "".join(part for part in parts if isinstance(part, str))
+    if not isinstance(content, str) or not content.strip():
+        why = {"length": ": max_tokens was used up before it", "content_filter": ": the server's filter withheld it"}
+        reason = choice.get("finish_reason")
+        raise ReplyError(f"the LLM's reply holds no text{why.get(reason, '') if isinstance(reason, str) else ''}")
+    return content.encode("utf-8", "replace").decode()  # JSON may smuggle in half a surrogate pair
+
+
+def _count(value: object) -> int:
+    """A token count, or 0 for what is missing or nonsense."""
+    plausible = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS_REPORTED
+    return value if plausible and isinstance(value, int) else 0
+
+
+def _with_cost(error: RamifyError, cost: LLMReply) -> RamifyError:
+    error.spent = cost  # type: ignore[attr-defined] # read by spent()
+    return error

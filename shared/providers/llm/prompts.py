@@ -1,0 +1,203 @@
+"""Fills the prompts in prompts/*.md. A value from outside is escaped: it can neither close its tag nor name a slot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from pydantic import Field
+
+from shared.language.text import is_cjk_text
+from shared.models import Node
+from shared.models.answer import ReasoningStep
+from shared.models.base import Model
+from shared.models.request import MAX_TYPED_CHARS, MIN_TYPED_CHARS, ChatMessage, Session
+from shared.models.route import Intent
+from shared.providers.llm.reply_schema import NOT_XML
+
+MAX_MEMORY_CHARS = 4000
+#: Characters of all memories of a summary together, about 10,000 tokens of English.
+SUMMARY_MEMORY_CHARS = 40_000
+#: So much of a session's summary and of each message is shown to the model.
+MAX_SESSION_CHARS = 2000
+_SLOT = re.compile(r"\{\{([a-z_]+)\}\}")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
+#: A value may not break its line inside an attribute: models read line by line.
+_BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]+")
+#: Questions of at most so many words, or CJK characters, get a short answer when they were not split.
+_SHORT_WORDS, _SHORT_CJK = 8, 16
+
+
+class Memory(Model):
+    """A numbered source of the summary; the text cites it as [number]. `facet` is the one of the leaf that found it.
+
+    `date` is that of the document.
+    """
+
+    number: int = Field(ge=1)
+    facet: str
+    path: str
+    text: str
+    date: str | None = None
+
+
+def decompose_prompt(question: str, most: int = 5) -> str:
+    """Asks to split `question` into at most `most` subqueries. The same on every level."""
+    return filled("decompose", {"user_query": escaped(question), "most": str(most), "usual": _usual(most)})
+
+
+def decompose_again_prompt(question: str, fault: str, most: int = 5) -> str:
+    """Asks once more and names the fault of the first reply: the message of its `ReplyError`."""
+    return f"{decompose_prompt(question, most)}\n{filled('decompose_again', {'fault': escaped(fault)})}"
+
+
+def expand_prompt(question: str, count: int) -> str:
+    """Asks for `count` rewrites of `question` in other words."""
+    return filled("expand", {"user_query": escaped(question), "count": str(count)})
+
+
+def summarise_prompt(  # noqa: PLR0913 - what the style of the answer follows from
+    question: str,
+    memories: Iterable[Memory],
+    tree: Iterable[Node],
+    *,
+    intent: Intent = Intent.GENERAL,
+    steps: Sequence[ReasoningStep] = (),
+    whole: bool = False,
+) -> str:
+    """Asks for the cited summary. `memories` best first; each text is cut to 4000 characters.
+
+    The style follows `intent`; `whole`, a question that was not split, gets a short answer when it is short. With
+    `steps` the model sees these instead of the tree, and concludes from them.
+    """
+    length = "short" if whole and _is_short(question) else "long"
+    if steps:
+        known = filled("summarise_steps", {"steps": "\n".join(map(_step, steps))})
+    else:
+        known = filled("summarise_tree", {"tree": "\n".join(map(_node, tree)) or "(none)"})
+    values = {
+        "user_query": escaped(question),
+        "memories": "\n".join(map(_memory, memories)) or "(none)",
+        "known": known.strip(),
+        "style": filled(f"summarise_{intent.value}", {}).strip(),
+        "length": filled(f"summarise_{length}", {}).strip(),
+    }
+    return filled("summarise", values)
+
+
+def read_answer_prompt(question: str, passages: Iterable[tuple[str, str]]) -> str:
+    """Asks for the answer to `question` that stands in `passages` (title, text), best first; a text is cut as above."""
+    numbered = (
+        f'<passage id="{number}" title="{_attribute(title)}">{escaped(_cut(text))}</passage>'
+        for number, (title, text) in enumerate(passages, start=1)
+    )
+    return filled("read_answer", {"user_query": escaped(question), "passages": "\n".join(numbered) or "(none)"})
+
+
+def intent_prompt(question: str, session: Session, most: int) -> str:
+    """Asks for up to `most` typed queries of `question` after `session`: its summary and its last five messages."""
+    values = {
+        "summary": escaped(_cut(session.summary, MAX_SESSION_CHARS)) or "(none)",
+        "messages": "\n".join(map(_message, session.recent)) or "(none)",
+        "user_query": escaped(question),
+        "most": str(most),
+        "least": str(MIN_TYPED_CHARS),
+        "longest": str(MAX_TYPED_CHARS),
+    }
+    return filled("intent", values)
+
+
+def intent_again_prompt(question: str, session: Session, most: int, fault: str) -> str:
+    """Asks once more and names the fault of the first reply."""
+    return f"{intent_prompt(question, session, most)}\n{filled('intent_again', {'fault': escaped(fault)})}"
+
+
+def route_prompt(question: str) -> str:
+    """Asks for type, hops and intent of `question`, which stands escaped in <user_query>."""
+    return filled("route", {"user_query": escaped(question)})
+
+
+def extract_prompt(documents: Sequence[str], columns: Sequence[str]) -> str:
+    """Asks for `columns` of `documents`, both numbered from 1."""
+    return filled(
+        "extract",
+        {
+            "columns": "\n".join(
+                f'<column number="{number}">{escaped(column)}</column>' for number, column in enumerate(columns, 1)
+            ),
+            "documents": _documents(documents),
+        },
+    )
+
+
+def rerank_prompt(query: str, documents: Sequence[str]) -> str:
+    """Asks for a mark of 0 to 10 for each of `documents`, numbered from 1."""
+    values = {"user_query": escaped(query), "documents": _documents(documents), "count": str(len(documents))}
+    return filled("rerank", values)
+
+
+def escaped(text: str) -> str:
+    """`text` as XML text: & < > " ' as entities, characters that XML does not know left out."""
+    return NOT_XML.sub("", text).translate(_ENTITIES)
+
+
+def _memory(memory: Memory) -> str:
+    facet, path = _attribute(memory.facet), _attribute(memory.path)
+    date = f' date="{_attribute(memory.date)}"' if memory.date else ""
+    return f'<memory id="{memory.number}" facet="{facet}" path="{path}"{date}>{escaped(_cut(memory.text))}</memory>'
+
+
+def _step(step: ReasoningStep) -> str:
+    """A step as the model sees it. A gap has no memories; what was found are names and answers from documents."""
+    said = {
+        "number": str(step.number),
+        "kind": step.kind,
+        "after": " ".join(map(str, step.after)),
+        "found": "; ".join(step.found),
+        "memories": " ".join(map(str, step.passages)),
+        "gap": step.gap or "",
+    }
+    attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in said.items() if value)
+    return f"<step{attributes}>{escaped(_BREAKS.sub(' ', step.question))}</step>"
+
+
+def _is_short(question: str) -> bool:
+    return len(question) <= _SHORT_CJK if is_cjk_text(question) else len(question.split()) <= _SHORT_WORDS
+
+
+def _message(message: ChatMessage) -> str:
+    return f'<message role="{escaped(message.role)}">{escaped(_cut(message.content, MAX_SESSION_CHARS))}</message>'
+
+
+def _documents(texts: Sequence[str]) -> str:
+    return "\n".join(f'<document id="{number}">{escaped(text)}</document>' for number, text in enumerate(texts, 1))
+
+
+def _cut(text: str, most: int = MAX_MEMORY_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _node(node: Node) -> str:
+    indent = "  " * node.level
+    return f'{indent}<node id="{node.id}" facet="{node.facet.value}">{escaped(_BREAKS.sub(" ", node.query))}</node>'
+
+
+def _attribute(text: str) -> str:
+    return escaped(_BREAKS.sub(" ", text))
+
+
+def _usual(most: int) -> str:
+    """How many subqueries a complex question gets: three to five, or as many as are allowed."""
+    return f"3 to {min(5, most)}" if most > 3 else f"up to {most}"
+
+
+def filled(name: str, values: Mapping[str, str]) -> str:
+    """The template with each slot filled in one pass, so a slot's name inside a value stays text."""
+    return _SLOT.sub(lambda slot: values[slot[1]], _template(name))
+
+
+@cache
+def _template(name: str) -> str:
+    return (files("shared.providers.llm") / "prompts" / f"{name}.md").read_text(encoding="utf-8")

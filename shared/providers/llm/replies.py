@@ -1,0 +1,254 @@
+"""What models reply, each as a schema: decomposition, rewrites, answer, typed queries, route, columns, marks, summary.
+
+Replies are untrusted: what does not fit is refused with a named fault, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from shared.errors import ReplyError, shown
+from shared.language import derived, languages
+from shared.models import Facet, SubQuery
+from shared.models.base import Model
+from shared.models.request import MAX_TYPED_CHARS, MIN_TYPED_CHARS, ContextType, TypedQuery
+from shared.models.route import Hops, Intent, QueryType
+from shared.providers.llm.reply_schema import (
+    ElementSchema,
+    FieldSchema,
+    ReplyPlace,
+    choice,
+    earlier,
+    integer,
+    is_control,
+    line,
+    read_reply,
+    without_thinking,
+    yes_or_no,
+)
+
+MIN_QUERY_CHARS, MAX_QUERY_CHARS = 5, 300
+MAX_SUMMARY_CHARS = 20_000
+MAX_ANSWER_CHARS = 200
+MAX_INTENT_CHARS = 200
+#: What a reply may take: an answer is a name, a date, a place.
+MAX_ANSWER_TOKENS, MAX_ROUTE_TOKENS = 200, 300
+_BEST_MARK = 10
+_MARK = re.compile(r"\d{1,2}(?:\.\d{1,4})?")
+_FENCED = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)\n?```", re.DOTALL)  # possessive: a reply may be all blanks
+_UNKNOWN = re.compile(r"<unknown\s*/?>", re.IGNORECASE)
+_ANSWER = re.compile(r"<answer\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s)")
+_FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL}
+_TYPES = {kind.value: kind for kind in ContextType}
+
+
+@derived
+def _more_facets() -> dict[str, Facet]:
+    return {name: facet for language in languages() for name, facet in language.words.reply.facets.items()}
+
+
+@derived
+def _more_types() -> dict[str, ContextType]:
+    return {name: kind for language in languages() for name, kind in language.words.reply.context_types.items()}
+
+
+DECOMPOSITION = ElementSchema(
+    "decomposition",
+    items=ElementSchema(
+        "subquery",
+        noun="subquery",
+        fields={
+            "dimension": FieldSchema(choice(_FACETS, "dimension", "core, why, how, case, note", _more_facets)),
+            "query": FieldSchema(line(MIN_QUERY_CHARS, MAX_QUERY_CHARS, "query")),
+            "needs_refinement": FieldSchema(yes_or_no, ""),
+            "depends_on": FieldSchema(earlier, ""),
+        },
+    ),
+)
+REWRITES = ElementSchema(
+    "rewrites", items=ElementSchema("rewrite", noun="rewrite", text=line(MIN_QUERY_CHARS, MAX_QUERY_CHARS))
+)
+ANSWER = ElementSchema("answer", text=line(1, MAX_ANSWER_CHARS), others="refused")
+PLAN = ElementSchema(
+    "plan",
+    fields={"none": FieldSchema(line(most=MAX_INTENT_CHARS, cut=True), None)},
+    items=ElementSchema(
+        "typed_query",
+        noun="query",
+        fields={
+            "context_type": FieldSchema(choice(_TYPES, "context type", "skill, resource, memory", _more_types)),
+            "query": FieldSchema(line(MIN_TYPED_CHARS, MAX_TYPED_CHARS)),
+            "intent": FieldSchema(line(most=MAX_INTENT_CHARS, cut=True), ""),
+            "priority": FieldSchema(integer(1, 5, "priority {value} is no number from 1 to {most}"), "3"),
+        },
+    ),
+)
+ROUTE = ElementSchema(
+    "route",
+    fields={
+        "type": FieldSchema(choice({name.value: name for name in QueryType}, "type", ", ".join(QueryType))),
+        "intent": FieldSchema(choice({name.value: name for name in Intent}, "intent", ", ".join(Intent))),
+        "hops": FieldSchema(line(), None),
+    },
+)
+_HOPS = choice({name.value: name for name in Hops}, "hops", ", ".join(Hops))
+
+
+class PlanReply(Model):
+    """What the model says: queries, or why there are none."""
+
+    queries: tuple[TypedQuery, ...] = ()
+    none: str = ""
+
+
+class RouteReply(Model):
+    """A model's decision; `hops` for complex questions and for no others."""
+
+    type: QueryType
+    intent: Intent
+    hops: Hops | None = None
+
+
+def parse_decomposition(text: str, most: int = 5) -> tuple[SubQuery, ...]:
+    """The subqueries of the first <decomposition> element outside the model's thinking.
+
+    Repeated queries are dropped; `depends_on` holds 1-based positions in the returned tuple, earlier ones only.
+
+    Raises: ReplyError naming the first fault, none or more than `most` subqueries among them.
+    """
+    read: list[SubQuery] = []
+    position_of: dict[str, int] = {}  # folded query -> position kept
+    kept_at: list[int] = []  # position in the reply - 1 -> position kept
+    for item in read_reply(text, DECOMPOSITION).items:
+        subquery = SubQuery(**item.fields)
+        folded = subquery.query.casefold()
+        if folded not in position_of:
+            before = sorted({kept_at[position - 1] for position in subquery.depends_on})
+            read.append(subquery.model_copy(update={"depends_on": tuple(before)}))
+            position_of[folded] = len(read)
+        kept_at.append(position_of[folded])
+    if not read:
+        raise ReplyError("the <decomposition> holds no <subquery>")
+    if len(read) > most:
+        raise ReplyError(f"the <decomposition> holds {len(read)} subqueries, at most {most} are allowed")
+    return tuple(read)
+
+
+def parse_rewrites(text: str, question: str, most: int) -> tuple[str, ...]:
+    """The rewrites of the first <rewrites> element: cleaned, different from the question and from each other.
+
+    Raises: ReplyError naming the first fault.
+    """
+    folded = {question.casefold().strip()}
+    rewrites: list[str] = []
+    for item in read_reply(text, REWRITES).items:
+        if item.text.casefold() not in folded:
+            folded.add(item.text.casefold())
+            rewrites.append(item.text)
+    if not rewrites:
+        raise ReplyError("the <rewrites> hold nothing new")
+    return tuple(rewrites[:most])
+
+
+def parse_answer(text: str) -> str | None:
+    """The text of the first <answer> element, on one line; None where <unknown/> stands instead of one.
+
+    Raises: ReplyError naming the fault: neither element, cut off, not well-formed, none or too many characters.
+    """
+    if not _ANSWER.search(spoken := without_thinking(text, anywhere=True)) and _UNKNOWN.search(spoken):
+        return None
+    answer: str = read_reply(text, ANSWER).text
+    return answer
+
+
+def parse_plan(text: str, most: int) -> PlanReply:
+    """The typed queries of the first <plan> element outside the model's thinking, in its order.
+
+    Raises: ReplyError naming the first fault; more than `most` queries, queries and <none> at once, or neither.
+    """
+    plan = read_reply(text, PLAN)
+    none: str | None = plan.fields["none"]
+    if none is not None and plan.children:
+        raise ReplyError("the <plan> holds <none> beside queries: give one or the other")
+    if none is not None:
+        return PlanReply(none=none or "no reason given")
+    if not plan.children:
+        raise ReplyError("the <plan> holds neither a <typed_query> nor <none>")
+    if len(plan.children) > most:
+        raise ReplyError(f"the <plan> holds {len(plan.children)} queries, at most {most} are allowed")
+    return PlanReply(queries=tuple(TypedQuery(**item.fields) for item in plan.items))
+
+
+def parse_route(text: str) -> RouteReply:
+    """The decision in the first <route> element outside the model's thinking. Hops beside another type are ignored.
+
+    Raises: ReplyError naming the first fault: no type or intent, an unknown name, a complex question without hops.
+    """
+    read = read_reply(text, ROUTE).fields
+    hops = None
+    if read["type"] is QueryType.COMPLEX_REASONING:
+        if read["hops"] is None:
+            raise ReplyError("the <route> has no <hops>")
+        hops = _HOPS(read["hops"], ReplyPlace("the <route>"))
+    return RouteReply(type=read["type"], intent=read["intent"], hops=hops)
+
+
+def parse_rows(text: str, documents: int, columns: int) -> dict[tuple[int, int], str]:
+    """(document, column), both from 1, -> value. Fields without a value, and repeated ones, are passed over.
+
+    Raises: ReplyError when there is no <rows> element that can be read, or one names what was not asked for.
+    """
+    fault = "a <{tag}> has the number {{value}}, but there are 1 to {{most}}"
+    row, column = fault.format(tag="row"), fault.format(tag="field")
+    fields = {"column": FieldSchema(integer(1, columns, column), "")}
+    field = ElementSchema("field", fields=fields, text=line())
+    ids = {"id": FieldSchema(integer(1, documents, row), "")}
+    rows = ElementSchema("row", fields=ids, items=field, others="taken")
+    found: dict[tuple[int, int], str] = {}
+    for read in read_reply(text, ElementSchema("rows", items=rows, others="taken")).items:
+        for value in read.items:
+            if value.text:
+                found.setdefault((read.fields["id"], value.fields["column"]), value.text)
+    return found
+
+
+def parse_marks(text: str, count: int) -> dict[int, float]:
+    """Position (from 0) -> mark of 0 to 10 out of the first <scores> element; fewer than `count` is no fault.
+
+    Raises: ReplyError naming the first fault: no element, cut off, other XML, an id that is unknown or stands twice, no
+        mark of 0 to 10.
+    """
+    ids = {"id": FieldSchema(integer(1, count, "the <scores> name document {value} of {most}"), "")}
+    scores = ElementSchema("scores", items=ElementSchema("s", fields=ids, text=line()), others="refused")
+    marks: dict[int, float] = {}
+    for item in read_reply(text, scores).items:
+        document, mark = item.fields["id"], item.text
+        if document - 1 in marks:
+            raise ReplyError(f"the <scores> name document {document} twice")
+        if not _MARK.fullmatch(mark) or float(mark) > _BEST_MARK:
+            raise ReplyError(f"the <scores> give document {document} the mark {shown(mark)}, none of 0 to 10")
+        marks[document - 1] = float(mark)
+    if not marks:
+        raise ReplyError("the <scores> hold no <s>")
+    return marks
+
+
+def summary_text(text: str, most_chars: int = MAX_SUMMARY_CHARS) -> str:
+    """The summary without thinking, a fence around it and control characters, cut at a sentence to `most_chars`.
+
+    Raises: ReplyError when nothing is left.
+    """
+    cleaned = without_thinking(text.replace("\r\n", "\n")).strip()
+    fenced = _FENCED.fullmatch(cleaned)
+    if fenced and (
+        fenced[1].lower() in {"markdown", "md", "text", "txt"} or (not fenced[1] and "```" not in fenced[2])
+    ):
+        cleaned = fenced[2]
+    cleaned = "".join(c for c in cleaned if c in "\n\t" or not is_control(c)).strip()
+    if not cleaned:
+        raise ReplyError("the reply holds no summary")
+    if len(cleaned) <= most_chars:
+        return cleaned
+    ends = [end.end() for end in _SENTENCE_END.finditer(cleaned, 0, most_chars)]
+    return f"{cleaned[: ends[-1] if ends else most_chars].rstrip()} …"

@@ -1,0 +1,206 @@
+"""Asks for leave before each paid call, and settles it afterwards. Holds no connection: accounts are handed in.
+
+The meter of the running step is found through a context variable, so that no call can go past it: whoever asks a
+server does it inside `paid`. Outside a job (ingest, find) there is no meter and nothing is counted.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+from shared.errors import PermanentError
+from shared.settings.services import Prices
+
+#: Money is counted in billionths, as whole numbers: a token may cost less than a millionth.
+#: What a tokenizer makes of one character at most, as a rule.
+MOST_TOKENS_PER_CHAR = 1.5
+NANO = 1_000_000_000
+T = TypeVar("T")
+Kind = Literal["llm", "embedding", "rerank"]
+
+
+class BudgetError(PermanentError):
+    """A call would go beyond a budget, so it was not made."""
+
+
+class PaidUse(NamedTuple):
+    """What a call takes of a budget."""
+
+    calls: int = 0
+    tokens: int = 0
+    nano: int = 0
+
+
+class Refusal(NamedTuple):
+    """Why an account gave no leave: the limit's name and value, and what is left of it (for money, in billionths)."""
+
+    limit: str
+    value: float
+    left: int
+
+
+class Account(Protocol):
+    """One budget: of the job, or of its batch. `of` is how sentences call its owner ("the batch's ", or nothing)."""
+
+    @property
+    def of(self) -> str:
+        """As above."""
+        ...
+
+    @property
+    def counts_money(self) -> bool:
+        """True when it limits money: every model needs a price then."""
+        ...
+
+    def reserve(self, hold: str, use: PaidUse) -> Refusal | None:
+        """Reserve `use` under the name `hold`, at once or not at all. Repeating it changes nothing."""
+        ...
+
+    def settle(self, hold: str, use: PaidUse) -> None:
+        """Put the real `use` in the place of what is reserved."""
+        ...
+
+
+def token_range(text: str) -> tuple[int, int]:
+    """Fewest and most tokens that a tokenizer is likely to make of `text`; of odd text it may make more."""
+    ascii_chars = sum(map(str.isascii, text)) if not text.isascii() else len(text)
+    other = len(text) - ascii_chars
+    return ascii_chars // 12 + other // 3, math.ceil(ascii_chars / 2 + MOST_TOKENS_PER_CHAR * other)
+
+
+def price(prices: Prices, kind: Kind, model: str, use: tuple[int, int, int]) -> int | None:
+    """Billionths of money for (calls, tokens in, tokens out) of a model; None when its price is not known."""
+    calls, tokens_in, tokens_out = use
+    if kind == "llm":
+        if model not in prices.llm_input or model not in prices.llm_output:
+            return None
+        return math.ceil(1000 * (prices.llm_input[model] * tokens_in + prices.llm_output[model] * tokens_out))
+    table, amount = (prices.embedding, 1000 * tokens_in) if kind == "embedding" else (prices.rerank, 1_000_000 * calls)
+    return math.ceil(table[model] * amount) if model in table else None
+
+
+def no_price(kind: Kind, model: str) -> str:
+    """What to do about a model without a price."""
+    names = "prices.llm_input and prices.llm_output" if kind == "llm" else f"prices.{kind}"
+    return f"the model {model!r} has no price: set {names} for it (0 if it is free), or leave out max_cost"
+
+
+class Meter:
+    """The budgets of one step: its job's and its batch's. Safe for threads if its accounts are."""
+
+    def __init__(self, accounts: Sequence[Account], prices: Prices) -> None:
+        self._accounts, self._prices = accounts, prices
+        self._lock = Lock()
+        self.refused = 0
+
+    def use(self, kind: Kind, model: str, tokens_in: int, tokens_out: int) -> PaidUse:
+        """What one call takes. Raises: BudgetError when money is limited and the model has no price."""
+        nano = price(self._prices, kind, model, (1, tokens_in, tokens_out))
+        if nano is None and any(account.counts_money for account in self._accounts):
+            raise self._refusal(no_price(kind, model))
+        return PaidUse(1 if kind == "llm" else 0, tokens_in + tokens_out, nano or 0)
+
+    def reserve(self, use: PaidUse) -> str:
+        """The name of the reservation. Raises: BudgetError, and then nothing is reserved."""
+        hold = secrets.token_hex(8)
+        for place, account in enumerate(self._accounts):
+            refusal = account.reserve(hold, use)
+            if refusal is not None:
+                for granted in self._accounts[:place]:
+                    granted.settle(hold, PaidUse())
+                raise self._refusal(_sentence(account.of, refusal, use))
+        return hold
+
+    def settle(self, hold: str, use: PaidUse) -> None:
+        """Put the real use in the place of a reservation."""
+        for account in self._accounts:
+            account.settle(hold, use)
+
+    def _refusal(self, sentence: str) -> BudgetError:
+        with self._lock:
+            self.refused += 1
+        return BudgetError(sentence)
+
+
+_METER: ContextVar[Meter | None] = ContextVar("ramify_meter", default=None)
+
+
+@contextmanager
+def metered(meter: Meter | None) -> Iterator[None]:
+    """Paid calls inside go on `meter`."""
+    token = _METER.set(meter)
+    try:
+        yield
+    finally:
+        _METER.reset(token)
+
+
+def refusals() -> int:
+    """How often a budget has refused a call in this step: what was made without it is not to be kept for others."""
+    meter = _METER.get()
+    return meter.refused if meter else 0
+
+
+def carried(function: Callable[..., T]) -> Callable[..., T]:
+    """`function` for another thread: a pool's threads do not know the meter of the step that they work for."""
+    meter = _METER.get()
+
+    def run(*args: object) -> T:
+        with metered(meter):
+            return function(*args)
+
+    return run
+
+
+class Call:
+    """One logical call: each HTTP try of it has a reservation of its own."""
+
+    def __init__(self, meter: Meter | None, kind: Kind, model: str, most: tuple[int, int]) -> None:
+        self._meter, self._kind, self._model, self._most = meter, kind, model, most
+        self._hold = ""
+
+    def next_try(self) -> None:
+        """To be called right before each try. A try before it has failed: it counts, without tokens.
+
+        Raises: BudgetError.
+        """
+        if self._meter is None:
+            return
+        self.settle(0, 0)
+        self._hold = self._meter.reserve(self._meter.use(self._kind, self._model, *self._most))
+
+    def settle(self, tokens_in: int, tokens_out: int) -> None:
+        """The try under way has ended and has really taken so many tokens."""
+        if self._meter is not None and self._hold:
+            hold, self._hold = self._hold, ""
+            self._meter.settle(hold, self._meter.use(self._kind, self._model, tokens_in, tokens_out))
+
+
+@contextmanager
+def paid(kind: Kind, model: str, tokens_in: int = 0, tokens_out: int = 0) -> Iterator[Call]:
+    """A call of at most so many tokens. What is not settled inside counts as a call that failed."""
+    call = Call(_METER.get(), kind, model, (tokens_in, tokens_out))
+    try:
+        yield call
+    finally:
+        call.settle(0, 0)
+
+
+def _sentence(of: str, refusal: Refusal, use: PaidUse) -> str:
+    name, value, left = refusal
+    head = f"{of}budget {name} = {value:g}"
+    if value == 0:
+        return f"{head} allows none"
+    if name == "max_seconds":
+        return f"{head} is over"
+    if left <= 0:
+        return f"{head} is used up"
+    wanted = {"max_calls": str(use.calls), "max_tokens": str(use.tokens), "max_cost": f"{use.nano / NANO:.6g}"}[name]
+    rest = f"{left / NANO:.6g}" if name == "max_cost" else str(left)
+    return f"{head} has {rest} left, and this call may take {wanted}"

@@ -1,0 +1,53 @@
+"""Rerankers: a query and its hits in, the same hits better sorted out. One file each, one registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shared.errors import RamifyError, SettingsError
+from shared.providers.gates import Gate
+from shared.providers.rerankers.base import NoReranker, Reranked, Reranker
+from shared.providers.rerankers.calibration import NOTHING_RELEVANT, Calibrated, from_lexical, nothing_relevant
+from shared.providers.rerankers.chat import ChatScorer
+from shared.providers.rerankers.endpoint import EndpointScorer
+from shared.providers.rerankers.fastembed_cross import CrossEncoderScorer
+from shared.providers.rerankers.guarded import GuardedReranker, Unusable
+from shared.providers.rerankers.lexical import LexicalReranker
+from shared.providers.rerankers.scoring import ScoringReranker
+from shared.settings import Settings
+
+__all__ = ["NOTHING_RELEVANT", "GuardedReranker", "Reranked", "Reranker", "nothing_relevant", "reranker"]
+
+_SCORERS: dict[str, Callable[[Settings], EndpointScorer | CrossEncoderScorer | ChatScorer]] = {
+    "endpoint": lambda settings: EndpointScorer(
+        settings.rerank, Gate("rerank", str(settings.rerank.base_url), settings.providers)
+    ),
+    "fastembed": lambda settings: CrossEncoderScorer(settings.rerank),
+    "chat": ChatScorer,
+}
+_WITHOUT_MODEL: dict[str, Callable[[], Reranker]] = {
+    "lexical": lambda: Calibrated(LexicalReranker(), from_lexical),
+    "none": NoReranker,
+}
+
+
+def reranker(settings: Settings) -> GuardedReranker:
+    """The reranker that `settings.rerank` names. It never raises: a failure leaves the fused order and a warning.
+
+    Build it after a fork, share it between threads, close it at the end: some hold connections.
+    """
+    try:
+        built = _built(settings)
+    except RamifyError as error:
+        built = Unusable(settings.rerank.provider, error)
+    return GuardedReranker(built, settings.rerank.min_relevance)
+
+
+def _built(settings: Settings) -> Reranker:
+    provider = settings.rerank.provider
+    if provider in _WITHOUT_MODEL:
+        return _WITHOUT_MODEL[provider]()
+    if provider not in _SCORERS:
+        names = ", ".join(sorted({*_SCORERS, *_WITHOUT_MODEL}))
+        raise SettingsError("rerank.provider", provider, f"use one of {names}")
+    return ScoringReranker(_SCORERS[provider](settings), settings.rerank.window_chars)

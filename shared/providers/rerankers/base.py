@@ -1,0 +1,69 @@
+"""What a reranker takes and gives. Scores are replaced, hits never dropped; searching is not its business."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pydantic import Field
+
+from shared.models import Hit
+from shared.models.base import Model
+
+
+class Reranked(Model):
+    """Hits best first, by which reranker, and what it cost.
+
+    Every hit holds its old score as `parts["fused"]`; where it was scored also `parts["rerank"]`, the calibrated score
+    (0..1, see `shared.providers.rerankers.calibration`), and `parts["rerank_raw"]`, the reranker's own.
+    `calls` counts HTTP calls or model runs, `documents` the texts that were scored: a long chunk is several.
+    `verdict` is "nothing relevant" when no hit reaches rerank.min_relevance; the hits are kept all the same.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    reranker: str
+    calls: int = Field(default=0, ge=0)
+    documents: int = Field(default=0, ge=0)
+    tokens_in: int = Field(default=0, ge=0)
+    tokens_out: int = Field(default=0, ge=0)
+    verdict: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Reranker(Protocol):
+    """Re-sorts the hits of one query. Called from many threads."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, e.g. "lexical:v1"; scores of one name are on one scale."""
+        ...
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
+        """Score `hits` (in fused order) against `query` within `timeout_s` seconds.
+
+        Raises: TransientError, PermanentError or ReplyError; what `reranker(settings)` gives never does.
+        """
+        ...
+
+
+class NoReranker:
+    """Keeps order and scores; the fused score counts as the rerank score."""
+
+    name = "none"
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:  # noqa: ARG002 (the Protocol's)
+        """The hits as they came."""
+        return Reranked(hits=tuple(with_score(hit, hit.score) for hit in hits), reranker=self.name)
+
+
+def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
+    """`hits` with new `scores`, best first; equal scores keep the fused order."""
+    order = sorted(range(len(hits)), key=lambda i: -scores[i])
+    return tuple(with_score(hits[i], scores[i]) for i in order)
+
+
+def with_score(hit: Hit, score: float, raw: float | None = None) -> Hit:
+    """`hit` with a reranker's score; its old score becomes `parts["fused"]`, `raw` is the score before calibration."""
+    own = {} if raw is None else {"rerank_raw": raw}
+    parts = {**hit.parts, **own, "fused": hit.score, "rerank": score}
+    return hit.model_copy(update={"score": score, "parts": parts})

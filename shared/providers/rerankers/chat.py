@@ -1,0 +1,107 @@
+"""Scores by the configured LLM: numbered documents in, a mark of 0 to 10 for each out. Both are untrusted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from shared.errors import RamifyError, ReplyError
+from shared.providers.llm.client import ChatClient, LLMReply, spent
+from shared.providers.llm.prompts import rerank_prompt
+from shared.providers.llm.replies import parse_marks
+from shared.providers.metering import carried
+from shared.providers.rerankers.calibration import Scaled, from_marks
+from shared.providers.rerankers.scoring import Request
+from shared.settings import Settings
+
+CHARS_PER_CALL = 24_000
+DOCUMENTS_PER_CALL = 25  # marks of longer lists grow careless
+_CALLS_AT_ONCE = 4
+
+
+class ChatScorer:
+    """The LLM as a reranker: rerank.model, or else llm_model, at llm_base_url. The client is built on first use."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._model = settings.rerank.model or settings.llm_model
+        self._settings = settings.model_copy(update={"llm_model": self._model})
+        self._per_call = min(settings.rerank.max_documents, DOCUMENTS_PER_CALL)
+        self._building = threading.Lock()
+        self._built: ChatClient | None = None
+
+    @property
+    def name(self) -> str:
+        """As "chat:MODEL"."""
+        return f"chat:{self._model}"
+
+    def score(self, request: Request) -> None:
+        """Score in calls of at most 25 documents and about 24,000 characters, four at once.
+
+        Raises: SettingsError without an LLM; the first call's TransientError, PermanentError or ReplyError. The marks
+        of the other calls stay.
+        """
+        client = self._client()
+        batches = list(_batches(request.open(), self._per_call))
+        if not batches:
+            return
+
+        def ask(batch: list[str]) -> LLMReply | RamifyError:
+            try:
+                return client.complete(rerank_prompt(request.query, batch), timeout_s=request.seconds_left())
+            except RamifyError as error:
+                return error
+
+        with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(batches)), "rerank-chat") as pool:
+            replies = list(pool.map(carried(ask), batches))
+        faults = [
+            fault for batch, reply in zip(batches, replies, strict=True) if (fault := _take(request, batch, reply))
+        ]
+        if faults:
+            raise faults[0]
+
+    def calibrated(self, raw: Sequence[float]) -> Scaled:
+        """Tenths of the marks."""
+        return from_marks(raw)
+
+    def close(self) -> None:
+        """Close all connections; the next request opens new ones."""
+        with self._building:
+            if self._built is not None:
+                self._built.close()
+                self._built = None
+
+    def _client(self) -> ChatClient:
+        with self._building:
+            if self._built is None:
+                self._built = ChatClient(self._settings)
+            return self._built
+
+
+def _batches(texts: Sequence[str], most: int) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) == most or size + len(text) > CHARS_PER_CALL):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def _take(request: Request, batch: Sequence[str], reply: LLMReply | RamifyError) -> RamifyError | None:
+    """Note one call's marks and cost; its fault, if it had one."""
+    cost = spent(reply) if isinstance(reply, RamifyError) else reply
+    request.calls += cost.calls
+    request.tokens_in += cost.tokens_in
+    request.tokens_out += cost.tokens_out
+    if isinstance(reply, RamifyError):
+        return reply
+    try:
+        marks = parse_marks(reply.text, len(batch))
+    except ReplyError as error:
+        return error
+    request.scores.update({text: marks.get(position) for position, text in enumerate(batch)})
+    return None

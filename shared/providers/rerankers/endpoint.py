@@ -1,0 +1,120 @@
+"""Scores by an HTTP server that speaks the Jina/Cohere shape: POST {base_url}/rerank."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from shared.errors import RamifyError, ReplyError, TransientError, shown
+from shared.providers.gates import Gate
+from shared.providers.http import JsonClient, calls_made
+from shared.providers.metering import paid
+from shared.providers.rerankers.calibration import Scaled, ServerScale
+from shared.providers.rerankers.gather import Gather
+from shared.providers.rerankers.scoring import Request
+from shared.settings.sections import RerankSettings
+
+
+class EndpointScorer:
+    """A rerank model behind HTTP. Scores are the server's own, logits or probabilities.
+
+    Requests with the same query within `batch_ms` share their calls, a text that several ask for is sent once; those
+    with different queries go side by side over reused connections.
+    """
+
+    def __init__(self, settings: RerankSettings, gate: Gate | None = None) -> None:
+        self._model = settings.model
+        self._per_call = settings.max_documents
+        self._scale = ServerScale()
+        self._gather = Gather(self._run, settings.batch_ms / 1000, key=lambda request: request.query)
+        self._client = JsonClient(
+            str(settings.base_url),
+            settings.api_key,
+            "rerank server",
+            settings.attempts,
+            attempt_s=settings.timeout_s,
+            gate=gate,
+        )
+
+    @property
+    def name(self) -> str:
+        """As "endpoint:MODEL"."""
+        return f"endpoint:{self._model}"
+
+    def score(self, request: Request) -> None:
+        """Score at most `max_documents` a call.
+
+        Raises: TransientError, PermanentError, ReplyError.
+        """
+        self._gather.score(request)
+
+    def calibrated(self, raw: Sequence[float]) -> Scaled:
+        """By what this server has shown so far: see `ServerScale`."""
+        return self._scale(raw)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def _run(self, requests: Sequence[Request], deadline: float) -> None:
+        """All texts of requests with one query. A call's result is kept when a later one fails."""
+        first = requests[0]
+        texts = list(dict.fromkeys(text for request in requests for text in request.open()))
+        for start in range(0, len(texts), self._per_call):
+            batch = texts[start : start + self._per_call]
+            try:
+                with paid("rerank", self._model) as call:
+                    body = self._body(first.query, batch)
+                    reply = self._client.post("/rerank", body, _time_left(deadline), call.next_try)
+            except RamifyError as error:
+                first.calls += calls_made(error)
+                raise
+            first.calls += reply.calls
+            found = read_scores(reply.body, len(batch))
+            answered = {text: found.get(index) for index, text in enumerate(batch)}
+            for request in requests:
+                request.scores.update({text: answered[text] for text in request.open() if text in answered})
+
+    def _body(self, query: str, documents: list[str]) -> dict[str, Any]:
+        return {"model": self._model, "query": query, "documents": documents, "top_n": len(documents)}
+
+
+def read_scores(body: dict[str, Any], count: int) -> dict[int, float]:
+    """Index -> score out of a reply to `count` documents; fewer than that is no fault.
+
+    Raises: ReplyError naming the fault: no list of results, an index out of range or twice, a score that is no
+    finite number. Then nothing of the reply is believed: its other scores may belong to other documents too.
+    """
+    results = body.get("results")
+    if not isinstance(results, list):
+        raise ReplyError('the rerank server\'s reply has no list "results"')
+    scores: dict[int, float] = {}
+    for entry in results:
+        index, score = (entry.get("index"), entry.get("relevance_score")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+            raise ReplyError(f"the rerank server's reply names document {shown(index)} of {count}")
+        if index in scores:
+            raise ReplyError(f"the rerank server's reply names document {index} twice")
+        scores[index] = _finite(score)
+        if math.isnan(scores[index]):
+            raise ReplyError(f"the rerank server's reply gives document {index} the score {shown(score)}")
+    return scores
+
+
+def _finite(score: object) -> float:
+    """`score` as a number; NaN for everything that is none, 10^400 included."""
+    if not isinstance(score, int | float) or isinstance(score, bool):
+        return math.nan
+    try:
+        return float(score) if math.isfinite(score) else math.nan
+    except OverflowError:
+        return math.nan
+
+
+def _time_left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TransientError("the rerank server took longer than the time that was left")
+    return left

@@ -1,0 +1,87 @@
+"""The one place where a reranker's failure becomes a warning: the fused order stands in, and says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from shared.errors import RamifyError, ReplyError, TransientError
+from shared.models import Hit
+from shared.providers.llm.client import spent
+from shared.providers.rerankers.base import Reranked, Reranker
+from shared.providers.rerankers.calibration import NOTHING_RELEVANT, nothing_relevant
+
+
+class GuardedReranker:
+    """A reranker that never raises, and says "nothing relevant" below `min_relevance`. Wraps any other."""
+
+    def __init__(self, inner: Reranker, min_relevance: float = 0.0) -> None:
+        self._inner, self._min_relevance = inner, min_relevance
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """The wrapped reranker's name."""
+        return self._inner.name
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
+        """As the wrapped reranker, or the fused order with a warning and `reranker="none (NAME failed)"`."""
+        if not hits:
+            return self._judged(Reranked(reranker=self.name))
+        try:
+            if self._closed:
+                raise TransientError("it is closed")
+            if timeout_s <= 0:
+                raise TransientError("no time is left for it")
+            reranked = self._inner.rerank(query, hits, timeout_s)
+            _check_scores(reranked.hits)
+        except RamifyError as error:
+            return self._fused(hits, error)
+        except RuntimeError:
+            if not self._closed:  # closed under a call: httpx then raises this
+                raise
+            return self._fused(hits, TransientError("it was closed"))
+        return self._judged(reranked)
+
+    def close(self) -> None:
+        """Close the wrapped reranker's connections, if it has any. Calls that come later get the fused order."""
+        self._closed = True
+        close = getattr(self._inner, "close", None)
+        if close is not None:
+            close()
+
+    def _judged(self, reranked: Reranked) -> Reranked:
+        if not nothing_relevant(reranked, self._min_relevance):
+            return reranked
+        return reranked.model_copy(update={"verdict": NOTHING_RELEVANT})
+
+    def _fused(self, hits: Sequence[Hit], error: RamifyError) -> Reranked:
+        kept = tuple(hit.model_copy(update={"parts": {**hit.parts, "fused": hit.score}}) for hit in hits)
+        reason = str(error).strip().rstrip(".")
+        cost = spent(error)
+        return Reranked(
+            hits=kept,
+            reranker=f"none ({self.name} failed)",
+            calls=cost.calls,
+            tokens_in=cost.tokens_in,
+            tokens_out=cost.tokens_out,
+            warnings=(f"The reranker {self.name} failed, so the results stand in their fused order: {reason}.",),
+        )
+
+
+class Unusable:
+    """Stands in for a reranker that its settings do not let be built: raises the reason at every call."""
+
+    def __init__(self, name: str, error: RamifyError) -> None:
+        self.name, self._reason = name, str(error)
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:  # noqa: ARG002
+        """Raises: RamifyError, always."""
+        raise RamifyError(self._reason)
+
+
+def _check_scores(hits: Sequence[Hit]) -> None:
+    """NaN would break every later sort silently."""
+    bad = next((hit for hit in hits if not math.isfinite(hit.score)), None)
+    if bad is not None:
+        raise ReplyError(f"it gave the score {bad.score} to chunk {bad.chunk_id}")

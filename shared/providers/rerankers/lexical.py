@@ -1,0 +1,121 @@
+"""The offline default: re-sorts by the question's own words. Needs no model, no network and no corpus statistics."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeVar
+
+from shared.language.text import terms
+from shared.models import Hit
+from shared.providers.rerankers.base import Reranked, rescored
+
+# The fused score counts as much as two of the four agreements. One setting for every corpus, taken as it is because the
+# optimum is flat around it; tests/benchmarks/bench_lexical_rerank.py prints what it gives.
+_FUSED = 2
+_AGREEMENTS = 4
+# What it counts that the best, second and third hit name a chunk's title; that the question does counts 1. It pays
+# where pages are named after things and is neutral elsewhere; from one to five hits the gain differs by half a point.
+_MENTIONS = (1.0, 0.5, 0.25)
+
+_Key = TypeVar("_Key")
+
+
+class LexicalReranker:
+    """Scores in 0..1: the weighted mean of the scaled fused score and four ways in which question and chunk agree."""
+
+    name = "lexical:v2"
+
+    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:  # noqa: ARG002 (milliseconds)
+        """Re-sort by `lexical_scores`."""
+        return Reranked(hits=rescored(hits, lexical_scores(query, hits)), reranker=self.name, documents=len(hits))
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """A chunk as terms: its title joined ("" without one), those of title and heading, all in order, all once."""
+
+    title: str
+    lead: frozenset[str]
+    sequence: tuple[str, ...]
+    words: frozenset[str]
+
+
+def lexical_scores(query: str, hits: Sequence[Hit]) -> list[float]:
+    """One score in 0..1 per hit.
+
+    The mean of the fused score over the best one (twice) and: IDF-weighted share of the question's terms in
+    the chunk; the same in its title and heading; 1 if the question names the title, less if one of the three best hits
+    does; IDF-weighted share of the question's neighbouring term pairs that are neighbours in the chunk.
+    The IDF is that of the candidates: on six sets it beats the corpus's own, since a term that all candidates share
+    cannot tell them apart. A question of stop words only leaves the fused order as it is.
+    """
+    asked = terms(query)
+    documents = [as_terms(hit.title, hit.heading, hit.text) for hit in hits]
+    weights = candidate_idf(asked, [document.words for document in documents])
+    pairs = {pair: weights[pair[0]] + weights[pair[1]] for pair in pairwise(asked)}
+    question = _joined(asked)
+    named = [float(bool(document.title) and document.title in question) for document in documents]
+    sums = []
+    for fused, document in zip(_scaled([hit.score for hit in hits]), documents, strict=True):
+        neighbours = set(pairwise(document.sequence)) if pairs else set()
+        agreement = _share(weights, document.words) + _share(weights, document.lead) + _share(pairs, neighbours)
+        sums.append(_FUSED * fused + agreement)
+    if asked:
+        first_look = [one + name for one, name in zip(sums, named, strict=True)]
+        named = [max(both) for both in zip(named, _mentioned(documents, first_look), strict=True)]
+    return [(one + name) / (_FUSED + _AGREEMENTS) for one, name in zip(sums, named, strict=True)]
+
+
+def candidate_idf(asked: Iterable[str], documents: Sequence[frozenset[str]]) -> dict[str, float]:
+    """BM25's IDF of each asked term, ln(1 + (N - n + 0.5) / (n + 0.5)), over the candidates alone."""
+    wanted = set(asked)
+    counts = Counter(term for document in documents for term in wanted & document)
+    total = len(documents)
+    return {term: math.log(1 + (total - counts[term] + 0.5) / (counts[term] + 0.5)) for term in wanted}
+
+
+def _mentioned(documents: Sequence[LexicalDocument], scores: Sequence[float]) -> list[float]:
+    """How well each document's title is named, as a run of terms, by the best documents of another title.
+
+    The second fact of a question often stands in a page that the question cannot name, but the first page does.
+    """
+    mentioned = [0.0] * len(documents)
+    best = sorted(range(len(documents)), key=lambda at: -scores[at])
+    for weight, at in zip(_MENTIONS, best, strict=False):
+        source = documents[at]
+        text = _joined(source.sequence)
+        for other, document in enumerate(documents):
+            if document.title and document.title != source.title and document.title in text:
+                mentioned[other] = max(mentioned[other], weight)
+    return mentioned
+
+
+@lru_cache(maxsize=1024)
+def as_terms(title: str, heading: str, text: str) -> LexicalDocument:
+    """A chunk's terms. Kept for a while: a leaf asks for the same ones several times."""
+    named = terms(title)
+    lead = [*named, *terms(heading)]
+    sequence = (*lead, *terms(text))
+    return LexicalDocument(_joined(named) if named else "", frozenset(lead), sequence, frozenset(sequence))
+
+
+def _scaled(scores: Sequence[float]) -> list[float]:
+    """Over the best score; shifted first where some are negative (cosines, logits), so all lie in 0..1."""
+    low = min(0.0, *scores) if scores else 0.0
+    top = max(scores, default=0.0) - low
+    return [(score - low) / top if top > 0 else 0.0 for score in scores]
+
+
+def _share(weights: Mapping[_Key, float], present: AbstractSet[_Key]) -> float:
+    total = sum(weights.values())
+    return sum(weight for key, weight in weights.items() if key in present) / total if total > 0 else 0.0
+
+
+def _joined(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "

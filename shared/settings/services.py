@@ -1,0 +1,138 @@
+"""How the servers that Ramify calls are spared: rate limits, pauses and the circuit breaker."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from shared.settings.sections import SettingsSection
+
+#: The kinds of servers that are called; a provider is one of these at one host.
+ProviderKind = Literal["llm", "embedding", "rerank", "qdrant"]
+
+
+class RateLimit(SettingsSection):
+    """The limit of one kind, for each host of it, held by all workers together."""
+
+    requests_per_minute: float = Field(
+        default=0, ge=0, le=1_000_000, allow_inf_nan=False, description="of all workers together; 0 = no limit"
+    )
+    burst: int = Field(default=10, ge=1, le=100_000, description="requests that may go at once after a quiet time")
+
+
+class Breaker(SettingsSection):
+    """When a server that fails is left alone, and for how long."""
+
+    failures: int = Field(default=5, ge=0, le=1000, description="failures in a row that open it; 0 = never")
+    open_s: float = Field(default=5.0, gt=0, le=3600, description="seconds that it stays open; doubled each time")
+    longest_open_s: float = Field(default=60.0, gt=0, le=3600, description="the most that it stays open")
+    slow_s: float = Field(
+        default=15.0, gt=0, le=3600, description="a call cut off by its job's time is a failure if it had this long"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Breaker:
+        if self.longest_open_s < self.open_s:
+            raise ValueError("longest_open_s must not be below open_s: raise it, or lower open_s")
+        return self
+
+
+class ProviderSettings(SettingsSection):
+    """All of it, for the LLM, embedding and rerank servers and Qdrant."""
+
+    llm: RateLimit = RateLimit()
+    embedding: RateLimit = RateLimit()
+    rerank: RateLimit = RateLimit()
+    qdrant: RateLimit = RateLimit()
+    breaker: Breaker = Breaker()
+    pause_s: float = Field(
+        default=0.5, gt=0, le=60, description="pause of all workers after a 429 without Retry-After; doubled each time"
+    )
+    longest_pause_s: float = Field(default=120.0, gt=0, le=3600, description="the most that Retry-After is obeyed for")
+    qdrant_attempts: int = Field(default=3, ge=1, le=10, description="tries of one call of Qdrant on transient errors")
+    qdrant_patience_s: float = Field(
+        default=60.0, ge=0, le=3600,
+        description="a search tries on this long while Qdrant is down, a seventh of its leaf's time at most",
+    )  # fmt: skip
+
+    def limit(self, kind: ProviderKind) -> RateLimit:
+        """The rate limit of a kind."""
+        return {"llm": self.llm, "embedding": self.embedding, "rerank": self.rerank, "qdrant": self.qdrant}[kind]
+
+
+# --- Where Redis is, and how long anything waits for it.
+
+
+class RedisSettings(SettingsSection):
+    """Broker, result backend and job store. Empty `url`: the one that `ramify up` starts."""
+
+    url: SecretStr = Field(
+        default=SecretStr(""), description="redis://[user:password@]host:port/db of the job store; rediss:// for TLS"
+    )
+    broker_url: SecretStr = Field(default=SecretStr(""), description="Celery broker, if it is another")
+    result_url: SecretStr = Field(default=SecretStr(""), description="Celery result backend, if it is another")
+    sentinels: tuple[str, ...] = Field(
+        default=(), description='["host:port", ...] of Sentinels, which name the master in place of the host of url'
+    )
+    sentinel_master: str = Field(default="", description="name of the master that the Sentinels watch")
+    sentinel_username: str = Field(default="", description="login of the Sentinels themselves, if they want one")
+    sentinel_password: SecretStr = Field(default=SecretStr(""), description="password of the Sentinels themselves")
+    port: int = Field(default=0, ge=0, le=65_535, description="embedded: port; 0 = 6390, or a free one")
+    timeout_s: float = Field(default=5.0, gt=0, description="seconds to connect and for one command")
+
+    @field_validator("sentinels")
+    @classmethod
+    def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for one in value:
+            if not re.fullmatch(r"([\w.\-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", one):
+                raise ValueError(f'"{one}" is no "host:port"')
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _found_by_sentinel(cls, data: object) -> object:
+        """With Sentinels no URL is needed, unless for a login, a database or TLS: its host is not used."""
+        if isinstance(data, dict) and data.get("sentinels") and not data.get("url"):
+            return {**data, "url": "redis://sentinel:0/0"}
+        return data
+
+    @model_validator(mode="after")
+    def _named(self) -> RedisSettings:
+        if self.sentinels and not self.sentinel_master:
+            raise ValueError("sentinels need sentinel_master, the name that they watch the master by")
+        return self
+
+
+# --- What calls cost, and what a job or a batch may spend where it does not say so itself.
+
+_Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Prices(SettingsSection):
+    """Money by model name. A budget of money needs the price of every model that is called; a free one costs 0."""
+
+    currency: str = Field(default="USD", max_length=10, description="what money is called")
+    llm_input: dict[str, _Price] = Field(
+        default_factory=dict, description='LLM: money per 1M tokens read, "gpt-4o-mini" = 0.15'
+    )
+    llm_output: dict[str, _Price] = Field(default_factory=dict, description="LLM: money per 1M tokens written")
+    embedding: dict[str, _Price] = Field(default_factory=dict, description="embedding server: money per 1M tokens")
+    rerank: dict[str, _Price] = Field(default_factory=dict, description="rerank server: money per 1,000 calls")
+
+    @model_validator(mode="after")
+    def _both(self) -> Prices:
+        for name in {*self.llm_input} ^ {*self.llm_output}:
+            lacking = "llm_output" if name in self.llm_input else "llm_input"
+            raise ValueError(f"the model {name!r} has no price in {lacking}: give both (0 if it is free)")
+        return self
+
+
+class BudgetDefaults(SettingsSection):
+    """The budget of a job that names none, limit by limit. Without a value: no limit."""
+
+    max_calls: int | None = Field(default=None, ge=0, description="LLM calls of a job; 0 = no LLM at all")
+    max_tokens: int | None = Field(default=None, ge=0, description="tokens of LLM and embedding of a job")
+    max_seconds: float | None = Field(default=None, gt=0, le=86_400, description="seconds of a job, from submission")
+    max_cost: float | None = Field(default=None, ge=0, description="money of a job; needs prices")

@@ -1,0 +1,1 @@
+"""How work runs: the Celery app, the wrapper of every task, its messages. Above jobs; knows no question."""

@@ -1,0 +1,161 @@
+"""Builds the Celery application that both sides use: broker, reliability and result settings in one place."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from typing import Any
+
+from celery import Celery, current_app
+from celery.exceptions import CPendingDeprecationWarning
+from celery.signals import (
+    setup_logging,
+    worker_init,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_shutdown,
+)
+
+from shared.connections.addresses import KEEPALIVE, Address, health_s
+from shared.connections.connect import connect
+from shared.connections.heartbeat import Heartbeat, named
+from shared.contract import PRIORITY_STEPS, Queue, TaskName
+from shared.errors import NotRunningError
+from shared.settings import Settings
+from shared.tasks.redis_transport import install
+
+#: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
+_VISIBILITY_S = 900
+_RESULT_TTL_S = 3600
+
+
+def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
+    """A Celery app; `app.conf.ramify` holds the settings.
+
+    Results are ignored except where somebody waits for them; a chord counts its header without them.
+    Raises: NotRunningError when no Redis is known.
+    """
+    if not settings.redis.url.get_secret_value():
+        raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
+    install()
+    address = Address(settings.redis)
+    broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
+    app = Celery(
+        "ramify",
+        broker=broker or address.celery_url,
+        backend=backend or address.celery_url,
+        include=list(include),
+    )
+    app.conf.update(_conf(settings) | _broker(settings, address, own=not broker) | _backend(settings, address))
+    return app
+
+
+def _conf(settings: Settings) -> dict[str, Any]:
+    """Acknowledge late, keep no results, take one message at a time so that interactive work overtakes."""
+    return {
+        "ramify": settings,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_ignore_result": True,
+        "task_default_queue": Queue.OPS.value,
+        "task_routes": {name.value: {"queue": name.queue.value} for name in TaskName},
+        "task_track_started": False,
+        "result_expires": _RESULT_TTL_S,
+        "worker_prefetch_multiplier": 1,
+        "worker_send_task_events": settings.pools.task_events,
+        "worker_hijack_root_logger": False,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+    }
+
+
+def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any]:
+    """How a connection to the broker is lost, noticed and found again: without end, whatever Redis answered.
+
+    Kombu drops a BRPOP that is overdue by `health_check_interval`, and pub/sub after two of them: a half-open
+    connection is noticed by nothing else. `own` False: `redis.broker_url` names another broker.
+    """
+    return {
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        # Else OOM, READONLY or MISCONF as the answer to one command ends the worker.
+        "broker_channel_error_retry": True,
+        # Else a worker that was busy when the connection was lost takes less from then on.
+        "worker_enable_prefetch_count_reduction": False,
+        "broker_use_ssl": address.celery_tls if own else None,
+        "broker_transport_options": {
+            "visibility_timeout": _VISIBILITY_S,
+            "priority_steps": list(PRIORITY_STEPS),
+            "queue_order_strategy": "priority",
+            "socket_timeout": settings.redis.timeout_s,
+            "socket_connect_timeout": settings.redis.timeout_s,
+            "socket_keepalive": True,
+            "socket_keepalive_options": dict(KEEPALIVE),
+            "health_check_interval": health_s(settings.redis),
+            **(address.celery_options if own else {}),
+        },
+    }
+
+
+def _backend(settings: Settings, address: Address) -> dict[str, Any]:
+    """The same for the result backend, which holds the chords' counters."""
+    own = not settings.redis.result_url.get_secret_value()
+    return {
+        "redis_backend_use_ssl": address.celery_tls if own else None,
+        "redis_socket_timeout": settings.redis.timeout_s,
+        "redis_socket_connect_timeout": settings.redis.timeout_s,
+        "redis_socket_keepalive": True,
+        "redis_retry_on_timeout": True,
+        "redis_backend_health_check_interval": health_s(settings.redis),
+        "result_backend_transport_options": address.celery_options if own else {},
+    }
+
+
+class _Process:
+    """This process's heartbeat, if it is a worker: clients and Flower have none."""
+
+    heartbeat: Heartbeat | None = None
+    pid = 0
+
+
+@worker_init.connect
+def start_heartbeat(sender: Any, **_: object) -> None:
+    """Name the worker by its node name and begin before it takes a task, or that would look like a dead worker's."""
+    named(str(sender.hostname).partition("@")[0])
+    _begin(sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
+
+
+@worker_process_init.connect
+def start_heartbeat_of_child(**_: object) -> None:
+    """A forked worker process runs tasks itself: what it inherited was its parent's."""
+    settings = current_app.conf.get("ramify")
+    if settings is not None:
+        _begin(settings, _Process.heartbeat.queues if _Process.heartbeat else ())
+
+
+def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
+    if _Process.pid == os.getpid():  # a pool of one process tells both signals
+        return
+    _Process.pid = os.getpid()
+    # Without retries: the first silence is worth knowing, since the process' other connections share it.
+    _Process.heartbeat = Heartbeat(connect(settings, retries=0), settings, queues)
+    _Process.heartbeat.start()
+
+
+@worker_shutdown.connect
+@worker_process_shutdown.connect
+def end_heartbeat(**_: object) -> None:
+    """The worker leaves by itself: whoever waits for it need not wait for its heartbeat to expire."""
+    if _Process.heartbeat:
+        _Process.heartbeat.stop()
+
+
+@setup_logging.connect
+def log_to_stderr(loglevel: int | str = logging.INFO, **_: object) -> None:
+    """One line per record, without colours; Celery's own formats would print task arguments."""
+    logging.basicConfig(level=loglevel or logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # Eight lines at every lost connection, about a choice that is made above.
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
+    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)

@@ -1,0 +1,146 @@
+"""Wraps every task of a job in one place: reads message and job, skips ended jobs, leaves marks, shows failures.
+
+A task never raises into Celery for a fault of its own: a raising chord member would keep the body from running.
+Only a lost Redis or broker gets out; the reaper then re-drives what is missing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from shared.contract import TaskMessage, TaskName, read_message
+from shared.errors import MessageVersionError, RamifyError, shown
+from shared.jobs import Job, JobStore, State, connect
+from shared.jobs.budget import Ledger
+from shared.providers.metering import metered
+from shared.settings import Settings
+from shared.tasks.signatures import AnyTask, Dispatcher, delivery
+from shared.tasks.work_tracker import WorkTracker, settled
+
+log = logging.getLogger("ramify.steps")
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """One run of one task for one job."""
+
+    task: AnyTask
+    jobs: JobStore
+    job: Job
+    message: TaskMessage
+
+    @property
+    def node_id(self) -> str:
+        """The node that the task is about."""
+        if self.message.node_id is None:
+            raise MessageVersionError(f"{self.task.name} needs a node id")
+        return self.message.node_id
+
+    @property
+    def claimant(self) -> str:
+        """Who claims a stage: this task's id, the same when it is delivered again."""
+        return str(self.task.request.id)
+
+
+class Body(Protocol):
+    """What a task does."""
+
+    def __call__(self, run: TaskRun) -> None: ...
+
+
+OnError = Callable[[TaskRun, str], None]
+
+
+class Steps:
+    """Registers functions of a TaskRun as Celery tasks, on one app and one job store."""
+
+    def __init__(self, app: Celery) -> None:
+        self.app = app
+        self.settings: Settings = app.conf.ramify
+        self.jobs = JobStore(connect(self.settings), self.settings)
+        self.jobs.endings.freed = Dispatcher(app, self.jobs).try_run
+        self._ledger = Ledger(self.jobs.client, self.settings, self.jobs.clock)
+        self._tracker = WorkTracker(self.jobs)
+
+    def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], AnyTask]:
+        """Decorator: register `body` under `name`; `on_error` turns its failure into data."""
+
+        def register(body: Body) -> AnyTask:
+            def run(task: AnyTask, raw: Mapping[str, object]) -> dict[str, str]:
+                return self._run(task, dict(raw), body, on_error)
+
+            task: AnyTask = self.app.task(name=name.value, bind=True, shared=False)(run)
+            return task
+
+        return register
+
+    def _run(self, task: AnyTask, raw: dict[str, object], body: Body, on_error: OnError) -> dict[str, str]:
+        try:
+            message = read_message(raw)
+        except MessageVersionError as error:
+            return self._refused(raw, error)
+        with self._tracker.over(message, task.name, delivery(task.request)) as begun:
+            if begun.job is None or begun.job.terminal:
+                return {"skipped": "the job has ended"}
+            run = TaskRun(task, self.jobs, begun.job, message)
+            if (reason := self._tracker.poison(begun, message, task.name)) is not None:
+                on_error(run, reason)
+            elif not settled(task.name, begun.node_state):
+                with metered(self._ledger.meter(begun.job)), self._failures_recorded(run, on_error):
+                    body(run)
+        return {"node": message.node_id or ""}
+
+    @contextmanager
+    def _failures_recorded(self, run: TaskRun, on_error: OnError) -> Iterator[None]:
+        """An error in the block goes to `on_error` and no further, unless it says that Redis or the broker is lost."""
+        try:
+            yield
+        except (RedisError, OperationalError):
+            raise
+        except Exception as error:
+            reason = reason_of(error)
+            log.log(
+                logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
+                "%s of job %s, node %s failed: %s", run.task.name, run.job.id, run.message.node_id, reason,
+                exc_info=not isinstance(error, RamifyError),
+            )  # fmt: skip
+            if (cost := getattr(error, "cost", None)) is not None:  # what was spent before it failed
+                self.jobs.annotate(run.job.id, cost)
+            on_error(run, reason)
+
+    def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
+        """A message of another release: the job says so, if it can be found, and ends by its deadline."""
+        log.error("message refused: %s", error)
+        job_id = raw.get("job_id")
+        if isinstance(job_id, str):
+            self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])
+        return {"refused": str(error)}
+
+
+def fail_job(run: TaskRun, reason: str) -> None:
+    """`on_error` of steps without which there is no answer."""
+    run.jobs.stop(run.job, State.FAILED, f"{run.task.name}: {reason}")
+
+
+def reason_of(error: Exception) -> str:
+    """A failure as one sentence for people: our own errors speak for themselves, others are named by type."""
+    if isinstance(error, RamifyError):
+        return str(error)
+    return f"internal error, {type(error).__name__}: {shown(str(error))}"
+
+
+def remote(app: Celery, name: TaskName, **options: Any) -> Callable[[Callable[..., Any]], AnyTask]:
+    """Decorator for tasks outside jobs (find, ingest): registered under their contract name.
+
+    On this app alone: Celery would give them to every other app of the process too.
+    """
+    decorate: Callable[[Callable[..., Any]], AnyTask] = app.task(name=name.value, shared=False, **options)
+    return decorate

@@ -1,0 +1,136 @@
+"""Marks what this process is at, so that the reaper sees what is lost, and retires poison."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, Thread
+
+from redis.exceptions import RedisError
+
+from shared.connections.heartbeat import living
+from shared.contract import TaskMessage, TaskName
+from shared.errors import shown
+from shared.jobs import JobStore
+from shared.jobs.dead_letters import DeadLetterStore
+from shared.jobs.marks import Begun, Mark, read_mark, too_many_deaths
+from shared.models.status import DeadLetter
+from shared.tasks.signatures import Delivery
+
+log = logging.getLogger("ramify.watch")
+#: Seconds between two words about how far a queue has come.
+_FRONT_S = 1.0
+_RETRY_S = 1.0
+#: Steps that have nothing to do for a node in any other state; a reranked leaf may still have to start others.
+_DOES = {
+    TaskName.SEARCH_LEAF.value: {"pending"},
+    TaskName.SEARCH_SHARD.value: {"pending"},
+    TaskName.RERANK_COLUMNS.value: {"searched"},
+    TaskName.PLAN_REFINE.value: {"open"},
+}
+
+
+def settled(task: str, node_state: str) -> bool:
+    """True when the step of a node is done already: its message came twice, or late."""
+    return task in _DOES and node_state not in _DOES[task]
+
+
+class WorkTracker:
+    """Over the steps of one process."""
+
+    def __init__(self, jobs: JobStore) -> None:
+        self._jobs = jobs
+        self._dead = DeadLetterStore(jobs.client, jobs.settings)
+        self._told: dict[str, float] = {}
+        self._unended: deque[tuple[str, str, Mark]] = deque()
+        self._lock = Lock()
+        self._ending: Thread | None = None
+
+    @contextmanager
+    def over(self, message: TaskMessage, task: str, came: Delivery) -> Iterator[Begun]:
+        """Marks the work as begun, and as ended when the block ends, however it does. Raises: RedisError at first."""
+        item, mark = message.node_id or task, self._jobs.work.mark(task)
+        try:
+            begun = self._jobs.work.begin(message.job_id, item, task, mark)
+        except RedisError:  # it may have been done all the same, and only its reply been lost
+            self._end_when_possible(message.job_id, item, mark)
+            raise
+        try:
+            self._tell_front(begun, task, came)
+            yield begun
+        finally:
+            if begun.job is not None and not begun.job.terminal:
+                self._end(message.job_id, item, mark)
+
+    def poison(self, begun: Begun, message: TaskMessage, task: str) -> str | None:
+        """Why this work is not to be tried any more: it has killed too many workers. Leaves a dead letter."""
+        item, deaths = message.node_id or task, begun.deaths
+        before = read_mark(begun.before)
+        if before is not None and before.worker not in living(self._jobs.client, [before.worker]):
+            deaths = max(deaths, self._jobs.work.died(message.job_id, item, begun.before, overtaken=True))
+        if begun.job is None or not too_many_deaths(deaths, begun.alone, self._jobs.settings.lanes.max_deaths):
+            return None
+        dead_letter_id = f"{message.job_id}:{item}"
+        reason = f"it killed its worker {deaths} times and is not tried again; `ramify dead show {dead_letter_id}`"
+        log.error("%s of job %s, item %s: %s", task, message.job_id, item, reason)
+        node = self._jobs.node(message.job_id, item) if message.node_id else None
+        request = begun.job.request
+        proof = tuple(str(mark) for mark in self._jobs.work.of(message.job_id)[item].proof)
+        self._dead.add(
+            DeadLetter(
+                id=dead_letter_id, kind="work", at=begun.mark.begun_at, tenant=request.tenant, job_id=message.job_id,
+                item=item, task=task, what=shown(node.query if node else request.question), reason=reason, proof=proof,
+                namespace=request.filters.namespace,
+            )
+        )  # fmt: skip
+        return reason
+
+    def _tell_front(self, begun: Begun, task: str, came: Delivery) -> None:
+        """Now and then: messages older than this one are no longer in its queue.
+
+        Only where it is known when this one was sent: a mark that the reaper has renewed may be about another.
+        """
+        if begun.job is None or (begun.again and came.sent_again is None):
+            return
+        sent = came.sent_again or begun.sent_at or begun.job.updated_at
+        queue, rank = TaskName(task).queue.value, begun.job.rank if came.priority is None else came.priority
+        name, now = f"{queue}:{rank}", time.monotonic()
+        if now - self._told.get(name, -_FRONT_S) < _FRONT_S:
+            return
+        self._told[name] = now
+        try:
+            self._jobs.work.taken(queue, rank, sent)
+        except RedisError as error:  # costs the reaper a hint
+            log.warning("the front of %s could not be told: %s", name, type(error).__name__)
+
+    def _end(self, job_id: str, item: str, mark: Mark) -> None:
+        """Without Redis it is told when that is back: a mark that stays would say that this process is still at it."""
+        try:
+            self._jobs.work.end(job_id, item, mark)
+        except RedisError:
+            self._end_when_possible(job_id, item, mark)
+
+    def _end_when_possible(self, job_id: str, item: str, mark: Mark) -> None:
+        with self._lock:
+            self._unended.append((job_id, item, mark))
+            if self._ending is None or not self._ending.is_alive():
+                self._ending = Thread(target=self._end_later, name="ended-steps", daemon=True)
+                self._ending.start()
+
+    def _end_later(self) -> None:
+        while True:
+            with self._lock:
+                if not self._unended:
+                    self._ending = None
+                    return
+                job_id, item, mark = self._unended[0]
+            try:
+                self._jobs.work.end(job_id, item, mark)
+            except RedisError:
+                time.sleep(_RETRY_S)
+            else:
+                with self._lock:
+                    self._unended.popleft()

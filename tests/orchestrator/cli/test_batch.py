@@ -1,0 +1,209 @@
+"""`ramify batch`: what is taken and refused, which files are written, what is waited for."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.batch import EndedJobs, follow_batch
+from orchestrator.cli.main import app
+from shared.errors import NotRunningError
+from shared.models import Lane
+from tests.fakes.ramify_client import CREATED, FakeRamify
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def client(monkeypatch):
+    fake = FakeRamify()
+    monkeypatch.setattr("orchestrator.client.Ramify", lambda _: fake)
+    monkeypatch.setattr("orchestrator.cli.batch._POLL_S", 0.0)
+    return fake
+
+
+def ramify(*arguments, **kwargs):
+    return CliRunner().invoke(app, list(arguments), **kwargs)
+
+
+def write(*lines, name="q.jsonl"):
+    Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return name
+
+
+def read(name):
+    return [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_given_questions_when_batched_then_the_id_and_the_counts_are_printed(client):
+    done = ramify("batch", write('{"question": "one"}', '"two"', "", "三是什么？"))
+    assert done.exit_code == 0
+    assert done.stdout == "batch batch001: 3 questions enqueued, 0 lines refused\n"
+    assert [request.question for request in client.requests.values()] == ["one", "two", "三是什么？"]
+    assert {request.lane for request in client.requests.values()} == {Lane.BATCH}
+    assert not Path("q.jsonl.rejects.jsonl").exists()
+
+
+def test_given_defaults_when_batched_then_a_line_may_say_otherwise(client):
+    ramify("batch", write('{"question": "one", "top_n": 3}', "two"), "-n", "7", "--tag", "a", "--tenant", "t")
+    first, second = client.requests.values()
+    assert (first.top_n, second.top_n) == (3, 7)
+    assert (first.tenant, second.filters.tags) == ("t", ("a",))
+
+
+def test_given_bad_lines_when_batched_then_they_are_kept_and_the_code_is_3(client):
+    done = ramify("batch", write("good", '{"a"', '{"question": "x", "topn": 1}'), "--json")
+    assert done.exit_code == 3
+    expected = {"batch_id": "batch001", "enqueued": 1, "rejected": 2, "rejects_file": "q.jsonl.rejects.jsonl"}
+    assert json.loads(done.stdout) == expected
+    assert [(row["line"], row["text"]) for row in read("q.jsonl.rejects.jsonl")] == [
+        (2, '{"a"'), (3, '{"question": "x", "topn": 1}')
+    ]  # fmt: skip
+    assert client.rejected == 2
+
+
+def test_given_a_rejects_file_when_batched_then_they_go_there(client):
+    assert ramify("batch", "-", "--rejects", "r.jsonl", input='good\n{"a"\n').exit_code == 3
+    assert read("r.jsonl")[0]["line"] == 2
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", '{"a"\n[1]\n'])
+def test_given_no_usable_line_when_batched_then_it_says_so_and_there_is_no_batch(client, content):
+    done = ramify("batch", "-", input=content)
+    assert done.exit_code == 2
+    assert "FILE: '-'" in done.stderr
+    assert not client.batches
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("missing.jsonl",), "FILE"),
+        ((".",), "FILE"),
+        (("q.jsonl", "--out", "nowhere/out.jsonl"), "--out"),
+        (("q.jsonl", "--out", "."), "--out"),
+        (("q.jsonl", "--out", "q.jsonl"), "--out"),
+        (("q.jsonl", "--rejects", "nowhere/r.jsonl"), "--rejects"),
+        (("q.jsonl", "--mode", "deepest"), "mode"),
+    ],
+)
+def test_given_bad_input_when_batched_then_nothing_is_enqueued(client, arguments, named):
+    write("one")
+    done = ramify("batch", *arguments)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: {named}: ")
+    assert not client.batches
+    assert read_text("q.jsonl") == "one\n"
+
+
+def read_text(name):
+    return Path(name).read_text(encoding="utf-8")
+
+
+def test_given_wait_and_out_when_batched_then_answers_stand_in_the_order_of_the_file(client):
+    client.ends = lambda question: {"two": "failed", "three": "partial"}.get(question, "done")
+    done = ramify("batch", write("one", "two", "three"), "--out", "out.jsonl")
+    assert done.exit_code == 3
+    assert "3 of 3" in done.stdout
+    rows = read("out.jsonl")
+    assert [row["question"] for row in rows] == ["one", "two", "three"]
+    assert rows[0]["summary"]["text"] == "Streams keep order. [1]"
+    failed = {"job_id": "job00001", "question": "two", "state": "failed", "error": "none of the 2 leaves answered"}
+    assert rows[1] == failed
+    assert not list(Path().glob("*.part"))
+
+
+def test_given_wait_and_json_when_batched_then_each_job_is_a_line_and_the_batch_the_last(client):
+    done = ramify("batch", write("one", "two"), "--wait", "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.exit_code == 0
+    assert {line.get("job_id") for line in lines[:-1]} == {"job00000", "job00001"}
+    assert (lines[-1]["batch_id"], lines[-1]["finished"]) == ("batch001", 2)
+
+
+def test_given_jobs_that_never_end_when_waiting_then_it_stops_after_their_deadline(client, monkeypatch):
+    client.ends = lambda _: "searching"
+    monkeypatch.setattr("orchestrator.cli.batch_intake.GRACE_S", -10_000.0)
+    done = ramify("batch", write("one"), "--wait")
+    assert done.exit_code == 1
+    assert "error: 1 job still open" in done.stderr
+
+
+def test_given_more_jobs_than_a_round_when_they_end_then_each_is_told_of_once(client):
+    ids = [client.submit(f"q{number}") for number in range(1200)]
+    told = []
+    ended = EndedJobs(client, ids, lambda status: told.append(status.job_id))
+    ended.look(10)
+    assert len(told) == 10
+    ended.rest()
+    ended.rest()
+    assert sorted(told) == ids
+
+
+def test_given_an_open_batch_when_followed_then_changes_are_given_until_time_is_up(client):
+    client.ends = lambda _: "searching"
+    list(client.add_to_batch(client.open_batch(), client_requests("a", "b")))
+    changes = []
+    calls = iter(["searching"] * 3 + ["done"] * 20)
+    client.ends = lambda _: next(calls)
+    found = follow_batch(client, "batch001", on_change=changes.append)
+    assert found.terminal
+    assert [change.finished for change in changes] == [1]
+    client.ends = lambda _: "searching"
+    assert not follow_batch(client, "batch001", until=CREATED - 1).terminal
+
+
+def client_requests(*questions):
+    from orchestrator.intake import as_request
+
+    return [as_request(question) for question in questions]
+
+
+def test_given_a_batch_when_looked_after_then_status_result_and_cancel_know_it(client):
+    ramify("batch", write("one", "two"))
+    assert "2 of 2" in ramify("status", "batch001").stdout
+    rows = [json.loads(line) for line in ramify("result", "batch001", "--json").stdout.splitlines()]
+    assert [row["question"] for row in rows] == ["one", "two"]
+    assert "Streams keep order" in ramify("result", "batch001").stdout
+    client.ends = lambda question: "searching" if question == "two" else "failed"
+    done = ramify("result", "batch001", "--json")
+    assert done.exit_code == 3
+    assert [json.loads(line)["state"] for line in done.stdout.splitlines()] == ["failed", "searching"]
+    assert ramify("status", "batch001").exit_code == 3
+    assert ramify("cancel", "batch001").stdout == "1 of 2 jobs cancelled\n"
+    lines = ramify("status", "batch001", "--json").stdout
+    assert json.loads(lines)["by_state"] == {"failed": 1, "open": 1}
+
+
+def test_given_redis_away_for_a_moment_when_waiting_then_the_batch_is_followed_to_its_end(client, monkeypatch):
+    looks, looked = iter(range(10)), client.batch_status
+
+    def away_at_times(batch_id, **options):
+        if next(looks) in {1, 2}:
+            raise NotRunningError("Redis does not answer")
+        return looked(batch_id, **options)
+
+    monkeypatch.setattr(client, "batch_status", away_at_times)
+    done = ramify("batch", write("one", "two"), "--wait", "--json")
+    assert done.exit_code == 0
+    assert done.stderr.count("Redis does not answer; waiting for it up to 60 s") == 1
+    assert [json.loads(line).get("state") for line in done.stdout.splitlines()] == ["done", "done", None]
+
+
+def test_given_redis_away_for_good_when_waiting_then_it_is_said_in_the_end(client, monkeypatch):
+    looks, looked = iter(range(10)), client.batch_status
+
+    def gone(batch_id, **options):
+        if next(looks) > 0:
+            raise NotRunningError("Redis does not answer")
+        return looked(batch_id, **options)
+
+    monkeypatch.setattr(client, "batch_status", gone)
+    monkeypatch.setattr("orchestrator.outage.OUTAGE_S", 0.0)
+    done = ramify("batch", write("one"), "--wait")
+    assert done.exit_code == 1
+    assert "error: Redis does not answer" in done.stderr

@@ -1,0 +1,260 @@
+"""`why` on a real Redis: every state, every reason to wait, broken keys, and milliseconds with many jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from orchestrator.client import Ramify
+from shared.connections.heartbeat import WORKERS, key, worker_id
+from shared.errors import NotFoundError
+from shared.jobs import JobStore, State
+from shared.jobs.dead_letters import DeadLetterStore
+from shared.jobs.keys import ACTIVE, JobKeys, LineKeys
+from shared.models import Lane
+from shared.models.status import BatchWhy, DeadLetter, Why
+from shared.providers.gates.gate_store import key_of
+from shared.settings import Settings, load_settings
+from tests.fakes.lives import IN_LINE, PLACES, Life, leaf, node, route
+
+
+@pytest.fixture
+def tight(settings: Settings) -> Settings:
+    return load_settings(
+        redis={"url": settings.redis.url}, data_dir=settings.data_dir, lanes={"under_way": 2},
+        llm_base_url="http://127.0.0.1:9/v1", llm_model="m",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def ramify(client: redis.Redis, tight: Settings) -> Iterator[Ramify]:
+    with Ramify(tight) as ramify:
+        yield ramify
+
+
+@pytest.fixture
+def store(client: redis.Redis, tight: Settings) -> JobStore:
+    return JobStore(client, tight)
+
+
+def serve(client: redis.Redis, *queues: str) -> str:
+    """A heartbeat of this process, as a worker of these queues."""
+    me = worker_id()
+    client.set(key(me), json.dumps({"pool": "all", "queues": queues}), ex=60)
+    client.zadd(WORKERS, {me: float(client.time()[0])})  # type: ignore[index]
+    return me
+
+
+def gone() -> str:
+    """A worker of this host whose process is no more."""
+    return worker_id().replace(f":{os.getpid()}:", ":4194304:")
+
+
+def asked(ramify: Ramify, job_id: str) -> Why:
+    found = ramify.why(job_id)
+    assert isinstance(found, Why)
+    assert found.next.startswith("ramify ")
+    return found
+
+
+def test_a_job_in_line_says_its_place_and_when_its_turn_may_come(ramify: Ramify, client: redis.Redis) -> None:
+    serve(client, "plan", "ops")
+    ids = [ramify.submit(f"why, {n}?") for n in range(4)]
+    ramify.submit("why?", tenant="acme")
+    found = asked(ramify, ids[3])
+    assert found.turn is not None
+    assert (found.turn.ahead, found.turn.tenants, found.turn.under_way, found.turn.window) == (2, 1, 2, 2)
+    assert "2 jobs of its tenant are before it" in found.said
+    assert "2 of at most 2 jobs of the interactive lane are under way" in found.said
+    assert found.turn.eta_s is None, "nothing has ended yet: nobody knows"
+    now = time.time()
+    client.rpush(LineKeys("interactive").ends, *(f"{now - n:.3f}" for n in range(20)))
+    found = asked(ramify, ids[3])
+    assert found.turn is not None
+    assert found.turn.eta_s is not None
+    assert 2 < found.turn.eta_s < 4, "3 turns at about 1 a second"
+    assert "about" in found.said
+    assert found.work == ()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_state_has_an_answer_without_any_worker(ramify: Ramify, store: JobStore, place: str) -> None:
+    if place == IN_LINE:
+        ramify.submit("it takes the place")
+    life = Life(store, ramify.submit("why?"))
+    if place in PLACES[2:]:
+        life.to(place)
+    found = asked(ramify, life.id)
+    assert found.next == "ramify doctor"
+    assert "no worker serves" in found.said.lower()
+    assert found.deadline_left_s is not None
+    assert 0 < found.deadline_left_s <= 120
+
+
+def test_a_leaf_at_a_worker_one_in_a_queue_and_one_that_waits(
+    ramify: Ramify, store: JobStore, client: redis.Redis
+) -> None:
+    me = serve(client, "plan", "search", "rerank", "ops")
+    life = Life(store, ramify.submit("why?"))
+    life.planning()
+    store.route(life.id, route())
+    nodes = [node("0.0"), node("0.1"), node("0.2", depends_on=("0.1",)), node("0.3")]
+    store.start_searching(life.id, nodes)
+    store.work.begin(life.id, "0.1", "search.leaf")
+    store.record_leaf(life.id, leaf("0.3"))
+    client.lpush("search", *(f"message {n}" for n in range(3)))
+    found = asked(ramify, life.id)
+    by_item = {piece.item: piece for piece in found.work}
+    assert (by_item["0.1"].stands, by_item["0.1"].worker, by_item["0.1"].lives) == ("working", me, True)
+    assert (by_item["0.0"].stands, by_item["0.0"].in_queue, by_item["0.0"].serving) == ("queued", 3, 1)
+    assert "behind at most 2 others" in by_item["0.0"].said
+    assert (by_item["0.2"].stands, by_item["0.2"].needs) == ("waits", ("0.1",))
+    assert by_item["0.2"].said == "leaf 0.2 waits for the answer of 0.1"
+    assert "1 of 4 leaves have ended" in found.said
+    assert "0.3" not in by_item
+
+
+def test_a_dead_worker_and_a_lost_message_are_told_with_how_often(
+    ramify: Ramify, store: JobStore, client: redis.Redis
+) -> None:
+    serve(client, "plan", "search", "ops")
+    life = Life(store, ramify.submit("why?")).to("searching")
+    now, dead = store.clock.now(), gone()
+    client.hset(JobKeys(life.id).work, mapping={
+        "busy:0.0": f"{now - 7:.6f} {dead} search.leaf", "dead:0.0": 1,
+        "proof:0.0": f"{now - 60:.6f} {dead} search.leaf",
+        "sent:0.1": f"{now - 30:.6f}",
+    })  # fmt: skip
+    client.hset(JobKeys(life.id).job, "redriven", 2)
+    client.xadd(JobKeys(life.id).events, {"type": "redriven", "items": '["0.0"]', "why": "its worker died"})
+    found = asked(ramify, life.id)
+    by_item = {piece.item: piece for piece in found.work}
+    assert (by_item["0.0"].stands, by_item["0.0"].tries, by_item["0.0"].lives) == ("lost", 2, False)
+    assert "pid 4194304, which has died, 2nd try" in by_item["0.0"].said
+    assert by_item["0.1"].stands == "lost"
+    assert "its message is in no queue" in by_item["0.1"].said
+    assert found.redriven == 2
+    assert [(one.items, one.why) for one in found.redrives] == [(("0.0",), "its worker died")]
+    assert [death.worker for death in found.deaths] == [dead]
+    assert "The reaper sends again" in found.said
+
+
+def test_how_a_job_ended_and_what_to_do_about_it(ramify: Ramify, store: JobStore, client: redis.Redis) -> None:
+    life = Life(store, ramify.submit("why?")).to("searching")
+    life.merging(failed=("0.1", "0.2"))
+    life.summarising()
+    life.done(partial=True)
+    found = asked(ramify, life.id)
+    assert [failure.item for failure in found.failed] == ["0.1", "0.2"]
+    assert "partial: 1 of 3 leaves answered; leaf 0.1 failed: no store (1 more failed)" in found.said
+    assert (found.next, found.deadline_left_s) == (f"ramify retry {life.id}", None)
+    new = ramify.retry(life.id).job_id
+    found = asked(ramify, life.id)
+    assert (found.retried_as, found.next) == (new, f"ramify why {new}")
+    gone = Life(store, ramify.submit("why?"))
+    ramify.cancel(gone.id, State.EXPIRED, "the deadline passed while the job was queued")
+    assert "ended expired" in asked(ramify, gone.id).said
+    whole = Life(store, ramify.submit("why?")).to("summarising")
+    whole.done()
+    assert asked(ramify, whole.id).next == f"ramify result {whole.id}"
+
+
+def test_a_dead_letter_and_a_paused_provider_are_named(
+    ramify: Ramify, store: JobStore, tight: Settings, client: redis.Redis
+) -> None:
+    serve(client, "search", "plan", "ops")
+    life = Life(store, ramify.submit("why?")).to("searching")
+    client.hset(key_of("llm:127.0.0.1:9"), "pause_until", int((time.time() + 60) * 1000))
+    assert "LLM server at 127.0.0.1:9 wants no request until" in asked(ramify, life.id).said
+    client.hset(JobKeys(life.id).work, mapping={"dead:0.1": 3, "proof:0.1": f"1.0 {gone()} search.leaf"})
+    dead_letter = DeadLetter(id=f"{life.id}:0.1", kind="work", at=1.0, tenant="default", job_id=life.id, item="0.1",
+                        task="search.leaf", reason="it killed its worker 3 times")  # fmt: skip
+    DeadLetterStore(client, tight).add(dead_letter)
+    life.merging(failed=("0.1",))
+    life.summarising()
+    life.done(partial=True)
+    found = asked(ramify, life.id)
+    assert found.dead_letters == (dead_letter.id,)
+    assert found.next == f"ramify dead show {dead_letter.id}"
+
+
+@pytest.mark.parametrize("broken", ["line", "ring", "counts", "under_way", "front", "held", "work", "leaves", "events"])
+def test_a_broken_key_costs_its_own_fact_and_is_named(
+    ramify: Ramify, store: JobStore, client: redis.Redis, broken: str
+) -> None:
+    life = Life(store, ramify.submit("why?")).to("searching")
+    lines, keys = LineKeys("interactive"), JobKeys(life.id)
+    name = {
+        "line": f"{lines.of}default", "ring": lines.ring, "counts": lines.counts, "under_way": LineKeys.under_way,
+        "front": LineKeys.front, "held": lines.held, "work": keys.work, "leaves": keys.leaves, "events": keys.events,
+    }[broken]  # fmt: skip
+    client.delete(name)
+    client.set(name, "rubbish")
+    found = asked(ramify, life.id)
+    assert found.faults, "it says what could not be read"
+    assert not any(piece.stands == "lost" for piece in found.work)
+    assert "searching" in found.said
+
+
+def test_a_queued_job_that_stands_in_no_line(ramify: Ramify, client: redis.Redis) -> None:
+    serve(client, "plan", "ops")
+    job_id = ramify.submit("why?")
+    client.delete(*client.keys("ramify:{line}*"))
+    assert "stands in no line" in asked(ramify, job_id).said
+
+
+def test_a_batch_says_its_counts_its_slowest_and_its_commonest_error(
+    ramify: Ramify, store: JobStore, client: redis.Redis
+) -> None:
+    serve(client, "plan", "ops")
+    batch = ramify.submit_many([f"why, {n}?" for n in range(9)])
+    for job_id in batch.job_ids[5:8]:
+        ramify.cancel(job_id, State.FAILED, "no search worker")
+    ramify.cancel(batch.job_ids[8], State.EXPIRED, "too late")
+    found = ramify.why(batch.batch_id)
+    assert isinstance(found, BatchWhy)
+    assert found.waiting + found.under_way + found.finished == found.total == 9
+    assert (found.finished, found.under_way) == (4, 1)
+    assert found.slowest is not None
+    assert found.slowest.job_id == batch.job_ids[0]
+    assert found.error is not None
+    assert (found.error.count, found.error.looked_at) == (3, 4)
+    assert "no search worker" in found.said
+    ramify.cancel_batch(batch.batch_id)
+    ended = ramify.why(batch.batch_id)
+    assert ended.said.startswith("It has ended")
+    assert ended.next == f"ramify retry {batch.batch_id}"
+
+
+def test_what_nobody_knows_is_said(ramify: Ramify) -> None:
+    with pytest.raises(NotFoundError, match="no such job or batch"):
+        ramify.why("0" * 21)
+
+
+def test_it_takes_as_long_with_many_jobs_as_with_few(ramify: Ramify, store: JobStore, client: redis.Redis) -> None:
+    """given 20,000 jobs in line / when one of them is asked after / then that is as quick as with 20."""
+
+    def quickest(job_id: str) -> float:
+        spans = []
+        for _ in range(10):
+            began = time.perf_counter()
+            ramify.why(job_id)
+            spans.append(time.perf_counter() - began)
+        return min(spans)
+
+    serve(client, "plan", "ops")
+    small = ramify.submit_many([f"why, {n}?" for n in range(20)])
+    job, batch = quickest(small.job_ids[-1]), quickest(small.batch_id)
+    large = ramify.submit_many([f"why, {n}?" for n in range(20_000)])
+    assert client.zcard(ACTIVE) > 20_000
+    job_later, batch_later = quickest(large.job_ids[-1]), quickest(large.batch_id)
+    print(f"job {job * 1e3:.1f} and {job_later * 1e3:.1f} ms, batch {batch * 1e3:.1f} and {batch_later * 1e3:.1f} ms")
+    assert job_later < 5 * job + 0.02
+    assert batch_later < 5 * batch + 0.02
+    place = store.lines.place(large.job_ids[-1], Lane.BATCH, "default")
+    assert place.ahead > 19_000

@@ -1,0 +1,177 @@
+"""Doctor's findings, with nothing running and with servers that answer badly."""
+
+import json
+import os
+import threading
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from orchestrator.local import checks_redis, checks_stack, doctor
+from orchestrator.local.checks import size
+from orchestrator.local.state import ChildState, StackState, make_folders, write_state
+from shared.connections.process import identity
+from shared.contract import Queue
+from shared.settings import load_settings
+
+NAMES = {
+    "versions", "settings", "redis binary", "plugins", "data folder", "disk", "stack", "redis", "queues", "pools",
+    "store folder", "store", "reaper", "lanes", "dead letters", "llm", "embedding", "rerank", "flower",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def findings(**overrides):
+    return {check.name: check for check in doctor.examine(load_settings(**overrides))}
+
+
+@pytest.fixture
+def server():
+    """Answers GET /v1/models with (status, body), which the test sets; notes the keys that came."""
+
+    class Handler(BaseHTTPRequestHandler):
+        answer = (200, {"data": [{"id": "small"}]})
+        keys: list[str | None] = []  # noqa: RUF012 - one class per test
+
+        def do_GET(self):
+            self.keys.append(self.headers.get("Authorization"))
+            status, body = self.answer if self.path == "/v1/models" else (404, {})
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(body).encode())
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}/v1", Handler
+        running.shutdown()
+        thread.join()
+
+
+def test_given_nothing_when_examined_then_every_line_is_there_and_says_how_to_start(tmp_path):
+    found = findings(data_dir=tmp_path / "data")
+    assert set(found) == NAMES
+    for name in ("stack", "redis", "pools", "store", "flower"):
+        assert found[name].ok is None
+        assert found[name].fix == "ramify up -d"
+    assert found["data folder"].ok
+    assert not (tmp_path / "data").exists()  # it only looks
+
+
+def test_given_a_redis_that_is_not_there_when_examined_then_that_is_the_one_fault(tmp_path):
+    found = findings(data_dir=tmp_path, redis={"url": "redis://:s3cret@127.0.0.1:9/0"})
+    assert found["redis"].ok is False
+    assert found["pools"].detail == found["store"].detail == "cannot be asked: Redis does not answer"
+    assert not any("s3cret" in str(check) for check in found.values())
+
+
+def test_given_a_nonsense_redis_url_when_examined_then_it_is_a_finding():
+    assert findings(redis={"url": "nonsense"})["redis"].ok is False
+
+
+@pytest.mark.parametrize(
+    ("answer", "ok", "part"),
+    [
+        ((200, {"data": [{"id": "small"}, {"id": "m"}]}), True, "model 'm'"),
+        ((200, {"data": [{"id": "small"}]}), None, "does not list 'm', but 'small'"),
+        ((200, ["odd"]), True, "lists no models"),
+        ((404, {}), True, "lists no models"),
+        ((400, {}), False, "answers 400"),
+        ((401, {}), False, "refuses the key (401)"),
+        ((503, {}), False, "answers 503"),
+    ],
+)
+def test_given_a_chat_server_when_asked_for_its_models_then_the_finding_says_what_is_wrong(server, answer, ok, part):
+    base, handler = server
+    handler.answer = answer
+    found = findings(llm_model="m", llm_base_url=base, llm_api_key="sk-secret")
+    assert found["llm"].ok is ok
+    assert part in found["llm"].detail
+    assert handler.keys == ["Bearer sk-secret"]
+    assert not any("sk-secret" in str(check) for check in found.values())
+
+
+def test_given_endpoints_of_encoder_and_reranker_when_nobody_listens_then_each_names_its_setting():
+    gone = {"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    found = findings(embedding=gone, rerank=gone)
+    for name in ("embedding", "rerank"):
+        assert found[name].ok is False
+        assert found[name].fix == f"start it, or correct {name}.base_url"
+
+
+def test_given_a_killed_supervisor_when_examined_then_the_finding_says_how_to_clear_up(tmp_path):
+    settings = load_settings(data_dir=tmp_path)
+    make_folders(settings)
+    write_state(settings, StackState(pid=4_000_000, mark="gone", started_at=datetime.now(UTC)))
+    stack = findings(data_dir=tmp_path)["stack"]
+    assert stack.ok is False
+    assert "ramify down" in stack.fix
+
+
+def test_given_a_pool_that_was_restarted_when_examined_then_it_is_named(tmp_path):
+    mark = identity(os.getpid()) or ""
+    child = ChildState(name="merge", pid=1, mark="", log="", restarts=3)
+    state = StackState(pid=os.getpid(), mark=mark, started_at=datetime.now(UTC), ready=True, children=(child,))
+    (check,) = checks_stack.supervisor(load_settings(data_dir=tmp_path), state)
+    assert check.ok is False
+    assert "merge 3" in check.detail
+
+
+def test_given_a_look_that_raises_when_examined_then_the_other_lines_are_still_there(monkeypatch):
+    def broken(_):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(doctor.checks, "machine", broken)
+    found = findings()
+    assert found["machine"].ok is False
+    assert "oops" in found["machine"].detail
+    assert "flower" in found
+
+
+def test_given_two_lanes_when_the_keys_are_named_then_they_are_kombus():
+    keys = checks_redis.queue_keys(Queue.PLAN.value)
+    assert keys == ["plan", *(f"plan\x06\x16{step}" for step in (1, 2, 3, 5, 6, 7, 8))]
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1234, "1.2 kB"), (5e12, "5.0 TB")])
+def test_given_bytes_when_shown_then_they_are_short(count, text):
+    assert size(count) == text
+
+
+BUILT = {"sparse": "bm25:x:v1", "avg_len": 80.0, "dense": None, "dim": 0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "ok", "detail"),
+    [
+        (
+            {"ok": True, "collection": {"points": 3, "index_version": 1, "built_with": BUILT}},
+            True,
+            "3 chunks, bm25:x:v1, dense none",
+        ),
+        (
+            {"ok": True, "collection": {"points": 3, "built_with": BUILT, "tenants": {"default": {}, "乙": {}}}},
+            True,
+            "3 chunks, bm25:x:v1, dense none, 2 tenants",
+        ),
+        (
+            {"ok": True, "collection": {"points": 3, "built_with": BUILT, "tenants": {}}, "without_tenant": 2},
+            False,
+            "3 chunks, bm25:x:v1, dense none; nobody sees 2 of them, which an older release wrote without a tenant",
+        ),
+        ({"ok": True, "collection": None}, None, "empty: nothing is ingested"),
+        ({"ok": False, "error": "the store folder is broken"}, False, "the store folder is broken"),
+        ({}, False, "its answer cannot be read"),
+    ],
+)
+def test_given_the_search_workers_answer_when_read_then_the_finding_says_what_the_store_holds(answer, ok, detail):
+    check = checks_stack.store_said(answer)
+    assert (check.ok, check.detail) == (ok, detail)

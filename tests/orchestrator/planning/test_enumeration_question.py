@@ -1,0 +1,182 @@
+"""Which documents a question wants all of: values that exist become filters, the rest are words, and that is told."""
+
+from __future__ import annotations
+
+import time
+from datetime import date
+from itertools import pairwise
+
+import pytest
+
+from orchestrator.planning.lists.planner import nodes, shards
+from orchestrator.planning.lists.reading import Reading, read_question
+from shared.models import Facet, Filters
+from shared.models.enumeration import Values
+
+VALUES = Values(
+    kinds={"decision": 3, "resource": 10, "memory": 4, "incident": 3, "skill": 2},
+    tags={"redis": 3, "缓存": 2, "machine-learning": 2, "Redis Streams": 1, "celery": 2, "消息队列": 3, "search": 1},
+    folders=("notes/", "notes/en/", "notes/en/queues/", "notes/skills/", "skills/", "notes/zh/缓存/"),
+)
+
+
+def read(question: str, filters: Filters | None = None, values: Values = VALUES) -> Reading:
+    return read_question(question, filters or Filters(), values, date(2026, 11, 20))
+
+
+@pytest.mark.parametrize(
+    ("question", "understood"),
+    [
+        ("List all notes tagged redis", "tag = redis"),
+        ("notes tagged redis or celery", "tag = redis or celery"),
+        ("List all notes tagged redis and celery", "tag = redis, tag = celery"),
+        ("all notes tagged machine learning since 2025", "dated 2025-01-01 or later, tag = machine-learning"),
+        ("all notes without the tag redis", "not tag = redis"),
+        ("everything with the tag Redis Streams", "tag = Redis Streams"),
+        ("all redis notes", "tag = redis"),
+        ("show me all #celery notes", "tag = celery"),
+        ("带有缓存标签的笔记有哪些", "tag = 缓存"),
+        ("列出所有带 #缓存 标签的笔记", "tag = 缓存"),
+        ("列出标签是缓存或消息队列的所有笔记", "tag = 缓存 or 消息队列"),
+        ("不带缓存标签的笔记", "not tag = 缓存"),
+        ("列出所有未标记缓存的笔记", "not tag = 缓存"),
+        ("列出所有缺少缓存标签的笔记", "not tag = 缓存"),
+        ("列出所有既没有缓存标签也没有消息队列标签的笔记", "not tag = 缓存 or 消息队列"),
+        ("all notes with neither the tag redis nor the tag celery", "not tag = redis or celery"),
+        ("all notes missing the tag redis", "not tag = redis"),
+        (
+            "notes about missing redis packages",
+            'containing or tagged "missing", containing or tagged "redis", containing or tagged "packages"',
+        ),
+        ("all notes that are neither a decision nor an incident", "not kind = decision or incident"),
+        ("all notes tagged redis minus the incidents", "tag = redis, not kind = incident"),
+        ("all notes tagged redis, apart from decisions", "tag = redis, not kind = decision"),
+        ("all non-decision notes", "not kind = decision"),
+        ("列出非事故的笔记", "not kind = incident"),
+        ("列出所有关于非结构化数据的笔记", 'containing or tagged "非结构化数据"'),
+        ("列出所有从未提到缓存的笔记", 'without "缓存"'),
+        ("List all notes in queues", "path = notes/en/queues/"),
+        ("List all notes not in queues", "not path = notes/en/queues/"),
+        ("List all notes outside the queues folder", "not path = notes/en/queues/"),
+        ("缓存目录里所有的决策", "kind = decision, path = notes/zh/缓存/"),
+        ("列出所有帶緩存標籤的筆記", "tag = 缓存"),
+        ("all decisions from 2025", "kind = decision, dated 2025-01-01 to 2025-12-31"),
+        ("which incidents happened in March 2026", "kind = incident, dated 2026-03-01 to 2026-03-31"),
+        ("列出所有决策", "kind = decision"),
+        ("2026年3月发生了哪些事故", "kind = incident, dated 2026-03-01 to 2026-03-31"),
+        ("skills/ 下有哪些", "path = notes/skills/ or skills/"),
+        ("Which notes are in the queues folder?", "path = notes/en/queues/"),
+        ("缓存目录下有哪些文件", "path = notes/zh/缓存/"),
+        ("列出所有关于缓存的笔记", 'containing or tagged "缓存"'),
+        ("notes about machine learning", 'containing or tagged "machine learning"'),
+        ("队列相关的笔记有哪些", 'containing or tagged "队列"'),
+        ("有哪些文件系统的笔记", 'containing "文件系统"'),
+        ("提到消息队列和缓存穿透的文档有哪些", 'containing "消息队列", containing "缓存穿透"'),
+        ("列出所有没有提到 Redis 的笔记", 'without "redis"'),
+        ("Show all pages that do not mention redis", 'without "redis"'),
+        ('which documents contain "connection pool" but not redis', 'containing "connection pool", without "redis"'),
+        ("List all memories about Redis or Postgres", 'kind = memory, containing or tagged "redis" or "postgres"'),
+        ("CI/CD notes", 'containing "ci/cd"'),
+        ("List all documents", "all documents"),
+        ("列出所有笔记", "all documents"),
+    ],
+)
+def test_given_a_question_when_read_then_what_exists_is_a_filter_and_the_rest_are_words(
+    question: str, understood: str
+) -> None:
+    scan = read(question).scan
+    assert scan is not None
+    assert scan.understood == understood
+
+
+@pytest.mark.parametrize(
+    ("question", "counting"),
+    [("How many decisions mention celery?", True), ("有多少篇笔记提到缓存", True), ("List all decisions", False)],
+)
+def test_given_how_many_when_read_then_the_number_is_asked_for(question: str, counting: bool) -> None:
+    scan = read(question).scan
+    assert scan is not None
+    assert scan.counting is counting
+
+
+@pytest.mark.parametrize(
+    ("question", "columns"),
+    [
+        ("all incidents with their severity and owner", ("severity", "owner")),
+        ("列出所有事故及其负责人和日期", ("负责人",)),
+        ("all incidents", ()),
+    ],
+)
+def test_given_columns_when_read_then_those_that_no_row_has_anyway_are_asked_for(
+    question: str, columns: tuple[str, ...]
+) -> None:
+    scan = read(question).scan
+    assert scan is not None
+    assert scan.columns == columns
+
+
+def test_given_a_tag_that_nobody_has_when_read_then_it_is_asked_for_and_near_ones_are_named() -> None:
+    reading = read("notes tagged celry")
+    assert reading.scan is not None
+    assert reading.scan.understood == "tag = celry"
+    assert reading.warnings == ("No document has the tag 'celry'; there is celery.",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "list the",
+        "有哪些",
+        "notes in 2023 and 2025",
+        "notes without",
+        " ".join(f"word{number}" for number in range(40)),
+    ],
+)
+def test_given_nothing_that_can_be_listed_when_read_then_no_scan_but_a_reason(question: str) -> None:
+    reading = read(question)
+    assert reading.scan is None
+    assert reading.warnings
+
+
+def test_given_filters_of_the_caller_when_read_then_they_hold_and_are_told() -> None:
+    scan = read("List all notes", Filters(tags=("x",), namespace="mine")).scan
+    assert scan is not None
+    assert scan.understood == "tag = x"
+    assert (scan.filters.tags, scan.found.namespace) == (("x",), "mine")
+
+
+@pytest.mark.parametrize("text", ["列" * 4000, "a " * 2000, "'\"" * 2000, "not " * 1000, "tagged " * 500, "#a" * 1900])
+def test_given_a_hostile_question_when_read_then_it_takes_no_time(text: str) -> None:
+    begun = time.process_time()
+    read(text)
+    assert time.process_time() - begun < 1.0
+
+
+@pytest.mark.parametrize(("documents", "count"), [(0, 1), (1, 1), (2000, 1), (2001, 2), (50_000, 25), (10_000_000, 64)])
+def test_given_a_number_of_documents_when_shared_out_then_shards_join_without_gap_or_overlap(
+    documents: int, count: int
+) -> None:
+    parts = shards(documents, 2000, 64)
+    assert len(parts) == count
+    assert (parts[0].start, parts[-1].stop) == ("", "")
+    assert all(one.stop == other.start for one, other in pairwise(parts))
+    assert [part.start for part in parts] == sorted(part.start for part in parts)
+    tree = nodes("q", "all documents", parts)
+    assert [node.facet for node in tree[:2]] == [Facet.ORIGINAL, Facet.CORE]
+    assert len({node.id for node in tree}) == count + 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "List all untagged notes",
+        "Which notes have no tag?",
+        "all notes without any tags about redis",
+        "没有标签的笔记有哪些",
+    ],
+)
+def test_given_a_question_for_what_has_no_tag_at_all_when_read_then_it_is_not_listed_and_that_is_said(question):
+    found = read(question)
+
+    assert found.scan is None
+    assert found.warnings[0].startswith("Documents without any tag or date cannot be listed")

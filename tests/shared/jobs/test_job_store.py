@@ -1,0 +1,347 @@
+"""The job store on a real Redis: transitions, counts, once-only recording, TTLs."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from shared.errors import RamifyError
+from shared.jobs import STOPPED, TERMINAL, TRANSITIONS, Job, JobReader, JobStore, State, new_id
+from shared.jobs.keys import ACTIVE, JobKeys
+from shared.models import (
+    Answer,
+    Cost,
+    Facet,
+    JobRequest,
+    LeafResult,
+    LeafStatus,
+    MergedPool,
+    Node,
+    NodeKind,
+    SearchResult,
+)
+
+
+def leaf(node_id: str, kind: NodeKind = NodeKind.LEAF) -> Node:
+    return Node(id=node_id, parent_id="0", level=1, facet=Facet.CORE, query=f"question {node_id}", kind=kind)
+
+
+def result(node_id: str, status: LeafStatus = LeafStatus.DONE) -> LeafResult:
+    return LeafResult(node_id=node_id, status=status, error=None if status is LeafStatus.DONE else "no store")
+
+
+def create(store: JobStore, batch_id: str | None = None, **options: object) -> Job:
+    job_id = new_id()
+    store.enqueue([(job_id, JobRequest.model_validate({"question": "why?", **options}))], batch_id)
+    job = store.job(job_id)
+    assert job is not None
+    return job
+
+
+def answer(job: Job) -> Answer:
+    return Answer(job_id=job.id, question="why?", state="done", coverage="1 of 1 leaves answered")
+
+
+STEPS: dict[State, Callable[[JobStore, Job], object]] = {
+    State.PLANNING: lambda s, j: s.start_planning(j.id, "planner"),
+    State.SEARCHING: lambda s, j: s.start_searching(j.id, [leaf("0.0")]),
+    State.MERGING: lambda s, j: (s.record_leaf(j.id, result("0.0")), s.start_merging(j.id, "merger"))[1],
+    State.SUMMARISING: lambda s, j: s.start_summarising(j.id, MergedPool()),
+    State.DONE: lambda s, j: s.finish(j, answer(j)),
+    **{state: (lambda s, j, state=state: s.stop(j, state, "because")) for state in STOPPED},
+}
+PATH = [State.PLANNING, State.SEARCHING, State.MERGING, State.SUMMARISING, State.DONE]
+
+
+def bring_to(store: JobStore, job: Job, state: State) -> None:
+    if state in STOPPED:
+        STEPS[state](store, job)
+    for step in PATH[: PATH.index(state) + 1] if state in PATH else []:
+        STEPS[step](store, job)
+
+
+@pytest.mark.parametrize("origin", list(State))
+@pytest.mark.parametrize("target", [state for state in State if state is not State.QUEUED])
+def test_only_the_transitions_of_the_table_are_possible(store: JobStore, origin: State, target: State) -> None:
+    """given a job in any state / when any step is tried / then the scripts allow what the table allows."""
+    job = create(store)
+    bring_to(store, job, origin)
+
+    # a claim may be repeated by its own claimant: try as another one
+    again = {
+        State.PLANNING: lambda: store.start_planning(job.id, "another"),
+        State.MERGING: lambda: store.start_merging(job.id, "another"),
+    }
+    if target is State.MERGING and origin is State.SEARCHING:
+        store.record_leaf(job.id, result("0.0"))
+    moved = again[target]() if target in again else STEPS[target](store, job)
+
+    assert bool(moved) == (target in TRANSITIONS[origin])
+    now = store.job(job.id)
+    assert now is not None
+    assert now.state is (target if target in TRANSITIONS[origin] else origin)
+
+
+def test_every_key_of_a_job_has_a_ttl_and_the_jobs_hash_tag(store: JobStore, client: redis.Redis) -> None:
+    """given a job with a key of every kind / then each key expires and carries the tag."""
+    batch_id = new_id()
+    store.batches.open(batch_id)
+    job_id = new_id()
+    store.batches.add(batch_id, [job_id], rejected=1)
+    store.reserve(JobRequest(question="why?", idempotency_key="k"), job_id)
+    store.enqueue([(job_id, JobRequest(question="why?"))], batch_id)
+    job = store.job(job_id)
+    assert job is not None
+    store.start_planning(job.id, "t")
+    store.annotate(job.id, Cost(llm_calls=1), ["careful"])
+    store.start_searching(job.id, [leaf("0.0"), leaf("0.1")])
+    store.put_candidates(job.id, "0.0", SearchResult(mode="hybrid"))
+    store.put_candidates(job.id, "0.1", SearchResult(mode="hybrid"))
+    store.record_leaf(job.id, result("0.0"))
+    expected = set(vars(JobKeys(job_id)).values()) - {JobKeys(job_id).pool, JobKeys(job_id).answer}
+    assert {key.decode() for key in client.keys(f"*{{{job_id}}}*")} == expected
+    store.record_leaf(job.id, result("0.1"))
+    store.start_merging(job.id, "t")
+    store.start_summarising(job.id, MergedPool())
+    store.finish(job, answer(job))
+
+    assert {key: client.ttl(key) for key in client.keys("*") if client.ttl(key) < 0} == {}
+
+
+def test_a_leaf_counts_once_however_often_it_is_recorded(store: JobStore) -> None:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, [leaf("0.0"), leaf("0.1")])
+
+    returned = [store.record_leaf(job.id, result(node)) for node in ("0.0", "0.0", "0.1", "0.1", "0.9")]
+
+    assert returned == [1, -1, 0, -1, -2]
+    status = JobReader(store.client).status(job.id)
+    assert (status.leaves_total, status.leaves_done, status.leaves_failed) == (2, 2, 0)
+
+
+def test_a_failed_leaf_is_counted_apart_and_its_error_kept(store: JobStore) -> None:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, [leaf("0.0")])
+
+    store.record_leaf(job.id, result("0.0", LeafStatus.FAILED))
+    late = store.record_leaf(job.id, result("0.0"))
+
+    assert late == -1
+    assert store.results(job.id)["0.0"].error == "no store"
+    assert JobReader(store.client).status(job.id).leaves_failed == 1
+
+
+def test_a_branch_delivered_twice_grows_once(store: JobStore) -> None:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, [leaf("0.0"), leaf("0.1", NodeKind.BRANCH)])
+    children = [leaf("0.1.1"), leaf("0.1.2")]
+
+    grown = [store.grow(job.id, "0.1", children) for _ in range(3)]
+
+    assert grown == [True, False, False]
+    assert JobReader(store.client).status(job.id).leaves_total == 3
+    assert store.leaf_states(job.id)["0.1"] == "grown"
+
+
+def test_a_branch_may_come_back_as_a_leaf_of_its_own_id(store: JobStore) -> None:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, [leaf("0.1", NodeKind.BRANCH)])
+
+    assert store.grow(job.id, "0.1", [leaf("0.1")])
+    assert not store.grow(job.id, "0.1", [leaf("0.1")])
+
+    assert store.record_leaf(job.id, result("0.1")) == 0
+    assert JobReader(store.client).status(job.id).leaves_total == 1
+
+
+def test_the_body_waits_for_every_node_unless_forced(store: JobStore) -> None:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, [leaf("0.0"), leaf("0.1", NodeKind.BRANCH)])
+    store.record_leaf(job.id, result("0.0"))
+
+    assert not store.start_merging(job.id, "chord")
+    assert store.start_merging(job.id, "sweep", force=True)
+    assert not store.start_merging(job.id, "chord")
+    assert store.start_merging(job.id, "sweep"), "the same claimant may come again"
+
+
+def test_cancelled_jobs_take_no_results(store: JobStore) -> None:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, [leaf("0.0")])
+
+    assert store.stop(job, State.CANCELLED, "enough")
+    assert store.record_leaf(job.id, result("0.0")) == -2
+    assert not store.put_candidates(job.id, "0.0", SearchResult(mode="hybrid"))
+    assert not store.finish(job, answer(job))
+    assert JobReader(store.client).status(job.id).error == "enough"
+
+
+def test_notes_on_a_job_that_is_gone_leave_no_key(store: JobStore, client: redis.Redis) -> None:
+    store.annotate("0123456789abcdef", Cost(llm_calls=1), ["late"])
+    assert client.keys("*") == []
+
+
+def test_costs_add_up_and_a_warning_is_said_once(store: JobStore) -> None:
+    job = create(store)
+    for _ in range(3):
+        store.annotate(job.id, Cost(llm_calls=1, llm_tokens_in=10), ["no model", "no model"])
+    status = JobReader(store.client).status(job.id)
+    assert status.cost == Cost(llm_calls=3, llm_tokens_in=30)
+    assert status.warnings == ("no model",)
+
+
+def test_an_idempotency_key_returns_the_first_job_and_survives_a_crash_in_between(store: JobStore) -> None:
+    request = JobRequest(question="why?", idempotency_key="order 7")
+    first, exists = store.reserve(request, new_id())
+    assert not exists
+    second, exists = store.reserve(request, new_id())
+    assert (second, exists) == (first, False), "reserved, but the first submit died before it created the job"
+    store.enqueue([(first, request)])
+    assert store.reserve(request, new_id()) == (first, True)
+    other = request.model_copy(update={"tenant": "other"})
+    assert store.reserve(other, new_id())[0] != first, "keys of tenants are apart"
+
+
+def test_a_batch_counts_each_end_once_and_finds_uncounted_ends(store: JobStore) -> None:
+    batch_id = new_id()
+    store.batches.open(batch_id)
+    ids = [new_id() for _ in range(4)]
+    store.batches.add(batch_id, ids, rejected=2)
+    store.enqueue([(job_id, JobRequest(question="q")) for job_id in ids], batch_id)
+    jobs = [store.job(job_id) for job_id in ids]
+    assert all(jobs)
+    store.stop(jobs[0], State.FAILED, "x")
+    store.stop(jobs[0], State.CANCELLED, "again")
+    store.client.hset(JobKeys(ids[1]).job, "state", "cancelled")  # its count was lost
+
+    assert store.batches.status(batch_id).by_state == {"failed": 1, "open": 3}
+    assert store.batches.reconcile(batch_id) == 1
+    status = store.batches.status(batch_id)
+    assert (status.total, status.finished, status.rejected) == (4, 2, 2)
+    assert status.by_state == {"failed": 1, "cancelled": 1, "open": 2}
+
+
+def test_events_tell_the_way_of_a_job_and_end_with_it(store: JobStore) -> None:
+    job = create(store)
+    bring_to(store, job, State.DONE)
+    events = list(JobReader(store.client).events(job.id, timeout_s=5))
+    states = [event.data["state"] for event in events if event.type == "state"]
+    assert states == ["queued", "planning", "searching", "merging", "summarising", "done"]
+    assert [event.data["id"] for event in events if event.type == "leaf"] == ["0.0"]
+
+
+def test_ended_jobs_are_off_the_sweeps_list(store: JobStore, client: redis.Redis) -> None:
+    ended = create(store)
+    open_job = create(store)
+    bring_to(store, ended, State.DONE)
+    assert client.zrange(ACTIVE, 0, -1) == [open_job.id.encode()]
+
+
+def test_timings_of_the_stages_sum_to_the_total(store: JobStore) -> None:
+    job = create(store)
+    time.sleep(0.02)
+    bring_to(store, job, State.DONE)
+    timings = dict(JobReader(store.client).status(job.id).timings_ms)
+    total = timings.pop("total")
+    assert total >= 20
+    assert sum(timings.values()) == pytest.approx(total, abs=2)
+
+
+def test_the_terminal_states_are_those_without_a_way_out() -> None:
+    assert {state for state, targets in TRANSITIONS.items() if not targets} == TERMINAL
+
+
+def waiting(node_id: str, *depends_on: str) -> Node:
+    return leaf(node_id).model_copy(update={"depends_on": depends_on})
+
+
+def searching(store: JobStore, *nodes: Node) -> Job:
+    job = create(store)
+    store.start_planning(job.id, "t")
+    store.start_searching(job.id, nodes)
+    return job
+
+
+def test_a_leaf_that_waits_counts_as_open_and_takes_nothing(store: JobStore) -> None:
+    job = searching(store, leaf("0.0"), waiting("0.1", "0.0"))
+    assert store.leaf_states(job.id) == {"0.0": "pending", "0.1": "waiting"}
+    assert JobReader(store.client).status(job.id).leaves_total == 2
+    assert not store.put_candidates(job.id, "0.1", SearchResult(mode="hybrid"))
+    assert store.record_leaf(job.id, result("0.1")) == -2
+    assert store.record_leaf(job.id, result("0.0")) == 1
+    assert not store.start_merging(job.id, "chord")
+    assert store.start_merging(job.id, "sweep", force=True)
+
+
+def test_a_leaf_is_bound_once_and_only_when_all_that_it_waits_for_has_ended(store: JobStore) -> None:
+    job = searching(store, leaf("0.1"), leaf("0.2"), waiting("0.3", "0.1", "0.2"))
+    bound = waiting("0.3", "0.1", "0.2").model_copy(update={"query": "with a name", "bound_by": "names"})
+    store.record_leaf(job.id, result("0.1"))
+    assert not store.bind(job.id, bound), "0.2 is open"
+    store.record_leaf(job.id, result("0.2", LeafStatus.FAILED))
+
+    assert [store.bind(job.id, bound) for _ in range(3)] == [True, False, False]
+
+    assert store.leaf_states(job.id)["0.3"] == "pending"
+    assert store.node(job.id, "0.3") == bound
+    assert store.record_leaf(job.id, result("0.3")) == 0
+    told = [event.data["node"] for event in JobReader(store.client).events(job.id, 0.2) if event.type == "bound"]
+    assert [Node.model_validate_json(node) for node in told] == [bound]
+
+
+def test_a_leaf_of_a_job_that_has_ended_is_not_bound(store: JobStore) -> None:
+    job = searching(store, leaf("0.1"), waiting("0.2", "0.1"))
+    store.record_leaf(job.id, result("0.1"))
+    store.stop(job, State.CANCELLED, "enough")
+    assert not store.bind(job.id, waiting("0.2", "0.1"))
+
+
+def test_a_branchs_children_may_wait_for_each_other(store: JobStore) -> None:
+    job = searching(store, leaf("0.1", NodeKind.BRANCH))
+    store.grow(job.id, "0.1", [leaf("0.1.1"), waiting("0.1.2", "0.1.1")])
+    assert store.leaf_states(job.id) == {"0.1": "grown", "0.1.1": "pending", "0.1.2": "waiting"}
+    assert JobReader(store.client).status(job.id).leaves_total == 2
+
+
+def test_results_of_some_leaves_are_read_alone(store: JobStore) -> None:
+    job = searching(store, leaf("0.1"), leaf("0.2"), leaf("0.3"))
+    for node_id in ("0.1", "0.2"):
+        store.record_leaf(job.id, result(node_id))
+    assert list(store.results(job.id, ["0.2", "0.3"])) == ["0.2"]
+    assert store.results(job.id, []) == {}
+    assert sorted(store.results(job.id)) == ["0.1", "0.2"]
+
+
+@pytest.mark.parametrize("blob", [b"", b"garbage", b"x\x9c", zlib.compress(b"[]"), zlib.compress(b"{}")])
+def test_given_a_result_written_by_hand_when_read_then_that_leaf_has_failed_and_the_others_stand(
+    store: JobStore, blob: bytes
+) -> None:
+    job = create(store)
+    store.start_planning(job.id, "planner")
+    store.start_searching(job.id, [leaf("0.0"), leaf("0.1")])
+    for node_id in ("0.0", "0.1"):
+        store.record_leaf(job.id, result(node_id))
+    store.client.hset(JobKeys(job.id).results, "0.1", blob)
+    found = store.results(job.id)
+    assert {node_id: leaf.status for node_id, leaf in found.items()} == {
+        "0.0": LeafStatus.DONE,
+        "0.1": LeafStatus.FAILED,
+    }
+    assert "cannot be read" in (found["0.1"].error or "")
+
+
+def test_given_an_answer_written_by_hand_when_read_then_a_sentence_says_so(store: JobStore) -> None:
+    job = create(store)
+    store.client.set(JobKeys(job.id).answer, b"garbage")
+    with pytest.raises(RamifyError, match="cannot be read"):
+        JobReader(store.client).answer(job.id)

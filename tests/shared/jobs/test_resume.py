@@ -1,0 +1,94 @@
+"""What of a tree holds when a job is tried again: pure."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.resume import Inheritance, inherited
+from shared.jobs.scripts import triples
+from shared.models import Facet, LeafResult, LeafStatus, Node, NodeKind
+
+
+def node(node_id: str, **fields: object) -> Node:
+    values = {"id": node_id, "parent_id": "0", "level": 1, "facet": Facet.CORE, "query": f"question {node_id}"}
+    return Node.model_validate({**values, **fields})
+
+
+def bound(node_id: str, *others: str) -> Node:
+    """A leaf that had got the answers that it waited for."""
+    return node(
+        node_id, depends_on=others, asked="who is #1?", query="who is Ada?", bound_by="names", variants=("a", "b"),
+        written=dict.fromkeys(others, ("Ada",)),
+    )  # fmt: skip
+
+
+def of(nodes: list[Node], done: str = "", failed: str = "") -> Inheritance:
+    ends = {**dict.fromkeys(failed.split(), LeafStatus.FAILED), **dict.fromkeys(done.split(), LeafStatus.DONE)}
+    results = {name: LeafResult(node_id=name, status=status) for name, status in ends.items()}
+    return inherited({one.id: one for one in nodes}, results)
+
+
+def states(found: Inheritance) -> dict[str, str]:
+    parts = triples(found.nodes)
+    return dict(zip(parts[::3], parts[1::3], strict=True))
+
+
+def test_given_a_failed_and_a_missing_leaf_then_only_these_run() -> None:
+    found = of([node("0.0"), node("0.1"), node("0.2")], done="0.0", failed="0.1")
+    assert [leaf.node_id for leaf in found.kept] == ["0.0"]
+    assert [one.id for one in found.start] == ["0.1", "0.2"]
+    assert found.tell == ()
+
+
+def test_given_everything_answered_then_nothing_runs_but_the_body() -> None:
+    found = of([node("0.0"), node("0.1")], done="0.0 0.1")
+    assert (found.start, found.tell, len(found.kept)) == ((), (), 2)
+
+
+def test_given_a_branch_that_was_not_refined_then_it_is_refined_and_a_grown_one_is_not() -> None:
+    grown = node("0.1", kind=NodeKind.BRANCH, budget=4)
+    child = node("0.1.1", parent_id="0.1", level=2)
+    found = of([node("0.0"), grown, child, node("0.2", kind=NodeKind.BRANCH)], done="0.0")
+    assert [one.id for one in found.start] == ["0.1.1", "0.2"]
+    assert states(found) == {"0.0": "pending", "0.1": "grown", "0.1.1": "pending", "0.2": "open"}
+
+
+@pytest.mark.parametrize("done", ["0.0 0.2", "0.0"])
+def test_given_a_failed_leaf_then_one_that_was_asked_without_its_answer_is_asked_again_with_it(done: str) -> None:
+    found = of([node("0.0"), node("0.1"), bound("0.2", "0.1")], done=done, failed="0.1")
+    assert [leaf.node_id for leaf in found.kept] == ["0.0"]
+    assert [one.id for one in found.start] == ["0.1"]
+    again = found.nodes[2]
+    assert (again.query, again.asked, again.bound_by, again.written, again.variants) == (
+        "who is #1?",
+        None,
+        None,
+        {},
+        (),
+    )
+    assert states(found)["0.2"] == "waiting"
+
+
+def test_given_a_chain_of_leaves_then_all_behind_the_failed_one_run_again() -> None:
+    chain = [node("0.1"), bound("0.2", "0.1"), bound("0.3", "0.2"), node("0.4")]
+    found = of(chain, done="0.2 0.3 0.4", failed="0.1")
+    assert [leaf.node_id for leaf in found.kept] == ["0.4"]
+    assert states(found) == {"0.1": "pending", "0.2": "waiting", "0.3": "waiting", "0.4": "pending"}
+
+
+def test_given_a_failed_leaf_that_had_its_answers_then_it_starts_at_once_as_it_was_bound() -> None:
+    found = of([node("0.1"), bound("0.2", "0.1")], done="0.1", failed="0.2")
+    assert [one.query for one in found.start] == ["who is Ada?"]
+    assert states(found)["0.2"] == "pending"
+    assert found.tell == ()
+
+
+def test_given_a_leaf_that_nobody_had_bound_then_one_that_it_waits_for_is_told() -> None:
+    waiting = node("0.3", depends_on=("0.1", "0.2"))
+    found = of([node("0.1"), node("0.2"), waiting], done="0.1 0.2")
+    assert (found.start, found.tell) == ((), ("0.2",))
+    assert of([node("0.1"), node("0.2"), waiting], done="0.1").tell == (), "0.2 runs, and tells it itself"
+
+
+def test_given_results_of_nodes_that_are_gone_then_they_are_left_out() -> None:
+    assert of([node("0.0")], done="0.0 0.9").kept[0].node_id == "0.0"

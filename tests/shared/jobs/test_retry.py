@@ -1,0 +1,259 @@
+"""Retry on a real Redis: new jobs for ended ones, what they take over, what is refused, and batches of them."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+
+from orchestrator.client import Ramify
+from orchestrator.resume import resume
+from shared.contract import TaskMessage
+from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
+from shared.jobs import JobStore, State
+from shared.jobs.keys import JobKeys, new_id
+from shared.models import JobRequest
+from shared.settings import Settings, load_settings
+from shared.tasks.app import make_app
+from shared.tasks.task_run import TaskRun
+from tests.fakes.lives import Life, leaf, queued
+
+
+def partial(ramify: Ramify, store: JobStore, failed: tuple[str, ...] = ("0.1",), **options: Any) -> Life:
+    """A job that is done, but for some leaves."""
+    life = Life(store, ramify.submit("Why do queues lose messages?", **options)).to("searching")
+    store.annotate(life.id, warnings=["it was split by rules"])
+    life.merging(failed)
+    store.annotate(life.id, warnings=["Leaf 0.1 did not answer: no store"])
+    life.summarising()
+    assert life.done(partial=True)
+    return life
+
+
+@pytest.fixture
+def app(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
+    """The result of a chord that nobody waits for would unsubscribe over a connection that nobody closes."""
+    monkeypatch.setattr("celery.backends.redis.ResultConsumer.cancel_for", lambda *_: None)
+    app = make_app(settings)
+    yield app
+    gc.collect()
+    app.backend.client.connection_pool.disconnect()
+    app.close()
+
+
+def step_of(store: JobStore, app: Celery, job_id: str) -> tuple[TaskRun, Celery]:
+    assert store.start_planning(job_id, "worker")
+    job = store.job(job_id)
+    assert job is not None
+    return TaskRun(None, store, job, TaskMessage(job_id=job_id)), app  # type: ignore[arg-type]  # no task is asked
+
+
+def test_a_partial_job_is_tried_again_and_only_what_failed_is_sent(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
+) -> None:
+    old = partial(ramify, store, idempotency_key="k", top_n=7)
+    made = ramify.retry(old.id)
+    assert made.job_id is not None
+    assert made.job_id != old.id
+    new = store.job(made.job_id)
+    assert new is not None
+    assert (new.request.question, new.request.top_n, new.request.idempotency_key) == (*_asked(old), None)
+    client.delete(*client.keys("plan*"))
+    assert resume(*step_of(store, app, new.id))
+    assert store.leaf_states(new.id) == {"0.0": "done", "0.1": "pending", "0.2": "done"}
+    assert queued(client) == {"search": 1}, "one leaf, no body yet"
+    status = ramify.status(new.id)
+    assert (status.retry_of, status.leaves_done, status.leaves_total, status.retried_as) == (old.id, 2, 3, None)
+    assert status.route is not None
+    assert status.warnings == ("it was split by rules",), "what was said of the old end holds no more"
+    assert ramify.status(old.id).retried_as == new.id
+    assert ramify.status(old.id).state == "done", "an end is an end"
+    kinds = [event["type"] for event in store.events(new.id, 100)]
+    assert "taken_over" in kinds
+    store.record_leaf(new.id, leaf("0.1"))
+    life = Life(store, new.id)
+    assert (store.start_merging(new.id, "worker"), life.summarising(), life.done()) == (True, True, True)
+
+
+def _asked(life: Life) -> tuple[str, int | None]:
+    return life.job.request.question, life.job.request.top_n
+
+
+def test_a_job_whose_merge_failed_is_merged_anew_and_nothing_is_searched(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
+) -> None:
+    old = Life(store, ramify.submit("why?")).to("merging")
+    store.stop(old.job, State.FAILED, "merge.tree: internal error")
+    new = ramify.retry(old.id).job_id or ""
+    client.delete(*client.keys("plan*"))
+    assert resume(*step_of(store, app, new))
+    assert queued(client) == {"merge": 1}
+    assert set(store.leaf_states(new).values()) == {"done"}
+
+
+@pytest.mark.parametrize("gone", ["everything", "blobs", "damaged"])
+def test_what_has_expired_or_is_damaged_is_planned_anew_and_says_so(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis, gone: str
+) -> None:
+    old = partial(ramify, store)
+    keys = JobKeys(old.id)
+    new = ramify.retry(old.id).job_id or ""
+    if gone == "everything":
+        client.delete(*vars(keys).values())
+    elif gone == "blobs":
+        client.delete(keys.nodes, keys.leaves, keys.results)
+    else:
+        client.hset(keys.nodes, "0.0", "{no node")
+    assert not resume(*step_of(store, app, new))
+    said = " ".join(ramify.status(new).warnings)
+    assert "planned anew" in said
+    assert store.leaf_states(new) == {}
+
+
+def test_a_recorded_leaf_that_is_damaged_runs_again(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
+) -> None:
+    old = partial(ramify, store)
+    client.hset(JobKeys(old.id).results, "0.0", b"no blob at all")
+    new = ramify.retry(old.id).job_id or ""
+    assert resume(*step_of(store, app, new))
+    assert store.leaf_states(new) == {"0.0": "pending", "0.1": "pending", "0.2": "done"}
+
+
+def test_a_retry_of_a_retry_that_never_ran_takes_over_from_the_first(
+    ramify: Ramify, store: JobStore, app: Celery
+) -> None:
+    old = partial(ramify, store)
+    second = ramify.retry(old.id).job_id or ""
+    ramify.cancel(second)
+    third = ramify.retry(second).job_id or ""
+    assert resume(*step_of(store, app, third))
+    assert [state for _, state in sorted(store.leaf_states(third).items())] == ["done", "pending", "done"]
+
+
+def test_a_worker_that_is_killed_in_the_middle_leaves_a_job_that_can_end(
+    ramify: Ramify, store: JobStore, app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """given a takeover that stops after its first leaf / then the others are pending: the reaper sends those."""
+    old = partial(ramify, store)
+    new = ramify.retry(old.id).job_id or ""
+    real, calls = store.record_leaf, list[str]()
+
+    def killed(job_id: str, result: Any) -> int:
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(job_id)
+        return real(job_id, result)
+
+    step, app = step_of(store, app, new)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "record_leaf", killed)
+        with pytest.raises(KeyboardInterrupt):
+            resume(step, app)
+    assert store.leaf_states(new) == {"0.0": "done", "0.1": "pending", "0.2": "pending"}
+    assert not store.start_planning(new, "another worker"), "it is planned"
+    life = Life(store, new)
+    assert (life.merging(), life.summarising(), life.done()) == (True, True, True)
+
+
+def test_another_tenants_job_is_not_taken_over_at_either_end(ramify: Ramify, store: JobStore, app: Celery) -> None:
+    old = partial(ramify, store, tenant="acme")
+    for stranger in ("default", "ACME"):
+        with pytest.raises(NotFoundError):
+            ramify.retry(old.id, stranger)
+    assert ramify.status(old.id).retried_as is None
+    forged = new_id()
+    store.enqueue([(forged, JobRequest(question="why?", tenant="evil"))], retry_of={forged: old.id})
+    step, app = step_of(store, app, forged)
+    with pytest.raises(RamifyError, match="another tenant"):
+        resume(step, app)
+    assert store.leaf_states(forged) == {}
+    with pytest.raises(InputError):
+        ramify.submit({"question": "why?", "retry_of": old.id})
+    assert ramify.retry(old.id, "acme").job_id
+
+
+def test_of_many_that_try_a_job_again_at_once_one_does(ramify: Ramify, store: JobStore, settings: Settings) -> None:
+    old, made, barrier = partial(ramify, store), list[str](), threading.Barrier(8)
+
+    def run() -> None:
+        with Ramify(settings) as own:
+            barrier.wait(timeout=10)
+            with suppress(InputError):
+                made.append(own.retry(old.id).job_id or "")
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert made == [ramify.status(old.id).retried_as]
+
+
+def test_what_cannot_be_tried_again_is_refused_in_a_sentence(ramify: Ramify, store: JobStore) -> None:
+    life = Life(store, ramify.submit("why?"))
+    with pytest.raises(InputError, match="it is still queued"):
+        ramify.retry(life.id)
+    life.to("summarising").done()
+    with pytest.raises(InputError, match="done and complete"):
+        ramify.retry(life.id)
+    for unknown in ("0" * 21, "", "{x}"):
+        with pytest.raises(NotFoundError, match="no such job or batch"):
+            ramify.retry(unknown)
+
+
+def test_an_answered_retry_ends_the_retries_of_its_job(ramify: Ramify, store: JobStore) -> None:
+    old = partial(ramify, store)
+    new = Life(store, ramify.retry(old.id).job_id or "")
+    new.to("summarising").done()
+    with pytest.raises(InputError, match="its retry has answered"):
+        ramify.retry(old.id)
+
+
+def test_a_batch_is_tried_again_as_a_batch_of_what_is_not_answered(ramify: Ramify, store: JobStore) -> None:
+    batch = ramify.submit_many([f"why, {n}?" for n in range(6)], batch_budget={"max_calls": 9})
+    ids = batch.job_ids
+    for job_id in ids[:2]:
+        Life(store, job_id).to("summarising").done()
+    Life(store, ids[2]).to("summarising").done(partial=True)
+    with pytest.raises(InputError, match="3 of its jobs are still open"):
+        ramify.retry(batch.batch_id)
+    for job_id, state in zip(ids[3:], (State.FAILED, State.EXPIRED, State.CANCELLED), strict=True):
+        ramify.cancel(job_id, state, "why not")
+    made = ramify.retry(batch.batch_id)
+    assert (made.jobs, made.retry_of) == (4, batch.batch_id)
+    new = ramify.batch_status(made.batch_id or "")
+    assert (new.total, new.finished, new.retry_of) == (4, 0, batch.batch_id)
+    assert new.budget is not None
+    assert new.budget.max_calls == 9
+    assert ramify.batch_status(batch.batch_id).retried_as == made.batch_id
+    olds = {job.retry_of for job_id in ramify.batch_jobs(made.batch_id or "") if (job := store.job(job_id))}
+    assert olds == set(ids[2:])
+    with pytest.raises(InputError, match="none of its jobs is left"):
+        ramify.retry(batch.batch_id)
+
+
+def test_a_batch_that_a_full_lane_cuts_off_goes_on_where_it_was(client: redis.Redis, settings: Settings) -> None:
+    lanes = {"max_waiting_batch": 10, "tenant_share": 1.0, "under_way": 2}
+    small = load_settings(redis={"url": settings.redis.url}, data_dir=settings.data_dir, lanes=lanes)
+    with Ramify(small) as ramify:
+        for _ in range(3):
+            ramify.submit("it takes a place", lane="batch")
+        batch = ramify.submit_many([f"why, {n}?" for n in range(8)])
+        ramify.cancel_batch(batch.batch_id)
+        extra = [ramify.submit(f"in between {n}", lane="batch") for n in range(4)]
+        with pytest.raises(LaneFullError, match=r"has 4 jobs: `ramify retry \w+` again takes the others"):
+            ramify.retry(batch.batch_id)
+        for job_id in extra:
+            ramify.cancel(job_id)
+        rest = ramify.retry(batch.batch_id)
+        assert rest.jobs == 4
+        tried = [ramify.status(job_id).retried_as for job_id in batch.job_ids]
+        assert None not in tried
+        assert len(set(tried)) == len(batch.job_ids), "each once"

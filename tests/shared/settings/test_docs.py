@@ -1,0 +1,54 @@
+"""The reference pages say what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from orchestrator.cli.render.system import setting_rows
+from shared.jobs.keys import BatchKeys, JobKeys, LineKeys, SessionKeys
+from shared.jobs.states import State
+from shared.jobs.tables import TableKeys
+from shared.settings import load_settings
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def settings_page() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "Every setting with its default. Generated from the code (`tests/shared/settings/test_docs.py` holds it true).",
+        "In the environment `search.strategy` is `RAMIFY_SEARCH__STRATEGY`; empty variables count as not set.",
+        "",
+        "| setting | default | meaning |",
+        "| --- | --- | --- |",
+    ]
+    for row in setting_rows(load_settings()):
+        default = "" if row.default in ("", None) else f"`{row.default}`"
+        lines.append(f"| `{row.name}` | {default} | {row.description} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_settings_page_lists_every_setting() -> None:
+    assert (DOCS / "settings.md").read_text(encoding="utf-8") == settings_page()
+
+
+def test_the_redis_page_names_every_key_and_state() -> None:
+    page = (DOCS / "redis.md").read_text(encoding="utf-8")
+    for keys in (
+        JobKeys("ID"),
+        TableKeys("ID"),
+        BatchKeys("BATCH"),
+        SessionKeys("TENANT", "SESSION"),
+        LineKeys("LANE"),
+    ):
+        for key in vars(keys).values():
+            assert f"`{key}" in page
+    assert all(f"`{state.value}`" in page for state in State)
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    for page in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,62 @@
+"""What a step does with its own failures, and with those of Redis and the broker, on a real Redis without workers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import redis
+from kombu.exceptions import OperationalError
+
+from shared.contract import TaskMessage
+from shared.errors import PermanentError
+from shared.jobs import State, new_id
+from shared.models import JobRequest
+from shared.settings import Settings
+from shared.tasks.app import make_app
+from shared.tasks.task_run import Steps, TaskRun, fail_job
+
+TASK = SimpleNamespace(name="plan.job", request=SimpleNamespace(id="task"))
+
+
+class Run:
+    """One planning step that raises."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.steps, self.job_id = Steps(make_app(settings)), new_id()
+        self.steps.jobs.enqueue([(self.job_id, JobRequest(question="why?"))])
+        self.steps.jobs.start_planning(self.job_id, "task")
+
+    def __call__(self, error: Exception) -> None:
+        def body(_: TaskRun) -> None:
+            raise error
+
+        self.steps._run(TASK, TaskMessage(job_id=self.job_id).wire(), body, fail_job)
+
+    @property
+    def state(self) -> State:
+        job = self.steps.jobs.job(self.job_id)
+        assert job is not None
+        return job.state
+
+    def marked(self) -> bool:
+        item = self.steps.jobs.work.of(self.job_id).get("plan.job")
+        return item is not None and item.busy is not None
+
+
+def test_given_a_fault_of_its_own_when_run_then_the_job_fails(client: redis.Redis, settings: Settings) -> None:
+    run = Run(settings)
+    run(PermanentError("no such model"))
+    assert run.state is State.FAILED
+    assert not run.marked()
+
+
+@pytest.mark.parametrize("error", [OperationalError("no broker"), redis.ConnectionError("gone")])
+def test_given_a_broker_or_redis_that_is_away_when_run_then_the_job_is_left_for_the_reaper(
+    client: redis.Redis, settings: Settings, error: Exception
+) -> None:
+    run = Run(settings)
+    with pytest.raises(type(error)):
+        run(error)
+    assert run.state is State.PLANNING
+    assert not run.marked(), "nobody is at it any more: it may be sent again"

@@ -1,0 +1,193 @@
+"""A planted category among noise is listed completely, with nothing invented, whatever its size and language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+import yaml
+
+from orchestrator.planning.lists.planner import nodes, shards
+from shared.jobs.tables import Tables
+from shared.models import Filters
+from shared.settings import Settings, load_settings
+from shared.store import ChunkStore
+from tests.fakes.listing import Listing, indexed, noise, point, put
+from workers.enumerate.gather import gather
+
+NOTES = Path(__file__).parents[3] / "examples" / "notes"
+
+
+@pytest.fixture
+def settings(redis_url: str, tmp_path: Path) -> Settings:
+    small = {"shard_documents": 200, "page_rows": 50, "rows": 100}
+    return load_settings(redis={"url": redis_url}, data_dir=tmp_path, enumeration=small)
+
+
+@pytest.fixture
+def listing(store: ChunkStore, settings: Settings) -> Iterator[Listing]:
+    client = redis.Redis.from_url(settings.redis.url.get_secret_value())
+    yield Listing(store, Tables(client, settings), settings)
+    client.close()
+
+
+def front_matter(path: Path) -> dict[str, list[str]]:
+    """What a file says of itself."""
+    parts = path.read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(parts[1]) if len(parts) == 3 else {}
+
+
+@pytest.mark.parametrize("members", [1, 7, 500, 5000])
+def test_given_a_planted_category_when_listed_then_every_member_comes_and_nobody_else(
+    store: ChunkStore, listing: Listing, settings: Settings, members: int
+) -> None:
+    indexed(store, settings, NOTES)
+    put(store, noise(300))
+    planted = [f"member{number}" for number in range(members)]
+    put(
+        store,
+        (point(name, f"{name} about queues 关于队列", tags=("zebra", "斑马"), kind="decision") for name in planted),
+    )
+    for question in (
+        "List all notes tagged zebra", "列出所有带斑马标签的笔记", "decisions tagged zebra", "标签为斑马的文档有哪些",
+    ):  # fmt: skip
+        table, rows = listing.ask(question)
+        assert sorted(row.title for row in rows) == sorted(planted), question
+        assert (table.matched, table.scanned, table.planned) == (members, members, members)
+        assert (table.partial, table.changed) == (False, False)
+    assert len(table.rows) == min(members, 100), "the answer holds the first rows only"
+
+
+@pytest.mark.parametrize("members", [1, 7, 500])
+def test_given_words_planted_in_texts_when_listed_then_documents_that_contain_them_come_whole_corpus_scanned(
+    store: ChunkStore, listing: Listing, settings: Settings, members: int
+) -> None:
+    indexed(store, settings, NOTES)
+    put(store, noise(300))
+    planted = [f"member{number}" for number in range(members)]
+    put(store, (point(name, f"Intro {name}.", title="an intro", path=f"m/{name}.md") for name in planted))
+    put(
+        store,
+        (point(n, f"Later a quokka was seen by {n}. 后来出现了短尾矮袋鼠。", 3, path=f"m/{n}.md") for n in planted),
+    )
+    whole, everything = listing.ask("List all documents")
+    assert whole.scanned == whole.matched == len(everything)
+    for question in ("Which notes mention quokkas?", "列出所有提到短尾矮袋鼠的笔记"):
+        table, rows = listing.ask(question)
+        assert sorted(row.path for row in rows) == sorted(f"m/{name}.md" for name in planted), question
+        assert table.scanned == table.planned == whole.matched
+        assert all("quokka" in row.sentence or "袋鼠" in row.sentence for row in rows)
+
+
+def test_given_the_sample_corpus_when_a_tag_is_listed_then_it_is_what_the_files_say(
+    store: ChunkStore, listing: Listing, settings: Settings
+) -> None:
+    indexed(store, settings, NOTES)
+    _, rows = listing.ask("List all notes tagged rabbitmq")
+    said = {
+        str(path.relative_to(NOTES))
+        for path in NOTES.rglob("*.md")
+        if "rabbitmq" in (str(tag).lower() for tag in front_matter(path).get("tags", ()))
+    }
+    found = {row.path.removeprefix("notes/") for row in rows if "#" not in row.path}
+    assert found == said
+    assert len(said) > 3
+
+
+def test_given_rows_when_read_then_they_are_in_the_order_of_paths_with_their_source(
+    store: ChunkStore, listing: Listing
+) -> None:
+    put(store, noise(450, tags=("x1",), date="2026-03-02"))
+    table, rows = listing.ask("all notes tagged x1")
+    assert [row.path for row in rows] == sorted(row.path for row in rows)
+    assert rows[0].uri == "ramify://default/made/noise0.md"
+    assert (rows[0].date, rows[0].tags) == ("2026-03-02", ("x1",))
+    assert (table.pages, table.page_rows, table.rows) == (9, 50, tuple(rows[:100]))
+    assert table.coverage == "scanned 450 of 450 documents"
+
+
+def test_given_documents_with_the_same_text_when_listed_then_each_stands_and_copies_say_of_what(
+    store: ChunkStore, listing: Listing
+) -> None:
+    texts = ["The same text.", "the  same\ntext.", "Another text.", "The same text."]
+    put(store, (point(f"d{number}", text, tags=("t1",)) for number, text in enumerate(texts)))
+    table, rows = listing.ask("notes tagged t1")
+    assert [(row.doc_id, row.copy_of) for row in rows] == [("d0", None), ("d1", 1), ("d2", None), ("d3", 1)]
+    assert (table.matched, table.copies) == (4, 2)
+
+
+def test_given_another_namespace_when_listed_then_nothing_of_it_is_counted_named_or_shown(
+    store: ChunkStore, listing: Listing
+) -> None:
+    put(store, noise(20, tags=("secret",), namespace="other"))
+    put(store, noise(20, start=100))
+    assert listing.read("notes tagged secret").warnings == ("No document has the tag 'secret'.",)
+    table, rows = listing.ask("notes tagged secret")
+    assert (rows, table.planned, table.matched) == ([], 0, 0)
+    own, _ = listing.ask("List all documents")
+    assert own.matched == 20
+    other, rows = listing.ask("notes tagged secret", Filters(namespace="other"))
+    assert other.matched == 20
+    assert {row.uri.split("/")[2] for row in rows} == {"other"}
+
+
+def test_given_a_document_added_during_the_scan_when_joined_then_it_is_said_and_nobody_stands_twice(
+    store: ChunkStore, listing: Listing
+) -> None:
+    put(store, noise(400, tags=("t1",)))
+    listing.after_shard = lambda number: put(store, [point("late", "late", tags=("t1",))]) if number == 1 else None
+    table, rows = listing.ask("notes tagged t1")
+    assert table.changed
+    assert len({row.doc_id for row in rows}) == len(rows) == table.matched
+    assert {row.doc_id for row in rows} >= {f"noise{number}" for number in range(400)}
+
+
+def test_given_time_that_is_up_when_joined_then_the_list_says_how_much_was_read(
+    store: ChunkStore, listing: Listing
+) -> None:
+    put(store, noise(1000, tags=("t1",)))
+    asked = iter([False, False, *[True] * 100])
+    listing.stopped = lambda: next(asked)
+    table, rows = listing.ask("notes tagged t1")
+    assert table.partial
+    assert 0 < table.scanned < table.planned == 1000
+    assert len(rows) == table.matched == table.scanned
+    assert table.coverage == f"scanned {table.scanned} of 1,000 documents"
+
+
+def test_given_a_filter_of_the_caller_when_listed_then_it_holds_besides_the_question(
+    store: ChunkStore, listing: Listing
+) -> None:
+    put(store, noise(30, tags=("t1", "t2"), kind="memory"))
+    put(store, noise(30, start=100, tags=("t1",), kind="resource"))
+    table, _ = listing.ask("all notes tagged t1", Filters(kinds=("memory",)))
+    assert (table.matched, table.understood) == (30, "kind = memory, tag = t1")
+    none, _ = listing.ask("all resources", Filters(kinds=("memory",)))
+    assert none.matched == 0
+
+
+def test_given_a_merge_that_is_delivered_again_when_joined_then_the_list_stays_as_it_was(
+    store: ChunkStore, listing: Listing, settings: Settings
+) -> None:
+    put(store, noise(30, tags=("t1",)))
+    table, _ = listing.ask("notes tagged t1")
+    tree = {node.id: node for node in nodes("q", "tag = t1", shards(30, 200, 64))}
+    assert gather(listing.tables, listing.job_id, tree, settings.enumeration) == table
+
+
+def test_given_columns_when_listed_then_they_are_read_off_the_documents_lines(
+    store: ChunkStore, listing: Listing
+) -> None:
+    put(store, [
+        point("a", "**Owner:** Ada\n- Severity: high\nText.", tags=("t1",)),
+        point("b", "| Owner | Bob |\n\nNothing else.", tags=("t1",)),
+        point("c", "The owner is unknown.", tags=("t1",)),
+        point("d", "负责人：张三\n其余略。", tags=("t1",)),
+    ])  # fmt: skip
+    table, rows = listing.ask("List all notes tagged t1 with their owner and severity")
+    assert table.columns == ("owner", "severity")
+    assert [row.fields for row in rows] == [{"owner": "Ada", "severity": "high"}, {"owner": "Bob"}, {}, {}]
+    _, rows = listing.ask("列出所有标签为 t1 的笔记及其负责人")
+    assert [row.fields.get("负责人") for row in rows] == [None, None, None, "张三"]

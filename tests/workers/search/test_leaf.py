@@ -1,0 +1,90 @@
+"""Which strategy a request gets, and what it is told when its strategy cannot do what it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from shared.models import Chunk, Filters, JobRequest
+from shared.models.find import FindRequest
+from shared.providers.encoders import Bm25Encoder
+from shared.settings import load_settings
+from shared.store import BuiltWith, ChunkPoint
+from workers.search.corpus import Corpus
+from workers.search.leaf import Ask, run_search_stages, strategy_of
+
+SPARSE = Bm25Encoder(10.0)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    opened = Corpus(load_settings(data_dir=tmp_path))
+    opened.store("default").create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
+    chunk = Chunk(
+        chunk_id="6b1e5a4e-5f0c-4b43-9a5e-0d6f3f7f8d11", doc_id="d", path="a.py", title="a", text="def run: zebra",
+        part="code", symbol="a.run", defines=("a.run", "run"),
+    )  # fmt: skip
+    opened.store("default").upsert(
+        [ChunkPoint(chunk=chunk, document_hash="h", source="s", sparse=SPARSE.encode_passage("def run: zebra"))]
+    )
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("fields", "strategy"),
+    [
+        ({}, "default"),
+        ({"near_symbol": "a.run"}, "two_pass"),
+        ({"depth": 2}, "two_pass"),
+        ({"depth": 2, "mode": "deep"}, "deep"),
+        ({"near_symbol": "a.run", "strategy": "keyword"}, "keyword"),
+    ],
+)
+def test_given_a_request_when_its_strategy_is_chosen_then_edges_mean_two_pass_unless_one_is_named(
+    fields: dict[str, object], strategy: str
+) -> None:
+    settings = load_settings()
+    assert strategy_of(JobRequest.model_validate({"question": "q", **fields}), settings) == strategy
+    assert strategy_of(FindRequest.model_validate({"query": "q", **fields}), settings) == strategy
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("pkg.mod.func", "pkg.mod.func"),
+        ("crate::tree::merge()", "crate.tree.merge"),
+        ("Class#method", "Class.method"),
+        (" 模块.合并 ", "模块.合并"),
+        ("$scope.apply", "$scope.apply"),
+    ],
+)
+def test_given_a_symbol_as_people_write_it_when_checked_then_it_is_the_stored_name(given: str, name: str) -> None:
+    assert FindRequest(query="q", near_symbol=given).near_symbol == name
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "title:x", "a..b", ".a", "a.", "x" * 301, "a\x00b"])
+def test_given_what_is_no_name_when_checked_then_it_is_refused(bad: str) -> None:
+    for model, field in ((FindRequest, "query"), (JobRequest, "question")):
+        with pytest.raises(ValidationError, match="near_symbol"):
+            model.model_validate({field: "q", "near_symbol": bad})
+
+
+def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_result_says_so(corpus: Corpus) -> None:
+    def warnings(strategy: str, **more: object) -> str:
+        ask = Ask.model_validate(
+            {"text": "zebra", "strategy": strategy, "filters": Filters(), "tenant": "default", "wanted": 5, **more}
+        )
+        found = run_search_stages(ask, corpus, None, 10)
+        assert [hit.symbol for hit in found.hits] == ["a.run"]
+        return " ".join(found.warnings)
+
+    assert "near_symbol changed nothing: the strategy keyword follows no edges" in warnings(
+        "keyword", near_symbol="run"
+    )
+    assert "depth changed nothing" in warnings("keyword", depth=1)
+    assert "changed nothing" not in warnings("keyword")
+    assert "changed nothing" not in warnings("two_pass", near_symbol="run", depth=2)

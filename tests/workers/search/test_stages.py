@@ -1,0 +1,267 @@
+"""Stages one by one, with sums worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from shared.models import Filters, Hit
+from shared.models.plan import Facet
+from shared.settings import load_settings
+from shared.settings import stages as s
+from workers.search.stages import diversity, rescoring
+from workers.search.stages.expansion import is_sure
+from workers.search.stages.fusion import fuse
+from workers.search.state import Candidate, Query, SearchState, Tools
+
+TOOLS = Tools(
+    settings=load_settings(
+        search={"source_boosts": {"docs/": 1.1, "docs/guide/": 2.0, "old/": 0.5}, "excludes": ["old/"]}
+    ),
+    today=date(2026, 1, 1),
+)
+
+
+def hit(name: str, score: float = 1.0, **more: object) -> Hit:
+    fields = {"doc_id": name, "path": f"{name}.md", "title": "t", "text": name, **more}
+    return Hit.model_validate({"chunk_id": name, "score": score, **fields})
+
+
+def state(*hits: Hit, vector: tuple[float, ...] = (), filters: Filters | None = None, wanted: int = 10) -> SearchState:
+    candidates = tuple(Candidate(h, 0.0).plus("search", h.score) for h in hits)
+    return SearchState(Query("q", filters or Filters(), wanted), candidates=candidates, vector=vector)
+
+
+def names(found: SearchState) -> list[str]:
+    return [c.hit.chunk_id for c in found.candidates]
+
+
+def scores(found: SearchState) -> dict[str, float]:
+    for c in found.candidates:
+        assert sum(e.effect for e in c.effects) == pytest.approx(c.score)
+    return {c.hit.chunk_id: round(c.score, 6) for c in found.candidates}
+
+
+def test_rrf_is_weight_over_k_plus_rank_with_a_bonus_for_the_first_three() -> None:
+    lists = {"x": [hit("a"), hit("b")], "y": [hit("b")]}
+    fused = fuse(lists, {"x": 1.0, "y": 2.0}, s.FusionStage(k=60, first_bonus=0.05, next_bonus=0.02))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx(
+        {"a": 1 / 61 + 0.05, "b": 1 / 62 + 0.02 + 2 / 61 + 0.05}
+    )
+
+
+def test_linear_fusion_scales_each_arm_by_its_best() -> None:
+    lists = {"x": [hit("a", 10), hit("b", 5)], "y": [hit("b", 0.8), hit("a", 0.4)]}
+    fused = fuse(lists, {"x": 0.7, "y": 0.3}, s.FusionStage(method="linear"))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx({"a": 0.85, "b": 0.65})
+    assert fuse({"x": [hit("a", 0.0)], "y": []}, {"x": 1, "y": 1}, s.FusionStage(method="linear"))[0].score == 0.0
+
+
+def test_the_first_bonus_is_for_rank_one_and_the_next_for_ranks_two_and_three() -> None:
+    lists = {"x": [hit(name, 9.0) for name in "abcd"], "y": []}
+    fused = fuse(lists, {"x": 1.0, "y": 1.0}, s.FusionStage(k=60, first_bonus=0.05, next_bonus=0.02))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx(
+        {"a": 1 / 61 + 0.05, "b": 1 / 62 + 0.02, "c": 1 / 63 + 0.02, "d": 1 / 64}
+    )
+    assert [c.effects[0].detail for c in fused][3] == {"rank": 4, "score": 9.0, "weight": 1.0}
+
+
+def test_linear_fusion_counts_a_score_below_zero_as_nothing() -> None:
+    lists = {"x": [hit("a", 1.0), hit("b", -0.5)], "y": [hit("b", 2.0)]}
+    fused = fuse(lists, {"x": 0.7, "y": 0.3}, s.FusionStage(method="linear"))
+    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx({"a": 0.7, "b": 0.3})
+
+
+def test_a_list_that_is_alone_keeps_its_scores_and_ties_go_by_id() -> None:
+    assert [(c.hit.chunk_id, c.score) for c in fuse({"x": [hit("b", 7), hit("a", 7)]}, {"x": 1}, s.FusionStage())] == [
+        ("a", 7),
+        ("b", 7),
+    ]
+
+
+def test_a_strong_signal_is_high_and_far_ahead_on_an_absolute_scale() -> None:
+    options = s.StrongSignalStage()
+    assert is_sure(20.0, 2.0, options)  # 0.952 and 0.667
+    assert not is_sure(20.0, 15.0, options), "0.952 and 0.9375: no gap"
+    assert not is_sure(2.0, 0.0, options), "0.667: s over the best score would call this 1"
+
+
+def test_cosine_mixes_the_scaled_score_with_nearness() -> None:
+    found = rescoring.cosine(
+        state(hit("a", 2, vector=(1, 0)), hit("b", 1, vector=(0, 1)), hit("c", 1), vector=(0, 1)),
+        s.CosineStage(),
+        TOOLS,
+    )
+    assert scores(found) == {"a": 0.7, "b": 0.65, "c": 0.35}
+    assert rescoring.cosine(state(hit("a")), s.CosineStage(), TOOLS).skipped == "no vector of the question"
+
+
+def test_the_longest_prefix_boosts_and_excludes_hide_unless_asked_for() -> None:
+    hits = (hit("a", 1, path="old/x.md"), hit("b", 0.9, path="docs/guide/y.md"), hit("c", 0.8, path="z.md"))
+    assert scores(rescoring.sources(state(*hits), s.SourcesStage(), TOOLS)) == {"b": 1.8, "c": 0.8, "a": 0.5}
+    assert names(rescoring.exclude(state(*hits), s.ExcludeStage(), TOOLS)) == ["b", "c"]
+    asked = state(*hits, filters=Filters(paths=("old/",)))
+    assert names(rescoring.exclude(asked, s.ExcludeStage(), TOOLS)) == ["a", "b", "c"]
+
+
+def test_backlinks_multiply_by_one_and_a_weighted_logarithm() -> None:
+    hits = (hit("none", 1.04), hit("one", 1, backlinks=1), hit("many", 1, backlinks=19))
+    found = rescoring.backlinks(state(*hits), s.BacklinksStage(), TOOLS)
+    assert scores(found) == {"many": 1.149787, "none": 1.04, "one": 1.034657}  # 1 + 0.05 ln 20, 1 + 0.05 ln 2
+    assert names(found) == ["many", "none", "one"]
+    assert found.candidates[0].effects[-1].detail == {"factor": pytest.approx(1.149787), "links": 19}
+
+
+def test_without_backlinks_nothing_changes() -> None:
+    unlinked = state(hit("b", 1), hit("a", 2))
+    found = rescoring.backlinks(unlinked, s.BacklinksStage(), TOOLS)
+    assert found.candidates == unlinked.candidates
+    assert found.skipped == "no other document links to what was found"
+
+
+def test_facet_lifts_memories_of_the_facet_asked_for_and_never_past_one() -> None:
+    hits = (
+        hit("a", 0.5),
+        hit("b", 0.48, facet="result"),
+        hit("c", 1.0, facet="result"),
+        hit("d", 0.4, facet="insight"),
+    )
+    asked = replace(state(*hits), query=replace(state().query, facet="result"))
+    found = rescoring.facet(asked, s.FacetStage(weight=0.1), TOOLS)
+    assert scores(found) == {"c": 1.0, "b": 0.50496, "a": 0.5, "d": 0.4}
+    assert rescoring.facet(state(*hits), s.FacetStage(), TOOLS).skipped == "the question asks for no facet"
+    none = rescoring.facet(replace(asked, query=replace(asked.query, facet="intent")), s.FacetStage(), TOOLS)
+    assert none.skipped == "nothing found is a memory's intent"
+
+
+def test_every_search_facet_has_the_storage_facet_of_its_row() -> None:
+    assert {facet.value: facet.stored for facet in Facet} == {
+        "original": "", "core": "context", "why": "intent", "how": "action", "case": "result", "note": "insight",
+    }  # fmt: skip
+
+
+def test_recency_halves_its_boost_every_half_life() -> None:
+    hits = (
+        hit("old", 1, date="2025-07-05"),
+        hit("new", 1, date="2026-01-01"),
+        hit("none", 1),
+        hit("next", 1, date="2027-01-01"),
+    )
+    found = rescoring.recency(state(*hits), s.RecencyStage(weight=0.2, half_life_days=180), TOOLS)
+    assert scores(found) == {"new": 1.2, "next": 1.2, "old": 1.1, "none": 1.0}
+
+
+def test_caps_bound_documents_identical_texts_and_kinds() -> None:
+    hits = [hit(n, doc_id="d", text=n) for n in "abc"] + [hit("e", text="a"), hit("f", kind="memory"), hit("g")]
+    found = diversity.caps(state(*hits, wanted=4), s.CapsStage(per_doc=2, per_kind=0.5), TOOLS)
+    assert names(found) == ["a", "b", "f", "g"], "g is the third resource of four wanted: it fills up behind the memory"
+
+
+def test_dedup_folds_only_within_a_document() -> None:
+    near = {"vector": (1.0, 0.0)}
+    hits = (hit("a", 3, doc_id="d", **near), hit("b", 2, doc_id="d", **near), hit("c", 1, doc_id="e", **near))
+    assert names(diversity.dedup(state(*hits), s.DedupStage(), TOOLS)) == ["a", "c"]
+    texts = (hit("a", doc_id="d", text="one two three four five"), hit("b", doc_id="d", text="one two three four five"))
+    assert names(diversity.dedup(state(*texts), s.DedupStage(), TOOLS)) == ["a"]
+
+
+def test_a_kind_that_has_its_share_makes_room_for_others_and_fills_up_behind_them() -> None:
+    hits = [hit("a"), hit("b"), hit("c"), hit("f", kind="memory"), hit("g", kind="memory")]
+    assert names(diversity.caps(state(*hits, wanted=4), s.CapsStage(per_kind=0.5), TOOLS)) == ["a", "b", "f", "g", "c"]
+
+
+def test_a_share_of_less_than_one_hit_is_one_hit() -> None:
+    hits = [hit("a"), hit("b"), hit("f", kind="memory")]
+    assert names(diversity.caps(state(*hits, wanted=1), s.CapsStage(per_kind=0.5), TOOLS)) == ["a", "f", "b"]
+
+
+@pytest.mark.parametrize(("depth", "kept"), [(None, 5), (1, 5), (2, 10), (3, 10)])
+def test_chunks_of_one_document_are_capped_by_the_hops_where_no_number_is_set(depth: int | None, kept: int) -> None:
+    linked = state(*(hit(f"{n:02}", doc_id="d") for n in range(12)))
+    linked = replace(linked, query=replace(linked.query, depth=depth))
+    assert len(diversity.caps(linked, s.CapsStage(per_doc=0), TOOLS).candidates) == kept
+
+
+def test_dedup_folds_from_the_threshold_on_and_compares_text_where_one_has_no_vector() -> None:
+    hits = (hit("a", 2, doc_id="d", vector=(1.0, 0.0)), hit("b", 1, doc_id="d", vector=(0.6, 0.8)))
+    assert names(diversity.dedup(state(*hits), s.DedupStage(threshold=0.6), TOOLS)) == ["a"]
+    assert names(diversity.dedup(state(*hits), s.DedupStage(threshold=0.61), TOOLS)) == ["a", "b"]
+    words = {"doc_id": "d", "text": "one two three four five"}
+    mixed = (hit("a", 2, vector=(1.0, 0.0), **words), hit("b", 1, **words))
+    assert names(diversity.dedup(state(*mixed), s.DedupStage(), TOOLS)) == ["a"]
+    turned = (hit("a", 2, **words), hit("b", 1, vector=(1.0, 0.0), **words))
+    assert names(diversity.dedup(state(*turned), s.DedupStage(), TOOLS)) == ["a"]
+
+
+def test_mmr_prefers_what_is_different_and_changes_no_score() -> None:
+    hits = (hit("a", 1.0, vector=(1, 0)), hit("b", 0.9, vector=(1, 0)), hit("c", 0.5, vector=(0, 1)))
+    found = diversity.mmr(state(*hits), s.MmrStage(relevance=0.5), TOOLS)
+    assert names(found) == ["a", "c", "b"]
+    assert scores(found) == {"a": 1.0, "c": 0.5, "b": 0.9}
+    assert names(diversity.mmr(state(*hits), s.MmrStage(relevance=1.0), TOOLS)) == ["a", "b", "c"]
+
+
+def test_mmr_scales_by_the_best_score_and_leaves_what_is_beyond_its_limit_behind() -> None:
+    hits = (hit("a", 10.0, vector=(1, 0)), hit("b", 9.0, vector=(1, 0)), hit("c", 1.0, vector=(0, 1)), hit("d", 0.5))
+    found = diversity.mmr(state(*hits), s.MmrStage(relevance=0.5, limit=3), TOOLS)
+    assert names(found) == ["a", "c", "b", "d"], "b: 0.45 - 0.5, c: 0.05 - 0"
+    assert [c.effects[-1].detail.get("value") for c in found.candidates] == pytest.approx([0.5, 0.05, -0.05, None])
+
+
+def test_mmr_remembers_the_nearest_of_all_that_was_taken_and_breaks_ties_by_the_order_before() -> None:
+    hits = [hit(name, 1.0, vector=vector) for name, vector in (("a", (1, 0)), ("b", (0, 1)), ("c", (1, 0)))]
+    hits.append(hit("d", 1.0, vector=(0.6, 0.8)))
+    assert names(diversity.mmr(state(*hits), s.MmrStage(relevance=0.5), TOOLS)) == ["a", "b", "d", "c"]
+    equal = (hit("b", 1.0, vector=(1, 0)), hit("a", 1.0, vector=(1, 0)))
+    assert names(diversity.mmr(state(*equal), s.MmrStage(), TOOLS)) == ["b", "a"]
+
+
+def test_blending_trusts_the_fused_rank_at_the_top() -> None:
+    reranked = [
+        Candidate(hit(n), 0.0).plus("search", fused).plus("rerank", score - fused)
+        for n, fused, score in (("a", 0.5, 0.2), ("b", 0.4, 0.9))
+    ]
+    found = rescoring.blend(SearchState(Query("q", Filters(), 5), candidates=tuple(reranked)), s.BlendStage(), TOOLS)
+    assert scores(found) == {"b": round(0.75 * 0.8 + 0.25 * 0.9, 6), "a": round(0.75 + 0.25 * 0.2, 6)}
+
+
+def test_blending_weighs_by_the_rank_that_stood_before_the_rerank() -> None:
+    ranked = [
+        Candidate(hit(f"{n:02}"), 0.0).plus("search", 0.5).plus("rerank", 0.2).plus("facet", 0.1 * n)
+        for n in reversed(range(12))
+    ]
+    found = rescoring.blend(SearchState(Query("q", Filters(), 12), candidates=tuple(ranked)), s.BlendStage(), TOOLS)
+    by_id = sorted(found.candidates, key=lambda c: c.hit.chunk_id)
+    details = [c.effects[-1].detail for c in by_id]
+    assert [detail["rank"] for detail in details] == list(range(1, 13)), "ties by id"
+    assert [detail["weight"] for detail in details] == [0.75] * 3 + [0.6] * 7 + [0.4] * 2
+    assert {detail["fused"] for detail in details} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "start"),
+    [
+        (
+            "Nothing here. Vacuum cleans dead rows. More follows.",
+            "what does vacuum do",
+            "Vacuum cleans dead rows. More",
+        ),
+        ("先说别的。缓存雪崩是大量缓存同时失效。后面还有。", "什么是缓存雪崩", "缓存雪崩是大量缓存同时失效。"),
+        ("No word of it at all.", "zebra", "No word"),
+        ("", "zebra", ""),
+    ],
+)
+def test_the_snippet_begins_where_the_text_speaks_of_the_question(text: str, question: str, start: str) -> None:
+    from shared.language.text import terms
+    from workers.search.stages.context import snippet
+
+    found = snippet(text, frozenset(terms(question)), 40)
+    assert found.startswith(start)
+    assert len(found) <= 40
+
+
+def test_limits_keep_the_best() -> None:
+    assert names(diversity.limit(state(hit("a"), hit("b"), wanted=1), s.LimitStage(), TOOLS)) == ["a"]
+    assert names(diversity.limit(state(hit("a"), hit("b"), hit("c")), s.LimitStage(limit=2), TOOLS)) == ["a", "b"]

@@ -1,0 +1,149 @@
+"""Compiled truth: every page found keeps at least one chunk of what it holds to be true."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qdrant_client import models
+
+from shared.models import Chunk, Filters, Hit, SearchResult
+from shared.models.hits import PagePart
+from shared.providers.encoders import Bm25Encoder
+from shared.providers.rerankers import reranker
+from shared.settings import load_settings
+from shared.settings.strategies import split
+from shared.store import BuiltWith, ChunkPoint
+from shared.store.embedded import EmbeddedStore
+from tests.fakes.stores import OpenedStore
+from workers.search.engine import go_on, search
+from workers.search.stages.truth import keep_truth
+from workers.search.state import Query, Tools
+
+SPARSE = Bm25Encoder(10.0)
+
+
+class Counted(OpenedStore):
+    """A store that counts its lookups."""
+
+    lookups = 0
+
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
+        self.lookups += 1
+        return super().lookup(flt, limit, vectors)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Counted]:
+    opened = Counted(EmbeddedStore(tmp_path / "store"))
+    opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
+    yield opened
+    opened.close()
+
+
+def piece(doc: str, ordinal: int, text: str, part: PagePart = PagePart.TEXT, **more: Any) -> ChunkPoint:
+    name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{doc}/{ordinal}"))
+    fields = {"doc_id": doc, "path": f"{doc}.md", "title": doc, "ordinal": ordinal, "part": part, **more}
+    chunk = Chunk(chunk_id=name, text=text, **fields)
+    return ChunkPoint(chunk=chunk, document_hash="h", source="s", sparse=SPARSE.encode_passage(text))
+
+
+def find(store: OpenedStore, question: str, version: int = 0, filters: Filters | None = None) -> SearchResult:
+    settings = load_settings()
+    first, rest = split(settings.strategies["default"])
+    query = Query(question, filters or Filters(), 10)
+    kit = Tools(settings=settings, store=store, sparse=SPARSE, index_version=version)
+    found = search(query, "default", first, kit, explain=True)
+    found = go_on(found, query, rest, Tools(settings=settings, reranker=reranker(settings)), explain=True)
+    for hit in found.hits:
+        assert sum(effect.effect for effect in hit.explain) == pytest.approx(hit.score)
+    return found
+
+
+def texts(found: SearchResult) -> list[str]:
+    return [hit.text for hit in found.hits]
+
+
+def test_given_a_page_with_truth_when_another_chunk_is_found_then_its_truth_stands_right_behind(
+    store: Counted,
+) -> None:
+    store.upsert([
+        piece("斑马", 0, "草食动物，成群生活", PagePart.TRUTH),
+        piece("斑马", 1, "2026-01-02 观察到条纹图案", PagePart.TIMELINE),
+        piece("other", 0, "图案的织物"),
+    ])  # fmt: skip
+
+    found = find(store, "条纹图案")
+
+    at = texts(found).index("2026-01-02 观察到条纹图案")
+    assert texts(found)[at + 1] == "草食动物，成群生活"
+    assert found.hits[at + 1].score == pytest.approx(0.999 * found.hits[at].score)
+
+
+def test_given_several_truths_when_a_page_is_found_then_the_one_that_was_found_too_is_lifted(store: Counted) -> None:
+    store.upsert([
+        piece("page", 0, "what we hold about herds", PagePart.TRUTH),
+        piece("page", 1, "zebra stripes, and much else besides that nobody asked for", PagePart.TRUTH),
+        piece("page", 2, "zebra stripes"),
+        piece("rival", 0, "zebra stripes again"),
+    ])  # fmt: skip
+
+    found = find(store, "zebra stripes")
+
+    assert "what we hold about herds" not in texts(found)
+    order = texts(found)
+    assert order.index("zebra stripes, and much else besides that nobody asked for") == order.index("zebra stripes") + 1
+
+
+def test_given_a_filter_when_truth_is_fetched_then_it_holds(store: Counted) -> None:
+    store.upsert([
+        piece("page", 0, "a truth without the tag", PagePart.TRUTH),
+        piece("page", 1, "zebra", tags=("x",)),
+    ])  # fmt: skip
+
+    assert texts(find(store, "zebra", filters=Filters(tags=("x",)))) == ["zebra"]
+    assert texts(find(store, "zebra")) == ["zebra", "a truth without the tag"]
+
+
+def test_given_no_truth_in_the_collection_when_searched_again_then_the_store_is_not_asked(store: Counted) -> None:
+    store.upsert([piece("page", 0, "zebra")])
+
+    first = find(store, "zebra", version=7)
+    assert next(trace.skipped for trace in first.stages if trace.stage == "truth") == "no page has compiled truth"
+    assert store.lookups == 1
+    find(store, "zebra", version=7)
+    assert store.lookups == 1
+    store.upsert([piece("page", 1, "the truth", PagePart.TRUTH)])
+    assert texts(find(store, "zebra", version=8)) == ["zebra", "the truth"]
+
+
+def test_given_two_tenants_when_one_has_no_truth_then_that_is_not_said_of_the_other(store: Counted) -> None:
+    other = OpenedStore(store.collection, "other")
+    other.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
+    other.upsert([piece("theirs", 0, "zebra")])
+    store.upsert([piece("page", 0, "zebra"), piece("page", 1, "the truth", PagePart.TRUTH)])
+
+    assert texts(find(other, "zebra", version=9)) == ["zebra"]
+    assert texts(find(store, "zebra", version=9)) == ["zebra", "the truth"]
+    assert texts(find(other, "zebra", version=9)) == ["zebra"]
+
+
+def test_given_a_cut_when_the_truth_of_a_shown_page_stands_behind_it_then_it_takes_the_place_of_its_last_hit() -> None:
+    def hit(name: str, doc: str, part: PagePart = PagePart.TEXT) -> Hit:
+        return Hit(chunk_id=name, doc_id=doc, path=f"{doc}.md", title=doc, text=name, score=1, part=part)
+
+    hits = [
+        hit("a1", "a"),
+        hit("b1", "b"),
+        hit("a2", "a"),
+        hit("at", "a", PagePart.TRUTH),
+        hit("ct", "c", PagePart.TRUTH),
+    ]
+
+    assert [one.chunk_id for one in keep_truth(hits, 3)] == ["a1", "b1", "at"]
+    assert [one.chunk_id for one in keep_truth(hits, 1)] == ["at"]
+    assert [one.chunk_id for one in keep_truth(hits, 4)] == ["a1", "b1", "a2", "at"]
+    assert [one.chunk_id for one in keep_truth(hits, 0)] == []

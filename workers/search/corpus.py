@@ -1,0 +1,195 @@
+"""What one worker process holds of the corpus: the stores, the encoders, the tools. Opened at first use, then kept."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from functools import cache, partial
+from threading import RLock
+from typing import NamedTuple
+
+from celery.signals import worker_shutdown
+
+from shared.cache import Cache
+from shared.errors import StoreInUseError
+from shared.providers.encoders import dense_encoder
+from shared.providers.encoders.base import DenseEncoder, Embedded
+from shared.providers.encoders.sparse import Bm25Encoder, TrigramEncoder
+from shared.providers.llm.client import ChatClient
+from shared.settings import Settings
+from shared.store import ScopedStore, TenantStores, check_built_with, open_stores
+from shared.store.base import CollectionInfo, CollectionState
+from workers.search.state import Tools
+
+#: Seconds for which a server's collection is taken to be as it was: spares it a question per leaf. The embedded store
+#: is asked each time, so that what was just ingested is found at once.
+_CHECK_S = 1.0
+#: Seconds for which a store that is in use is asked for again.
+_LET_GO_S = 5.0
+#: Tenants whose tools are kept; those of the others are made anew when they ask.
+_MOST_TENANTS = 500
+_making = RLock()
+_EMBED_WAIT_S = 30.0
+
+
+class _Kept(NamedTuple):
+    """A tenant's tools, the state that they were made for, and when that was asked last (time.monotonic())."""
+
+    info: CollectionInfo
+    tools: Tools
+    store: ScopedStore
+    checked: float
+
+
+class Corpus:
+    """The store belongs to this process alone when it is embedded; never fork after this was used.
+
+    Nobody gets more of it than one tenant's chunks.
+    """
+
+    def __init__(self, settings: Settings, shared_cache: Cache | None = None) -> None:
+        self.settings, self._cache = settings, shared_cache
+        self._lock = RLock()
+        self._stores: TenantStores | None = None
+        self._dense: DenseEncoder | None = None
+        self._dense_ready = False
+        self._llm: ChatClient | None = None
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def store(self, tenant: str) -> ScopedStore:
+        """The tenant's chunks. A failure to open the store is raised each time: a mended folder needs no restart.
+
+        Raises: InputError when `tenant` is no name, StoreError, TransientError.
+        """
+        return self._opened().of(tenant)
+
+    def state(self) -> tuple[CollectionState | None, int]:
+        """The collection with all its tenants, and how many chunks none of them sees: for the operator.
+
+        Raises: StoreMismatchError when it was built with other encoders, StoreError, TransientError.
+        """
+        stores = self._opened()
+        state = stores.state()
+        if state is None:
+            return None, 0
+        check_built_with(state.built_with, Bm25Encoder(state.built_with.avg_len).name, self.dense())
+        return state, stores.without_tenant()
+
+    def _opened(self) -> TenantStores:
+        with self._lock:
+            if self._stores is None:
+                self._stores = self._open()
+            return self._stores
+
+    def _open(self) -> TenantStores:
+        """A predecessor that was killed may take a moment to let go. Raises: StoreInUseError when it does not."""
+        end = time.monotonic() + _LET_GO_S
+        while True:
+            try:
+                return open_stores(self.settings)
+            except StoreInUseError:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_LET_GO_S / 20)
+
+    def dense(self) -> DenseEncoder | None:
+        """The dense encoder, or None when none is configured."""
+        with self._lock:
+            if not self._dense_ready:
+                self._dense = dense_encoder(self.settings)
+                self._dense_ready = True
+            return self._dense
+
+    def llm(self) -> ChatClient | None:
+        """The LLM that tools and directories share, or None when none is configured."""
+        with self._lock:
+            if self._llm is None and self.settings.has_llm:
+                self._llm = ChatClient(self.settings)
+            return self._llm
+
+    def tools(self, tenant: str) -> tuple[CollectionInfo, Tools] | None:
+        """What stages need of the tenant's chunks as they are now, and their state; None while it has none.
+
+        Raises: InputError when `tenant` is no name, StoreMismatchError when it was built with other encoders.
+        """
+        with self._lock:
+            known = self._kept.get(tenant)
+            if known and self.settings.store.kind == "server" and time.monotonic() - known.checked < _CHECK_S:
+                return known.info, known.tools
+        store = known.store if known else self.store(tenant)
+        info = store.info()
+        if info is None or info.points == 0:
+            return None
+        with self._lock:
+            same = known is not None and known.info.built_with == info.built_with
+            tools = known.tools if known and same else self._build(info, store)
+            self._kept[tenant] = _Kept(info, tools, store, time.monotonic())
+            self._kept.move_to_end(tenant)
+            if len(self._kept) > _MOST_TENANTS:
+                self._kept.popitem(last=False)
+            return info, tools
+
+    def _build(self, info: CollectionInfo, store: ScopedStore) -> Tools:
+        sparse, dense = Bm25Encoder(info.built_with.avg_len), self.dense()
+        check_built_with(info.built_with, sparse.name, dense)
+        return Tools(
+            settings=self.settings,
+            store=store,
+            sparse=sparse,
+            dense=dense,
+            embed=partial(embed_queries, dense, self._cache) if dense else None,
+            trigrams=TrigramEncoder() if info.built_with.trigrams == TrigramEncoder.name else None,
+            llm=self.llm(),
+            cache=self._cache,
+        )
+
+    def close(self) -> None:
+        """Close the stores, so that nothing is left unwritten, and the LLM's connections."""
+        with self._lock:
+            if self._stores is not None:
+                self._stores.close()
+                self._stores = None
+            if self._llm is not None:
+                self._llm.close()
+                self._llm = None
+            self._kept.clear()
+
+
+def corpus() -> Corpus:
+    """The one corpus of this process."""
+    with _making:  # two first leaves at once would open the store twice, and the second find it in use
+        return _made()
+
+
+@cache
+def _made() -> Corpus:
+    from workers.app import shared_cache, steps  # noqa: PLC0415 - Corpus itself is used without an app too
+
+    return Corpus(steps.settings, shared_cache())
+
+
+@worker_shutdown.connect
+def _let_go(**_: object) -> None:
+    """A worker that ends writes out its store and lets go of it."""
+    if _made.cache_info().currsize:
+        corpus().close()
+
+
+def embed_queries(encoder: DenseEncoder, cache: Cache | None, texts: list[str], tenant: str) -> Embedded:
+    """Vectors in order; calls and tokens are those that were really spent now. Raises: what the encoder raises."""
+    if cache is None:
+        return encoder.embed_queries(texts)
+    spent: list[Embedded] = []
+
+    def compute(missing: list[int]) -> list[Embedded]:
+        found = encoder.embed_queries([texts[place] for place in missing])
+        spent.append(found)
+        return [Embedded(vectors=(vector,)) for vector in found.vectors]
+
+    keys = [{"tenant": tenant, "text": text, "model": encoder.name, "side": "query"} for text in texts]
+    entries = cache.get_or_compute_many("embedding", keys, Embedded, compute, wait_s=_EMBED_WAIT_S)
+    return Embedded(
+        vectors=tuple(entry.vectors[0] for entry, _ in entries),
+        calls=sum(found.calls for found in spent),
+        tokens=sum(found.tokens for found in spent),
+    )
