@@ -26,6 +26,8 @@ _LEAST_TIME_S = 0.5
 Written = tuple[Summary, Cost, tuple[str, ...]]
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
 _CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
+_CITED = re.compile(r"\[(\d{1,9})\]")
+_NO_BRACKETS = str.maketrans("[]", "()")
 _LONGEST_RANGE = 50
 
 
@@ -80,8 +82,9 @@ def summarise(  # noqa: PLR0913 - what is known of the question, and what may be
 
 def _summary(checked: Checked, pool: MergedPool) -> Summary:
     claims: dict[int, list[str]] = {number: [] for number in checked.cited}
-    for sentence in _claims(checked.text):
-        for number in check_citations(sentence, len(pool.hits)).cited:
+    # Mask brackets in code before splitting: a code span may hold a sentence end, and its `[3]` is no citation.
+    for sentence in _claims(_CODE.sub(lambda code: code[0].translate(_NO_BRACKETS), checked.text)):
+        for number in claims.keys() & map(int, _CITED.findall(sentence)):
             claims[number].append(sentence)
     return Summary(
         text=checked.text,

@@ -64,6 +64,15 @@ def test_given_citations_of_nothing_then_they_are_removed_and_counted() -> None:
     assert "2 citation(s)" in warnings[0]
 
 
+def test_given_a_code_span_with_a_sentence_end_and_an_index_then_only_what_stands_outside_is_cited() -> None:
+    found = pool("Rows are read.", "Locks are slow.", "Queries wait.", "Caches help.")
+    summary, _, warnings = ask(Scripted("Use `rows. A[3]` here [1]."), found)
+    assert (summary.kind, summary.text, warnings) == ("llm", "Use `rows. A[3]` here [1].", ())
+    assert [(c.number, c.quote) for c in summary.citations] == [(1, "Rows are read.")]
+    summary, _, _ = ask(Scripted("Queries wait [3]. Use `locks. A[3]` here [2]."), found)
+    assert [(c.number, c.quote) for c in summary.citations] == [(2, "Locks are slow."), (3, "Queries wait.")]
+
+
 @pytest.mark.parametrize(
     ("llm", "named"),
     [
