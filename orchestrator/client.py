@@ -21,7 +21,7 @@ from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
 from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
-from shared.jobs.budget import within
+from shared.jobs.budget import with_default_budget
 from shared.jobs.tables import Tables
 from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus, Lane
 from shared.models.cost import Budget
@@ -112,7 +112,7 @@ class Ramify:
         """Refuse a strategy that nobody knows, and money without prices, before it is enqueued. Raises: InputError."""
         if request.strategy is not None:
             named(self.settings.strategies, request.strategy)
-        check_prices(within(request, self.settings), self.settings)
+        check_prices(with_default_budget(request, self.settings), self.settings)
         return request
 
     def open_batch(self, budget: Budget | Mapping[str, Any] | None = None) -> str:

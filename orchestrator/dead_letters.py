@@ -16,7 +16,7 @@ from shared.errors import InputError, RamifyError
 from shared.jobs import JobStore, codec, reachable
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.jobs.inbox import DocumentBatch, FinishOrder
-from shared.jobs.keys import made_at
+from shared.jobs.keys import id_time
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.models.ingest import WRITTEN
@@ -76,7 +76,7 @@ class DeadLetters:
     def _work(self, dead_letter: DeadLetter) -> Replayed:
         """A new job has no marks, so no recorded deaths. It replays all dead letters of its old one."""
         old = self._jobs.retries.read([dead_letter.job_id]).get(dead_letter.job_id)
-        if old is not None and old.retried_as and made_at(old.retried_as) > dead_letter.at:
+        if old is not None and old.retried_as and id_time(old.retried_as) > dead_letter.at:
             return Replayed(dead_letter_id=dead_letter.id, job_id=old.retried_as)
         made = self._retrying.job(dead_letter.job_id, dead_letter.tenant)
         if made is None:

@@ -16,7 +16,7 @@ from shared.jobs import Job, JobReader, JobStore
 from shared.jobs.scripts import grown_branches
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
 from shared.models.route import PlannerName, Route
-from shared.tasks.signatures import body, member, step
+from shared.tasks.signatures import merge_signature, node_signature, task_signature
 from shared.tasks.task_run import TaskRun
 
 #: Retries of retries that are looked through for one that had been planned.
@@ -84,7 +84,7 @@ def resume(run: TaskRun, app: Celery) -> bool:
         for leaf in inheritance.kept:
             jobs.record_leaf(job.id, leaf)
         leaves = [node for node in inheritance.nodes if node.kind is NodeKind.LEAF]
-        jobs.retries.took_over(job.id, old.id, len(inheritance.kept), len(leaves))
+        jobs.retries.record_resumed(job.id, old.id, len(inheritance.kept), len(leaves))
         _work(app, job, inheritance).apply_async(ignore_result=True)
     return True
 
@@ -136,8 +136,8 @@ def _work(app: Celery, job: Job, inheritance: Inheritance) -> Signature:
     """The chord over what is to be run; its body alone when every leaf holds."""
     told = (TaskMessage(job_id=job.id, node_id=node_id) for node_id in inheritance.tell)
     members = [
-        *(member(app, job.id, job.rank, node) for node in inheritance.start),
-        *(step(app, TaskName.RERANK_LEAF, message, job.rank) for message in told),
+        *(node_signature(app, job.id, job.rank, node) for node in inheritance.start),
+        *(task_signature(app, TaskName.RERANK_LEAF, message, job.rank) for message in told),
     ]
-    after = body(app, job.id, job.rank)
+    after = merge_signature(app, job.id, job.rank)
     return chord(members, after, app=app) if members else after

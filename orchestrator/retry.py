@@ -16,7 +16,7 @@ from orchestrator.submitting import Submitter
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import EndedJob
-from shared.jobs.keys import made_at
+from shared.jobs.keys import id_time
 from shared.models import JobRequest
 from shared.models.base import Model
 from shared.models.cost import Budget
@@ -79,7 +79,7 @@ class Retrying:
             full = error
             refused = [news.pop(new) for new in error.refused]
             self._jobs.retries.claim({old: (claimed[old].before, claimed[old].new) for old in refused})
-        self._jobs.retries.tell(news)
+        self._jobs.retries.announce(news)
         return full
 
     def _check(self, old: EndedJob) -> None:
@@ -103,7 +103,7 @@ class Retrying:
         claimed = {
             new: replace(old, job_id=new, state=State.QUEUED)
             for new, old in links.items()
-            if new not in found and made_at(new) > fresh
+            if new not in found and id_time(new) > fresh
         }
         return {links[new].job_id: newer for new, newer in {**found, **claimed}.items()}
 

@@ -15,7 +15,7 @@ from orchestrator.remote import ask
 from orchestrator.sessions import KeptSession, as_session
 from shared.contract import TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
-from shared.jobs.budget import within
+from shared.jobs.budget import with_default_budget
 from shared.models import MAX_QUESTION_CHARS, Answer, Hit, JobRequest, LeafResult, SearchResult
 from shared.models.base import Model
 from shared.models.find import (
@@ -88,7 +88,7 @@ class Searching:
                 "session", session.id, f"it is the tenant {session.tenant}'s, the question {request.tenant}'s"
             )
         said = session.load() if isinstance(session, KeptSession) else as_session(session or {})
-        llm = within(request, self._settings).max_calls != 0  # no LLM at all
+        llm = with_default_budget(request, self._settings).max_calls != 0  # no LLM at all
         begun = time.perf_counter()
         intent = self._intent(IntentRequest(query=request.question, session=said, llm=llm))
         spent = round((time.perf_counter() - begun) * 1000, 1)

@@ -12,7 +12,7 @@ from celery import Celery
 from shared.connections.connect import LOST
 from shared.errors import LaneFullError
 from shared.jobs import JobStore, State
-from shared.jobs.admission import WaitingJob
+from shared.jobs.admission import EnqueueResult
 from shared.models import JobRequest, Lane
 from shared.tasks.signatures import Dispatcher
 
@@ -28,7 +28,7 @@ class Submitter:
     def __init__(self, app: Celery, jobs: JobStore) -> None:
         self._jobs = jobs
         self._dispatcher = Dispatcher(app, jobs)
-        jobs.endings.freed = self._dispatcher.try_run
+        jobs.endings.on_end = self._dispatcher.try_run
         self._doubtful: list[str] = []
 
     def submit(self, jobs: Jobs, batch_id: str | None = None, retry_of: Mapping[str, str] | None = None) -> None:
@@ -40,15 +40,15 @@ class Submitter:
         """
         self._withdraw()
         entries = self._entered(jobs, batch_id, retry_of)
-        refused = [job_id for (job_id, _), entry in zip(jobs, entries, strict=True) if entry < WaitingJob.KNOWN]
+        refused = [job_id for (job_id, _), entry in zip(jobs, entries, strict=True) if entry < EnqueueResult.KNOWN]
         if batch_id and refused:
             self._jobs.batches.forget(batch_id, refused)
         self._dispatcher.try_run()
         if refused:
-            worst = next(entry for entry in entries if entry < WaitingJob.KNOWN)
+            worst = next(entry for entry in entries if entry < EnqueueResult.KNOWN)
             raise self._full(worst, dict(jobs)[refused[0]], refused)
 
-    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[WaitingJob]:
+    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[EnqueueResult]:
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -65,10 +65,10 @@ class Submitter:
             self._jobs.endings.stop(self._doubtful, State.CANCELLED, "the caller was told that it was not taken")
             self._doubtful = []
 
-    def _full(self, entry: WaitingJob, request: JobRequest, refused: list[str]) -> LaneFullError:
-        lane, (most, share) = request.lane, self._jobs.lines.most(request.lane)
+    def _full(self, entry: EnqueueResult, request: JobRequest, refused: list[str]) -> LaneFullError:
+        lane, (most, share) = request.lane, self._jobs.admission.capacity(request.lane)
         setting = f"lanes.max_waiting_{'interactive' if lane is Lane.INTERACTIVE else 'batch'}"
-        if entry is WaitingJob.TENANT_FULL:
+        if entry is EnqueueResult.TENANT_FULL:
             why = f"tenant {request.tenant} has {share:,} jobs waiting in the {lane.value} lane, its share of {setting}"
         else:
             why = f"{most:,} jobs wait in the {lane.value} lane, all that {setting} allows"

@@ -20,19 +20,19 @@ from shared.models.find import IntentReply, IntentRequest
 from shared.models.route import PlannerName, Route
 from shared.providers.llm.client import ChatClient
 from shared.settings import Settings
-from shared.tasks.signatures import add, body, job_chord, member
-from shared.tasks.task_run import Steps, TaskRun, fail_job, remote
+from shared.tasks.signatures import add_to_chord, job_chord, merge_signature, node_signature
+from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job, remote
 
-steps = Steps(app)
+registry = TaskRegistry(app)
 
 
 @cache
 def planner() -> Planner:
     """One planner a process, made at first use."""
-    return Planner(steps.settings)
+    return Planner(registry.settings)
 
 
-@steps(TaskName.PLAN_JOB, on_error=fail_job)
+@registry(TaskName.PLAN_JOB, on_error=fail_job)
 def plan_job(run: TaskRun) -> None:
     """Route the question, decompose it, submit the chord; with nothing to search, its body alone.
 
@@ -47,7 +47,7 @@ def plan_job(run: TaskRun) -> None:
     grown, cost = _first(run, route)
     run.jobs.annotate(job.id, cost, grown.warnings)
     if run.jobs.start_searching(job.id, grown.nodes):
-        work = job_chord(app, job.id, job.rank, grown.nodes) if grown.nodes else body(app, job.id, job.rank)
+        work = job_chord(app, job.id, job.rank, grown.nodes) if grown.nodes else merge_signature(app, job.id, job.rank)
         work.apply_async(ignore_result=True)
 
 
@@ -55,7 +55,7 @@ def _first(run: TaskRun, route: Route) -> tuple[Grown, Cost]:
     """The first nodes. A list that cannot be planned is searched for like any question, and says so."""
     if route.planner is not PlannerName.ENUMERATION:
         return planner().first(run.job, route)
-    listed = planned(run, app, steps.settings)
+    listed = planned(run, app, registry.settings)
     if listed.nodes:
         return listed, Cost()
     grown, cost = planner().first(run.job, route)
@@ -70,7 +70,7 @@ def _keep_as_leaf(run: TaskRun, reason: str) -> None:
         _grow(run, node, (as_leaf(node),))
 
 
-@steps(TaskName.PLAN_REFINE, on_error=_keep_as_leaf)
+@registry(TaskName.PLAN_REFINE, on_error=_keep_as_leaf)
 def plan_refine(run: TaskRun) -> None:
     """Refine a branch: its children join the chord that it is a member of."""
     node = run.jobs.node(run.job.id, run.node_id)
@@ -86,7 +86,7 @@ def _grow(run: TaskRun, branch: Node, nodes: tuple[Node, ...]) -> None:
     if run.jobs.grow(run.job.id, branch.id, nodes):
         for node in nodes:
             if not node.depends_on:
-                add(run.task, member(app, run.job.id, run.job.rank, node))
+                add_to_chord(run.task, node_signature(app, run.job.id, run.job.rank, node))
 
 
 # --- The plan pool's task for `ramify search`: what a question in a conversation asks to be looked up.

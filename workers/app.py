@@ -12,8 +12,8 @@ from shared.providers.gates import share
 from shared.providers.llm.client import ChatClient
 from shared.settings import load_settings
 from shared.tasks.app import make_app
-from shared.tasks.signatures import body
-from shared.tasks.task_run import Steps, TaskRun
+from shared.tasks.signatures import merge_signature
+from shared.tasks.task_run import TaskRegistry, TaskRun
 
 app = make_app(
     load_settings(),
@@ -30,19 +30,19 @@ share(app.conf.ramify)
 
 # --- What the tasks of a worker process share: their steps, the cache, the LLM, and what ends a leaf.
 
-steps = Steps(app)
+registry = TaskRegistry(app)
 
 
 @cache
 def shared_cache() -> Cache:
     """One a process; switched off by `cache.enabled`."""
-    return Cache(steps.jobs.client, steps.settings)
+    return Cache(registry.jobs.client, registry.settings)
 
 
 @cache
 def llm() -> ChatClient | None:
     """One client a process; None where no LLM is configured."""
-    return ChatClient(steps.settings) if steps.settings.has_llm else None
+    return ChatClient(registry.settings) if registry.settings.has_llm else None
 
 
 def record_failed_leaf(run: TaskRun, reason: str) -> None:
@@ -59,7 +59,7 @@ def start_body_outside_of_chord(run: TaskRun) -> None:
     """
     counted = run.task.request.chord or run.task.request.chain
     if not counted and run.jobs.all_settled(run.job.id):
-        body(run.task.app, run.job.id, run.job.rank).apply_async()
+        merge_signature(run.task.app, run.job.id, run.job.rank).apply_async()
 
 
 @worker_shutdown.connect

@@ -84,9 +84,9 @@ def _of_redis(error: Exception) -> str | None:
     """The sentence for an error of Redis or of the broker that nobody on the way here had one for; None for others."""
     if type(error).__module__.partition(".")[0] not in {"redis", "kombu"}:
         return None
-    from shared.connections.redis_errors import redis_fault, unknown  # noqa: PLC0415 - Redis' client is loaded by now
+    from shared.connections.redis_errors import redis_fault, unforeseen_fault  # noqa: PLC0415 - Redis' client is loaded by now
 
-    return f"Redis {redis_fault(error) or unknown(error)}"
+    return f"Redis {redis_fault(error) or unforeseen_fault(error)}"
 
 
 app = typer.Typer(

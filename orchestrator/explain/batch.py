@@ -7,7 +7,7 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from orchestrator.explain.facts import left_alone
+from orchestrator.explain.facts import unavailable_providers
 from orchestrator.explain.wording import duration, jobs
 from shared.connections.heartbeat import workers
 from shared.contract import Queue
@@ -37,15 +37,15 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     return BatchWhy(
         batch_id=batch_id, said=said, next=then, total=status.total, waiting=waiting, under_way=under_way,
         finished=status.finished, partial=status.partial, by_state=status.by_state, eta_s=eta, slowest=slowest,
-        error=error, providers=left_alone(store.client, store.settings), faults=tuple(faults), budget=status.budget,
-        retry_of=status.retry_of, retried_as=status.retried_as,
+        error=error, providers=unavailable_providers(store.client, store.settings), faults=tuple(faults),
+        budget=status.budget, retry_of=status.retry_of, retried_as=status.retried_as,
     )  # fmt: skip
 
 
 def _running(store: JobStore, batch_id: str, faults: list[str]) -> tuple[list[str], Lane]:
     """Its jobs under way, and the lane of these; what is under way at all is bounded by the lanes' windows."""
     try:
-        found = store.lines.under_way()
+        found = store.admission.under_way()
     except ResponseError as error:
         faults.append(f"what is under way cannot be read ({error})")
         return [], Lane.BATCH
@@ -87,7 +87,7 @@ def _common(store: JobStore, batch_id: str) -> CommonError | None:
 def _pace(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float | None, int]:
     """Ends a second of the lane, and among how many tenants they are shared."""
     try:
-        place: Any = store.lines.place("", lane, "")
+        place: Any = store.admission.position("", lane, "")
     except (ResponseError, ValueError) as error:
         faults.append(f"the lines cannot be read ({error})")
         return None, 1

@@ -21,8 +21,8 @@ from shared.jobs import TERMINAL, JobReader, JobStore, State
 from shared.jobs.admission import QueuePosition
 from shared.jobs.codec import text
 from shared.jobs.dead_letters import DeadKeys
-from shared.jobs.keys import JobKeys, LineKeys
-from shared.jobs.marks import read_items
+from shared.jobs.keys import AdmissionKeys, JobKeys
+from shared.jobs.work import read_work
 from shared.models import JobStatus, Lane, Node
 from shared.models.status import Failure, Redriven
 from shared.providers.gates.gate import NAMES, time_of_day
@@ -32,7 +32,7 @@ from shared.settings import Settings
 # --- Which model servers are left alone now, by their gates in Redis.
 
 
-def left_alone(client: Redis, settings: Settings) -> tuple[str, ...]:
+def unavailable_providers(client: Redis, settings: Settings) -> tuple[str, ...]:
     """A sentence for each provider that the settings name and that is paused, or whose breaker is open.
 
     Raises: redis.exceptions.RedisError.
@@ -79,7 +79,7 @@ class Facts:
 
 def _queues(view: View) -> set[Queue]:
     """The queues in which work of the job may wait."""
-    if view.state in TERMINAL or view.in_line:
+    if view.state in TERMINAL or view.awaiting_admission:
         return set()
     nodes = {task.queue for node in view.leaves if (task := task_of(view, node))}
     return nodes if nodes and view.state is State.SEARCHING else {task_of_job(view).queue}
@@ -97,7 +97,7 @@ class FactReader:
         """Everything, in about ten round trips."""
         status = JobReader(self._jobs.client).status(self._id)
         lane, settings = Lane(status.lane), self._jobs.settings
-        place = self._tried("its line", lambda: self._jobs.lines.place(self._id, lane, status.tenant), None)
+        place = self._tried("its line", lambda: self._jobs.admission.position(self._id, lane, status.tenant), None)
         view, raw = self._view(status, place)
         facts = Facts(status=status, view=view, place=place, window=settings.lanes.under_way, faults=self._faults)
         facts.redriven = int(raw["redriven"]) if raw["redriven"].isdecimal() else 0
@@ -109,7 +109,7 @@ class FactReader:
         facts.failed = self._tried("its failed leaves", lambda: self._failed(view, facts.nodes), ())
         facts.redrives = self._tried("its events", self._redrives, ())
         facts.dead_letters = self._tried("dead letters", lambda: self._dead_letters(view), ())
-        facts.providers = self._tried("the providers", lambda: left_alone(self._jobs.client, settings), ())
+        facts.providers = self._tried("the providers", lambda: unavailable_providers(self._jobs.client, settings), ())
         return facts
 
     def _world(self, view: View) -> World:
@@ -120,7 +120,7 @@ class FactReader:
             now=self._jobs.clock.now(),
             living=self._tried("who lives", lambda: living_workers(self._jobs.client, busy), frozenset(busy)),
             waiting=self._tried("the queues", lambda: queue_lengths(self._app, queues) if queues else {}, {}),
-            front=self._tried("the front of the queues", self._jobs.work.front, {}),
+            latest_taken=self._tried("the front of the queues", self._jobs.work.latest_taken, {}),
             max_deaths=self._jobs.settings.lanes.max_deaths,
         )
 
@@ -134,7 +134,7 @@ class FactReader:
     def _view(self, status: JobStatus, place: QueuePosition | None) -> tuple[View, dict[str, str]]:
         """The job as the reaper sees it, and further fields of its hash."""
         leaves = self._hash("its leaves", self._keys.leaves)
-        items = read_items(self._hash("its marks", self._keys.work))
+        items = read_work(self._hash("its marks", self._keys.work))
         rank, redriven = (text(value) if value is not None else "" for value in self._two("rank", "redriven"))
         view = View(
             job_id=self._id,
@@ -142,8 +142,8 @@ class FactReader:
             rank=int(rank) if rank.isdecimal() else priority(Lane(status.lane)),
             updated_at=status.updated_at,
             deadline_at=status.deadline_at,
-            in_line=bool(place and place.waiting),
-            counted=bool(place and place.under_way),
+            awaiting_admission=bool(place and place.waiting),
+            admitted=bool(place and place.under_way),
             has_pool=bool(self._jobs.client.exists(self._keys.pool)),
             leaves=leaves,
             items=items,
@@ -159,7 +159,7 @@ class FactReader:
         return {text(name): text(value) for name, value in raw.items()}
 
     def _own(self, lane: Lane, tenant: str) -> int:
-        return int(self._jobs.client.hget(LineKeys(lane.value).held, tenant) or 0)
+        return int(self._jobs.client.hget(AdmissionKeys(lane.value).held, tenant) or 0)
 
     def _failed(self, view: View, nodes: Mapping[str, Node]) -> tuple[Failure, ...]:
         names = [name for name, state in view.leaves.items() if state == "failed"]

@@ -20,7 +20,7 @@ from shared.models.status import Death, PendingWork, Turn, Why
 
 def pieces(facts: Facts) -> tuple[PendingWork, ...]:
     """What is open, the longest at work first, then what waits in queues, then what waits for other leaves."""
-    if facts.view.state in TERMINAL or facts.view.in_line:
+    if facts.view.state in TERMINAL or facts.view.awaiting_admission:
         return ()
     order = {"lost": 0, "working": 1, "queued": 2, "waits": 3}
     return tuple(sorted(_pieces(facts), key=lambda piece: (order[piece.stands], -(piece.since_s or 0.0))))
@@ -183,7 +183,7 @@ def _answer(facts: Facts, work: tuple[PendingWork, ...], turn: Turn | None) -> t
     over = f" Its deadline passed {duration(late)} ago: it ends with what it has." if late > 0 else ""
     if turn:
         said, then = _waiting(facts, turn)
-    elif status.state == State.QUEUED and not facts.view.counted:
+    elif status.state == State.QUEUED and not facts.view.admitted:
         said = "It is queued but stands in no line: the reaper puts it back where it belongs within seconds"
         said, then = _reaper(facts, f"{said}.", watch)
     else:

@@ -22,7 +22,7 @@ from shared.errors import RamifyError
 from shared.jobs import connect
 from shared.jobs.codec import text
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.keys import LineKeys
+from shared.jobs.keys import AdmissionKeys
 from shared.models import Lane
 from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import GateState, providers, read_gates
@@ -208,7 +208,9 @@ def _reaper(client: Redis) -> Check:
 def _lanes(client: Redis, settings: Settings) -> Check:
     parts, full = [], False
     for lane in Lane:
-        waiting, held = (int(value or 0) for value in client.hmget(LineKeys(lane.value).counts, ["waiting", "held"]))
+        waiting, held = (
+            int(value or 0) for value in client.hmget(AdmissionKeys(lane.value).counts, ["waiting", "held"])
+        )
         lanes = settings.lanes
         most = lanes.max_waiting_interactive if lane is Lane.INTERACTIVE else lanes.max_waiting_batch
         full |= waiting >= most

@@ -19,11 +19,11 @@ from orchestrator.reaper.leader import LOOKED, leading
 from orchestrator.reaper.views import (
     Decision,
     Expire,
+    Finalise,
     Force,
     Missing,
+    Readmit,
     Redrive,
-    Rejoin,
-    Settle,
     View,
     World,
     read_views,
@@ -34,7 +34,7 @@ from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.codec import text
 from shared.jobs.keys import ACTIVE, PREFIX, JobKeys
 from shared.models import Lane, NodeKind
-from shared.tasks.signatures import Dispatcher, body, member, sent_again, step
+from shared.tasks.signatures import Dispatcher, merge_signature, node_signature, sent_again, task_signature
 
 log = logging.getLogger("ramify.reaper")
 _CURSOR = f"{PREFIX}:{{reaper}}:cursor"
@@ -115,7 +115,7 @@ class Reaper:
             if not token:
                 return 0
             self._suspects.let_go(self._jobs)
-            under_way = self._jobs.lines.under_way()
+            under_way = self._jobs.admission.under_way()
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
             for start in range(0, len(wanted), _PAGE):
                 self._look(wanted[start : start + _PAGE], token)
@@ -139,10 +139,10 @@ class Reaper:
         self._jobs.release(gone)
         if not views:
             return
-        self._give_turns([view for view in views if view.in_line])
+        self._give_turns([view for view in views if view.awaiting_admission])
         world = read_world(self._app, self._jobs, views)
-        self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Settle)])
-        at_once = Counter(mark.worker for view in views for _, mark in rules.dead_marks(view, world))
+        self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Finalise)])
+        at_once = Counter(mark.worker for view in views for _, mark in rules.dead_attempts(view, world))
         for view in views:
             closer = self._without_dead(self._counted(view, world), world, at_once)
             self._do(closer, rules.decide(closer, world), token)
@@ -152,12 +152,12 @@ class Reaper:
         """Whatever happened to the lists: a tenant of whom a job waits gets its turns."""
         for lane in Lane:
             if tenants := {view.tenant for view in waiting if view.lane is lane}:
-                self._mended(lane, self._jobs.lines.mend(lane, tenants, recount=False))
+                self._mended(lane, self._jobs.admission.repair(lane, tenants, recount=False))
 
     def _recount(self) -> None:
         """Once for all open jobs: a count that is too high would let nobody in any more."""
         for lane in Lane:
-            self._mended(lane, self._jobs.lines.mend(lane, (), recount=True))
+            self._mended(lane, self._jobs.admission.repair(lane, (), recount=True))
 
     def _mended(self, lane: Lane, things: int) -> None:
         if things:
@@ -166,30 +166,32 @@ class Reaper:
     def _counted(self, view: View, world: World) -> View:
         """Whatever happened to the lists: a job that waits is in its line, one that runs is among those under way."""
         decision = rules.decide(view, world)
-        job = self._jobs.job(view.job_id) if isinstance(decision, Rejoin) else None
-        if job is None or not isinstance(decision, Rejoin):
+        job = self._jobs.job(view.job_id) if isinstance(decision, Readmit) else None
+        if job is None or not isinstance(decision, Readmit):
             return view
-        self._jobs.lines.rejoin(job.id, job.lane, job.request.tenant, job.created_at, runs=decision.runs)
+        self._jobs.admission.readmit(job.id, job.lane, job.request.tenant, job.created_at, runs=decision.runs)
         log.warning("job %s stood in no list; put back", job.id)
-        return replace(view, counted=True, in_line=not decision.runs)
+        return replace(view, admitted=True, awaiting_admission=not decision.runs)
 
     def _without_dead(self, view: View, world: World, at_once: Mapping[str, int]) -> View:
         """Count the deaths of the job's workers: their work is nobody's now. `at_once`: pieces that each had."""
-        dead = list(rules.dead_marks(view, world))
+        dead = list(rules.dead_attempts(view, world))
         if not dead:
             return view
         for name, mark in dead:
-            deaths = self._jobs.work.died(view.job_id, name, view.items[name].busy_raw, alone=at_once[mark.worker] == 1)
+            deaths = self._jobs.work.record_death(
+                view.job_id, name, view.items[name].busy_raw, alone=at_once[mark.worker] == 1
+            )
             log.warning("job %s: %s died at %s (death %d of it)", view.job_id, mark.worker, name, deaths)
         senders = [mark.begun_at for _, mark in dead if mark.task in rules.SENDERS]
-        return replace(view, items=self._jobs.work.of(view.job_id), sender_died=min(senders, default=None))
+        return replace(view, items=self._jobs.work.items(view.job_id), sender_died=min(senders, default=None))
 
     def _look_again(self, views: Iterable[View], now: float) -> None:
         patience = self._jobs.settings.jobs.redrive_after_s
         self._jobs.next_check(
             {
                 view.job_id: view.deadline_at + rules.GRACE_S
-                if view.in_line
+                if view.awaiting_admission
                 else min(now + patience, max(now, view.deadline_at) + rules.GRACE_S + 0.1)
                 for view in views
             }
@@ -226,12 +228,12 @@ class Reaper:
         """What was lost has waited its turn already: it goes before all else of its lane."""
         message, first = TaskMessage(job_id=view.job_id), priority(view.lane)
         if one.task is TaskName.MERGE_TREE:
-            return body(self._app, view.job_id, first, force=force)
+            return merge_signature(self._app, view.job_id, first, force=force)
         if one.seen in {"done", "failed", ""}:
             node_id = one.item if one.seen else None
-            return step(self._app, one.task, message.model_copy(update={"node_id": node_id}), first)
+            return task_signature(self._app, one.task, message.model_copy(update={"node_id": node_id}), first)
         node = self._jobs.nodes(view.job_id)[one.item]
         if node.shard is not None:
-            return step(self._app, OF_SHARD[one.task], message.model_copy(update={"node_id": node.id}), first)
+            return task_signature(self._app, OF_SHARD[one.task], message.model_copy(update={"node_id": node.id}), first)
         kind = NodeKind.BRANCH if one.task is TaskName.PLAN_REFINE else NodeKind.LEAF
-        return member(self._app, view.job_id, first, node.model_copy(update={"kind": kind}))
+        return node_signature(self._app, view.job_id, first, node.model_copy(update={"kind": kind}))

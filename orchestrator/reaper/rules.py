@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.reaper.views import Decision, Expire, Force, Missing, Redrive, Rejoin, Settle, View, Wait, World
+from orchestrator.reaper.views import Decision, Expire, Finalise, Force, Missing, Readmit, Redrive, View, Wait, World
 from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.jobs import TERMINAL, State
-from shared.jobs.marks import Mark, too_many_deaths
 from shared.jobs.states import SETTLED_LEAVES
+from shared.jobs.work import Attempt, too_many_deaths
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
 GRACE_S = 5.0
@@ -56,21 +56,21 @@ def task_of_job(view: View) -> TaskName:
 def decide(view: View, world: World) -> Decision:
     """What is to be done about a job now."""
     if view.state in TERMINAL:
-        return Settle()
+        return Finalise()
     late = world.now - view.deadline_at
     if late > GRACE_S and (view.state in {State.QUEUED, State.PLANNING} or late > GIVE_UP_S):
         return Expire(f"the deadline passed while the job was {view.state.value}")
-    if view.in_line:
+    if view.awaiting_admission:
         return Wait()
-    if not view.counted:
-        return Rejoin(runs=view.state is not State.QUEUED)
+    if not view.admitted:
+        return Readmit(runs=view.state is not State.QUEUED)
     if late > GRACE_S and view.state is State.SEARCHING:
         return _forced(view, world)
     missing = tuple(_missing(view, world))
     return Redrive(missing) if missing else Wait()
 
 
-def dead_marks(view: View, world: World) -> Iterator[tuple[str, Mark]]:
+def dead_attempts(view: View, world: World) -> Iterator[tuple[str, Attempt]]:
     """The items whose worker is dead, with its mark."""
     if view.state not in TERMINAL:
         for name, item in view.items.items():
@@ -146,7 +146,7 @@ def _passed(world: World, task: TaskName, rank: int, sent: float, age: float) ->
     if not world.waiting.get(task.queue, 0):
         return "its message is in no queue"
     # What is less urgent is taken only when nothing more urgent waits.
-    fronts = (world.front.get(f"{task.queue.value}:{step}", 0.0) for step in PRIORITY_STEPS if step >= rank)
+    fronts = (world.latest_taken.get(f"{task.queue.value}:{step}", 0.0) for step in PRIORITY_STEPS if step >= rank)
     if max(fronts, default=0.0) > sent + SLACK_S:
         return "later messages have been taken"
     return "it has waited too long" if age > TOO_LONG_S else ""

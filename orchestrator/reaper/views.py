@@ -9,12 +9,12 @@ from typing import Any
 from celery import Celery
 from redis import Redis
 
-from shared.connections.heartbeat import living
+from shared.connections.heartbeat import alive_workers
 from shared.contract import Queue, TaskName, priority
 from shared.jobs import JobStore, State
 from shared.jobs.codec import text
-from shared.jobs.keys import JobKeys, LineKeys
-from shared.jobs.marks import MarkedStep, read_items
+from shared.jobs.keys import AdmissionKeys, JobKeys
+from shared.jobs.work import WorkItem, read_work
 from shared.models import Lane
 
 #: States of a leaf that has its result.
@@ -35,17 +35,17 @@ class View:
     deadline_at: float
     lane: Lane = Lane.INTERACTIVE
     tenant: str = ""
-    in_line: bool = False
-    counted: bool = True
+    awaiting_admission: bool = False
+    admitted: bool = True
     has_pool: bool = False
     leaves: Mapping[str, str] = field(default_factory=dict)
-    items: Mapping[str, MarkedStep] = field(default_factory=dict)
+    items: Mapping[str, WorkItem] = field(default_factory=dict)
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sender_died: float | None = None
 
-    def item(self, name: str) -> MarkedStep:
+    def item(self, name: str) -> WorkItem:
         """The marks of an item; none if it has none."""
-        return self.items.get(name, MarkedStep())
+        return self.items.get(name, WorkItem())
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class World:
     now: float
     living: frozenset[str] = frozenset()
     waiting: Mapping[Queue, int] = field(default_factory=dict)
-    front: Mapping[str, float] = field(default_factory=dict)
+    latest_taken: Mapping[str, float] = field(default_factory=dict)
     max_deaths: int = 3
 
 
@@ -72,7 +72,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Settle:
+class Finalise:
     """The job has ended: what is left to count is counted."""
 
 
@@ -98,7 +98,7 @@ class Redrive:
 
 
 @dataclass(frozen=True)
-class Rejoin:
+class Readmit:
     """The job is on none of the lists where it belongs. `runs`: it is under way, else it waits."""
 
     runs: bool
@@ -109,7 +109,7 @@ class Wait:
     """All is as it should be."""
 
 
-Decision = Settle | Expire | Force | Redrive | Rejoin | Wait
+Decision = Finalise | Expire | Force | Redrive | Readmit | Wait
 
 
 # --- Reads views of jobs and of the world: one round trip for a page of jobs.
@@ -148,8 +148,8 @@ def _places(client: Redis, known: Mapping[str, Mapping[str, str]]) -> dict[str, 
     """Job id -> whether it waits in its line, whether it is counted as under way."""
     with client.pipeline(transaction=False) as pipe:
         for job_id, fields in known.items():
-            pipe.zscore(LineKeys(fields["lane"]).of + fields["tenant"], job_id)
-            pipe.hexists(LineKeys.under_way, job_id)
+            pipe.zscore(AdmissionKeys(fields["lane"]).waiting + fields["tenant"], job_id)
+            pipe.hexists(AdmissionKeys.under_way, job_id)
         rows = iter(pipe.execute())
     return {job_id: (next(rows) is not None, bool(next(rows))) for job_id in known}
 
@@ -172,11 +172,11 @@ def _view(  # noqa: PLR0913, PLR0917 - what the rows hold
         deadline_at=float(fields["deadline_at"]),
         lane=Lane(fields["lane"]),
         tenant=fields["tenant"],
-        in_line=place[0],
-        counted=place[1],
+        awaiting_admission=place[0],
+        admitted=place[1],
         has_pool=pool,
         leaves=states,
-        items=read_items(work),
+        items=read_work(work),
         needs=_needs(jobs, job_id) if "waiting" in states.values() else {},
     )
 
@@ -192,7 +192,7 @@ def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
         now=jobs.clock.now(),
         living=living_workers(jobs.client, workers),
         waiting=queue_lengths(app),
-        front=jobs.work.front(),
+        latest_taken=jobs.work.latest_taken(),
         max_deaths=jobs.settings.lanes.max_deaths,
     )
 
@@ -200,7 +200,7 @@ def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
 def living_workers(client: Redis, workers: set[str]) -> frozenset[str]:
     """Right after a start of Redis a worker of another host is taken to live: its heartbeat has not come back yet."""
     info: Any = client.info("server") if workers else {}
-    return living(client, workers, heartbeats=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
+    return alive_workers(client, workers, heartbeats=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
 
 
 def queue_lengths(app: Celery, queues: Iterable[Queue] = Queue) -> dict[Queue, int]:

@@ -31,7 +31,7 @@ _CERTIFICATES = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required
 _SENTINEL_PORT = 26_379
 
 
-def health_s(settings: RedisSettings) -> float:
+def health_check_s(settings: RedisSettings) -> float:
     """Seconds of rest after which a connection is tried with a PING, and of silence after which it counts as dead."""
     return settings.timeout_s
 

@@ -14,8 +14,8 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from shared.connections.addresses import KEEPALIVE, Address, health_s
-from shared.connections.redis_errors import redis_fault, unknown
+from shared.connections.addresses import KEEPALIVE, Address, health_check_s
+from shared.connections.redis_errors import redis_fault, unforeseen_fault
 from shared.errors import NotRunningError, RamifyError, SettingsError
 from shared.settings import Settings
 
@@ -62,7 +62,7 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
         "socket_keepalive": True,
         "socket_keepalive_options": dict(KEEPALIVE),
         # It sends a PING first, which a Redis that loads or cannot write refuses where it would answer INFO.
-        "health_check_interval": health_s(settings.redis) if retries else 0,
+        "health_check_interval": health_check_s(settings.redis) if retries else 0,
         "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, LOST),
     }
     try:
@@ -107,7 +107,7 @@ def reachable(settings: Settings) -> Iterator[None]:
         if said:
             raise NotRunningError(f"Redis at {_place(settings)} {said}") from None
         if isinstance(error, RedisError):
-            raise RamifyError(f"Redis at {_place(settings)} {unknown(error)}") from error
+            raise RamifyError(f"Redis at {_place(settings)} {unforeseen_fault(error)}") from error
         raise
 
 

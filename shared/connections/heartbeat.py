@@ -42,7 +42,7 @@ class _Name:
     pid, id = 0, ""
 
 
-def named(pool: str) -> None:
+def set_pool_name(pool: str) -> None:
     """Name this process's pool; from then on it stands in `worker_id`."""
     _Name.pool = _key_part(pool)[:_POOL_CHARS]
     _Name.pid = 0
@@ -146,7 +146,7 @@ class Heartbeat:
             pipe.execute()
 
 
-def living(client: Redis, ids: Iterable[str], *, heartbeats: bool = True) -> frozenset[str]:
+def alive_workers(client: Redis, ids: Iterable[str], *, heartbeats: bool = True) -> frozenset[str]:
     """Which of these workers live: one of this host and pid namespace by a look at its process, others by heartbeat.
 
     `heartbeats` False: a worker of another host lives, whatever its heartbeat says. Asks Redis once, and not at all

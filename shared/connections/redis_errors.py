@@ -128,6 +128,6 @@ def redis_fault(error: BaseException) -> str | None:
     return None
 
 
-def unknown(error: Exception) -> str:
+def unforeseen_fault(error: Exception) -> str:
     """What is said of an error that nobody foresaw."""
     return f"refused a command ({type(error).__name__}: {shown(str(error))}): {_DOCTOR}; --debug shows where"

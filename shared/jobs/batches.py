@@ -11,7 +11,7 @@ from shared.connections.clock import Clock
 from shared.errors import NotFoundError
 from shared.jobs.budget import budget_fields, spending
 from shared.jobs.codec import text
-from shared.jobs.keys import BatchKeys, JobKeys, made_at
+from shared.jobs.keys import BatchKeys, JobKeys, id_time
 from shared.jobs.scripts import Scripts
 from shared.jobs.states import TERMINAL, State
 from shared.models import BatchStatus
@@ -121,6 +121,6 @@ class Batches:
             old = self._clock.now() - _ENTERED_S
             self.forget(
                 batch_id,
-                [job_id for job_id, row in zip(page, rows, strict=True) if not row[0] and made_at(job_id) < old],
+                [job_id for job_id, row in zip(page, rows, strict=True) if not row[0] and id_time(job_id) < old],
             )
         return found

@@ -20,7 +20,7 @@ from shared.settings import Settings
 _LIMITS = [f"budget:{name}" for name in Budget.model_fields]
 
 
-def within(request: JobRequest, settings: Settings) -> JobRequest:
+def with_default_budget(request: JobRequest, settings: Settings) -> JobRequest:
     """The request with the settings' limits where it names none."""
     defaults = Budget.model_validate(settings.budget.model_dump())
     return request.model_copy(update=request.otherwise(defaults).limits()) if defaults.limits() else request

@@ -10,7 +10,7 @@ from typing import Any
 from redis import Redis
 
 from shared.connections.clock import Clock
-from shared.jobs.admission import AdmissionLines
+from shared.jobs.admission import AdmissionQueues
 from shared.jobs.batches import Batches
 from shared.jobs.codec import text
 from shared.jobs.keys import ACTIVE, BatchKeys, JobKeys
@@ -31,13 +31,13 @@ class Endings:
     """
 
     def __init__(
-        self, client: Redis, settings: Settings, clock: Clock, batches: Batches, lines: AdmissionLines
+        self, client: Redis, settings: Settings, clock: Clock, batches: Batches, lines: AdmissionQueues
     ) -> None:
         self._client, self._settings, self._clock = client, settings, clock
         self._batches, self._lines = batches, lines
         self._run = Scripts(client)
         #: Called after jobs have ended here: their places in the lines are free.
-        self.freed: Callable[[], None] = lambda: None
+        self.on_end: Callable[[], None] = lambda: None
 
     def stop(self, job_ids: Iterable[str], state: State, reason: str) -> int:
         """Any open state -> failed, cancelled or expired. Returns how many ended by this call."""
@@ -48,10 +48,10 @@ class Endings:
                     self._stop(pipe, job_id, state, reason)
                 verdicts = pipe.execute()
             stopped = [job_id for job_id, verdict in zip(page, verdicts, strict=True) if verdict]
-            self.settle(stopped)
+            self.finalise(stopped)
             ended += len(stopped)
         if ended:
-            self.freed()
+            self.on_end()
         return ended
 
     def _stop(self, pipe: Any, job_id: str, state: State, reason: str) -> None:
@@ -59,7 +59,7 @@ class Endings:
         args = [f"{self._clock.now():.3f}", jobs.ttl_s, jobs.max_events, state.value, reason]
         self._run("stop", [keys.job, keys.candidates, keys.events], args, client=pipe)
 
-    def settle(self, job_ids: Sequence[str]) -> None:
+    def finalise(self, job_ids: Sequence[str]) -> None:
         """Count ended jobs in their batches, give back their places, take them off the reaper's list. Repeatable."""
         if not job_ids:
             return
@@ -143,7 +143,7 @@ class Retries:
             won = pipe.execute() if links else []
         return [old for old, mine in zip(links, won, strict=True) if mine]
 
-    def tell(self, news: Mapping[str, str]) -> None:
+    def announce(self, news: Mapping[str, str]) -> None:
         """Say in the events of old jobs as what they are tried again: new id -> old id."""
         with self._client.pipeline(transaction=False) as pipe:
             for new, old in news.items():
@@ -158,7 +158,7 @@ class Retries:
             self._run("claim_retry", [BatchKeys(old).batch], [new, seen], client=pipe)
             pipe.execute()
 
-    def took_over(self, job_id: str, old: str, leaves: int, total: int) -> None:
+    def record_resumed(self, job_id: str, old: str, leaves: int, total: int) -> None:
         """Note that a job has taken over `leaves` of the `total` leaves of `old`."""
         keys = JobKeys(job_id)
         args = [self._jobs.ttl_s, self._jobs.max_events, old, leaves, total]

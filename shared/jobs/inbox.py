@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import Field
 from redis import Redis
 
-from shared.connections.heartbeat import living
+from shared.connections.heartbeat import alive_workers
 from shared.jobs import codec
 from shared.jobs.codec import text
 from shared.jobs.keys import IngestKeys
-from shared.jobs.marks import read_items
+from shared.jobs.work import read_work
 from shared.models import Cost, DocumentOutcome, RawDocument
 from shared.models.base import Model
 from shared.models.request import Name
@@ -110,9 +110,9 @@ class Inbox:
 
     def abandoned(self) -> set[int]:
         """The batches whose worker is dead."""
-        items = read_items(self._client.hgetall(self._keys.work))
+        items = read_work(self._client.hgetall(self._keys.work))
         busy = {item: marks.busy.worker for item, marks in items.items() if marks.busy}
-        alive = living(self._client, busy.values())
+        alive = alive_workers(self._client, busy.values())
         names = (item.removeprefix(f"{BATCH}:") for item, worker in busy.items() if worker not in alive)
         return {int(name) for name in names if name.isdecimal()}
 

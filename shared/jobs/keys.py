@@ -27,7 +27,7 @@ def new_id() -> str:
         return f"{_newest:013x}{secrets.token_hex(4)}"
 
 
-def made_at(job_id: str) -> float:
+def id_time(job_id: str) -> float:
     """When an id of `new_id` was made (Unix seconds); now for any other id."""
     try:
         return int(job_id[:13], 16) / 1e6
@@ -52,12 +52,12 @@ class JobKeys:
         self.events = f"{tag}:events"  # capped stream
 
 
-class LineKeys:
+class AdmissionKeys:
     """The keys of the lines in which jobs wait. They share a hash tag: one script touches several."""
 
     tag = f"{PREFIX}:{{line}}"
     under_way = f"{tag}:under_way"  # hash: job id -> lane and tenant of the jobs that were admitted
-    front = f"{tag}:front"  # hash: queue and priority -> when the message that was taken last had been sent
+    latest_taken = f"{tag}:front"  # hash: queue and priority -> when the message that was taken last had been sent
 
     def __init__(self, lane: str) -> None:
         tag = f"{self.tag}:{lane}"
@@ -66,7 +66,7 @@ class LineKeys:
         self.held = f"{tag}:held"  # hash: tenant -> jobs admitted
         self.deficit = f"{tag}:deficit"  # hash: tenant -> leaves that it may still have, or owes
         self.ends = f"{tag}:ends"  # list of the times of the last ends, the newest first
-        self.of = f"{tag}:of:"  # + tenant: sorted set of the jobs that wait, by the time of their submission
+        self.waiting = f"{tag}:of:"  # + tenant: sorted set of the jobs that wait, by the time of their submission
 
 
 class BatchKeys:

@@ -68,7 +68,7 @@ class Scripts:
 # --- How nodes of a tree are handed to the scripts. Pure.
 
 
-def triples(nodes: Sequence[Node]) -> list[str]:
+def node_args(nodes: Sequence[Node]) -> list[str]:
     """Id, first state and JSON of every node, one after the other. A branch that comes with its children has grown."""
     grown = grown_branches(nodes)
     return [

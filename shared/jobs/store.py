@@ -9,16 +9,16 @@ from redis import Redis
 
 from shared.connections.clock import Clock, ServerClock
 from shared.jobs import codec
-from shared.jobs.admission import AdmissionLines, NewJob, WaitingJob
+from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
 from shared.jobs.batches import Batches
-from shared.jobs.budget import budget_fields, within
+from shared.jobs.budget import budget_fields, with_default_budget
 from shared.jobs.codec import text
 from shared.jobs.endings import Endings, Retries
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import ACTIVE, JobKeys, idempotency
-from shared.jobs.marks import CLAIMS, Work
-from shared.jobs.scripts import Scripts, as_json, triples
+from shared.jobs.scripts import Scripts, as_json, node_args
 from shared.jobs.states import State
+from shared.jobs.work import CLAIMS, WorkLog
 from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.plan import node_order
 from shared.models.route import Route
@@ -34,9 +34,9 @@ class JobStore:
         self.client, self.settings = client, settings
         self.clock = clock or ServerClock(client)
         self.batches = Batches(client, settings, self.clock)
-        self.lines = AdmissionLines(client, settings, self.clock)
-        self.work = Work(client, settings, self.clock)
-        self.endings = Endings(client, settings, self.clock, self.batches, self.lines)
+        self.admission = AdmissionQueues(client, settings, self.clock)
+        self.work = WorkLog(client, settings, self.clock)
+        self.endings = Endings(client, settings, self.clock, self.batches, self.admission)
         self.retries = Retries(client, settings)
         self._run = Scripts(client)
 
@@ -58,18 +58,18 @@ class JobStore:
         jobs: Sequence[tuple[str, JobRequest]],
         batch_id: str | None = None,
         retry_of: Mapping[str, str] | None = None,
-    ) -> list[WaitingJob]:
+    ) -> list[EnqueueResult]:
         """Create queued jobs in the lines of their tenants, as far as there is room. What became of each.
 
         `retry_of`: the job that each tries again.
         """
         old = retry_of or {}
-        now, entries = self.clock.now(), dict[str, WaitingJob]()
+        now, entries = self.clock.now(), dict[str, EnqueueResult]()
         for lane in Lane:
             mine = [(job_id, request) for job_id, request in jobs if request.lane is lane]
             comers = [self._newcomer(job_id, request, now, batch_id, old.get(job_id)) for job_id, request in mine]
             if comers:
-                entries.update(zip((comer.job_id for comer in comers), self.lines.enter(lane, comers), strict=True))
+                entries.update(zip((comer.job_id for comer in comers), self.admission.enter(lane, comers), strict=True))
         return [entries[job_id] for job_id, _ in jobs]
 
     def _newcomer(
@@ -91,11 +91,11 @@ class JobStore:
 
     def release(self, job_ids: Sequence[str]) -> None:
         """Give back the places of jobs that have ended, or are gone altogether."""
-        under_way = self.lines.under_way() if job_ids else {}
-        self.endings.settle(job_ids)
+        under_way = self.admission.under_way() if job_ids else {}
+        self.endings.finalise(job_ids)
         for job_id in job_ids:
             if place := under_way.get(job_id):
-                self.lines.leave(job_id, *place, leaves=0)
+                self.admission.leave(job_id, *place, leaves=0)
 
     # -- transitions, one script each --------------------------------------------------------------------------
 
@@ -114,13 +114,13 @@ class JobStore:
     def start_searching(self, job_id: str, nodes: Sequence[Node]) -> bool:
         """From planning to searching, with the first nodes. False when the job has ended meanwhile."""
         keys = JobKeys(job_id)
-        args = [*self._head(), *triples(nodes)]
+        args = [*self._head(), *node_args(nodes)]
         return bool(self._run("start_searching", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
 
     def grow(self, job_id: str, branch_id: str, nodes: Sequence[Node]) -> bool:
         """A branch claims its children. False when it has grown before: then nothing may be added to the chord."""
         keys = JobKeys(job_id)
-        args = [*self._head(), branch_id, *triples(nodes)]
+        args = [*self._head(), branch_id, *node_args(nodes)]
         return bool(self._run("grow", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
 
     def bind(self, job_id: str, node: Node) -> bool:
@@ -171,8 +171,8 @@ class JobStore:
         args = [*self._head(), codec.pack(answer), int(answer.partial)]
         ended = bool(self._run("finish", [keys.job, keys.answer, keys.candidates, keys.events], args))
         if ended:
-            self.endings.settle([job.id])
-            self.endings.freed()
+            self.endings.finalise([job.id])
+            self.endings.on_end()
         return ended
 
     def stop(self, job: Job, state: State, reason: str) -> bool:
@@ -291,14 +291,14 @@ def _deadline_of(request: JobRequest, settings: Settings) -> float:
     jobs = settings.jobs
     usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
     deadline = request.deadline_s or usual
-    return min(deadline, within(request, settings).max_seconds or deadline)
+    return min(deadline, with_default_budget(request, settings).max_seconds or deadline)
 
 
 def _new_fields(
     job_id: str, request: JobRequest, settings: Settings, deadline_at: float, more: Mapping[str, str | None]
 ) -> list[str]:
     """Field, value pairs. `more` are fields of this job alone; those that are None or empty are left out."""
-    request = within(request, settings)
+    request = with_default_budget(request, settings)
     fields = {
         "id": job_id,
         "question": request.question,

@@ -17,9 +17,9 @@ from celery.signals import (
     worker_shutdown,
 )
 
-from shared.connections.addresses import KEEPALIVE, Address, health_s
+from shared.connections.addresses import KEEPALIVE, Address, health_check_s
 from shared.connections.connect import connect
-from shared.connections.heartbeat import Heartbeat, named
+from shared.connections.heartbeat import Heartbeat, set_pool_name
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
 from shared.settings import Settings
@@ -91,7 +91,7 @@ def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any
             "socket_connect_timeout": settings.redis.timeout_s,
             "socket_keepalive": True,
             "socket_keepalive_options": dict(KEEPALIVE),
-            "health_check_interval": health_s(settings.redis),
+            "health_check_interval": health_check_s(settings.redis),
             **(address.celery_options if own else {}),
         },
     }
@@ -106,7 +106,7 @@ def _backend(settings: Settings, address: Address) -> dict[str, Any]:
         "redis_socket_connect_timeout": settings.redis.timeout_s,
         "redis_socket_keepalive": True,
         "redis_retry_on_timeout": True,
-        "redis_backend_health_check_interval": health_s(settings.redis),
+        "redis_backend_health_check_interval": health_check_s(settings.redis),
         "result_backend_transport_options": address.celery_options if own else {},
     }
 
@@ -121,7 +121,7 @@ class _Process:
 @worker_init.connect
 def start_heartbeat(sender: Any, **_: object) -> None:
     """Name the worker by its node name and begin before it takes a task, or that would look like a dead worker's."""
-    named(str(sender.hostname).partition("@")[0])
+    set_pool_name(str(sender.hostname).partition("@")[0])
     _begin(sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
 
 

@@ -55,7 +55,7 @@ def sent_again(signature: Signature, at: float) -> Signature:
     return signature
 
 
-def step(app: Celery, name: TaskName, message: TaskMessage, priority: int) -> Signature:
+def task_signature(app: Celery, name: TaskName, message: TaskMessage, priority: int) -> Signature:
     """One task: its queue comes from the contract, its priority from its job, nobody waits for its result."""
     return app.signature(
         name.value,
@@ -67,30 +67,30 @@ def step(app: Celery, name: TaskName, message: TaskMessage, priority: int) -> Si
     )
 
 
-def member(app: Celery, job_id: str, priority: int, node: Node) -> Signature:
+def node_signature(app: Celery, job_id: str, priority: int, node: Node) -> Signature:
     """A node's member of the chord: a leaf is searched, then reranked; a list's shard is read; a branch is refined."""
     message = TaskMessage(job_id=job_id, node_id=node.id)
     if node.kind is NodeKind.BRANCH:
-        return step(app, TaskName.PLAN_REFINE, message, priority)
+        return task_signature(app, TaskName.PLAN_REFINE, message, priority)
     if node.shard is not None:
-        return step(app, TaskName.SEARCH_SHARD, message, priority)
+        return task_signature(app, TaskName.SEARCH_SHARD, message, priority)
     return chain(
-        step(app, TaskName.SEARCH_LEAF, message, priority),
-        step(app, TaskName.RERANK_LEAF, message, priority),
+        task_signature(app, TaskName.SEARCH_LEAF, message, priority),
+        task_signature(app, TaskName.RERANK_LEAF, message, priority),
         app=app,
     )
 
 
-def body(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Signature:
+def merge_signature(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Signature:
     """What runs when every node is settled: tree merge, root rerank, summary.
 
     The merge takes the root rerank out where only the question's own leaf has found something (see `skip_next`).
     """
     message = TaskMessage(job_id=job_id)
     return chain(
-        step(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), priority),
-        step(app, TaskName.RERANK_ROOT, message, priority),
-        step(app, TaskName.MERGE_SUMMARISE, message, priority),
+        task_signature(app, TaskName.MERGE_TREE, message.model_copy(update={"force": force}), priority),
+        task_signature(app, TaskName.RERANK_ROOT, message, priority),
+        task_signature(app, TaskName.MERGE_SUMMARISE, message, priority),
         app=app,
     )
 
@@ -100,8 +100,12 @@ def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) ->
     nodes = tuple(nodes)
     settled = grown_branches(nodes)
     return chord(
-        [member(app, job_id, priority, node) for node in nodes if not node.depends_on and node.id not in settled],
-        body(app, job_id, priority),
+        [
+            node_signature(app, job_id, priority, node)
+            for node in nodes
+            if not node.depends_on and node.id not in settled
+        ],
+        merge_signature(app, job_id, priority),
         app=app,
     )
 
@@ -116,7 +120,7 @@ def skip_next(task: AnyTask, name: TaskName) -> None:
         rest.pop()
 
 
-def add(task: AnyTask, signature: Signature) -> None:
+def add_to_chord(task: AnyTask, signature: Signature) -> None:
     """Into the chord of the running task, or, when the reaper has sent that one again, on its own."""
     if task.request.chord:
         task.add_to_chord(signature)
@@ -138,9 +142,9 @@ class Dispatcher:
     def run(self) -> int:
         """Let in what there is room for; returns how many jobs. Raises: RedisError, OperationalError."""
         sent = 0
-        while admitted := dict(self._jobs.lines.admit()):
+        while admitted := dict(self._jobs.admission.admit()):
             for job_id in self._jobs.admitted(list(admitted.items())):
-                step(self._app, TaskName.PLAN_JOB, TaskMessage(job_id=job_id), admitted[job_id]).apply_async()
+                task_signature(self._app, TaskName.PLAN_JOB, TaskMessage(job_id=job_id), admitted[job_id]).apply_async()
                 sent += 1
         return sent
 

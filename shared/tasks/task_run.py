@@ -23,7 +23,7 @@ from shared.jobs.budget import Ledger
 from shared.providers.metering import metered
 from shared.settings import Settings
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery
-from shared.tasks.work_tracker import WorkTracker, settled
+from shared.tasks.work_tracker import WorkTracker, already_done
 
 log = logging.getLogger("ramify.steps")
 
@@ -59,14 +59,14 @@ class Body(Protocol):
 OnError = Callable[[TaskRun, str], None]
 
 
-class Steps:
+class TaskRegistry:
     """Registers functions of a TaskRun as Celery tasks, on one app and one job store."""
 
     def __init__(self, app: Celery) -> None:
         self.app = app
         self.settings: Settings = app.conf.ramify
         self.jobs = JobStore(connect(self.settings), self.settings)
-        self.jobs.endings.freed = Dispatcher(app, self.jobs).try_run
+        self.jobs.endings.on_end = Dispatcher(app, self.jobs).try_run
         self._ledger = Ledger(self.jobs.client, self.settings, self.jobs.clock)
         self._tracker = WorkTracker(self.jobs)
 
@@ -87,13 +87,13 @@ class Steps:
             message = read_message(raw)
         except MessageVersionError as error:
             return self._refused(raw, error)
-        with self._tracker.over(message, task.name, delivery(task.request)) as begun:
+        with self._tracker.tracked(message, task.name, delivery(task.request)) as begun:
             if begun.job is None or begun.job.terminal:
                 return {"skipped": "the job has ended"}
             run = TaskRun(task, self.jobs, begun.job, message)
             if (reason := self._tracker.poison(begun, message, task.name)) is not None:
                 on_error(run, reason)
-            elif not settled(task.name, begun.node_state):
+            elif not already_done(task.name, begun.node_state):
                 with metered(self._ledger.meter(begun.job)), self._failures_recorded(run, on_error):
                     body(run)
         return {"node": message.node_id or ""}

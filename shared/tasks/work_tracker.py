@@ -11,12 +11,12 @@ from threading import Lock, Thread
 
 from redis.exceptions import RedisError
 
-from shared.connections.heartbeat import living
+from shared.connections.heartbeat import alive_workers
 from shared.contract import TaskMessage, TaskName
 from shared.errors import shown
 from shared.jobs import JobStore
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.marks import Begun, Mark, read_mark, too_many_deaths
+from shared.jobs.work import Attempt, StartedWork, read_attempt, too_many_deaths
 from shared.models.status import DeadLetter
 from shared.tasks.signatures import Delivery
 
@@ -33,7 +33,7 @@ _DOES = {
 }
 
 
-def settled(task: str, node_state: str) -> bool:
+def already_done(task: str, node_state: str) -> bool:
     """True when the step of a node is done already: its message came twice, or late."""
     return task in _DOES and node_state not in _DOES[task]
 
@@ -45,14 +45,14 @@ class WorkTracker:
         self._jobs = jobs
         self._dead = DeadLetterStore(jobs.client, jobs.settings)
         self._told: dict[str, float] = {}
-        self._unended: deque[tuple[str, str, Mark]] = deque()
+        self._unended: deque[tuple[str, str, Attempt]] = deque()
         self._lock = Lock()
         self._ending: Thread | None = None
 
     @contextmanager
-    def over(self, message: TaskMessage, task: str, came: Delivery) -> Iterator[Begun]:
+    def tracked(self, message: TaskMessage, task: str, came: Delivery) -> Iterator[StartedWork]:
         """Marks the work as begun, and as ended when the block ends, however it does. Raises: RedisError at first."""
-        item, mark = message.node_id or task, self._jobs.work.mark(task)
+        item, mark = message.node_id or task, self._jobs.work.attempt(task)
         try:
             begun = self._jobs.work.begin(message.job_id, item, task, mark)
         except RedisError:  # it may have been done all the same, and only its reply been lost
@@ -65,12 +65,12 @@ class WorkTracker:
             if begun.job is not None and not begun.job.terminal:
                 self._end(message.job_id, item, mark)
 
-    def poison(self, begun: Begun, message: TaskMessage, task: str) -> str | None:
+    def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> str | None:
         """Why this work is not to be tried any more: it has killed too many workers. Leaves a dead letter."""
         item, deaths = message.node_id or task, begun.deaths
-        before = read_mark(begun.before)
-        if before is not None and before.worker not in living(self._jobs.client, [before.worker]):
-            deaths = max(deaths, self._jobs.work.died(message.job_id, item, begun.before, overtaken=True))
+        before = read_attempt(begun.before)
+        if before is not None and before.worker not in alive_workers(self._jobs.client, [before.worker]):
+            deaths = max(deaths, self._jobs.work.record_death(message.job_id, item, begun.before, overtaken=True))
         if begun.job is None or not too_many_deaths(deaths, begun.alone, self._jobs.settings.lanes.max_deaths):
             return None
         dead_letter_id = f"{message.job_id}:{item}"
@@ -78,7 +78,7 @@ class WorkTracker:
         log.error("%s of job %s, item %s: %s", task, message.job_id, item, reason)
         node = self._jobs.node(message.job_id, item) if message.node_id else None
         request = begun.job.request
-        proof = tuple(str(mark) for mark in self._jobs.work.of(message.job_id)[item].proof)
+        proof = tuple(str(mark) for mark in self._jobs.work.items(message.job_id)[item].proof)
         self._dead.add(
             DeadLetter(
                 id=dead_letter_id, kind="work", at=begun.mark.begun_at, tenant=request.tenant, job_id=message.job_id,
@@ -88,7 +88,7 @@ class WorkTracker:
         )  # fmt: skip
         return reason
 
-    def _tell_front(self, begun: Begun, task: str, came: Delivery) -> None:
+    def _tell_front(self, begun: StartedWork, task: str, came: Delivery) -> None:
         """Now and then: messages older than this one are no longer in its queue.
 
         Only where it is known when this one was sent: a mark that the reaper has renewed may be about another.
@@ -102,18 +102,18 @@ class WorkTracker:
             return
         self._told[name] = now
         try:
-            self._jobs.work.taken(queue, rank, sent)
+            self._jobs.work.note_taken(queue, rank, sent)
         except RedisError as error:  # costs the reaper a hint
             log.warning("the front of %s could not be told: %s", name, type(error).__name__)
 
-    def _end(self, job_id: str, item: str, mark: Mark) -> None:
+    def _end(self, job_id: str, item: str, mark: Attempt) -> None:
         """Without Redis it is told when that is back: a mark that stays would say that this process is still at it."""
         try:
             self._jobs.work.end(job_id, item, mark)
         except RedisError:
             self._end_when_possible(job_id, item, mark)
 
-    def _end_when_possible(self, job_id: str, item: str, mark: Mark) -> None:
+    def _end_when_possible(self, job_id: str, item: str, mark: Attempt) -> None:
         with self._lock:
             self._unended.append((job_id, item, mark))
             if self._ending is None or not self._ending.is_alive():

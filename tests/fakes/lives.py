@@ -9,7 +9,7 @@ import redis
 from orchestrator.client import Ramify
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.jobs import Job, JobStore
-from shared.jobs.keys import ACTIVE, LineKeys
+from shared.jobs.keys import ACTIVE, AdmissionKeys
 from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.route import Route
@@ -86,9 +86,9 @@ class Life:
 
 def lines_are_empty(client: redis.Redis, lane: Lane = Lane.INTERACTIVE) -> bool:
     """No place is held by anybody, and the reaper has nobody to look after."""
-    keys = LineKeys(lane.value)
+    keys = AdmissionKeys(lane.value)
     counts = [int(value or 0) for value in client.hmget(keys.counts, ["waiting", "held"])]
-    left = [client.hlen(LineKeys.under_way), client.hlen(keys.held), client.llen(keys.ring), client.zcard(ACTIVE)]
+    left = [client.hlen(AdmissionKeys.under_way), client.hlen(keys.held), client.llen(keys.ring), client.zcard(ACTIVE)]
     return counts == [0, 0] and left == [0, 0, 0, 0]
 
 

@@ -11,7 +11,7 @@ import redis
 
 from orchestrator.reaper.rules import GRACE_S
 from shared.jobs import TERMINAL, TRANSITIONS, State
-from shared.jobs.keys import BatchKeys, JobKeys, LineKeys
+from shared.jobs.keys import AdmissionKeys, BatchKeys, JobKeys
 from shared.models import Lane
 
 _DONE = {"done", "failed"}
@@ -100,7 +100,7 @@ class Checks:
 
     def lines(self, lane: Lane, tenants: Iterable[str], window: int | None = None) -> None:
         """The counters of a lane say what is in its lines. `window`: most that may be under way."""
-        keys = LineKeys(lane.value)
+        keys = AdmissionKeys(lane.value)
         wanted = list(tenants)
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hgetall(keys.counts)
@@ -108,7 +108,7 @@ class Checks:
             pipe.lrange(keys.ring, 0, -1)
             pipe.hgetall(keys.under_way)
             for tenant in wanted:
-                pipe.zcard(keys.of + tenant)
+                pipe.zcard(keys.waiting + tenant)
             counts, held, ring, under_way, *lengths = pipe.execute()
         waiting, owners = dict(zip(wanted, lengths, strict=True)), _owners(under_way, lane)
         said = {name: int(value) for name, value in _text(counts).items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.reaper.rules import GIVE_UP_S
 from shared.jobs import TERMINAL, State
-from shared.jobs.keys import ACTIVE, JobKeys, LineKeys
+from shared.jobs.keys import ACTIVE, AdmissionKeys, JobKeys
 from shared.models import Lane
 from tests.model.world import World
 
@@ -66,14 +66,14 @@ def _in_time(world: World, due: dict[str, float], failed: dict[str, bytes | None
 
 def _deaths(world: World, job_id: str) -> int:
     """The most that one piece of its work has: three of them retire it, whoever is to blame."""
-    return max((item.deaths for item in world.jobs.work.of(job_id).values()), default=0)
+    return max((item.deaths for item in world.jobs.work.items(job_id).values()), default=0)
 
 
 def _nothing_left(world: World) -> None:
     assert world.wire.zrange(ACTIVE, 0, -1) == []
-    assert world.wire.hgetall(LineKeys.under_way) == {}
+    assert world.wire.hgetall(AdmissionKeys.under_way) == {}
     for lane in Lane:
-        keys = LineKeys(lane.value)
+        keys = AdmissionKeys(lane.value)
         assert {int(value) for value in world.wire.hvals(keys.counts)} <= {0}, world.wire.hgetall(keys.counts)
         assert world.wire.hgetall(keys.held) == {}
         assert world.wire.lrange(keys.ring, 0, -1) == []

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from shared.jobs.keys import JobKeys, LineKeys
+from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.models import JobRequest, Lane
 from tests.model.checks import Checks
 from tests.model.fibers import LOST, TWICE, UNHEARD, Fiber
@@ -177,7 +177,7 @@ class Machine(RuleBasedStateMachine):
     @rule(which=PICK, every=st.booleans())
     def delete_lines(self, which: int, every: bool) -> None:
         """By hand, or by a Redis that was full: all lists, or one; the counts are then wrong until the next look."""
-        if keys := sorted(self.world.wire.keys(f"{LineKeys.tag}*")):
+        if keys := sorted(self.world.wire.keys(f"{AdmissionKeys.tag}*")):
             self.world.wire.delete(*(keys if every else [keys[which % len(keys)]]))
             self.torn = self.torn or not every
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.reaper.leader import LOCK
 from orchestrator.reaper.reaper import SLOTS
 from shared.contract import TaskMessage
-from shared.jobs.marks import Begun
+from shared.jobs.work import StartedWork
 from shared.tasks.signatures import Delivery
 from shared.tasks.work_tracker import WorkTracker
 from tests.model.fibers import Fiber
@@ -42,12 +42,12 @@ class Watches:
     def _mine(self) -> WorkTracker:
         return self._of.setdefault(self._world.worker_id(), WorkTracker(self._world.jobs))
 
-    def over(self, message: TaskMessage, task: str, came: Delivery) -> AbstractContextManager[Begun]:
+    def tracked(self, message: TaskMessage, task: str, came: Delivery) -> AbstractContextManager[StartedWork]:
         if self._world.current is not None:
             self._world.current.at = (message.job_id, message.node_id or task)
-        return self._mine().over(message, task, came)
+        return self._mine().tracked(message, task, came)
 
-    def poison(self, begun: Begun, message: TaskMessage, task: str) -> str | None:
+    def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> str | None:
         return self._mine().poison(begun, message, task)
 
 

@@ -48,12 +48,12 @@ class Stage:
 
         self.world: World
         self.plan, self.search, self.lists, self.rerank, self.merge = plan, search, lists, rerank, merge
-        self.steps = (plan.steps, pool.steps)
+        self.registries = (plan.registry, pool.registry)
         self.app = plan.app
 
     def run(self, parcel: Parcel) -> Parcel:
         """One task, from its message to its return; the parcel with what its chain goes on with then."""
-        app = self.steps[0].app if parcel.task.startswith("plan.") else self.steps[1].app
+        app = self.registries[0].app if parcel.task.startswith("plan.") else self.registries[1].app
         task: Any = app.tasks[parcel.task]
         running = Running(self.world, app, parcel)
         task.run.__func__(running, parcel.raw)
@@ -69,15 +69,15 @@ class Stage:
 
     def _changes(self) -> Iterator[tuple[Any, str, Any]]:
         from orchestrator.reaper import leader, views
-        from shared.jobs import marks
+        from shared.jobs import work
         from shared.tasks import work_tracker
 
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
             yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
-        for module in (marks, leader):
+        for module in (work, leader):
             yield module, "worker_id", self._later("worker_id")
         for module in (views, work_tracker):
-            yield module, "living", lambda _, ids, **__: self.world.living(ids)
+            yield module, "alive_workers", lambda _, ids, **__: self.world.living(ids)
         yield views, "queue_lengths", lambda _: self.world.broker.lengths()
         yield work_tracker, "time", SimpleNamespace(monotonic=lambda: self.world.true, sleep=self._later("sleep"))
         yield work_tracker, "Thread", lambda target, **_: self.world.thread(target)
@@ -113,7 +113,7 @@ class Stage:
         from shared.tasks.signatures import Dispatcher
 
         self.world = world
-        world.jobs.endings.freed = Dispatcher(self.app, world.jobs).try_run
-        for steps in self.steps:
-            steps.jobs, steps._tracker = world.jobs, world.watches
-            steps._ledger = Ledger(world.jobs.client, world.jobs.settings)
+        world.jobs.endings.on_end = Dispatcher(self.app, world.jobs).try_run
+        for registry in self.registries:
+            registry.jobs, registry._tracker = world.jobs, world.watches
+            registry._ledger = Ledger(world.jobs.client, world.jobs.settings)

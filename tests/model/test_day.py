@@ -12,7 +12,7 @@ import pytest
 from orchestrator.reaper.rules import GIVE_UP_S
 from shared.jobs import TERMINAL, State
 from shared.jobs.dead_letters import DeadKeys
-from shared.jobs.keys import ACTIVE, RECENT, JobKeys, LineKeys
+from shared.jobs.keys import ACTIVE, RECENT, AdmissionKeys, JobKeys
 from shared.models import JobRequest, Lane
 from tests.model.checks import Checks
 from tests.model.conftest import MakeWorld
@@ -85,10 +85,10 @@ def _size(day: Day) -> int:
 
 
 def _nothing_left(day: Day) -> None:
-    assert day.wire.zcard(ACTIVE) == day.wire.hlen(LineKeys.under_way) == 0
+    assert day.wire.zcard(ACTIVE) == day.wire.hlen(AdmissionKeys.under_way) == 0
     assert not day.broker.waiting
     for lane in Lane:
-        assert {int(value) for value in day.wire.hvals(LineKeys(lane.value).counts)} <= {0}
+        assert {int(value) for value in day.wire.hvals(AdmissionKeys(lane.value).counts)} <= {0}
 
 
 def _report(day: Day, seed: int, ends: Counter[str], sizes: list[int], took: float) -> None:

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from shared.contract import TaskMessage, TaskName
 from shared.errors import DeadlineError, RamifyError
 from shared.models.enumeration import ValuesReply, ValuesRequest
-from shared.tasks.signatures import add, step
+from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import app, llm, record_failed_leaf, start_body_outside_of_chord, steps
+from workers.app import app, llm, record_failed_leaf, registry, start_body_outside_of_chord
 from workers.enumerate.scan import KnownValues, counted
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.search.corpus import corpus
@@ -23,7 +23,7 @@ from workers.search.corpus import corpus
 
 @cache
 def _known() -> KnownValues:
-    return KnownValues(steps.settings.enumeration.max_values)
+    return KnownValues(registry.settings.enumeration.max_values)
 
 
 def _record_failure(run: TaskRun, reason: str) -> None:
@@ -31,7 +31,7 @@ def _record_failure(run: TaskRun, reason: str) -> None:
     start_body_outside_of_chord(run)
 
 
-@steps(TaskName.SEARCH_SHARD, on_error=_record_failure)
+@registry(TaskName.SEARCH_SHARD, on_error=_record_failure)
 def read_one_shard(run: TaskRun) -> None:
     """Read a shard and record its leaf; where an LLM is to read columns of its rows, another task does both.
 
@@ -49,10 +49,13 @@ def read_one_shard(run: TaskRun) -> None:
         record_shard(run, node, read)
         start_body_outside_of_chord(run)
     elif jobs.put_candidates(job.id, node.id, read):
-        add(run.task, step(app, TaskName.RERANK_COLUMNS, TaskMessage(job_id=job.id, node_id=node.id), job.rank))
+        add_to_chord(
+            run.task,
+            task_signature(app, TaskName.RERANK_COLUMNS, TaskMessage(job_id=job.id, node_id=node.id), job.rank),
+        )
 
 
-@steps(TaskName.RERANK_COLUMNS, on_error=_record_failure)
+@registry(TaskName.RERANK_COLUMNS, on_error=_record_failure)
 def read_columns(run: TaskRun) -> None:
     """Fill the columns that no line of a document names, then record the shard's leaf, however late it is."""
     job, jobs = run.job, run.jobs

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 
 from redis import Redis
 
-from shared.connections.heartbeat import living, worker_id
+from shared.connections.heartbeat import alive_workers, worker_id
 from shared.jobs import codec
 from shared.jobs.codec import text
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.jobs.inbox import BATCH
 from shared.jobs.keys import IngestKeys
-from shared.jobs.marks import Mark, read_mark
+from shared.jobs.work import Attempt, read_attempt
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.status import DeadLetter
 from shared.settings import Settings
@@ -36,7 +36,7 @@ class Marks:
 
     def begin(self, item: str, task: str) -> int:
         """This process begins an item. Returns how many workers have died at it."""
-        mark = str(Mark(self._now(), worker_id(), task))
+        mark = str(Attempt(self._now(), worker_id(), task))
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hget(self._key, f"busy:{item}")
             pipe.hset(self._key, f"busy:{item}", mark)
@@ -47,8 +47,8 @@ class Marks:
 
     def _died(self, item: str, mark: str) -> int:
         """1 when the mark's worker is dead; its death is counted, and the evidence kept."""
-        found = read_mark(mark)
-        if found is None or found.worker in living(self._client, [found.worker]):
+        found = read_attempt(mark)
+        if found is None or found.worker in alive_workers(self._client, [found.worker]):
             return 0
         proof = text(self._client.hget(self._key, f"proof:{item}") or b"")
         with self._client.pipeline(transaction=True) as pipe:

@@ -9,14 +9,14 @@ from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.route import PlannerName
 from shared.tasks.signatures import skip_next
 from shared.tasks.task_run import TaskRun, fail_job
-from workers.app import llm, steps
+from workers.app import llm, registry
 from workers.enumerate.gather import doubts, gather
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import all_leaves, build_answer, no_retrieval, run_aggregator, verdict, without_retrieval
 from workers.merge.tree import merge_tree, of_one_leaf
 
 
-@steps(TaskName.MERGE_TREE, on_error=fail_job)
+@registry(TaskName.MERGE_TREE, on_error=fail_job)
 def merge(run: TaskRun) -> None:
     """Merge what the leaves recorded. Runs once, when the store says that every node is settled.
 
@@ -25,12 +25,12 @@ def merge(run: TaskRun) -> None:
     job, jobs = run.job, run.jobs
     if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
         return
-    limits = steps.settings.multi_query
+    limits = registry.settings.multi_query
     cap = job.request.top_n or limits.max_total_results
     results = jobs.results(job.id)
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
-    nodes, tables = jobs.nodes(job.id), Tables(jobs.client, steps.settings)
-    if table := gather(tables, job.id, nodes, steps.settings.enumeration):
+    nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
+    if table := gather(tables, job.id, nodes, registry.settings.enumeration):
         jobs.annotate(job.id, warnings=doubts(table))
     pool = merge_tree(done, nodes, limits, cap)
     if of_one_leaf(pool):
@@ -40,7 +40,7 @@ def merge(run: TaskRun) -> None:
         jobs.put_pool(job.id, pool)
 
 
-@steps(TaskName.MERGE_SUMMARISE, on_error=fail_job)
+@registry(TaskName.MERGE_SUMMARISE, on_error=fail_job)
 def write(run: TaskRun) -> None:
     """Write the answer and end the job: failed when no leaf answered, else done, partial where leaves are missing."""
     job, jobs = run.job, run.jobs
@@ -63,7 +63,7 @@ def write(run: TaskRun) -> None:
         pool,
         leaves,
         llm=llm() if _wants_llm(run) else None,
-        table=Tables(jobs.client, steps.settings).table(job.id),
+        table=Tables(jobs.client, registry.settings).table(job.id),
     )
     jobs.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
@@ -72,11 +72,11 @@ def write(run: TaskRun) -> None:
 
 def _wants_llm(run: TaskRun) -> bool:
     asked = run.job.request.summary
-    return asked if asked is not None else steps.settings.enable_summary
+    return asked if asked is not None else registry.settings.enable_summary
 
 
 def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:
     said = [f"Leaf {leaf.node_id} did not answer: {leaf.error}" for leaf in failed]
-    if _wants_llm(run) and not steps.settings.has_llm:
+    if _wants_llm(run) and not registry.settings.has_llm:
         said.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
     return said

@@ -26,7 +26,7 @@ from shared.models.plan import filled, references
 from shared.providers.llm.client import LLM, LLMReply, spent
 from shared.providers.llm.prompts import read_answer_prompt
 from shared.providers.llm.replies import MAX_ANSWER_TOKENS, parse_answer
-from shared.tasks.signatures import add, member
+from shared.tasks.signatures import add_to_chord, node_signature
 from shared.tasks.task_run import TaskRun, reason_of
 from workers.search.state import Tools
 
@@ -270,7 +270,7 @@ def bind_dependents(run: TaskRun, ended: Node, llm: LLM | None, tools: Tools) ->
         run.jobs.annotate(run.job.id, bound.cost)
         if run.jobs.bind(run.job.id, bound.node):
             run.jobs.annotate(run.job.id, warnings=bound.warnings)
-            add(run.task, member(run.task.app, run.job.id, run.job.rank, bound.node))
+            add_to_chord(run.task, node_signature(run.task.app, run.job.id, run.job.rank, bound.node))
 
 
 def _bound(run: TaskRun, node: Node, llm: LLM | None, tools: Tools) -> Bound:

@@ -15,7 +15,7 @@ from shared.providers.rerankers import reranker
 from shared.providers.rerankers.base import Reranked
 from shared.providers.rerankers.guarded import GuardedReranker
 from shared.tasks.task_run import TaskRun
-from workers.app import llm, record_failed_leaf, shared_cache, start_body_outside_of_chord, steps
+from workers.app import llm, record_failed_leaf, registry, shared_cache, start_body_outside_of_chord
 from workers.merge.tree import apply_root_rerank, leaf_share
 from workers.rerank.binding import bind_dependents
 from workers.search.leaf import NOTHING, ask_of, kept, reranked_once, run_rerank_stages
@@ -29,11 +29,11 @@ BINDING_SHARE = 0.3
 
 @cache
 def _reranker() -> GuardedReranker:
-    return reranker(steps.settings)
+    return reranker(registry.settings)
 
 
 def _tools(timeout_s: float) -> Tools:
-    return Tools(settings=steps.settings, reranker=_reranker(), cache=shared_cache(), timeout_s=timeout_s)
+    return Tools(settings=registry.settings, reranker=_reranker(), cache=shared_cache(), timeout_s=timeout_s)
 
 
 def _fail(run: TaskRun, reason: str) -> None:
@@ -48,7 +48,7 @@ def _bind_those_that_wait(run: TaskRun) -> None:
         bind_dependents(run, node, llm(), _tools(BINDING_SHARE * run.job.remaining(run.job.leaf_reserve)))
 
 
-@steps(TaskName.RERANK_LEAF, on_error=_fail)
+@registry(TaskName.RERANK_LEAF, on_error=_fail)
 def rerank_leaf(run: TaskRun) -> None:
     """Run a leaf's strategy from the rerank on and record the leaf, then start those that waited for it.
 
@@ -70,10 +70,10 @@ def _rerank(run: TaskRun, found: SearchResult) -> None:
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was reranked")
     if found.mode != NOTHING.mode:
-        ask = ask_of(job.request, node, steps.settings)
+        ask = ask_of(job.request, node, registry.settings)
         found = run_rerank_stages(ask, found, _tools(timeout))
         jobs.annotate(job.id, found.cost, found.warnings)
-    limits = steps.settings.multi_query
+    limits = registry.settings.multi_query
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
@@ -95,7 +95,7 @@ def _keep_merged_order(run: TaskRun, reason: str) -> None:
     run.jobs.start_summarising(run.job.id, pool or MergedPool())
 
 
-@steps(TaskName.RERANK_ROOT, on_error=_keep_merged_order)
+@registry(TaskName.RERANK_ROOT, on_error=_keep_merged_order)
 def rerank_root(run: TaskRun) -> None:
     """Order the merged pool against the original question."""
     pool = run.jobs.pool(run.job.id)

@@ -163,9 +163,9 @@ def corpus() -> Corpus:
 
 @cache
 def _made() -> Corpus:
-    from workers.app import shared_cache, steps  # noqa: PLC0415 - Corpus itself is used without an app too
+    from workers.app import registry, shared_cache  # noqa: PLC0415 - Corpus itself is used without an app too
 
-    return Corpus(steps.settings, shared_cache())
+    return Corpus(registry.settings, shared_cache())
 
 
 @worker_shutdown.connect

@@ -12,7 +12,7 @@ from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.settings.strategies import named, split
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import app, record_failed_leaf, shared_cache, steps
+from workers.app import app, record_failed_leaf, registry, shared_cache
 from workers.search.corpus import corpus
 from workers.search.leaf import Ask, ask_of, run_search_stages, strategy_of
 from workers.search.related import contexts
@@ -21,7 +21,7 @@ from workers.search.stages.truth import keep_truth
 _FIND_S = 10.0
 
 
-@steps(TaskName.SEARCH_LEAF, on_error=record_failed_leaf)
+@registry(TaskName.SEARCH_LEAF, on_error=record_failed_leaf)
 def search_leaf(run: TaskRun) -> None:
     """Search a leaf's subquestion and hand the candidates to the rerank pool."""
     job, jobs = run.job, run.jobs
@@ -31,7 +31,7 @@ def search_leaf(run: TaskRun) -> None:
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
-    ask = ask_of(job.request, node, steps.settings)
+    ask = ask_of(job.request, node, registry.settings)
     found = run_search_stages(ask, corpus(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)
     jobs.put_candidates(job.id, node.id, found)
@@ -42,7 +42,7 @@ def find(raw: dict[str, Any]) -> str:
     """One query without plan, LLM or job. Returns a FindReply as JSON; faults are told in it, never raised."""
     try:
         request = FindRequest.model_validate(raw)
-        settings = steps.settings
+        settings = registry.settings
         name = strategy_of(request, settings)
         split(named(settings.strategies, name))
         wanted = request.top_n * settings.search.candidate_multiplier
@@ -65,7 +65,7 @@ def _with_contexts(found: SearchResult, request: FindRequest) -> tuple[SearchRes
     if not anchors or not request.related:
         return found, {}
     try:
-        excludes = steps.settings.search.excludes
+        excludes = registry.settings.search.excludes
         store = corpus().store(request.tenant)
         return found, contexts(anchors, request.filters, request.related, store, excludes)
     except RamifyError as error:
@@ -78,7 +78,7 @@ def related(raw: dict[str, Any]) -> str:
     """What stands around the hits of a job. Returns a RelatedReply as JSON; faults are told in it."""
     try:
         request = RelatedRequest.model_validate(raw)
-        excludes = steps.settings.search.excludes
+        excludes = registry.settings.search.excludes
         store = corpus().store(request.tenant)
         found = contexts(request.anchors, request.filters, request.related, store, excludes)
         return RelatedReply(contexts=found).model_dump_json()

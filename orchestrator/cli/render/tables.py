@@ -14,7 +14,7 @@ from orchestrator.cli.render.text import plain, snippet
 from orchestrator.cli.render.tree import STATE_STYLES, state_text
 from orchestrator.cli.wording import counted, duration
 from orchestrator.explain.wording import worker_name
-from shared.jobs.marks import read_mark
+from shared.jobs.work import read_attempt
 from shared.models import BatchStatus, JobStatus
 from shared.models.status import BatchWhy, DeadLetter, Why
 
@@ -150,7 +150,7 @@ def draw_dead_letter(dead_letter: DeadLetter) -> RenderableType:
     rows["tenant"] = f"{dead_letter.tenant}, namespace {dead_letter.namespace}"
     table = columns("died", "worker", "task")
     for line in dead_letter.proof:
-        mark = read_mark(line)
+        mark = read_attempt(line)
         if mark is None:
             table.add_row("?", plain(line), "")
         else:

@@ -85,7 +85,7 @@ def test_lines_of_other_tenants_behind_the_refused_one_are_told(
     assert (done.exit_code, found["enqueued"], found["refused_from_line"]) == (1, 7, 6)
     assert "nothing from line 6 on, but for 2 lines of other tenants" in found["error"]
     assert "its share of lanes.max_waiting_batch" in found["error"]
-    assert JobStore(client, small).lines.under_way() != {}
+    assert JobStore(client, small).admission.under_way() != {}
 
 
 def test_a_program_learns_what_was_taken(small: Settings) -> None:

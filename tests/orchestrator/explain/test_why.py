@@ -15,7 +15,7 @@ from shared.connections.heartbeat import WORKERS, key, worker_id
 from shared.errors import NotFoundError
 from shared.jobs import JobStore, State
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.keys import ACTIVE, JobKeys, LineKeys
+from shared.jobs.keys import ACTIVE, AdmissionKeys, JobKeys
 from shared.models import Lane
 from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.providers.gates.gate_store import key_of
@@ -73,7 +73,7 @@ def test_a_job_in_line_says_its_place_and_when_its_turn_may_come(ramify: Ramify,
     assert "2 of at most 2 jobs of the interactive lane are under way" in found.said
     assert found.turn.eta_s is None, "nothing has ended yet: nobody knows"
     now = time.time()
-    client.rpush(LineKeys("interactive").ends, *(f"{now - n:.3f}" for n in range(20)))
+    client.rpush(AdmissionKeys("interactive").ends, *(f"{now - n:.3f}" for n in range(20)))
     found = asked(ramify, ids[3])
     assert found.turn is not None
     assert found.turn.eta_s is not None
@@ -188,10 +188,11 @@ def test_a_broken_key_costs_its_own_fact_and_is_named(
     ramify: Ramify, store: JobStore, client: redis.Redis, broken: str
 ) -> None:
     life = Life(store, ramify.submit("why?")).to("searching")
-    lines, keys = LineKeys("interactive"), JobKeys(life.id)
+    queues, keys = AdmissionKeys("interactive"), JobKeys(life.id)
     name = {
-        "line": f"{lines.of}default", "ring": lines.ring, "counts": lines.counts, "under_way": LineKeys.under_way,
-        "front": LineKeys.front, "held": lines.held, "work": keys.work, "leaves": keys.leaves, "events": keys.events,
+        "line": f"{queues.waiting}default", "ring": queues.ring, "counts": queues.counts,
+        "under_way": queues.under_way, "front": queues.latest_taken, "held": queues.held,
+        "work": keys.work, "leaves": keys.leaves, "events": keys.events,
     }[broken]  # fmt: skip
     client.delete(name)
     client.set(name, "rubbish")
@@ -256,5 +257,5 @@ def test_it_takes_as_long_with_many_jobs_as_with_few(ramify: Ramify, store: JobS
     print(f"job {job * 1e3:.1f} and {job_later * 1e3:.1f} ms, batch {batch * 1e3:.1f} and {batch_later * 1e3:.1f} ms")
     assert job_later < 5 * job + 0.02
     assert batch_later < 5 * batch + 0.02
-    place = store.lines.place(large.job_ids[-1], Lane.BATCH, "default")
+    place = store.admission.position(large.job_ids[-1], Lane.BATCH, "default")
     assert place.ahead > 19_000

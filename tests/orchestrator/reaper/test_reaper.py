@@ -14,8 +14,8 @@ from shared.connections.heartbeat import worker_id
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.jobs import Job, JobStore, State, new_id
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.keys import ACTIVE, JobKeys, LineKeys
-from shared.jobs.marks import Mark
+from shared.jobs.keys import ACTIVE, AdmissionKeys, JobKeys
+from shared.jobs.work import Attempt
 from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind, SearchResult
 from shared.models.plan import Shard
 from shared.settings import Settings
@@ -73,7 +73,7 @@ class Bench:
         """A job that came so far, whose workers have said nothing since."""
         job_id, jobs = new_id(), self.jobs
         jobs.enqueue([(job_id, JobRequest(question="why?", deadline_s=deadline_s))])
-        jobs.admitted(list(jobs.lines.admit()))
+        jobs.admitted(list(jobs.admission.admit()))
         if state is not State.QUEUED:
             jobs.start_planning(job_id, "gone")
         if state in {State.SEARCHING, State.MERGING, State.SUMMARISING}:
@@ -93,7 +93,7 @@ class Bench:
 
     def at_work(self, job: Job, item: str, worker: str, task: str = "search.leaf") -> str:
         """A worker's mark, as if it had begun now."""
-        mark = str(Mark(self.clock.now(), worker, task))
+        mark = str(Attempt(self.clock.now(), worker, task))
         self.client.hset(JobKeys(job.id).work, f"busy:{item}", mark)
         return mark
 
@@ -157,7 +157,7 @@ def test_a_worker_that_lives_keeps_its_work_and_a_dead_ones_is_sent_again_at_onc
     bench.at_work(job, "0.1", GONE)
     bench.look()
     assert bench.sent() == {"search": 1}
-    assert bench.jobs.work.of(job.id)["0.1"].deaths == 1
+    assert bench.jobs.work.items(job.id)["0.1"].deaths == 1
 
 
 def test_a_death_frees_the_claim_so_that_the_next_one_may_plan(bench: Bench) -> None:
@@ -171,7 +171,7 @@ def test_a_death_frees_the_claim_so_that_the_next_one_may_plan(bench: Bench) -> 
 
 def test_a_death_alone_and_a_second_sending_alone_free_the_claim(bench: Bench) -> None:
     died, sent = (bench.job(State.PLANNING, silent_for=0.0) for _ in range(2))
-    bench.jobs.work.died(died.id, "plan.job", bench.at_work(died, "plan.job", GONE, "plan.job"))
+    bench.jobs.work.record_death(died.id, "plan.job", bench.at_work(died, "plan.job", GONE, "plan.job"))
     bench.jobs.redrive(sent.id, State.PLANNING, 1, "lost", [("plan.job", "", "")])
     assert [bench.jobs.start_planning(job.id, "another") for job in (died, sent)] == [True, True]
 
@@ -179,11 +179,15 @@ def test_a_death_alone_and_a_second_sending_alone_free_the_claim(bench: Bench) -
 def test_a_death_is_counted_once_whoever_tells_it_and_however_often(bench: Bench) -> None:
     job = bench.job()
     mark, work = bench.at_work(job, "0.1", GONE), bench.jobs.work
-    assert work.died(job.id, "0.1", mark) == 1
-    assert [work.died(job.id, "0.1", mark, overtaken=overtaken) for overtaken in (False, True, True)] == [-1, -1, -1]
-    assert work.of(job.id)["0.1"].deaths == 1
-    other = str(Mark(bench.clock.now(), GONE, "search.leaf"))
-    assert work.died(job.id, "0.1", other, overtaken=True) == 2
+    assert work.record_death(job.id, "0.1", mark) == 1
+    assert [work.record_death(job.id, "0.1", mark, overtaken=overtaken) for overtaken in (False, True, True)] == [
+        -1,
+        -1,
+        -1,
+    ]
+    assert work.items(job.id)["0.1"].deaths == 1
+    other = str(Attempt(bench.clock.now(), GONE, "search.leaf"))
+    assert work.record_death(job.id, "0.1", other, overtaken=True) == 2
 
 
 def test_of_two_suspects_one_is_tried_at_a_time_and_innocent_work_goes_on(bench: Bench) -> None:
@@ -223,14 +227,16 @@ def test_a_death_in_company_is_told_from_one_alone(bench: Bench) -> None:
     for job in (first, second):
         bench.at_work(job, "0.1", GONE)
     bench.look()
-    assert [(item.deaths, item.alone) for job in (first, second) for item in [bench.jobs.work.of(job.id)["0.1"]]] == [
+    assert [
+        (item.deaths, item.alone) for job in (first, second) for item in [bench.jobs.work.items(job.id)["0.1"]]
+    ] == [
         (1, 0),
         (1, 0),
     ]
     bench.sent()
     bench.at_work(first, "0.1", GONE)
     bench.look()
-    assert [bench.jobs.work.of(first.id)["0.1"].alone, bench.jobs.work.of(second.id)["0.1"].alone] == [1, 0]
+    assert [bench.jobs.work.items(first.id)["0.1"].alone, bench.jobs.work.items(second.id)["0.1"].alone] == [1, 0]
 
 
 def test_past_the_deadline_a_partial_merge_is_forced_and_later_the_job_expires(bench: Bench) -> None:
@@ -246,7 +252,7 @@ def test_past_the_deadline_a_partial_merge_is_forced_and_later_the_job_expires(b
     bench.look()
     assert bench.of(searching.id).state is State.EXPIRED
     assert bench.client.zcard(ACTIVE) == 0
-    assert bench.jobs.lines.under_way() == {}
+    assert bench.jobs.admission.under_way() == {}
 
 
 def test_two_reapers_at_once_do_the_work_of_one_and_an_old_one_is_refused(bench: Bench) -> None:
@@ -254,16 +260,16 @@ def test_two_reapers_at_once_do_the_work_of_one_and_an_old_one_is_refused(bench:
     bench.client.set(LOCK, "7 somebody", px=5_000)
     assert bench.look() == 0
     assert bench.sent() == {}
-    item = ("0.1", "pending", bench.jobs.work.of(job.id)["0.1"].sent_raw)
+    item = ("0.1", "pending", bench.jobs.work.items(job.id)["0.1"].sent_raw)
     assert bench.jobs.redrive(job.id, State.SEARCHING, 8, "lost", [item]) == {"0.1"}
-    again = ("0.1", "pending", bench.jobs.work.of(job.id)["0.1"].sent_raw)
+    again = ("0.1", "pending", bench.jobs.work.items(job.id)["0.1"].sent_raw)
     assert bench.jobs.redrive(job.id, State.SEARCHING, 7, "lost", [again]) == frozenset()
     assert bench.jobs.redrive(job.id, State.SEARCHING, 8, "lost", [again]) == {"0.1"}
 
 
 def test_a_look_that_something_has_overtaken_gets_no_leave(bench: Bench) -> None:
     job = bench.job()
-    item = ("0.1", "pending", bench.jobs.work.of(job.id)["0.1"].sent_raw)
+    item = ("0.1", "pending", bench.jobs.work.items(job.id)["0.1"].sent_raw)
 
     def leave() -> frozenset[str]:
         return bench.jobs.redrive(job.id, State.SEARCHING, 1, "lost", [item])
@@ -291,16 +297,16 @@ def test_were_the_counter_of_tokens_lost_work_would_be_sent_all_the_same(bench: 
 @pytest.mark.parametrize("state", [State.QUEUED, State.SEARCHING])
 def test_jobs_whose_lists_were_deleted_are_put_back_and_go_on(bench: Bench, state: State) -> None:
     job = bench.job(state)
-    for key in bench.client.keys(f"{LineKeys.tag}*"):
+    for key in bench.client.keys(f"{AdmissionKeys.tag}*"):
         bench.client.delete(key)
     bench.clock.at += 60
     bench.look()
     bench.clock.at += 60
     bench.look()
-    assert job.id in bench.jobs.lines.under_way()
+    assert job.id in bench.jobs.admission.under_way()
     assert bench.sent() == ({"plan": 1} if state is State.QUEUED else {"search": 1, "plan": 1})
     bench.jobs.stop(job, State.CANCELLED, "enough")
-    assert {int(count) for count in bench.client.hvals(LineKeys(job.lane.value).counts)} == {0}
+    assert {int(count) for count in bench.client.hvals(AdmissionKeys(job.lane.value).counts)} == {0}
 
 
 def test_marks_that_were_deleted_or_make_no_sense_keep_nobody_from_looking(bench: Bench) -> None:
@@ -319,7 +325,7 @@ def test_a_job_that_is_gone_is_forgotten_and_gives_its_place_back(bench: Bench, 
     bench.client.delete(JobKeys(job.id).job)
     bench.look()
     assert bench.client.zcard(ACTIVE) == 0
-    assert bench.jobs.lines.under_way() == {}
+    assert bench.jobs.admission.under_way() == {}
     assert DeadLetterStore(bench.client, settings).count() == 0
 
 

@@ -12,13 +12,13 @@ from orchestrator.reaper.rules import (
     ON_ITS_WAY_S,
     SLACK_S,
     TOO_LONG_S,
-    dead_marks,
+    dead_attempts,
     decide,
 )
-from orchestrator.reaper.views import Expire, Force, Redrive, Rejoin, Settle, View, Wait, World
+from orchestrator.reaper.views import Expire, Finalise, Force, Readmit, Redrive, View, Wait, World
 from shared.contract import Queue, TaskName
 from shared.jobs import TERMINAL, State
-from shared.jobs.marks import Mark, MarkedStep
+from shared.jobs.work import Attempt, WorkItem
 
 NOW = 1_800_000_000.0
 LIVES, DEAD = "search@a:1:x:1", "search@a:2:x:1"
@@ -26,12 +26,12 @@ WORLD = World(now=NOW, living=frozenset({LIVES}))
 LONG_AGO, JUST_NOW = NOW - 60.0, NOW - ON_ITS_WAY_S + 1
 
 
-def sent(at: float, **marks: object) -> MarkedStep:
-    return MarkedStep(sent_at=at, sent_raw=f"{at:.6f}", **marks)
+def sent(at: float, **marks: object) -> WorkItem:
+    return WorkItem(sent_at=at, sent_raw=f"{at:.6f}", **marks)
 
 
-def at_work(worker: str, task: str = "search.leaf", since: float = LONG_AGO) -> MarkedStep:
-    mark = Mark(since, worker, task)
+def at_work(worker: str, task: str = "search.leaf", since: float = LONG_AGO) -> WorkItem:
+    mark = Attempt(since, worker, task)
     return sent(since - 1, busy=mark, busy_raw=str(mark))
 
 
@@ -47,7 +47,7 @@ def missing(view: View, world: World = WORLD) -> list[tuple[str, TaskName]]:
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_what_has_ended_is_settled_whatever_else_holds(state: State) -> None:
-    assert decide(job(state, in_line=True, counted=False, deadline_at=0.0), WORLD) == Settle()
+    assert decide(job(state, awaiting_admission=True, admitted=False, deadline_at=0.0), WORLD) == Finalise()
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_the_body_is_forced_once_in_a_grace_not_at_every_look() -> None:
 
 
 def test_a_job_in_its_line_waits_and_one_in_no_list_is_put_back() -> None:
-    assert decide(job(State.QUEUED, in_line=True, counted=False), WORLD) == Wait()
-    assert decide(job(State.QUEUED, counted=False), WORLD) == Rejoin(runs=False)
-    assert decide(job(State.MERGING, counted=False), WORLD) == Rejoin(runs=True)
+    assert decide(job(State.QUEUED, awaiting_admission=True, admitted=False), WORLD) == Wait()
+    assert decide(job(State.QUEUED, admitted=False), WORLD) == Readmit(runs=False)
+    assert decide(job(State.MERGING, admitted=False), WORLD) == Readmit(runs=True)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_exactly_the_nodes_that_are_lost_are_sent_again() -> None:
     ]
 
 
-def one(item: MarkedStep, **world: object) -> list[tuple[str, TaskName]]:
+def one(item: WorkItem, **world: object) -> list[tuple[str, TaskName]]:
     view = job(leaves={"0.1": "pending"}, items={"0.1": item})
     return missing(view, replace(WORLD, **world))
 
@@ -130,10 +130,14 @@ def one(item: MarkedStep, **world: object) -> list[tuple[str, TaskName]]:
 def test_a_message_is_lost_when_later_ones_of_its_queue_and_rank_have_been_taken() -> None:
     queue = {Queue.SEARCH: 100}
     assert one(sent(LONG_AGO), waiting=queue) == []
-    assert one(sent(LONG_AGO), waiting=queue, front={"search:0": LONG_AGO + SLACK_S}) == [], "producers out of step"
-    assert one(sent(LONG_AGO), waiting=queue, front={"rerank:0": NOW}) == [], "another queue"
-    assert one(sent(LONG_AGO), waiting=queue, front={"search:5": NOW}) != [], "what comes after it has been taken"
-    assert one(sent(LONG_AGO), waiting=queue, front={"search:0": LONG_AGO + SLACK_S + 1}) != []
+    assert one(sent(LONG_AGO), waiting=queue, latest_taken={"search:0": LONG_AGO + SLACK_S}) == [], (
+        "producers out of step"
+    )
+    assert one(sent(LONG_AGO), waiting=queue, latest_taken={"rerank:0": NOW}) == [], "another queue"
+    assert one(sent(LONG_AGO), waiting=queue, latest_taken={"search:5": NOW}) != [], (
+        "what comes after it has been taken"
+    )
+    assert one(sent(LONG_AGO), waiting=queue, latest_taken={"search:0": LONG_AGO + SLACK_S + 1}) != []
 
 
 def test_nothing_waits_for_ever_and_no_clock_that_was_wrong_keeps_work_back() -> None:
@@ -145,14 +149,14 @@ def test_nothing_waits_for_ever_and_no_clock_that_was_wrong_keeps_work_back() ->
 
 
 def test_work_whose_worker_died_is_sent_at_once_but_only_once() -> None:
-    proof = (Mark(NOW - 10, DEAD, "search.leaf"),)
+    proof = (Attempt(NOW - 10, DEAD, "search.leaf"),)
     assert one(sent(NOW - 11, deaths=1, proof=proof), waiting={Queue.SEARCH: 9}) != []
     assert one(sent(NOW - 1, deaths=1, proof=proof), waiting={Queue.SEARCH: 9}) == [], "it has been sent since"
 
 
 def test_a_death_by_a_clock_that_was_ahead_does_not_send_the_work_at_every_look() -> None:
     """The clock stepped back after the death: until it has caught up, nothing can be sent after it."""
-    ahead = (Mark(NOW + 3600, DEAD, "search.leaf"),)
+    ahead = (Attempt(NOW + 3600, DEAD, "search.leaf"),)
     assert one(sent(NOW - 1, deaths=1, proof=ahead)) == []
     assert one(sent(LONG_AGO, deaths=1, proof=ahead)) != [], "but the other rules hold"
 
@@ -176,8 +180,8 @@ def test_a_leaf_that_nobody_bound_is_told_of_by_the_last_that_it_waited_for() ->
 def test_only_marks_of_dead_workers_are_deaths_and_none_of_a_job_that_has_ended() -> None:
     items = {"0.1": at_work(LIVES), "0.2": at_work(DEAD), "0.3": sent(LONG_AGO)}
     view = job(items=items)
-    assert [name for name, _ in dead_marks(view, WORLD)] == ["0.2"]
-    assert list(dead_marks(replace(view, state=State.CANCELLED), WORLD)) == []
+    assert [name for name, _ in dead_attempts(view, WORLD)] == ["0.2"]
+    assert list(dead_attempts(replace(view, state=State.CANCELLED), WORLD)) == []
 
 
 @pytest.mark.parametrize(
@@ -197,9 +201,9 @@ def test_what_the_reaper_has_sent_again_is_passed_only_by_what_is_as_urgent() ->
     again = sent(LONG_AGO, again=True)
     view = job(rank=3, leaves={"0.1": "pending"}, items={"0.1": again})
     busy = replace(WORLD, waiting={Queue.SEARCH: 100})
-    assert missing(view, replace(busy, front={"search:0": NOW})) == [("0.1", TaskName.SEARCH_LEAF)]
+    assert missing(view, replace(busy, latest_taken={"search:0": NOW})) == [("0.1", TaskName.SEARCH_LEAF)]
     once = replace(view, items={"0.1": sent(LONG_AGO)})
-    assert missing(once, replace(busy, front={"search:0": NOW})) == [], "that queue comes before its own"
+    assert missing(once, replace(busy, latest_taken={"search:0": NOW})) == [], "that queue comes before its own"
 
 
 def test_nodes_are_sent_again_at_once_when_whoever_was_to_send_them_has_died() -> None:

@@ -12,19 +12,19 @@ import pytest
 import redis
 
 from shared.connections import heartbeat
-from shared.connections.heartbeat import Heartbeat, living, named, worker_id, workers
+from shared.connections.heartbeat import Heartbeat, alive_workers, set_pool_name, worker_id, workers
 from shared.settings import Settings
 from tests.support.waiting import until
 
 _SAY = """
-from shared.connections.heartbeat import named, worker_id
-named('search'); print(worker_id(), flush=True); input()
+from shared.connections.heartbeat import set_pool_name, worker_id
+set_pool_name('search'); print(worker_id(), flush=True); input()
 """
 
 
 @pytest.fixture(autouse=True)
 def _nameless() -> None:
-    named("")
+    set_pool_name("")
 
 
 def elsewhere(worker: str) -> str:
@@ -32,7 +32,7 @@ def elsewhere(worker: str) -> str:
 
 
 def test_an_id_is_short_printable_and_names_pool_and_process() -> None:
-    named("search pool\n" + "x" * 200)
+    set_pool_name("search pool\n" + "x" * 200)
     found = worker_id()
     assert found == worker_id()
     assert found.startswith("search_pool_")
@@ -45,7 +45,7 @@ def test_an_id_is_short_printable_and_names_pool_and_process() -> None:
 def test_a_forked_child_is_another_worker() -> None:
     context = multiprocessing.get_context("fork")
     mine, (here, there) = worker_id(), context.Pipe()
-    child = context.Process(target=lambda: there.send((worker_id(), worker_id() in living(None, [worker_id()]))))  # type: ignore[arg-type]
+    child = context.Process(target=lambda: there.send((worker_id(), worker_id() in alive_workers(None, [worker_id()]))))  # type: ignore[arg-type]
     child.start()
     theirs, lives = here.recv()
     child.join(5)
@@ -57,34 +57,34 @@ def test_a_process_of_this_host_is_gone_as_soon_as_it_is_killed(client: redis.Re
     with subprocess.Popen([sys.executable, "-c", _SAY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
         assert it.stdout
         worker = it.stdout.readline().strip()
-        assert living(client, [worker, worker_id()]) == {worker, worker_id()}
+        assert alive_workers(client, [worker, worker_id()]) == {worker, worker_id()}
         client.set(heartbeat.key(worker), "{}", ex=20)  # its last sign outlives it
         it.kill()
         it.wait(5)
-        assert living(client, [worker]) == frozenset()
+        assert alive_workers(client, [worker]) == frozenset()
 
 
 def test_a_stranger_with_the_same_pid_is_not_the_worker(client: redis.Redis) -> None:
     head, ticks = worker_id().rsplit("-", 1)
-    assert living(client, [f"{head}-1{ticks}"]) == frozenset()
+    assert alive_workers(client, [f"{head}-1{ticks}"]) == frozenset()
 
 
 def test_a_worker_of_another_host_lives_as_long_as_its_sign(client: redis.Redis) -> None:
     far = elsewhere(worker_id())
-    assert living(client, [far]) == frozenset()
+    assert alive_workers(client, [far]) == frozenset()
     client.set(heartbeat.key(far), "{}", px=200)
-    assert living(client, [far, worker_id()]) == {far, worker_id()}
-    until(lambda: living(client, [far]) == frozenset(), 2)
+    assert alive_workers(client, [far, worker_id()]) == {far, worker_id()}
+    until(lambda: alive_workers(client, [far]) == frozenset(), 2)
 
 
 @pytest.mark.parametrize("text", ["", "me", "a@b", "a@b:1:2", "a@b:x:y:z", "*", "搜索@b:1:2:3:4", "a@b:1:2:3\n"])
 def test_what_is_no_id_does_not_live(client: redis.Redis, text: str) -> None:
     client.set(heartbeat.key(text), "{}")
-    assert living(client, [text]) == frozenset()
+    assert alive_workers(client, [text]) == frozenset()
 
 
 def test_a_worker_gives_signs_until_it_stops(client: redis.Redis, settings: Settings) -> None:
-    named("merge")
+    set_pool_name("merge")
     beat = Heartbeat(client, settings, ("merge",))
     beat.start()
     beat.start()

@@ -96,7 +96,7 @@ def test_a_replay_of_work_is_a_new_job_without_its_deaths(
     first, second = json.loads(done.stdout)["replayed"]
     assert first["job_id"] == second["job_id"], "one job replays both"
     assert ramify.status(first["job_id"]).retry_of == job_id
-    assert JobStore(client, settings).work.of(first["job_id"]) == {}
+    assert JobStore(client, settings).work.items(first["job_id"]) == {}
     assert dead.count() == 0
 
 

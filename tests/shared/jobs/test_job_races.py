@@ -76,7 +76,7 @@ def placed(ramify: Ramify, store: JobStore, place: str) -> tuple[Life, list[str]
     """A job there, and the others that were needed for it."""
     others = [ramify.submit("it takes the only place")] if place == IN_LINE else []
     life = Life(store, ramify.submit("why?"))
-    at = store.lines.place(life.id, Lane.INTERACTIVE, "default")
+    at = store.admission.position(life.id, Lane.INTERACTIVE, "default")
     assert (at.waiting, at.under_way) == (place == IN_LINE, place != IN_LINE)
     return (life if place in {IN_LINE, ADMITTED} else life.to(place)), others
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from shared.contract import priority
 from shared.jobs import JobStore, State, new_id
-from shared.jobs.admission import QUANTUM, WaitingJob
-from shared.jobs.keys import ACTIVE, LineKeys
+from shared.jobs.admission import QUANTUM, EnqueueResult
+from shared.jobs.keys import ACTIVE, AdmissionKeys
 from shared.models import JobRequest, Lane
 from shared.settings import Settings
 from tests.model.checks import Checks
@@ -33,7 +33,7 @@ class Bench:
         self.jobs = JobStore(client, settings.model_copy(update={"lanes": changed}))
         self.tenant_of = dict[str, str]()
 
-    def submit(self, tenant: str, count: int = 1, lane: Lane = Lane.BATCH) -> list[WaitingJob]:
+    def submit(self, tenant: str, count: int = 1, lane: Lane = Lane.BATCH) -> list[EnqueueResult]:
         request = JobRequest(question="why?", tenant=tenant, lane=lane)
         wanted = [(new_id(), request) for _ in range(count)]
         entries = self.jobs.enqueue(wanted)
@@ -42,11 +42,11 @@ class Bench:
 
     def admit(self) -> list[tuple[str, int]]:
         """(tenant, priority) of those that are let in, in order."""
-        self.last = list(self.jobs.lines.admit())
+        self.last = list(self.jobs.admission.admit())
         return [(self.tenant_of[job_id], rank) for job_id, rank in self.last]
 
     def leave(self, job_id: str, leaves: int, lane: Lane = Lane.BATCH) -> int:
-        return int(self.jobs.lines.leave(job_id, lane, self.tenant_of[job_id], leaves))
+        return int(self.jobs.admission.leave(job_id, lane, self.tenant_of[job_id], leaves))
 
     def serve(self, rounds: int, leaves: Mapping[str, int]) -> Counter[str]:
         """Let in, and end what has ended, again and again: a leaf takes a second. Leaves that each tenant got."""
@@ -113,14 +113,14 @@ def test_who_has_few_jobs_under_way_is_served_first_within_the_lane(make: Make) 
 
 def test_a_full_lane_and_a_full_share_refuse_and_what_is_refused_does_not_exist(make: Make) -> None:
     bench = make(max_waiting_batch=10, tenant_share=0.5)
-    assert Counter(bench.submit("ada", 7)) == {WaitingJob.TAKEN: 5, WaitingJob.TENANT_FULL: 2}
-    assert Counter(bench.submit("bo", 4)) == {WaitingJob.TAKEN: 4}
-    assert bench.submit("cy", 2) == [WaitingJob.TAKEN, WaitingJob.LANE_FULL]
-    assert bench.submit("cy", 1, Lane.INTERACTIVE) == [WaitingJob.TAKEN], "the other lane has room"
+    assert Counter(bench.submit("ada", 7)) == {EnqueueResult.TAKEN: 5, EnqueueResult.TENANT_FULL: 2}
+    assert Counter(bench.submit("bo", 4)) == {EnqueueResult.TAKEN: 4}
+    assert bench.submit("cy", 2) == [EnqueueResult.TAKEN, EnqueueResult.LANE_FULL]
+    assert bench.submit("cy", 1, Lane.INTERACTIVE) == [EnqueueResult.TAKEN], "the other lane has room"
     assert bench.client.zcard(ACTIVE) == 11
     bench.true()
     bench.admit()
-    assert bench.submit("cy", 1) == [WaitingJob.TAKEN], "room again"
+    assert bench.submit("cy", 1) == [EnqueueResult.TAKEN], "room again"
 
 
 def test_a_job_that_is_known_is_left_as_it_is(make: Make) -> None:
@@ -128,7 +128,7 @@ def test_a_job_that_is_known_is_left_as_it_is(make: Make) -> None:
     bench.submit("ada")
     (job_id,) = bench.tenant_of
     request = JobRequest(question="another?", tenant="bo", lane=Lane.BATCH)
-    assert bench.jobs.enqueue([(job_id, request)]) == [WaitingJob.KNOWN]
+    assert bench.jobs.enqueue([(job_id, request)]) == [EnqueueResult.KNOWN]
     job = bench.jobs.job(job_id)
     assert job is not None
     assert job.request.question == "why?"
@@ -151,14 +151,14 @@ def test_a_tenant_that_owes_waits_its_turns_but_never_for_ever(make: Make) -> No
     bench.submit("ada", 20)
     bench.admit()
     bench.leave(bench.last[0][0], 10_000)
-    assert int(bench.client.hget(LineKeys("batch").deficit, "ada") or 0) == -10 * QUANTUM, "the debt is bounded"
+    assert int(bench.client.hget(AdmissionKeys("batch").deficit, "ada") or 0) == -10 * QUANTUM, "the debt is bounded"
     bench.submit("bo", 2)
     assert [tenant for tenant, _ in bench.admit()][:1] == ["bo"]
     for _ in range(30):
         for job_id, _ in list(bench.last):
             bench.leave(job_id, 6)
         bench.admit()
-    assert bench.client.zcard(LineKeys("batch").of + "ada") == 0
+    assert bench.client.zcard(AdmissionKeys("batch").waiting + "ada") == 0
     bench.true()
 
 
@@ -168,20 +168,20 @@ def test_a_job_put_back_stands_at_its_old_place_and_only_once(make: Make) -> Non
     first, *_ = bench.tenant_of
     job = bench.jobs.job(first)
     assert job is not None
-    for key in bench.client.keys(f"{LineKeys.tag}*"):
+    for key in bench.client.keys(f"{AdmissionKeys.tag}*"):
         bench.client.delete(key)
-    lines = bench.jobs.lines
+    lines = bench.jobs.admission
     for job_id in reversed(bench.tenant_of):
         known = bench.jobs.job(job_id)
         assert known is not None
-        assert [lines.rejoin(job_id, Lane.BATCH, "ada", known.created_at, runs=False) for _ in range(2)] == [
+        assert [lines.readmit(job_id, Lane.BATCH, "ada", known.created_at, runs=False) for _ in range(2)] == [
             True,
             False,
         ]
     bench.true()
     bench.admit()
     assert [job_id for job_id, _ in bench.last] == list(bench.tenant_of)
-    assert not lines.rejoin(first, Lane.BATCH, "ada", job.created_at, runs=True), "it is under way"
+    assert not lines.readmit(first, Lane.BATCH, "ada", job.created_at, runs=True), "it is under way"
     bench.true()
 
 
@@ -191,7 +191,7 @@ def test_the_place_of_a_job_says_what_is_before_it(make: Make) -> None:
     bench.submit("bo", 1)
     bench.admit()
     last = list(bench.tenant_of)[3]
-    place = bench.jobs.lines.place(last, Lane.BATCH, "ada")
+    place = bench.jobs.admission.position(last, Lane.BATCH, "ada")
     assert (place.waiting, place.under_way, place.ahead) == (True, False, 2)
     assert (place.lane_waiting, place.lane_under_way) == (3, 2)
 
@@ -201,8 +201,8 @@ def test_an_ended_job_gives_its_place_back_whoever_ends_it(make: Make) -> None:
     bench.submit("ada", 6)
     bench.admit()
     assert bench.jobs.endings.stop(list(bench.tenant_of), State.CANCELLED, "enough") == 6
-    assert bench.jobs.lines.under_way() == {}
-    assert bench.client.lrange(LineKeys("batch").ring, 0, -1) == []
+    assert bench.jobs.admission.under_way() == {}
+    assert bench.client.lrange(AdmissionKeys("batch").ring, 0, -1) == []
     bench.true()
 
 
@@ -213,15 +213,15 @@ def test_whatever_single_list_is_lost_the_lines_are_true_again_after_a_look(make
     bench.submit("bo", 3)
     bench.admit()
     for name in keys:
-        bench.client.delete(getattr(LineKeys("batch"), name))
-    mended = bench.jobs.lines.mend(Lane.BATCH, ["ada", "bo", "nobody"], recount=True)
+        bench.client.delete(getattr(AdmissionKeys("batch"), name))
+    mended = bench.jobs.admission.repair(Lane.BATCH, ["ada", "bo", "nobody"], recount=True)
     assert mended > 0
     bench.true()
-    assert bench.jobs.lines.mend(Lane.BATCH, ["ada", "bo", "nobody"], recount=True) == 0, (
+    assert bench.jobs.admission.repair(Lane.BATCH, ["ada", "bo", "nobody"], recount=True) == 0, (
         "there is nothing left to mend"
     )
     if keys != ("under_way",):
-        assert bench.jobs.lines.under_way() != {}
+        assert bench.jobs.admission.under_way() != {}
 
 
 STEPS = st.lists(
@@ -241,7 +241,7 @@ def test_the_accounts_are_true_after_any_history(make: Make, steps: list[tuple[s
     bench = make(under_way=5, max_waiting_batch=12)
     bench.client.flushdb()
     for what, tenant, number in steps:
-        running = list(bench.jobs.lines.under_way())
+        running = list(bench.jobs.admission.under_way())
         if what == "submit":
             bench.submit(tenant, number % 4 + 1)
         elif what == "admit":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.resume import Inheritance, inherited
-from shared.jobs.scripts import triples
+from shared.jobs.scripts import node_args
 from shared.models import Facet, LeafResult, LeafStatus, Node, NodeKind
 
 
@@ -29,7 +29,7 @@ def of(nodes: list[Node], done: str = "", failed: str = "") -> Inheritance:
 
 
 def states(found: Inheritance) -> dict[str, str]:
-    parts = triples(found.nodes)
+    parts = node_args(found.nodes)
     return dict(zip(parts[::3], parts[1::3], strict=True))
 
 

@@ -15,7 +15,7 @@ from celery.contrib.testing.worker import start_worker
 from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName, rank
 from shared.models import Facet, Lane, Node, NodeKind
 from shared.models.plan import Shard
-from shared.tasks.signatures import Delivery, delivery, job_chord, member, sent_again, skip_next, step
+from shared.tasks.signatures import Delivery, delivery, job_chord, node_signature, sent_again, skip_next, task_signature
 
 APP = Celery(broker="memory://", backend="cache+memory://", set_as_current=False)
 
@@ -25,7 +25,7 @@ def node(node_id: str, kind: NodeKind = NodeKind.LEAF) -> Node:
 
 
 def test_a_leaf_is_searched_and_reranked_on_its_own_queues() -> None:
-    chain = member(APP, "0123456789abcdef", 0, node("0.1"))
+    chain = node_signature(APP, "0123456789abcdef", 0, node("0.1"))
     assert [(task.task, task.options["queue"]) for task in chain.tasks] == [
         ("search.leaf", "search"),
         ("rerank.leaf", "rerank"),
@@ -34,7 +34,7 @@ def test_a_leaf_is_searched_and_reranked_on_its_own_queues() -> None:
 
 def test_a_lists_shard_is_one_task_of_the_pool_that_owns_the_store() -> None:
     shard = node("0.1").model_copy(update={"shard": Shard(number=1, of=2)})
-    task = member(APP, "0123456789abcdef", 0, shard)
+    task = node_signature(APP, "0123456789abcdef", 0, shard)
     assert (task.task, task.options["queue"]) == ("search.shard", "search")
 
 
@@ -56,7 +56,9 @@ def test_interactive_work_has_the_priority_that_redis_serves_first() -> None:
     assert fast == [0, 1, 2, 3, 3]
     assert slow == [5, 6, 7, 8, 8]
     assert set(fast + slow) == set(PRIORITY_STEPS)
-    assert {task.options["priority"] for task in member(APP, "0123456789abcdef", slow[2], node("0.0")).tasks} == {7}
+    assert {
+        task.options["priority"] for task in node_signature(APP, "0123456789abcdef", slow[2], node("0.0")).tasks
+    } == {7}
 
 
 def test_force_travels_only_where_it_is_set() -> None:
@@ -92,7 +94,11 @@ def came() -> Iterator[tuple[Celery, Line[tuple[str, Delivery]]]]:
 
 def two_steps(app: Celery) -> chain:
     message = TaskMessage(job_id=JOB, node_id="0.1")
-    return chain(step(app, TaskName.SEARCH_LEAF, message, 5), step(app, TaskName.RERANK_LEAF, message, 5), app=app)
+    return chain(
+        task_signature(app, TaskName.SEARCH_LEAF, message, 5),
+        task_signature(app, TaskName.RERANK_LEAF, message, 5),
+        app=app,
+    )
 
 
 def test_a_message_of_the_reaper_says_so_and_what_follows_it_in_its_chain_does_not(came) -> None:
@@ -118,7 +124,9 @@ def test_a_task_takes_the_next_one_out_of_its_chain_and_no_other(came) -> None:
         ((first, second, third), goes_on, [first, second, third]),
     ]:
         head, *rest = names
-        chain(step(app, head, message, 5), *(step(app, name, goes_on, 5) for name in rest), app=app).apply_async()
+        chain(
+            task_signature(app, head, message, 5), *(task_signature(app, name, goes_on, 5) for name in rest), app=app
+        ).apply_async()
         assert [seen.get(timeout=20)[0] for _ in ran] == ran
     assert seen.empty()
 

@@ -14,7 +14,7 @@ from shared.jobs import State, new_id
 from shared.models import JobRequest
 from shared.settings import Settings
 from shared.tasks.app import make_app
-from shared.tasks.task_run import Steps, TaskRun, fail_job
+from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job
 
 TASK = SimpleNamespace(name="plan.job", request=SimpleNamespace(id="task"))
 
@@ -23,24 +23,24 @@ class Run:
     """One planning step that raises."""
 
     def __init__(self, settings: Settings) -> None:
-        self.steps, self.job_id = Steps(make_app(settings)), new_id()
-        self.steps.jobs.enqueue([(self.job_id, JobRequest(question="why?"))])
-        self.steps.jobs.start_planning(self.job_id, "task")
+        self.registry, self.job_id = TaskRegistry(make_app(settings)), new_id()
+        self.registry.jobs.enqueue([(self.job_id, JobRequest(question="why?"))])
+        self.registry.jobs.start_planning(self.job_id, "task")
 
     def __call__(self, error: Exception) -> None:
         def body(_: TaskRun) -> None:
             raise error
 
-        self.steps._run(TASK, TaskMessage(job_id=self.job_id).wire(), body, fail_job)
+        self.registry._run(TASK, TaskMessage(job_id=self.job_id).wire(), body, fail_job)
 
     @property
     def state(self) -> State:
-        job = self.steps.jobs.job(self.job_id)
+        job = self.registry.jobs.job(self.job_id)
         assert job is not None
         return job.state
 
     def marked(self) -> bool:
-        item = self.steps.jobs.work.of(self.job_id).get("plan.job")
+        item = self.registry.jobs.work.items(self.job_id).get("plan.job")
         return item is not None and item.busy is not None
 
 

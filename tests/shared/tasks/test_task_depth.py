@@ -58,10 +58,10 @@ def tasks(
     from workers.search import tasks
 
     store, cache = JobStore(client, settings), Cache(client, settings)
-    monkeypatch.setattr(tasks.steps, "settings", settings)
-    monkeypatch.setattr(tasks.steps, "jobs", store)
-    monkeypatch.setattr(tasks.steps, "_tracker", WorkTracker(store))
-    monkeypatch.setattr(tasks.steps, "_ledger", Ledger(client, settings))
+    monkeypatch.setattr(tasks.registry, "settings", settings)
+    monkeypatch.setattr(tasks.registry, "jobs", store)
+    monkeypatch.setattr(tasks.registry, "_tracker", WorkTracker(store))
+    monkeypatch.setattr(tasks.registry, "_ledger", Ledger(client, settings))
     monkeypatch.setattr(tasks, "corpus", lambda: corpus)
     monkeypatch.setattr(tasks, "shared_cache", lambda: cache)
     return tasks
@@ -69,7 +69,7 @@ def tasks(
 
 def texts_of_a_leaf(tasks: ModuleType) -> list[str]:
     """What the task finds for the one leaf of a new job."""
-    jobs, job_id = tasks.steps.jobs, new_id()
+    jobs, job_id = tasks.registry.jobs, new_id()
     jobs.enqueue([(job_id, JobRequest(question="zebra"))])
     jobs.start_planning(job_id, "t")
     jobs.start_searching(job_id, [LEAF])

@@ -20,7 +20,7 @@ from shared.connections.heartbeat import worker_id
 from shared.contract import TaskName
 from shared.jobs.codec import text
 from shared.jobs.job import FIELDS, Job, read_job
-from shared.jobs.keys import JobKeys, LineKeys
+from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.settings import Settings
 
@@ -46,7 +46,7 @@ def too_many_deaths(deaths: int, alone: int, most: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Mark:
+class Attempt:
     """Who began a piece of work: Unix seconds, the worker's id, the task's name."""
 
     begun_at: float
@@ -57,38 +57,38 @@ class Mark:
         return f"{self.begun_at:.6f} {self.worker} {self.task}"
 
 
-def read_mark(value: str) -> Mark | None:
+def read_attempt(value: str) -> Attempt | None:
     """A mark as it is stored; None for what is none (it may have been written by hand)."""
     parts = value.split(" ")
     try:
-        return Mark(float(parts[0]), parts[1], parts[2])
+        return Attempt(float(parts[0]), parts[1], parts[2])
     except (ValueError, IndexError):
         return None
 
 
 @dataclass(frozen=True)
-class MarkedStep:
+class WorkItem:
     """One piece of work as its marks tell."""
 
     sent_at: float | None = None
     again: bool = False
-    busy: Mark | None = None
+    busy: Attempt | None = None
     deaths: int = 0
     alone: int = 0
-    proof: tuple[Mark, ...] = ()
+    proof: tuple[Attempt, ...] = ()
     sent_raw: str = ""
     busy_raw: str = ""
 
 
 @dataclass(frozen=True)
-class Begun:
+class StartedWork:
     """A piece of work that was begun. `before`: who had begun it and not ended; `node_state`: of its node, if any.
 
     `sent_at`: when its message was sent last; `again`: by the reaper, so that this may be an earlier message.
     """
 
     job: Job | None
-    mark: Mark
+    mark: Attempt
     before: str = ""
     deaths: int = 0
     alone: int = 0
@@ -97,59 +97,59 @@ class Begun:
     node_state: str = ""
 
 
-class Work:
+class WorkLog:
     """The marks of all jobs. May raise redis.exceptions.RedisError."""
 
     def __init__(self, client: Redis, settings: Settings, clock: Clock) -> None:
         self._client, self._settings, self._clock = client, settings, clock
         self._run = Scripts(client)
 
-    def mark(self, task: str) -> Mark:
+    def attempt(self, task: str) -> Attempt:
         """What this process begins now."""
-        return Mark(self._clock.now(), worker_id(), task)
+        return Attempt(self._clock.now(), worker_id(), task)
 
-    def begin(self, job_id: str, item: str, task: str, mark: Mark | None = None) -> Begun:
+    def begin(self, job_id: str, item: str, task: str, mark: Attempt | None = None) -> StartedWork:
         """This process begins an item: read its job and leave a mark, in one step. The same mark again is harmless."""
-        keys, mark = JobKeys(job_id), mark or self.mark(task)
+        keys, mark = JobKeys(job_id), mark or self.attempt(task)
         args = [self._settings.jobs.ttl_s, item, str(mark), *FIELDS]
         out = self._run("begin", [keys.job, keys.leaves, keys.work], args)
         if not out:
-            return Begun(None, mark)
+            return StartedWork(None, mark)
         before, deaths, alone, sent, node_state = (text(value) for value in out[:5])
         values = (text(value) if value is not None else None for value in out[5:])
         job = read_job(job_id, dict(zip(FIELDS, values, strict=True)), mark.begun_at)
-        return Begun(job, mark, before, int(deaths), int(alone), *_sent(sent), node_state)
+        return StartedWork(job, mark, before, int(deaths), int(alone), *_sent(sent), node_state)
 
-    def end(self, job_id: str, item: str, mark: Mark) -> None:
+    def end(self, job_id: str, item: str, mark: Attempt) -> None:
         """This process has ended the item."""
         self._run("end_step", [JobKeys(job_id).work], [item, str(mark)])
 
-    def died(self, job_id: str, item: str, mark: str, *, overtaken: bool = False, alone: bool = False) -> int:
+    def record_death(self, job_id: str, item: str, mark: str, *, overtaken: bool = False, alone: bool = False) -> int:
         """Count the death of the worker with that mark. Returns all deaths of the item; -1 when it was counted before.
 
         `overtaken`: another worker has begun the item since, so that the mark stands there no more. `alone`: the worker
         was at nothing else.
         """
-        keys, found = JobKeys(job_id), read_mark(mark)
+        keys, found = JobKeys(job_id), read_attempt(mark)
         claim = CLAIMS.get(found.task, "") if found else ""
         args = [self._settings.jobs.ttl_s, item, mark, claim, int(overtaken), int(alone)]
         return int(self._run("died", [keys.job, keys.work], args))
 
-    def of(self, job_id: str) -> dict[str, MarkedStep]:
+    def items(self, job_id: str) -> dict[str, WorkItem]:
         """All items of a job that have marks."""
-        return read_items(self._client.hgetall(JobKeys(job_id).work))
+        return read_work(self._client.hgetall(JobKeys(job_id).work))
 
-    def taken(self, queue: str, priority: int, sent_at: float) -> None:
+    def note_taken(self, queue: str, priority: int, sent_at: float) -> None:
         """A message that was sent then has been taken from a queue: none that was sent before is there any more."""
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.hset(LineKeys.front, f"{queue}:{priority}", f"{sent_at:.3f}")
-            pipe.expire(LineKeys.front, self._settings.jobs.ttl_s)
+            pipe.hset(AdmissionKeys.latest_taken, f"{queue}:{priority}", f"{sent_at:.3f}")
+            pipe.expire(AdmissionKeys.latest_taken, self._settings.jobs.ttl_s)
             pipe.execute()
 
-    def front(self) -> dict[str, float]:
+    def latest_taken(self) -> dict[str, float]:
         """`<queue>:<priority>` -> when the message that was taken there last had been sent."""
         found = {}
-        for name, value in self._client.hgetall(LineKeys.front).items():
+        for name, value in self._client.hgetall(AdmissionKeys.latest_taken).items():
             try:
                 found[text(name)] = float(value)
             except ValueError:
@@ -157,7 +157,7 @@ class Work:
         return found
 
 
-def read_items(raw: Mapping[Any, Any]) -> dict[str, MarkedStep]:
+def read_work(raw: Mapping[Any, Any]) -> dict[str, WorkItem]:
     """The hash `work` by items. Fields that are no marks of ours are passed over."""
     by_item: dict[str, dict[str, str]] = {}
     for name, value in raw.items():
@@ -166,14 +166,14 @@ def read_items(raw: Mapping[Any, Any]) -> dict[str, MarkedStep]:
     return {item: _item(marks) for item, marks in by_item.items()}
 
 
-def _item(marks: Mapping[str, str]) -> MarkedStep:
+def _item(marks: Mapping[str, str]) -> WorkItem:
     sent, dead, alone = marks.get("sent", ""), marks.get("dead", "0"), marks.get("alone", "0")
-    proof: Sequence[Mark | None] = [read_mark(line) for line in marks.get("proof", "").splitlines()]
+    proof: Sequence[Attempt | None] = [read_attempt(line) for line in marks.get("proof", "").splitlines()]
     sent_at, again = _sent(sent)
-    return MarkedStep(
+    return WorkItem(
         sent_at=sent_at,
         again=again,
-        busy=read_mark(marks.get("busy", "")),
+        busy=read_attempt(marks.get("busy", "")),
         deaths=int(dead) if dead.isdecimal() else 0,
         alone=int(alone) if alone.isdecimal() else 0,
         proof=tuple(mark for mark in proof if mark is not None),
