@@ -43,7 +43,8 @@ class FakeQdrant:
 
     script: deque[Answer] = field(default_factory=deque)
     always: Answer | None = None
-    seen: list[tuple[float, str, str]] = field(default_factory=list)
+    seen: list[tuple[float, str, str]] = field(default_factory=list)  # time, method, path
+    bodies: list[Any] = field(default_factory=list)
     url: str = ""
 
     def __enter__(self) -> Self:
@@ -71,7 +72,7 @@ class FakeQdrant:
 def _handler(fake: FakeQdrant, closing: threading.Event) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            fake.bodies.append(json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"null"))
             answer = fake.take(self.command, self.path)
             closing.wait(answer.slow)
             raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()

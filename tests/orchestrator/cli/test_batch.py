@@ -13,11 +13,6 @@ from shared.models import Lane
 from tests.fakes.ramify_client import CREATED, FakeRamify
 
 
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def client(monkeypatch):
     fake = FakeRamify()

@@ -33,11 +33,6 @@ GROUPS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def client(monkeypatch):
     fake = FakeRamify()

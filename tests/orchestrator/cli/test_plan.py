@@ -19,11 +19,6 @@ QUESTION = "What are the reasons and the risks of moving our message queue, and 
 CHINESE = "为什么要迁移消息队列，有哪些风险，如何回滚？"
 
 
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def client(monkeypatch) -> FakeRamify:
     from contextlib import contextmanager

@@ -14,11 +14,6 @@ from tests.fakes.replies import Reply
 UNSURE = "tungsten, if ever; or the other, as before"
 
 
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def ramify(*arguments, **kwargs):
     return CliRunner().invoke(app, list(arguments), **kwargs)
 

@@ -13,8 +13,7 @@ from shared.settings import Settings, load_settings
 
 
 @pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _no_config_left(monkeypatch):
     monkeypatch.setenv("RAMIFY_CONFIG", "")  # `--config` sets it; this takes it back afterwards
 
 

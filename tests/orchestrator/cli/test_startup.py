@@ -20,11 +20,6 @@ sys.exit(",".join({"celery", "qdrant_client", "qdrant_edge", "redis"} & set(sys.
 """
 
 
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("command", ["--help", "config"])
 def test_given_a_quick_command_when_run_then_celery_and_qdrant_are_not_imported(command):
     done = subprocess.run(
@@ -49,7 +44,7 @@ def test_given_a_reader_that_goes_away_when_printing_then_it_is_quiet(arguments)
 def test_given_a_terminal_that_is_not_utf8_when_printing_then_json_is_still_json():
     import json
 
-    program = "from orchestrator.cli import output; output.document({'q': '\u7a7f\u900f'})"
+    program = "from orchestrator.cli import streams; streams.document({'q': '\u7a7f\u900f'})"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, timeout=60, check=True,
         env={**ENV, "PYTHONIOENCODING": "latin-1"},

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
@@ -29,17 +28,6 @@ PATHS = {None: ("n/1.md", "n/2.md"), "deep": ("n/1.md", "n/3.md")}
 
 def hit(path: str) -> MergedHit:
     return MergedHit(chunk_id=path, doc_id=path, path=path, title=path, text="t", score=1.0)
-
-
-@pytest.fixture
-def ramify(client: redis.Redis, settings: Settings) -> Iterator[Ramify]:
-    with Ramify(settings) as ramify:
-        yield ramify
-
-
-@pytest.fixture
-def store(client: redis.Redis, settings: Settings) -> JobStore:
-    return JobStore(client, settings)
 
 
 def end(store: JobStore, job_id: str, **fields: object) -> str:

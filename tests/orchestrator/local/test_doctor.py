@@ -1,10 +1,7 @@
 """Doctor's findings, with nothing running and with servers that answer badly."""
 
-import json
 import os
-import threading
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -14,6 +11,7 @@ from orchestrator.local.state import ChildState, StackState, make_folders, write
 from shared.connections.process import identity
 from shared.contract import Queue
 from shared.settings import load_settings
+from tests.fakes.openai_server import Fault, Malformed, Reply
 
 NAMES = {
     "versions", "settings", "redis binary", "plugins", "data folder", "disk", "stack", "redis", "queues", "pools",
@@ -28,32 +26,6 @@ def _nowhere(tmp_path, monkeypatch):
 
 def findings(**overrides):
     return {check.name: check for check in doctor.examine(load_settings(**overrides))}
-
-
-@pytest.fixture
-def server():
-    """Answers GET /v1/models with (status, body), which the test sets; notes the keys that came."""
-
-    class Handler(BaseHTTPRequestHandler):
-        answer = (200, {"data": [{"id": "small"}]})
-        keys: list[str | None] = []  # noqa: RUF012 - one class per test
-
-        def do_GET(self):
-            self.keys.append(self.headers.get("Authorization"))
-            status, body = self.answer if self.path == "/v1/models" else (404, {})
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(json.dumps(body).encode())
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}/v1", Handler
-        running.shutdown()
-        thread.join()
 
 
 def test_given_nothing_when_examined_then_every_line_is_there_and_says_how_to_start(tmp_path):
@@ -80,22 +52,21 @@ def test_given_a_nonsense_redis_url_when_examined_then_it_is_a_finding():
 @pytest.mark.parametrize(
     ("answer", "ok", "part"),
     [
-        ((200, {"data": [{"id": "small"}, {"id": "m"}]}), True, "model 'm'"),
-        ((200, {"data": [{"id": "small"}]}), None, "does not list 'm', but 'small'"),
-        ((200, ["odd"]), True, "lists no models"),
-        ((404, {}), True, "lists no models"),
-        ((400, {}), False, "answers 400"),
-        ((401, {}), False, "refuses the key (401)"),
-        ((503, {}), False, "answers 503"),
+        (Reply(body={"data": [{"id": "small"}, {"id": "m"}]}), True, "model 'm'"),
+        (Reply(body={"data": [{"id": "small"}]}), None, "does not list 'm', but 'small'"),
+        (Malformed(b'["odd"]'), True, "lists no models"),
+        (Fault(404), True, "lists no models"),
+        (Fault(400), False, "answers 400"),
+        (Fault(401), False, "refuses the key (401)"),
+        (Fault(503), False, "answers 503"),
     ],
 )
 def test_given_a_chat_server_when_asked_for_its_models_then_the_finding_says_what_is_wrong(server, answer, ok, part):
-    base, handler = server
-    handler.answer = answer
-    found = findings(llm_model="m", llm_base_url=base, llm_api_key="sk-secret")
+    server.script("models", answer)
+    found = findings(llm_model="m", llm_base_url=server.url, llm_api_key="sk-secret")
     assert found["llm"].ok is ok
     assert part in found["llm"].detail
-    assert handler.keys == ["Bearer sk-secret"]
+    assert [request.headers["authorization"] for request in server.requests("models")] == ["Bearer sk-secret"]
     assert not any("sk-secret" in str(check) for check in found.values())
 
 

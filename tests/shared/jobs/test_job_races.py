@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-import redis
 from celery import Celery
 
 from orchestrator.client import Ramify
@@ -27,25 +26,14 @@ Act = Callable[[str], object]
 
 
 @pytest.fixture
-def tight(settings: Settings) -> Settings:
+def settings(settings: Settings) -> Settings:
     """A lane of two: one job of a tenant is under way, the next one waits."""
     return load_settings(redis={"url": settings.redis.url}, data_dir=settings.data_dir, lanes={"under_way": 2})
 
 
 @pytest.fixture
-def ramify(client: redis.Redis, tight: Settings) -> Iterator[Ramify]:
-    with Ramify(tight) as ramify:
-        yield ramify
-
-
-@pytest.fixture
-def store(client: redis.Redis, tight: Settings) -> JobStore:
-    return JobStore(client, tight)
-
-
-@pytest.fixture
-def app(tight: Settings) -> Iterator[Celery]:
-    app = make_app(tight)
+def app(settings: Settings) -> Iterator[Celery]:
+    app = make_app(settings)
     yield app
     app.close()
 

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shared.providers.encoders import DenseEncoder, dense_encoder
 from shared.settings import Settings
+from tests.fakes.openai_server import FakeOpenAI, Reply
 
 MODEL = Path(__file__).parents[3] / "../shared/models/all-MiniLM-L6-v2-int8"
 WORDS = ("redis", "cache", "vacuum", "database", "table", "缓存")
 
 
-class _Embeddings(BaseHTTPRequestHandler):
+def _counted(body: dict[str, Any]) -> Reply:
     """Counts words: enough for "near" to mean something. Answers in reverse order, as the protocol allows."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        rows = [
-            {"index": n, "embedding": [text.count(word) + 0.01 for word in WORDS]}
-            for n, text in enumerate(body["input"])
-        ]
-        answer = json.dumps({"data": rows[::-1], "usage": {"total_tokens": 3 * len(rows)}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: object) -> None:
-        pass
+    rows = [
+        {"index": n, "embedding": [text.count(word) + 0.01 for word in WORDS]} for n, text in enumerate(body["input"])
+    ]
+    return Reply(body={"data": rows[::-1], "usage": {"total_tokens": 3 * len(rows)}})
 
 
 @pytest.fixture(params=["fastembed", "endpoint"])
-def encoder(request: pytest.FixtureRequest) -> Iterator[DenseEncoder]:
+def encoder(request: pytest.FixtureRequest, server: FakeOpenAI) -> Iterator[DenseEncoder]:
     """Each encoder as `dense_encoder` makes it from settings."""
     if request.param == "fastembed":
         pytest.importorskip("fastembed")
@@ -46,15 +35,10 @@ def encoder(request: pytest.FixtureRequest) -> Iterator[DenseEncoder]:
             pytest.skip("no ../shared/models beside the project")
         yield _made({"provider": "fastembed", "model": "local/minilm-int8", "path": str(MODEL), "batch_size": 1})
         return
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Embeddings) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_port}/v1"
-        made = _made({"provider": "endpoint", "model": "words", "base_url": url, "batch_size": 2})
-        yield made
-        made._client.close()
-        server.shutdown()
-        thread.join(timeout=10)
+    server.handle("embeddings", _counted)
+    made = _made({"provider": "endpoint", "model": "words", "base_url": server.url, "batch_size": 2})
+    yield made
+    made._client.close()
 
 
 def _made(embedding: dict[str, object]) -> DenseEncoder:

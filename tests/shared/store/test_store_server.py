@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
 
 import pytest
 from qdrant_client import QdrantClient, models
@@ -16,50 +12,14 @@ from shared.settings import Settings
 from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, open_stores
 from shared.store.schema import INDEXED
 from shared.store.server import ServerStore
+from tests.fakes.qdrant_server import CHUNK, POINT, Answer, FakeQdrant
 from tests.fakes.stores import OpenedStore
-
-POINT = {"id": "6b1e5a4e-5f0c-4b43-9a5e-0d6f3f7f8d11", "version": 1, "score": 0.5}
-CHUNK = {"doc_id": "d", "path": "p.md", "title": "标题", "text": "正文", "day": 739_747, "document_hash": "h"}
-
-
-class Qdrant(NamedTuple):
-    """`script` holds (status, body, headers) for the next calls; `seen` the paths and bodies of those made."""
-
-    url: str
-    script: list[tuple[int, Any, dict[str, str]]]
-    seen: list[tuple[str, Any]]
 
 
 @pytest.fixture
-def qdrant() -> Iterator[Qdrant]:
-    """A server that answers as told."""
-    script: list[tuple[int, Any, dict[str, str]]] = []
-    seen: list[tuple[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            seen.append((self.path, json.loads(body or b"null")))
-            status, answer, headers = script.pop(0)
-            raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self.send_response(status)
-            for name, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
-
-        do_GET = do_PUT = do_PATCH = do_POST  # noqa: N815 - the base class's names
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield Qdrant(f"http://127.0.0.1:{server.server_port}", script, seen)
-        server.shutdown()
-        thread.join(timeout=10)
+def qdrant() -> Iterator[FakeQdrant]:
+    with FakeQdrant() as server:
+        yield server
 
 
 def opened(url: str) -> OpenedStore:
@@ -69,16 +29,17 @@ def opened(url: str) -> OpenedStore:
 ASK = models.QueryRequest(query=[1.0, 0.0], using=DENSE)
 
 
-def test_given_several_requests_when_searched_then_one_call_carries_them_and_hits_are_read(qdrant: Qdrant) -> None:
+def test_given_several_requests_when_searched_then_one_call_carries_them_and_hits_are_read(qdrant: FakeQdrant) -> None:
     found = {"points": [{**POINT, "payload": CHUNK, "vector": {"dense": [0.6, 0.8]}}]}
-    qdrant.script.append((200, {"result": [found, {"points": []}], "status": "ok", "time": 0.1}, {}))
+    qdrant.script.append(Answer(body={"result": [found, {"points": []}], "status": "ok", "time": 0.1}))
     sparse = models.QueryRequest(query=models.SparseVector(indices=[1], values=[1.0]), using=SPARSE)
     store = opened(qdrant.url)
 
     first, second = store.query([ASK, sparse])
     store.close()
 
-    [(path, body)] = qdrant.seen
+    [(_, _, path)] = qdrant.seen
+    [body] = qdrant.bodies
     assert path.startswith("/collections/ramify/points/query/batch")
     assert [search["using"] for search in body["searches"]] == [DENSE, SPARSE]
     assert all(search["with_payload"] is True for search in body["searches"])
@@ -98,9 +59,9 @@ def test_given_several_requests_when_searched_then_one_call_carries_them_and_hit
     ],
 )
 def test_given_a_status_when_searched_then_the_error_says_whether_to_try_again(
-    qdrant: Qdrant, status: int, kind: type[Exception], words: str
+    qdrant: FakeQdrant, status: int, kind: type[Exception], words: str
 ) -> None:
-    qdrant.script.extend([(status, {"status": {"error": "bad filter"}}, {})] * 3)  # what may pass is tried again
+    qdrant.script.extend([Answer(status, {"status": {"error": "bad filter"}})] * 3)  # what may pass is tried again
     store = opened(qdrant.url)
 
     with pytest.raises(kind, match=words) as raised:
@@ -110,8 +71,8 @@ def test_given_a_status_when_searched_then_the_error_says_whether_to_try_again(
     assert "\n" not in str(raised.value)
 
 
-def test_given_too_many_requests_when_searched_then_retry_after_is_kept(qdrant: Qdrant) -> None:
-    qdrant.script.append((429, {"status": {"error": "slow down"}}, {"Retry-After": "70"}))
+def test_given_too_many_requests_when_searched_then_retry_after_is_kept(qdrant: FakeQdrant) -> None:
+    qdrant.script.append(Answer(429, {"status": {"error": "slow down"}}, {"Retry-After": "70"}))
     store = opened(qdrant.url)
 
     with pytest.raises(TransientError) as raised:
@@ -120,8 +81,8 @@ def test_given_too_many_requests_when_searched_then_retry_after_is_kept(qdrant: 
     assert raised.value.retry_after == 70
 
 
-def test_given_something_else_behind_the_url_when_asked_then_it_says_so(qdrant: Qdrant) -> None:
-    qdrant.script.append((200, b"<html>hello</html>", {}))
+def test_given_something_else_behind_the_url_when_asked_then_it_says_so(qdrant: FakeQdrant) -> None:
+    qdrant.script.append(Answer(body=b"<html>hello</html>"))
     store = opened(qdrant.url)
 
     with pytest.raises(StoreError, match="no Qdrant server"):
@@ -129,8 +90,8 @@ def test_given_something_else_behind_the_url_when_asked_then_it_says_so(qdrant: 
     store.close()
 
 
-def test_given_a_foreign_point_when_found_then_it_is_refused(qdrant: Qdrant) -> None:
-    qdrant.script.append((200, {"result": [{"points": [{**POINT, "payload": {"a": 1}}]}], "status": "ok"}, {}))
+def test_given_a_foreign_point_when_found_then_it_is_refused(qdrant: FakeQdrant) -> None:
+    qdrant.script.append(Answer(body={"result": [{"points": [{**POINT, "payload": {"a": 1}}]}], "status": "ok"}))
     store = opened(qdrant.url)
 
     with pytest.raises(StoreError, match="no chunk of Ramify"):

@@ -9,7 +9,7 @@ import yaml
 from shared.contract import POOL_APPS, POOL_QUEUES, Queue
 from shared.settings import Settings
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 
 import pytest
 import redis
@@ -24,22 +23,11 @@ from tests.fakes.lives import IN_LINE, PLACES, Life, leaf, node, route
 
 
 @pytest.fixture
-def tight(settings: Settings) -> Settings:
+def settings(settings: Settings) -> Settings:
     return load_settings(
         redis={"url": settings.redis.url}, data_dir=settings.data_dir, lanes={"under_way": 2},
         llm_base_url="http://127.0.0.1:9/v1", llm_model="m",
     )  # fmt: skip
-
-
-@pytest.fixture
-def ramify(client: redis.Redis, tight: Settings) -> Iterator[Ramify]:
-    with Ramify(tight) as ramify:
-        yield ramify
-
-
-@pytest.fixture
-def store(client: redis.Redis, tight: Settings) -> JobStore:
-    return JobStore(client, tight)
 
 
 def serve(client: redis.Redis, *queues: str) -> str:
@@ -165,7 +153,7 @@ def test_how_a_job_ended_and_what_to_do_about_it(ramify: Ramify, store: JobStore
 
 
 def test_a_dead_letter_and_a_paused_provider_are_named(
-    ramify: Ramify, store: JobStore, tight: Settings, client: redis.Redis
+    ramify: Ramify, store: JobStore, settings: Settings, client: redis.Redis
 ) -> None:
     serve(client, "search", "plan", "ops")
     life = Life(store, ramify.submit("why?")).to("searching")
@@ -174,7 +162,7 @@ def test_a_dead_letter_and_a_paused_provider_are_named(
     client.hset(JobKeys(life.id).work, mapping={"dead:0.1": 3, "proof:0.1": f"1.0 {gone()} search.leaf"})
     dead_letter = DeadLetter(id=f"{life.id}:0.1", kind="work", at=1.0, tenant="default", job_id=life.id, item="0.1",
                         task="search.leaf", reason="it killed its worker 3 times")  # fmt: skip
-    DeadLetterStore(client, tight).add(dead_letter)
+    DeadLetterStore(client, settings).add(dead_letter)
     life.merging(failed=("0.1",))
     life.summarising()
     life.done(partial=True)
