@@ -1,29 +1,19 @@
-"""Where chunks live: Qdrant in process or a Qdrant server, behind one Protocol. Never encodes text."""
+"""Where chunks are kept: Qdrant in process or a Qdrant server, seen tenant by tenant. Never encodes text."""
 
 from __future__ import annotations
 
 from shared.errors import StoreMismatchError
 from shared.providers.encoders.base import DenseEncoder
 from shared.settings import Settings
-from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, ChunkStore, Collection, CollectionInfo
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
+from shared.store.chunk_store import ChunkStore, TenantStores
+from shared.store.collection import Collection
 from shared.store.schema import to_filter, to_sparse
-from shared.store.scoped import ScopedStore, TenantStores
 
 __all__ = [
-    "DENSE",
-    "SPARSE",
-    "TRIGRAM",
-    "BuiltWith",
-    "ChunkPoint",
-    "ChunkStore",
-    "CollectionInfo",
-    "ScopedStore",
-    "TenantStores",
-    "check_built_with",
-    "open_stores",
-    "to_filter",
-    "to_sparse",
-]
+    "DENSE", "SPARSE", "TRIGRAM", "BuiltWith", "ChunkPoint", "ChunkStore", "CollectionInfo", "TenantStores",
+    "check_built_with", "open_stores", "to_filter", "to_sparse",
+]  # fmt: skip
 
 
 def open_stores(settings: Settings) -> TenantStores:

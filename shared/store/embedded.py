@@ -17,9 +17,8 @@ from qdrant_client import models
 from shared.errors import RamifyError, StoreError, StoreInUseError
 from shared.models import Hit
 from shared.providers.encoders.base import SparseVector
-from shared.store import schema
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionState, TenantNote
-from shared.store.documents import Paged
+from shared.store.collection import Collection, nothing_ingested
 from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, unusable, write_meta
 from shared.store.schema import (
@@ -27,25 +26,24 @@ from shared.store.schema import (
     WRITE_BATCH,
     IndexedField,
     checked,
-    dense_of,
     grouped,
     hit_of,
+    of_chunks,
     payload_of,
     ranked,
     sliced,
+    vectors_of,
 )
 
-# --- Opens, makes and guards one Qdrant Edge shard. Its bare exceptions become sentences here, and nowhere else.
-
-FOLDER = "shard"
+_SHARD = "shard"
 #: kB of vectors in a segment from which HNSW is built: about 50,000 chunks of 384 floats, below which an exact scan
 #: costs 1-3 ms (measured).
 _INDEXING_THRESHOLD_KB = 80_000
 
 
 @contextmanager
-def edge_errors(doing: str) -> Iterator[None]:
-    """Turn whatever Edge raises (bare Exception, or a Rust panic outside of Exception) into a StoreError."""
+def _edge_errors(doing: str) -> Iterator[None]:
+    """Turns whatever Edge raises (bare Exception, or a Rust panic outside of Exception) into a StoreError."""
     try:
         yield
     except (RamifyError, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -54,86 +52,7 @@ def edge_errors(doing: str) -> Iterator[None]:
         raise StoreError(f"the embedded store failed while {doing}: {error}") from error
 
 
-def make_shard(folder: Path, meta: StoreMeta) -> None:
-    """Make an empty store in `folder`, complete or not at all: it is built beside it and moved there.
-
-    Raises: StoreError when the folder exists and is not empty, or cannot be written.
-    """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise StoreError(f"no store can be made in {folder.parent}: {error.strerror}") from None
-    try:
-        (fresh / FOLDER).mkdir()
-        with edge_errors("making an empty shard"):
-            shard = edge.EdgeShard.create(str(fresh / FOLDER), _config(meta.built_with))
-            _index_missing(shard)
-            shard.flush()
-            shard.close()
-        write_meta(fresh, meta, durable=True)
-        fresh.rename(folder)
-    except OSError:
-        raise StoreError(f"there is already something in {folder}: use it, or move it away") from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-
-
-def load_shard(folder: Path) -> edge.EdgeShard:
-    """Open the shard of the store in `folder`; its write-ahead log is the lock.
-
-    Raises: StoreInUseError when another process has it open, StoreError when it is damaged.
-    """
-    path = folder / FOLDER
-    if not (path / "segments").is_dir():
-        # Edge would quietly start an empty one
-        raise unusable(folder, "its segments are missing")
-    try:
-        with edge_errors("opening"):
-            shard = edge.EdgeShard.load(str(path))
-            _index_missing(shard)
-            return shard
-    except StoreError as error:
-        if "WouldBlock" in str(error):
-            raise StoreInUseError(
-                f"the store in {folder} is in use by another process; only the search worker may open it: "
-                "stop the other one (`ramify down`) or ask it instead"
-            ) from None
-        raise unusable(folder, _first_line(str(error.__cause__))) from error
-
-
-def _index_missing(shard: edge.EdgeShard) -> None:
-    """Make the payload indexes that the shard lacks: all of a new one, the later ones of an older store."""
-    present = shard.info().payload_schema
-    for field in INDEXED:
-        if field.name not in present:
-            shard.update(edge.UpdateOperation.create_field_index(field.name, _index(field)))
-
-
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:200] if text.strip() else "no reason given"
-
-
-def _config(built_with: BuiltWith) -> edge.EdgeConfig:
-    sparse = (SPARSE, TRIGRAM) if built_with.trigrams else (SPARSE,)
-    dense = {DENSE: edge.EdgeVectorParams(built_with.dim, edge.Distance.Cosine)} if built_with.dim else {}
-    return edge.EdgeConfig(
-        vectors=dense,
-        sparse_vectors={name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf) for name in sparse},
-        optimizers=edge.EdgeOptimizersConfig(indexing_threshold=_INDEXING_THRESHOLD_KB),
-        wal_enabled=True,  # the only lock, and what survives a kill
-    )
-
-
-def _index(field: IndexedField) -> edge.KeywordIndexParams | edge.IntegerIndexParams:
-    if field.kind == "integer":
-        return edge.IntegerIndexParams(lookup=False, range=True, enable_hnsw=False)
-    if field.tenant:
-        return edge.KeywordIndexParams(is_tenant=True)
-    return edge.KeywordIndexParams(prefix=field.prefix or None, enable_hnsw=False)
-
-
-class EmbeddedStore(Paged):
+class EmbeddedStore(Collection):
     """A Collection in `folder`: `meta.json` and `shard/`.
 
     Reads take no lock of ours, since every Edge call holds the interpreter's; writes go one at a time.
@@ -161,46 +80,42 @@ class EmbeddedStore(Paged):
 
     def count(self, flt: models.Filter | None) -> int:
         shard = self._opened()
-        with edge_errors("counting"):
+        with _edge_errors("counting"):
             return shard.count(edge.CountRequest(exact=True, filter=edge_filter(flt))) if shard else 0
 
     def create(self, built_with: BuiltWith) -> None:
         with self._writing:
             if self._opened() is not None:
                 raise StoreError(f"the store in {self._folder} exists already: use it, or move it away")
-            make_shard(self._folder, StoreMeta(built_with=built_with))
+            _make_shard(self._folder, StoreMeta(built_with=built_with))
             self._opened()
 
     def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
         _, meta = self._ready()
-        fresh = [_edge_point(point, tenant) for point in checked(points, meta.built_with)]
+        fresh = [
+            edge.Point(point.chunk.chunk_id, vectors_of(point, _sparse), payload_of(point, tenant))
+            for point in checked(points, meta.built_with)
+        ]
         self._write(*(edge.UpdateOperation.upsert_points(batch) for batch in sliced(fresh, WRITE_BATCH)))
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
         shard, _ = self._ready()
         converted = [edge_query(request) for request in requests]
-        with edge_errors("searching"):
+        with _edge_errors("searching"):
             answers = shard.query_batch(edge.QueryBatchRequest(converted))
-        return [
-            ranked([hit_of(found.id, found.payload, found.score, dense_of(found.vector)) for found in answer])
-            for answer in answers
-        ]
-
-    def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
-        for page in self._pages(flt, batch, True):
-            yield [hit_of(record.id, record.payload, 0.0) for record in page]
+        return [ranked(answer) for answer in answers]
 
     def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
         shard, _ = self._ready()
         wanted = [DENSE] if vectors else False
         request = edge.ScrollRequest(limit=limit, filter=edge_filter(flt), with_payload=True, with_vector=wanted)
-        with edge_errors("reading"):
+        with _edge_errors("reading"):
             records, _ = shard.scroll(request)
-        return [hit_of(record.id, record.payload, 0.0, dense_of(record.vector)) for record in records]
+        return [hit_of(record) for record in records]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         shard, _ = self._ready()
-        with edge_errors("counting"):
+        with _edge_errors("counting"):
             found = shard.facet(edge.FacetRequest(key=field, limit=limit, filter=edge_filter(flt)))
         return {str(hit.value): hit.count for hit in found.hits}
 
@@ -208,7 +123,7 @@ class EmbeddedStore(Paged):
         shard, _ = self._ready()
         with self._writing:
             for ids in sliced(list(vectors), WRITE_BATCH):
-                with edge_errors("reading ids"):
+                with _edge_errors("reading ids"):
                     stored = [str(record.id) for record in shard.retrieve([*ids], False, False)]
                 self._write(*_sparse_updates({chunk_id: vectors[chunk_id] for chunk_id in stored}))
             self._record(self._ready()[1].written())  # also where no vector changed, but the length did
@@ -219,7 +134,7 @@ class EmbeddedStore(Paged):
                 *(
                     edge.UpdateOperation.set_payload_by_filter(converted, payload)
                     for payload, ids in batch
-                    if (converted := edge_filter(schema.of_chunks(ids))) is not None
+                    if (converted := edge_filter(of_chunks(ids))) is not None
                 )
             )
 
@@ -232,7 +147,7 @@ class EmbeddedStore(Paged):
         with self._writing:
             shard = self._opened()
             if shard is not None and self._meta is not None:
-                with edge_errors("writing to disk"):
+                with _edge_errors("writing to disk"):
                     shard.flush()
                 write_meta(self._folder, self._meta, durable=True)
 
@@ -240,14 +155,14 @@ class EmbeddedStore(Paged):
         with self._writing:
             shard = self._opened()
             if shard is not None:
-                with edge_errors("optimising"):
+                with _edge_errors("optimising"):
                     shard.optimize()
 
     def close(self) -> None:
         with self._writing:
             if self._shard is not None and self._owner == os.getpid():
                 self.flush()
-                with edge_errors("closing"):
+                with _edge_errors("closing"):
                     self._shard.close()
             self._shard, self._closed = None, True
 
@@ -261,13 +176,13 @@ class EmbeddedStore(Paged):
             with self._writing:
                 if self._shard is None and self._folder.is_dir() and any(self._folder.iterdir()):
                     meta = read_meta(self._folder)
-                    self._meta, self._shard = meta, load_shard(self._folder)
+                    self._meta, self._shard = meta, _load_shard(self._folder)
         return self._shard
 
     def _ready(self) -> tuple[edge.EdgeShard, StoreMeta]:
         shard = self._opened()
         if shard is None or self._meta is None:
-            raise StoreError("nothing has been ingested yet: run `ramify ingest PATH`")
+            raise nothing_ingested()
         return shard, self._meta
 
     def _record(self, meta: StoreMeta) -> None:
@@ -284,7 +199,7 @@ class EmbeddedStore(Paged):
             shard, meta = self._ready()
             self._record(meta.written())
             for operation in operations:
-                with edge_errors("writing"):
+                with _edge_errors("writing"):
                     shard.update(operation)
             self._record(self._ready()[1].written())
 
@@ -302,7 +217,7 @@ class EmbeddedStore(Paged):
             request = edge.ScrollRequest(
                 offset=offset, limit=size, filter=converted, with_payload=fields, with_vector=False
             )
-            with edge_errors("reading"):
+            with _edge_errors("reading"):
                 records, offset = shard.scroll(request)
             if records:
                 yield records
@@ -310,23 +225,88 @@ class EmbeddedStore(Paged):
                 return
 
 
-def _edge_point(point: ChunkPoint, tenant: str) -> edge.Point:
-    vectors: dict[str, Any] = {}
-    if point.sparse:
-        vectors[SPARSE] = edge.SparseVector(list(point.sparse.indices), list(point.sparse.values))
-    if point.dense:
-        vectors[DENSE] = list(point.dense)
-    if point.trigrams:
-        vectors[TRIGRAM] = edge.SparseVector(list(point.trigrams.indices), list(point.trigrams.values))
-    return edge.Point(point.chunk.chunk_id, vectors, payload_of(point, tenant))
+def _make_shard(folder: Path, meta: StoreMeta) -> None:
+    """Make an empty store in `folder`, complete or not at all: it is built beside it and moved there.
+
+    Raises: StoreError when the folder exists and is not empty, or cannot be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise StoreError(f"no store can be made in {folder.parent}: {error.strerror}") from None
+    try:
+        (fresh / _SHARD).mkdir()
+        with _edge_errors("making an empty shard"):
+            shard = edge.EdgeShard.create(str(fresh / _SHARD), _config(meta.built_with))
+            _index_missing(shard)
+            shard.flush()
+            shard.close()
+        write_meta(fresh, meta, durable=True)
+        fresh.rename(folder)
+    except OSError:
+        raise StoreError(f"there is already something in {folder}: use it, or move it away") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _load_shard(folder: Path) -> edge.EdgeShard:
+    """Open the shard of the store in `folder`; its write-ahead log is the lock.
+
+    Raises: StoreInUseError when another process has it open, StoreError when it is damaged.
+    """
+    path = folder / _SHARD
+    if not (path / "segments").is_dir():
+        # Edge would quietly start an empty one
+        raise unusable(folder, "its segments are missing")
+    try:
+        with _edge_errors("opening"):
+            shard = edge.EdgeShard.load(str(path))
+            _index_missing(shard)
+            return shard
+    except StoreError as error:
+        if "WouldBlock" in str(error):
+            raise StoreInUseError(
+                f"the store in {folder} is in use by another process; only the search worker may open it: "
+                "stop the other one (`ramify down`) or ask it instead"
+            ) from None
+        lines = str(error.__cause__).strip().splitlines()
+        raise unusable(folder, lines[0][:200] if lines else "no reason given") from error
+
+
+def _index_missing(shard: edge.EdgeShard) -> None:
+    """Make the payload indexes that the shard lacks: all of a new one, the later ones of an older store."""
+    present = shard.info().payload_schema
+    for field in INDEXED:
+        if field.name not in present:
+            shard.update(edge.UpdateOperation.create_field_index(field.name, _index(field)))
+
+
+def _config(built_with: BuiltWith) -> edge.EdgeConfig:
+    sparse = (SPARSE, TRIGRAM) if built_with.trigrams else (SPARSE,)
+    dense = {DENSE: edge.EdgeVectorParams(built_with.dim, edge.Distance.Cosine)} if built_with.dim else {}
+    return edge.EdgeConfig(
+        vectors=dense,
+        sparse_vectors={name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf) for name in sparse},
+        optimizers=edge.EdgeOptimizersConfig(indexing_threshold=_INDEXING_THRESHOLD_KB),
+        wal_enabled=True,  # the only lock, and what survives a kill
+    )
+
+
+def _index(field: IndexedField) -> edge.KeywordIndexParams | edge.IntegerIndexParams:
+    if field.kind == "integer":
+        return edge.IntegerIndexParams(lookup=False, range=True, enable_hnsw=False)
+    if field.tenant:
+        return edge.KeywordIndexParams(is_tenant=True)
+    return edge.KeywordIndexParams(prefix=field.prefix or None, enable_hnsw=False)
+
+
+def _sparse(vector: SparseVector) -> edge.SparseVector:
+    return edge.SparseVector(list(vector.indices), list(vector.values))
 
 
 def _sparse_updates(vectors: Mapping[str, SparseVector]) -> list[edge.UpdateOperation]:
-    full = [
-        edge.PointVectors(chunk_id, {SPARSE: edge.SparseVector(list(vector.indices), list(vector.values))})
-        for chunk_id, vector in vectors.items()
-        if vector
-    ]
+    full = [edge.PointVectors(chunk_id, {SPARSE: _sparse(vector)}) for chunk_id, vector in vectors.items() if vector]
     empty = [chunk_id for chunk_id, vector in vectors.items() if not vector]
     updates = [edge.UpdateOperation.update_vectors(full)] if full else []
     return updates + ([edge.UpdateOperation.delete_vectors([*empty], [SPARSE])] if empty else [])

@@ -1,10 +1,10 @@
-"""The one schema of both stores: payload fields with their indexes, and chunks to payloads and back. Pure."""
+"""The one schema of both engines: payload fields with their indexes, chunks to payloads and back, filters. Pure."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -14,7 +14,7 @@ from qdrant_client import models
 from shared.errors import InputError, StoreError
 from shared.models import Chunk, Filters, Hit
 from shared.providers.encoders.base import SparseVector
-from shared.store.base import DENSE, BuiltWith, ChunkPoint
+from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint
 
 
 class IndexedField(NamedTuple):
@@ -26,7 +26,7 @@ class IndexedField(NamedTuple):
     prefix: bool = False
 
 
-#: The payload field that says whose chunk it is. No model of a chunk has it: `shared.store.scoped` writes and asks it.
+#: The payload field that says whose chunk it is. No model of a chunk has it: only ChunkStore writes and asks it.
 TENANT = "tenant"
 #: `day` is the date as a day number (date.toordinal): one range type that both engines read alike.
 INDEXED = (
@@ -47,14 +47,13 @@ INDEXED = (
     IndexedField("unit", "keyword"),
 )
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
-#: What `document_hashes` and `documents` read of a chunk.
+#: What ChunkStore reads of a chunk for `document_hashes` and `documents`, and for `set_backlinks`.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
-#: What `set_backlinks` reads of a chunk.
 BACKLINK_FIELDS = ("doc_id", "backlinks")
 #: Chunks of one write; reads get in between writes.
 WRITE_BATCH = 256
-#: Chunks of one page where only a few fields are read.
-PAGE = 1000
+#: Chunks of one request where only a few fields are read.
+READ_BATCH = 1000
 
 Payload = Mapping[str, Any]
 _T = TypeVar("_T")
@@ -86,31 +85,32 @@ def day_of(iso: str) -> int:
         raise InputError("date", iso, "give YYYY-MM-DD or leave it out") from None
 
 
-def hit_of(point_id: object, payload: Payload | None, score: float, vector: Sequence[float] = ()) -> Hit:
-    """A stored chunk as a hit; fields that a hit does not know stay behind.
+def vectors_of(point: ChunkPoint, sparse: Callable[[SparseVector], Any]) -> dict[str, Any]:
+    """The vectors of a point by name, empty ones left out; `sparse` makes the engine's sparse vectors."""
+    vectors = {name: sparse(given) for name, given in ((SPARSE, point.sparse), (TRIGRAM, point.trigrams)) if given}
+    return vectors | ({DENSE: list(point.dense)} if point.dense else {})
+
+
+def hit_of(record: Any, score: float = 0.0) -> Hit:
+    """A stored chunk (`id`, `payload`, `vector` of either engine) as a hit; fields that a hit does not know are left.
 
     Raises: StoreError when the payload was not written by Ramify.
     """
-    fields = {name: value for name, value in (payload or {}).items() if name in CHUNK_FIELDS}
+    fields = {name: value for name, value in (record.payload or {}).items() if name in CHUNK_FIELDS}
+    dense = record.vector.get(DENSE) if isinstance(record.vector, dict) else None
     try:
-        return Hit(chunk_id=str(point_id), score=score, vector=tuple(vector), **fields)
+        return Hit(chunk_id=str(record.id), score=score, vector=() if dense is None else tuple(dense), **fields)
     except ValidationError as error:
         fault = error.errors()[0]
         raise StoreError(
-            f"point {point_id} is no chunk of Ramify ({'.'.join(map(str, fault['loc']))}: {fault['msg']}): "
+            f"point {record.id} is no chunk of Ramify ({'.'.join(map(str, fault['loc']))}: {fault['msg']}): "
             "use a collection of its own"
         ) from None
 
 
-def dense_of(vector: object) -> Sequence[float]:
-    """The dense vector of a stored chunk, empty where it was not asked for or there is none."""
-    found = vector.get(DENSE) if isinstance(vector, dict) else None
-    return found if found is not None else ()
-
-
-def ranked(hits: list[Hit]) -> list[Hit]:
-    """Best first; ties by chunk id, since the engines order them differently."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+def ranked(answer: Iterable[Any]) -> list[Hit]:
+    """An engine's answer as hits, best first; ties by chunk id, since the engines order them differently."""
+    return sorted((hit_of(record, record.score) for record in answer), key=lambda hit: (-hit.score, hit.chunk_id))
 
 
 def checked(points: Sequence[ChunkPoint], built_with: BuiltWith) -> list[ChunkPoint]:
@@ -161,16 +161,13 @@ def grouped(changes: Mapping[str, Payload]) -> list[tuple[dict[str, Any], list[s
     for chunk_id, payload in changes.items():
         fields = dict(payload)
         groups.setdefault(json.dumps(fields, sort_keys=True), (fields, []))[1].append(chunk_id)
-    return [(fields, ids) for fields, all_ids in groups.values() for ids in sliced(all_ids, PAGE)]
+    return [(fields, ids) for fields, all_ids in groups.values() for ids in sliced(all_ids, READ_BATCH)]
 
 
 def sliced(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
     """`items` in lists of at most `size`."""
     for start in range(0, len(items), size):
         yield list(items[start : start + size])
-
-
-# --- Neutral Qdrant filters (qdrant_client.models) for what a caller may ask and what an ingest must find. Pure.
 
 
 def to_filter(filters: Filters) -> models.Filter:
@@ -234,8 +231,3 @@ def stale_chunks(doc_id: str, keep: Sequence[str]) -> models.Filter:
 def without(field: str) -> models.IsEmptyCondition:
     """Chunks that do not have a payload field."""
     return models.IsEmptyCondition(is_empty=models.PayloadField(key=field))
-
-
-def all_of(*conditions: models.Condition) -> models.Filter:
-    """Chunks that meet every condition."""
-    return models.Filter(must=list(conditions))

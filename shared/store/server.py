@@ -16,33 +16,33 @@ from shared.errors import RamifyError, StoreError, TransientError, shown
 from shared.models import Hit
 from shared.providers.encoders.base import SparseVector
 from shared.providers.gates import GateError
-from shared.store import schema
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionState, TenantNote
-from shared.store.documents import Paged
+from shared.store.collection import Collection, nothing_ingested
 from shared.store.schema import (
     INDEXED,
     WRITE_BATCH,
     IndexedField,
     checked,
-    dense_of,
     grouped,
     hit_of,
+    of_chunks,
     payload_of,
     ranked,
     sliced,
     to_sparse,
+    vectors_of,
 )
 from shared.tenants import DEFAULT_TENANT
-
-# --- What a Qdrant server's failures mean: try again, or not. Never repeats the API key.
 
 _AUTH = {401, 403}
 #: What every answer of Qdrant is made of.
 _ENVELOPE = {"result", "status", "time", "usage"}
+#: Keys of the metadata that hold a note of a tenant begin so: each is replaced alone, so two workers lose nothing.
+_NOTE = "tenant:"
 
 
 @contextmanager
-def server_errors(doing: str) -> Iterator[None]:
+def _server_errors(doing: str) -> Iterator[None]:
     """Raises TransientError for what may pass, StoreError for the rest; both say what was being done.
 
     What may pass was found and tried again by the transport: no connection, 408, 429, 5xx, half an answer.
@@ -63,6 +63,194 @@ def server_errors(doing: str) -> Iterator[None]:
         raise _odd(doing, "it holds no result") from error
     except ValueError as error:  # the client's own checks
         raise StoreError(f"Qdrant cannot do this ({doing}): {shown(str(error))}") from error
+
+
+class ServerStore(Collection):
+    """A Collection of a Qdrant server. BuiltWith, the index version and tenants' notes stand in its metadata."""
+
+    def __init__(self, client: QdrantClient, collection: str, indexed: bool = True) -> None:
+        """`indexed` False makes no payload indexes: the client's local mode has none."""
+        self._client = client
+        self._collection = collection
+        self._indexed = indexed
+        self._complete = not indexed
+
+    def info(self) -> CollectionState | None:
+        if not self._exists():
+            return None
+        with _server_errors("reading the collection"):
+            metadata = self._client.get_collection(self._collection).config.metadata or {}
+            points = self._client.count(self._collection, exact=True).count
+        try:
+            built_with = BuiltWith.model_validate(metadata["built_with"])
+            version, notes = metadata["index_version"], _notes(metadata)
+            return CollectionState(built_with=built_with, points=points, index_version=version, tenants=notes)
+        except (KeyError, ValidationError):
+            raise StoreError(
+                f"the Qdrant collection {self._collection} was not made by Ramify or not finished: "
+                "choose another store.collection, or delete it"
+            ) from None
+
+    def count(self, flt: models.Filter | None) -> int:
+        with _server_errors("counting"):
+            return self._client.count(self._collection, flt, exact=True).count if self._exists() else 0
+
+    def create(self, built_with: BuiltWith) -> None:
+        if self.info() is not None:
+            raise StoreError(f"the Qdrant collection {self._collection} exists already: use it, or delete it")
+        sparse = (SPARSE, TRIGRAM) if built_with.trigrams else (SPARSE,)
+        dense = models.VectorParams(size=built_with.dim, distance=models.Distance.COSINE) if built_with.dim else None
+        with _server_errors("creating the collection"):
+            self._client.create_collection(
+                self._collection,
+                vectors_config={DENSE: dense} if dense else {},
+                sparse_vectors_config={
+                    name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in sparse
+                },
+            )
+            self._index(INDEXED)
+            # last: a collection without it was not finished
+            self._record(built_with=built_with.model_dump())
+
+    def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
+        built_with = self._built_with()
+        ready = [
+            models.PointStruct(
+                id=point.chunk.chunk_id, vector=vectors_of(point, to_sparse), payload=payload_of(point, tenant)
+            )
+            for point in checked(points, built_with)
+        ]
+        self._index_missing()
+        with _server_errors("writing"), self._counted():
+            for batch in sliced(ready, WRITE_BATCH):
+                self._client.upsert(self._collection, batch, wait=True)
+
+    def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
+        if not requests:
+            return []
+        full = [request.model_copy(update={"with_payload": True}) for request in requests]
+        with _server_errors("searching"):
+            answers = self._client.query_batch_points(self._collection, full)
+        return [ranked(answer.points) for answer in answers]
+
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
+        wanted = [DENSE] if vectors else False
+        with _server_errors("reading"):
+            records, _ = self._client.scroll(self._collection, flt, limit, with_payload=True, with_vectors=wanted)
+        return [hit_of(record) for record in records]
+
+    def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
+        with _server_errors("counting"):
+            found = self._client.facet(self._collection, field, facet_filter=flt, limit=limit)
+        return {str(hit.value): hit.count for hit in found.hits}
+
+    def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
+        self._built_with()
+        with _server_errors("replacing sparse vectors"), self._counted():
+            for ids in sliced(list(vectors), WRITE_BATCH):
+                found = self._client.retrieve(self._collection, ids, with_payload=False)
+                stored = [str(record.id) for record in found]
+                full = [models.PointVectors(id=i, vector={SPARSE: to_sparse(vectors[i])}) for i in stored if vectors[i]]
+                empty: list[Any] = [i for i in stored if not vectors[i]]
+                if full:
+                    self._client.update_vectors(self._collection, full, wait=True)
+                if empty:
+                    self._client.delete_vectors(self._collection, [SPARSE], empty, wait=True)
+
+    def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        self._built_with()
+        self._index_missing()
+        for batch in sliced(grouped(changes), WRITE_BATCH):
+            updates = [
+                models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=of_chunks(ids)))
+                for payload, ids in batch
+            ]
+            with _server_errors("writing payloads"), self._counted():
+                self._client.batch_update_points(self._collection, updates, wait=True)
+
+    def remember(self, tenant: str, note: TenantNote) -> None:
+        with _server_errors("recording what is known of a tenant"):
+            self._client.update_collection(self._collection, metadata={f"{_NOTE}{tenant}": note.model_dump()})
+
+    def flush(self) -> None:
+        """Nothing to do: every write waits until the server has it in its log."""
+
+    def optimize(self) -> None:
+        """Nothing to do: the server optimises by itself."""
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _index(self, fields: Sequence[IndexedField]) -> None:
+        for field in fields if self._indexed else ():
+            self._client.create_payload_index(self._collection, field.name, _index(field), wait=True)
+
+    def _index_missing(self) -> None:
+        """A collection of an older release gets the indexes that it lacks, once, before the first write."""
+        if self._complete:
+            return
+        with _server_errors("making payload indexes"):
+            present = self._client.get_collection(self._collection).payload_schema
+            self._index([field for field in INDEXED if field.name not in present])
+        self._complete = True
+
+    def _built_with(self) -> BuiltWith:
+        info = self.info()
+        if info is None:
+            raise nothing_ingested()
+        return info.built_with
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """A new index version before and after a write, for the reasons of EmbeddedStore._write."""
+        self._record()
+        yield
+        self._record()
+
+    def _record(self, **more: object) -> None:
+        # The clock instead of a count: several index workers write, and none of them reads before.
+        self._client.update_collection(self._collection, metadata={"index_version": time.time_ns(), **more})
+
+    def delete(self, flt: models.Filter) -> None:
+        if not self._exists():
+            return
+        with _server_errors("deleting"), self._counted():
+            self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
+
+    def _exists(self) -> bool:
+        with _server_errors("reading the collection"):
+            return self._client.collection_exists(self._collection)
+
+    def _pages(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
+    ) -> Iterator[list[models.Record]]:
+        offset: Any = start or None
+        while True:
+            with _server_errors("reading"):
+                records, offset = self._client.scroll(
+                    self._collection, scroll_filter=flt, limit=size, offset=offset, with_payload=fields
+                )
+            if records:
+                yield records
+            if offset is None:
+                return
+
+
+def _notes(metadata: Mapping[str, Any]) -> dict[str, TenantNote]:
+    """What is remembered of each tenant; `finished` of before there were tenants is what `default` left."""
+    old = {DEFAULT_TENANT: {"finished": metadata["finished"]}} if "finished" in metadata else {}
+    new = {name.removeprefix(_NOTE): note for name, note in metadata.items() if name.startswith(_NOTE)}
+    return {tenant: TenantNote.model_validate(note) for tenant, note in {**old, **new}.items()}
+
+
+def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:
+    if field.kind == "integer":
+        kind = models.IntegerIndexType.INTEGER
+        return models.IntegerIndexParams(type=kind, lookup=False, range=True, enable_hnsw=False)
+    keyword = models.KeywordIndexType.KEYWORD
+    if field.tenant:
+        return models.KeywordIndexParams(type=keyword, is_tenant=True)
+    return models.KeywordIndexParams(type=keyword, prefix=field.prefix or None, enable_hnsw=False)
 
 
 def _unusable(source: Exception, doing: str) -> RamifyError:
@@ -101,211 +289,3 @@ def _meaning(error: UnexpectedResponse, doing: str) -> RamifyError:
         return StoreError(f"Qdrant refuses the API key ({status}): set store.api_key")
     reason = shown(error.content.decode("utf-8", "replace"))
     return StoreError(f"Qdrant refused the request ({status}) while {doing}: {reason}")
-
-
-#: Keys of the metadata that hold a note of a tenant begin so: each is replaced alone, so two workers lose nothing.
-_NOTE = "tenant:"
-
-
-class ServerStore(Paged):
-    """A Collection of a Qdrant server. BuiltWith, the index version and tenants' notes stand in its metadata."""
-
-    def __init__(self, client: QdrantClient, collection: str, indexed: bool = True) -> None:
-        """`indexed` False makes no payload indexes: the client's local mode has none."""
-        self._client = client
-        self._collection = collection
-        self._indexed = indexed
-        self._complete = not indexed
-
-    def info(self) -> CollectionState | None:
-        if not self._exists():
-            return None
-        with server_errors("reading the collection"):
-            metadata = self._client.get_collection(self._collection).config.metadata or {}
-            points = self._client.count(self._collection, exact=True).count
-        try:
-            built_with = BuiltWith.model_validate(metadata["built_with"])
-            version, notes = metadata["index_version"], _notes(metadata)
-            return CollectionState(built_with=built_with, points=points, index_version=version, tenants=notes)
-        except (KeyError, ValidationError):
-            raise StoreError(
-                f"the Qdrant collection {self._collection} was not made by Ramify or not finished: "
-                "choose another store.collection, or delete it"
-            ) from None
-
-    def count(self, flt: models.Filter | None) -> int:
-        with server_errors("counting"):
-            return self._client.count(self._collection, flt, exact=True).count if self._exists() else 0
-
-    def create(self, built_with: BuiltWith) -> None:
-        if self.info() is not None:
-            raise StoreError(f"the Qdrant collection {self._collection} exists already: use it, or delete it")
-        sparse = (SPARSE, TRIGRAM) if built_with.trigrams else (SPARSE,)
-        with server_errors("creating the collection"):
-            self._client.create_collection(
-                self._collection,
-                vectors_config=_dense_config(built_with.dim),
-                sparse_vectors_config={
-                    name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in sparse
-                },
-            )
-            self._index(INDEXED)
-            # last: a collection without it was not finished
-            self._record(built_with=built_with.model_dump())
-
-    def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
-        built_with = self._built_with()
-        ready = [_server_point(point, tenant) for point in checked(points, built_with)]
-        self._index_missing()
-        with server_errors("writing"), self._counted():
-            for batch in sliced(ready, WRITE_BATCH):
-                self._client.upsert(self._collection, batch, wait=True)
-
-    def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
-        if not requests:
-            return []
-        full = [request.model_copy(update={"with_payload": True}) for request in requests]
-        with server_errors("searching"):
-            answers = self._client.query_batch_points(self._collection, full)
-        return [
-            ranked([hit_of(found.id, found.payload, found.score, dense_of(found.vector)) for found in answer.points])
-            for answer in answers
-        ]
-
-    def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
-        for page in self._pages(flt, batch, True):
-            yield [hit_of(record.id, record.payload, 0.0) for record in page]
-
-    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
-        wanted = [DENSE] if vectors else False
-        with server_errors("reading"):
-            records, _ = self._client.scroll(self._collection, flt, limit, with_payload=True, with_vectors=wanted)
-        return [hit_of(record.id, record.payload, 0.0, dense_of(record.vector)) for record in records]
-
-    def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
-        with server_errors("counting"):
-            found = self._client.facet(self._collection, field, facet_filter=flt, limit=limit)
-        return {str(hit.value): hit.count for hit in found.hits}
-
-    def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
-        self._built_with()
-        with server_errors("replacing sparse vectors"), self._counted():
-            for ids in sliced(list(vectors), WRITE_BATCH):
-                found = self._client.retrieve(self._collection, ids, with_payload=False)
-                stored = [str(record.id) for record in found]
-                full = [models.PointVectors(id=i, vector={SPARSE: to_sparse(vectors[i])}) for i in stored if vectors[i]]
-                empty: list[Any] = [i for i in stored if not vectors[i]]
-                if full:
-                    self._client.update_vectors(self._collection, full, wait=True)
-                if empty:
-                    self._client.delete_vectors(self._collection, [SPARSE], empty, wait=True)
-
-    def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        self._built_with()
-        self._index_missing()
-        for batch in sliced(grouped(changes), WRITE_BATCH):
-            updates = [
-                models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=schema.of_chunks(ids)))
-                for payload, ids in batch
-            ]
-            with server_errors("writing payloads"), self._counted():
-                self._client.batch_update_points(self._collection, updates, wait=True)
-
-    def remember(self, tenant: str, note: TenantNote) -> None:
-        with server_errors("recording what is known of a tenant"):
-            self._client.update_collection(self._collection, metadata={f"{_NOTE}{tenant}": note.model_dump()})
-
-    def flush(self) -> None:
-        """Nothing to do: every write waits until the server has it in its log."""
-
-    def optimize(self) -> None:
-        """Nothing to do: the server optimises by itself."""
-
-    def close(self) -> None:
-        self._client.close()
-
-    def _index(self, fields: Sequence[IndexedField]) -> None:
-        for field in fields if self._indexed else ():
-            self._client.create_payload_index(self._collection, field.name, _index(field), wait=True)
-
-    def _index_missing(self) -> None:
-        """A collection of an older release gets the indexes that it lacks, once, before the first write."""
-        if self._complete:
-            return
-        with server_errors("making payload indexes"):
-            present = self._client.get_collection(self._collection).payload_schema
-            self._index([field for field in INDEXED if field.name not in present])
-        self._complete = True
-
-    def _built_with(self) -> BuiltWith:
-        info = self.info()
-        if info is None:
-            raise StoreError("nothing has been ingested yet: run `ramify ingest PATH`")
-        return info.built_with
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """A new index version before and after a write, for the reasons of EmbeddedStore._write."""
-        self._record()
-        yield
-        self._record()
-
-    def _record(self, **more: object) -> None:
-        # The clock instead of a count: several index workers write, and none of them reads before.
-        self._client.update_collection(self._collection, metadata={"index_version": time.time_ns(), **more})
-
-    def delete(self, flt: models.Filter) -> None:
-        if not self._exists():
-            return
-        with server_errors("deleting"), self._counted():
-            self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
-
-    def _exists(self) -> bool:
-        with server_errors("reading the collection"):
-            return self._client.collection_exists(self._collection)
-
-    def _pages(
-        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
-    ) -> Iterator[list[models.Record]]:
-        offset: Any = start or None
-        while True:
-            with server_errors("reading"):
-                records, offset = self._client.scroll(
-                    self._collection, scroll_filter=flt, limit=size, offset=offset, with_payload=fields
-                )
-            if records:
-                yield records
-            if offset is None:
-                return
-
-
-def _notes(metadata: Mapping[str, Any]) -> dict[str, TenantNote]:
-    """What is remembered of each tenant; `finished` of before there were tenants is what `default` left."""
-    old = {DEFAULT_TENANT: {"finished": metadata["finished"]}} if "finished" in metadata else {}
-    new = {name.removeprefix(_NOTE): note for name, note in metadata.items() if name.startswith(_NOTE)}
-    return {tenant: TenantNote.model_validate(note) for tenant, note in {**old, **new}.items()}
-
-
-def _dense_config(dim: int) -> dict[str, models.VectorParams]:
-    return {DENSE: models.VectorParams(size=dim, distance=models.Distance.COSINE)} if dim else {}
-
-
-def _server_point(point: ChunkPoint, tenant: str) -> models.PointStruct:
-    vectors: dict[str, Any] = {}
-    if point.sparse:
-        vectors[SPARSE] = to_sparse(point.sparse)
-    if point.dense:
-        vectors[DENSE] = list(point.dense)
-    if point.trigrams:
-        vectors[TRIGRAM] = to_sparse(point.trigrams)
-    return models.PointStruct(id=point.chunk.chunk_id, vector=vectors, payload=payload_of(point, tenant))
-
-
-def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:
-    if field.kind == "integer":
-        kind = models.IntegerIndexType.INTEGER
-        return models.IntegerIndexParams(type=kind, lookup=False, range=True, enable_hnsw=False)
-    keyword = models.KeywordIndexType.KEYWORD
-    if field.tenant:
-        return models.KeywordIndexParams(type=keyword, is_tenant=True)
-    return models.KeywordIndexParams(type=keyword, prefix=field.prefix or None, enable_hnsw=False)

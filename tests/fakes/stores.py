@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from shared.settings import Settings
-from shared.store.base import Collection
+from shared.store import ChunkStore
+from shared.store.collection import Collection
 from shared.store.embedded import EmbeddedStore
-from shared.store.scoped import ScopedStore
 
 
-class OpenedStore(ScopedStore):
+class OpenedStore(ChunkStore):
     """One tenant's view of a collection that belongs to the test."""
 
     def __init__(self, collection: Collection, tenant: str = "default") -> None:

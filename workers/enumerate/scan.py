@@ -13,7 +13,7 @@ from shared.jobs.tables import Excerpt
 from shared.models import Filters
 from shared.models.enumeration import ListRow, Scan, Values
 from shared.models.plan import Shard
-from shared.store.base import ChunkStore
+from shared.store import ChunkStore
 from shared.store.schema import one_of, to_filter
 from workers.enumerate.columns import columns_of
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher, row_of

@@ -17,7 +17,7 @@ from shared.models import Chunk
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.base import Pending
 from shared.store.page_keys import LABEL, fallbacks, is_page_key, links, title_key
-from shared.store.schema import PAGE, equals, of_documents, one_of, sliced
+from shared.store.schema import READ_BATCH, equals, of_documents, one_of, sliced
 from workers.index.mentions import mention_changes
 
 # --- How many other documents link to each, asked of the store's indexes. Writes nothing.
@@ -143,7 +143,7 @@ def release(store: ChunkStore, after: Mapping[str, Sequence[Chunk]]) -> dict[str
     before: dict[str, Before] = {}
     gone: defaultdict[str, dict[str, int]] = defaultdict(dict)
     fields = ("doc_id", "namespace", "title", "refs", "defines", "pending", "common")
-    for doc_ids in sliced(list(after), PAGE):
+    for doc_ids in sliced(list(after), READ_BATCH):
         for _, payload in store.read(of_documents(doc_ids), fields):
             doc_id, title = payload["doc_id"], payload["title"]
             known = before.get(doc_id, Before(title, 0, ()))

@@ -11,8 +11,8 @@ from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkStore
-from shared.store.documents import Held, whole_units
 from shared.store.schema import of_documents
+from shared.store.units import StoredDocument, whole_units
 from workers.index.documents import INDEX_VERSION, Document, belongs_to, prune_scope
 
 
@@ -86,5 +86,5 @@ def mark_units(store: ChunkStore, units: Mapping[str, Unit], unchanged: Collecti
             store.set_payloads(changes)
 
 
-def _at_home(held: Mapping[str, Sequence[Held]], key: str, scope: str) -> bool:
+def _at_home(held: Mapping[str, Sequence[StoredDocument]], key: str, scope: str) -> bool:
     return key in held and all(belongs_to(document.source, scope) for document in held[key])

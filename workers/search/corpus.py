@@ -17,7 +17,7 @@ from shared.providers.encoders.base import DenseEncoder, Embedded
 from shared.providers.encoders.sparse import Bm25Encoder, TrigramEncoder
 from shared.providers.llm.client import ChatClient
 from shared.settings import Settings
-from shared.store import ScopedStore, TenantStores, check_built_with, open_stores
+from shared.store import ChunkStore, TenantStores, check_built_with, open_stores
 from shared.store.base import CollectionInfo, CollectionState
 from workers.search.state import Tools
 
@@ -37,7 +37,7 @@ class _Kept(NamedTuple):
 
     info: CollectionInfo
     tools: Tools
-    store: ScopedStore
+    store: ChunkStore
     checked: float
 
 
@@ -56,7 +56,7 @@ class Corpus:
         self._llm: ChatClient | None = None
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    def store(self, tenant: str) -> ScopedStore:
+    def store(self, tenant: str) -> ChunkStore:
         """The tenant's chunks. A failure to open the store is raised each time: a mended folder needs no restart.
 
         Raises: InputError when `tenant` is no name, StoreError, TransientError.
@@ -129,7 +129,7 @@ class Corpus:
                 self._kept.popitem(last=False)
             return info, tools
 
-    def _build(self, info: CollectionInfo, store: ScopedStore) -> Tools:
+    def _build(self, info: CollectionInfo, store: ChunkStore) -> Tools:
         sparse, dense = Bm25Encoder(info.built_with.avg_len), self.dense()
         check_built_with(info.built_with, sparse.name, dense)
         return Tools(

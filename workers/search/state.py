@@ -17,7 +17,7 @@ from shared.providers.encoders.sparse import TrigramEncoder
 from shared.providers.llm.client import LLM
 from shared.providers.rerankers.base import Reranker
 from shared.settings import Settings
-from shared.store.base import ChunkStore
+from shared.store import ChunkStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from workers.search.engine import go_on, result, run
 from workers.search.state import Query, SearchState, Tools
 
 if TYPE_CHECKING:
-    from shared.store.base import ChunkStore
+    from shared.store import ChunkStore
 
 #: `parts` of a hit: the number of the wording that found it, from 0.
 VARIANT = "variant"

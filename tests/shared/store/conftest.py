@@ -14,8 +14,8 @@ from qdrant_client import QdrantClient
 
 from shared.models import Chunk
 from shared.providers.encoders import Bm25Encoder
-from shared.store import BuiltWith, ChunkPoint, ChunkStore, ScopedStore
-from shared.store.base import Collection
+from shared.store import BuiltWith, ChunkPoint, ChunkStore
+from shared.store.collection import Collection
 from shared.store.embedded import EmbeddedStore
 from shared.store.server import ServerStore
 
@@ -71,7 +71,7 @@ def collection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Colle
 @pytest.fixture
 def store(collection: Collection) -> ChunkStore:
     """The view of the tenant `default`."""
-    return ScopedStore(collection, "default")
+    return ChunkStore(collection, "default")
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from qdrant_client import models
 from shared.errors import InputError, StoreError
 from shared.models import Filters
 from shared.providers.encoders import Bm25Encoder
-from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ScopedStore, TenantStores, to_filter, to_sparse
-from shared.store.base import Collection
+from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, TenantStores, to_filter, to_sparse
+from shared.store.collection import Collection
 from shared.store.schema import INDEXED, TENANT, of_documents
 from tests.shared.store.conftest import MakePoint
 
@@ -47,7 +47,7 @@ def points(make_point: MakePoint) -> dict[str, list[ChunkPoint]]:
 @pytest.fixture
 def tenants(
     collection: Collection, built_with: BuiltWith, points: dict[str, list[ChunkPoint]]
-) -> dict[str, ScopedStore]:
+) -> dict[str, ChunkStore]:
     stores = TenantStores(collection)
     views = {tenant: stores.of(tenant) for tenant in points}
     for tenant, view in views.items():
@@ -56,13 +56,13 @@ def tenants(
     return views
 
 
-def everything(view: ScopedStore) -> dict[str, dict[str, Any]]:
+def everything(view: ChunkStore) -> dict[str, dict[str, Any]]:
     fields = ("doc_id", "text", "backlinks", "mentions", TENANT)
     return dict(view.read(None, fields))
 
 
 def test_given_two_tenants_when_read_in_any_way_then_each_has_its_own_alone(
-    tenants: dict[str, ScopedStore], points: dict[str, list[ChunkPoint]]
+    tenants: dict[str, ChunkStore], points: dict[str, list[ChunkPoint]]
 ) -> None:
     for tenant, view in tenants.items():
         own = {point.chunk.chunk_id for point in points[tenant]}
@@ -89,7 +89,7 @@ def test_given_two_tenants_when_read_in_any_way_then_each_has_its_own_alone(
 
 
 def test_given_two_tenants_when_one_writes_then_the_others_chunks_stay_as_they_were(
-    tenants: dict[str, ScopedStore], points: dict[str, list[ChunkPoint]]
+    tenants: dict[str, ChunkStore], points: dict[str, list[ChunkPoint]]
 ) -> None:
     a, b = tenants["a"], tenants["b"]
     before = everything(b)
@@ -115,7 +115,7 @@ def test_given_two_tenants_when_one_writes_then_the_others_chunks_stay_as_they_w
 
 
 def test_given_an_ingest_that_ends_when_marked_then_the_other_tenant_has_not_ended(
-    tenants: dict[str, ScopedStore],
+    tenants: dict[str, ChunkStore],
 ) -> None:
     tenants["a"].mark_finished("4:17")
     tenants["a"].set_sparse({}, 44.0)
@@ -127,12 +127,12 @@ def test_given_an_ingest_that_ends_when_marked_then_the_other_tenant_has_not_end
 def test_given_words_that_are_rare_elsewhere_when_scored_then_only_the_tenants_own_chunks_count(
     collection: Collection, built_with: BuiltWith, make_point: MakePoint
 ) -> None:
-    alone = ScopedStore(collection, "a")
+    alone = ChunkStore(collection, "a")
     alone.create(built_with)
     alone.upsert([make_point(f"{word} common 索引", word) for word in ("rare", "plain", "other")])
     before = alone.query([bm25("rare common 索引")])
 
-    other = ScopedStore(collection, "b")
+    other = ChunkStore(collection, "b")
     other.create(built_with)
     other.upsert([make_point("rare rare 索引", f"noise{number}") for number in range(30)])
 
@@ -173,7 +173,7 @@ FILTERS = st.one_of(st.none(), _some(st.recursive(_LEAVES, _some, max_leaves=6))
 @given(flt=FILTERS)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_given_any_filter_when_asked_then_it_never_widens(
-    tenants: dict[str, ScopedStore], points: dict[str, list[ChunkPoint]], flt: models.Filter | None
+    tenants: dict[str, ChunkStore], points: dict[str, list[ChunkPoint]], flt: models.Filter | None
 ) -> None:
     own = {point.chunk.chunk_id for point in points["a"]}
     view = tenants["a"]
@@ -189,7 +189,7 @@ def test_given_any_filter_when_asked_then_it_never_widens(
 
 
 def test_given_a_filter_that_names_the_other_tenant_when_asked_then_nothing_is_found(
-    tenants: dict[str, ScopedStore],
+    tenants: dict[str, ChunkStore],
 ) -> None:
     other = models.FieldCondition(key=TENANT, match=models.MatchValue(value="b"))
     for flt in (
@@ -217,7 +217,7 @@ def test_given_a_filter_that_names_the_other_tenant_when_asked_then_nothing_is_f
     ],
 )  # fmt: skip
 def test_given_a_query_that_could_look_past_the_filter_when_asked_then_it_is_refused(
-    tenants: dict[str, ScopedStore], request_: models.QueryRequest
+    tenants: dict[str, ChunkStore], request_: models.QueryRequest
 ) -> None:
     with pytest.raises(StoreError, match="look past the tenant"):
         tenants["a"].query([bm25("redis"), request_])
@@ -228,13 +228,13 @@ def test_given_no_name_when_a_view_is_wanted_then_there_is_none(collection: Coll
     with pytest.raises(InputError, match="tenant"):
         TenantStores(collection).of(name)
     with pytest.raises(InputError, match="tenant"):
-        ScopedStore(collection, name)
+        ChunkStore(collection, name)
 
 
 def test_given_other_encoders_when_a_tenant_joins_a_collection_then_it_is_refused(
-    tenants: dict[str, ScopedStore], collection: Collection, built_with: BuiltWith
+    tenants: dict[str, ChunkStore], collection: Collection, built_with: BuiltWith
 ) -> None:
-    late = ScopedStore(collection, "late")
+    late = ChunkStore(collection, "late")
     info = late.info()
     assert info is not None
     assert (info.new, info.points) == (True, 0)
@@ -253,7 +253,7 @@ def test_given_other_encoders_when_a_tenant_joins_a_collection_then_it_is_refuse
 
 def _orphaned(collection: Collection) -> None:
     """As an older release wrote it: no chunk has a tenant, and what it knows of itself is said of the whole."""
-    view = ScopedStore(collection, "gone")
+    view = ChunkStore(collection, "gone")
     for chunk_id, _ in view.read(None, ("doc_id",)):
         collection.set_payloads({chunk_id: {TENANT: None}})
 
@@ -261,13 +261,13 @@ def _orphaned(collection: Collection) -> None:
 def test_given_a_collection_of_before_tenants_when_opened_then_its_chunks_are_the_default_tenants_and_nobody_elses(
     collection: Collection, built_with: BuiltWith, make_point: MakePoint
 ) -> None:
-    old = ScopedStore(collection, "gone")
+    old = ChunkStore(collection, "gone")
     old.create(built_with)
     old.upsert([make_point(f"redis {number} 缓存", f"d{number}") for number in range(1200)])
     _orphaned(collection)
     stores = TenantStores(collection)
     assert stores.without_tenant() == 1200
-    assert ScopedStore(collection, "default").count(None) == 0
+    assert ChunkStore(collection, "default").count(None) == 0
 
     other = stores.of("other")
 
@@ -278,7 +278,7 @@ def test_given_a_collection_of_before_tenants_when_opened_then_its_chunks_are_th
 
 
 def test_given_chunks_that_an_older_worker_writes_later_when_counted_then_the_operator_is_told(
-    tenants: dict[str, ScopedStore], collection: Collection
+    tenants: dict[str, ChunkStore], collection: Collection
 ) -> None:
     stores = TenantStores(collection)
     stores.of("a")

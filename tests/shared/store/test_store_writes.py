@@ -17,7 +17,7 @@ from shared.models import Filters
 from shared.providers.encoders import Bm25Encoder
 from shared.store import SPARSE, BuiltWith, ChunkStore, to_filter
 from shared.store.base import Pending
-from shared.store.documents import Held, whole_units
+from shared.store.units import StoredDocument, whole_units
 from tests.shared.store.conftest import MakePoint
 
 MIDDLE = "80000000-0000-0000-0000-000000000000"
@@ -119,8 +119,8 @@ def test_given_units_when_asked_then_only_the_whole_ones_are_known(
     known = whole_units(store, ["u1", "u2", "u3", "u4", "", "else", "u1"])
 
     assert known == {
-        "u1": [Held("a", "/notes", "notes/a.md")],
-        "u2": [Held("b", "/notes", "notes/b.md"), Held("c", "/notes", "notes/c.md")],
+        "u1": [StoredDocument("a", "/notes", "notes/a.md")],
+        "u2": [StoredDocument("b", "/notes", "notes/b.md"), StoredDocument("c", "/notes", "notes/c.md")],
     }
 
 
@@ -138,7 +138,7 @@ def test_given_a_stale_chunk_beside_a_new_form_when_asked_then_the_unit_is_not_w
 def test_given_more_units_than_one_look_takes_when_asked_then_all_are_known(
     store: ChunkStore, built_with: BuiltWith, make_point: MakePoint, monkeypatch
 ) -> None:
-    monkeypatch.setattr("shared.store.documents._LOOK", 3)
+    monkeypatch.setattr("shared.store.units._BATCH", 3)
     store.create(built_with)
     store.upsert([make_point("text", f"d{n}", unit=f"u{n}") for n in range(8)])
     assert set(whole_units(store, [f"u{n}" for n in range(10)])) == {f"u{n}" for n in range(8)}

@@ -17,8 +17,7 @@ from shared.models import Hit
 from shared.models.hits import OpenedDirectory, Via
 from shared.providers.rerankers.lexical import lexical_scores
 from shared.settings import stages as s
-from shared.store import DENSE, SPARSE, to_filter
-from shared.store.base import ChunkStore
+from shared.store import DENSE, SPARSE, ChunkStore, to_filter
 from shared.store.directories import directory_of, documents_in, nodes, starts, subdirectories
 from workers.search.language import agrees
 from workers.search.stages.arms import dense, lexical

@@ -1,0 +1,64 @@
+"""Which pieces of files ("units") a store holds whole, without reading their text: an ingest skips those."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from qdrant_client import models
+
+from shared.store.chunk_store import ChunkStore
+from shared.store.schema import equals, one_of, sliced
+
+#: Units of one request: bounds the filter and the answer.
+_BATCH = 1000
+_FIELDS = ("unit", "unit_size", "doc_id", "document_hash", "source", "path")
+
+
+class StoredDocument(NamedTuple):
+    """A document of a unit as it is stored."""
+
+    doc_id: str
+    source: str
+    path: str
+
+
+def whole_units(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[StoredDocument]]:
+    """The documents, by path, of each of those units of `keys` that is stored whole.
+
+    A unit is whole when all its documents are there and none was torn by a crash. A first chunk is written last
+    (`checked`), so a document that has it lacks nothing; a chunk with another hash is what an interrupted write left.
+    Raises: StoreError or TransientError of the store.
+    """
+    found: dict[str, list[StoredDocument]] = {}
+    for some in sliced(list(dict.fromkeys(keys)), _BATCH):
+        found |= _whole(store, some)
+    return found
+
+
+def _whole(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[StoredDocument]]:
+    stored: defaultdict[str, list[StoredDocument]] = defaultdict(list)
+    sizes: dict[str, int] = {}
+    hashes: dict[str, str] = {}
+    for _, first in store.read(models.Filter(must=[one_of("unit", keys), equals("ordinal", 0)]), _FIELDS):
+        stored[first["unit"]].append(StoredDocument(first["doc_id"], first["source"], first["path"]))
+        sizes[first["unit"]] = first["unit_size"]
+        hashes[first["doc_id"]] = first["document_hash"]
+    torn = _torn(store, hashes)
+    return {
+        key: sorted(documents, key=lambda document: document.path)
+        for key, documents in stored.items()
+        if len(documents) == sizes[key] and not any(document.doc_id in torn for document in documents)
+    }
+
+
+def _torn(store: ChunkStore, hashes: dict[str, str]) -> set[str]:
+    """The documents that have chunks of another hash than their first chunk's."""
+    torn: set[str] = set()
+    for some in sliced(list(hashes), _BATCH):
+        others = models.Filter(
+            must=[one_of("doc_id", some)], must_not=[one_of("document_hash", [hashes[doc_id] for doc_id in some])]
+        )
+        torn.update(payload["doc_id"] for _, payload in store.read(others, ("doc_id",)))
+    return torn
