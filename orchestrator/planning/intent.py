@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from orchestrator.planning.question_key import folded
 from shared.errors import shown
-from shared.language import derived, languages, question_language, worded
+from shared.language import derived, languages, query_sentence, question_language
 from shared.language.base import TypedPhrases
 from shared.language.routing import route_by_rules
-from shared.language.text import HAN, fold, is_han, terms
+from shared.language.text import HAN, fold, is_han, question_key, terms
 from shared.models.request import (
     MAX_QUERIES,
     MAX_TYPED_CHARS,
@@ -150,7 +149,9 @@ def topic_of(session: Session, question: str) -> str:
 
     "" when the conversation says nothing. At most 120 characters.
     """
-    said = [message for message in session.recent if folded(message.content[:_READ_CHARS]) != folded(question)]
+    said = [
+        message for message in session.recent if question_key(message.content[:_READ_CHARS]) != question_key(question)
+    ]
     found = [*_item(said, question)]
     for message in reversed(said):
         if message.role == "user" and not needs_nothing(message.content):
@@ -226,8 +227,8 @@ class Analyst:
 
 
 def _left_out(given: tuple[TypedQuery, ...], taken: tuple[TypedQuery, ...]) -> list[str]:
-    known = {(folded(query.query), query.context_type) for query in taken}
-    names = [shown(query.query) for query in given if (folded(query.query), query.context_type) not in known]
+    known = {(question_key(query.query), query.context_type) for query in taken}
+    names = [shown(query.query) for query in given if (question_key(query.query), query.context_type) not in known]
     return (
         [f"{len(names)} of the LLM's queries found no room among {MAX_QUERIES}: {'; '.join(names)}."] if names else []
     )
@@ -265,7 +266,7 @@ def in_context(question: str, session: Session) -> str:
     own = pointless(asked)
     if not own:
         return topic
-    return worded("in_context", topic, own, topic)
+    return query_sentence("in_context", topic, own, topic)
 
 
 def chosen(question: str, standalone: str, typed: Iterable[TypedQuery]) -> tuple[TypedQuery, ...]:
@@ -278,7 +279,7 @@ def chosen(question: str, standalone: str, typed: Iterable[TypedQuery]) -> tuple
         first.append(TypedQuery(query=standalone[:MAX_TYPED_CHARS], intent=_IN_CONTEXT, priority=1))
     plan: dict[tuple[str, ContextType | None], TypedQuery] = {}
     for query in (*first, *sorted(typed, key=lambda query: query.priority)):
-        plan.setdefault((folded(query.query), query.context_type), query)
+        plan.setdefault((question_key(query.query), query.context_type), query)
     return tuple(plan.values())[:MAX_QUERIES]
 
 

@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from orchestrator.planning.question_key import folded
 from orchestrator.planning.route import Router, as_requested, decided, requested_way, routed_way
 from orchestrator.planning.tree import ORIGINAL_ID, Grown, children_of, first_level, needed, original_leaf
 from shared.errors import shown
 from shared.jobs import Job
-from shared.language import question_language, worded
+from shared.language import query_sentence, question_language
 from shared.language.base import MAX_PART, Split, Subquestion
 from shared.language.routing import route_by_rules
-from shared.language.text import narrowed
+from shared.language.text import narrowed, question_key
 from shared.models import ROOT_ID, Cost, Decomposition, Facet, Filters, Node, NodeKind, Plan, PlanEntry, SubQuery
 from shared.models.plan import references, renumbered
 from shared.models.request import TypedQuery
@@ -102,7 +101,11 @@ def in_context(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
             about = part.query
             told.append(part)
             continue
-        query = worded("regarding", about, about.rstrip("?？.。 "), part.query) if about and part.asked else part.query
+        query = (
+            query_sentence("regarding", about, about.rstrip("?？.。 "), part.query)
+            if about and part.asked
+            else part.query
+        )
         fits = len(query) <= MAX_PART and query != part.query
         told.append(part.model_copy(update={"query": query, "broad": False}) if fits else part)
     return tuple(told)
@@ -111,7 +114,7 @@ def in_context(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
 def _different(parts: tuple[Subquestion, ...]) -> list[Subquestion]:
     first: dict[str, Subquestion] = {}
     for part in parts:
-        first.setdefault(folded(part.query), part)
+        first.setdefault(question_key(part.query), part)
     return list(first.values())
 
 

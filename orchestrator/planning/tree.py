@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.planning.question_key import folded
 from shared.errors import shown
+from shared.language.text import question_key
 from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.models.base import Model
 from shared.models.plan import filled, references, renumbered
@@ -120,11 +120,11 @@ def _different(subqueries: Sequence[SubQuery], question: str) -> tuple[list[tupl
 
     A repeated sibling shares the number of the one it repeats; what repeats the original question has none.
     """
-    numbers = {folded(question): 0, "": 0}
+    numbers = {question_key(question): 0, "": 0}
     useful: list[tuple[int, SubQuery]] = []
     ordinals: dict[int, int] = {}
     for position, sub in enumerate(subqueries, 1):
-        key = folded(sub.query)
+        key = question_key(sub.query)
         if key not in numbers:
             numbers[key] = len(useful) + 1
             useful.append((position, sub))

@@ -5,28 +5,30 @@ A new language is a folder beside this file, with its one `LANGUAGE`, and its na
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
 from typing import ParamSpec, TypeVar, cast
 
 from shared.language.base import Language
+from shared.language.tables import NEVER
 
 __all__ = [
-    "Language", "answer_language", "derived", "filled", "languages", "question_language", "register", "said", "worded",
+    "Language", "alternatives", "answer_language", "derived", "languages", "query_sentence", "question_language",
+    "reader_sentence", "register", "sentence_in",
 ]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _FOLDERS = ("en", "zh")
-_MOST_CACHED = 32_768
+_CACHE_SIZE = 32_768
 _added: list[Language] = []
 _caches: list[Callable[[], None]] = []
 
 
 def derived(function: Callable[P, R]) -> Callable[P, R]:
-    """As functools.lru_cache, for what is made of all languages together: forgotten when one is registered."""
-    cached = lru_cache(_MOST_CACHED)(function)
+    """functools.lru_cache for what is derived from all languages; emptied when a language is added or taken out."""
+    cached = lru_cache(_CACHE_SIZE)(function)
     _caches.append(cached.cache_clear)
     return cast(Callable[P, R], cached)
 
@@ -49,6 +51,11 @@ def register(language: Language) -> Callable[[], None]:
     return withdraw
 
 
+def alternatives(get: Callable[[Language], Iterable[str]]) -> str:
+    """What `get` gives of every language, as the inside of a group of a pattern; without any it matches nothing."""
+    return "|".join(each for language in languages() for each in get(language)) or NEVER
+
+
 def question_language(text: str) -> Language | None:
     """The language whose rules can read `text`, None when there is none."""
     best = max(languages(), key=lambda language: language.reads(text))
@@ -60,17 +67,17 @@ def answer_language(text: str) -> Language:
     return max(languages(), key=lambda language: language.speaks(text))
 
 
-def said(name: str, text: str, *values: object) -> str:
-    """The sentence of that name, with `values` in its places, for a reader of `text`."""
-    return filled(answer_language(text), name, *values)
+def reader_sentence(name: str, text: str, *values: object) -> str:
+    """The sentence of that name in words.toml, with `values` in its places, for a reader of `text`."""
+    return sentence_in(answer_language(text), name, *values)
 
 
-def worded(name: str, text: str, *values: object) -> str:
-    """As `said`, for what is written into a question: in the language whose rules read `text`."""
-    return filled(question_language(text) or answer_language(text), name, *values)
+def query_sentence(name: str, text: str, *values: object) -> str:
+    """The same for what is written into a query: in the language whose rules read `text`."""
+    return sentence_in(question_language(text) or answer_language(text), name, *values)
 
 
-def filled(language: Language, name: str, *values: object) -> str:
+def sentence_in(language: Language, name: str, *values: object) -> str:
     """The sentence of that name in `language`, else in the first one, with `values` in its places."""
     says = language.words.says
     sentence = says[name] if name in says else languages()[0].words.says[name]

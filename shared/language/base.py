@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Literal, Protocol
 
-from shared.language.tables import ListPhrases, RoutingRules, RoutingTable, WordTable, routing_rules, toml
+from shared.language.tables import ListPhrases, RoutingTable, WordTable, toml
 from shared.models import Facet
 from shared.models.base import Model
 
@@ -161,9 +161,9 @@ class Language(Protocol):
         return TypedPhrases()
 
     @property
-    def routing(self) -> RoutingRules:
-        """The compiled rules of routing.toml."""
-        return RoutingRules()
+    def routing(self) -> RoutingTable:
+        """routing.toml: the rules that tell what a question asks for."""
+        return RoutingTable()
 
     @property
     def lists(self) -> ListPhrases:
@@ -180,9 +180,9 @@ class FolderLanguage(Language, Protocol):
     """A language whose tables lie in its folder, which is named by its code."""
 
     @cached_property
-    def routing(self) -> RoutingRules:
-        """routing.toml, compiled."""
-        return routing_rules(self.code, RoutingTable.model_validate(toml(self.code, "routing")))
+    def routing(self) -> RoutingTable:
+        """routing.toml."""
+        return RoutingTable.model_validate(toml(self.code, "routing"))
 
     @cached_property
     def lists(self) -> ListPhrases:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.language import derived, languages
-from shared.language.tables import CompiledRule, RoutingRules, Says
+from shared.language import languages
+from shared.language.tables import IntentRule, Says, TypeRule
 from shared.language.text import normalised
 from shared.models.route import Hops, Intent, QueryType, Reason, Routed
 
 #: Below this confidence a decision counts as unsure (routing.unsure_below).
 UNSURE_BELOW = 0.5
-_SHOWN = 60
+_MAX_SHOWN_CHARS = 60
+#: Confidence in a lookup where no rule fired.
 _NOTHING_FITS = 0.3
 _NOTHING_ASKED = Reason(rule="nothing_asked", says="none", words="only courtesies, marks or emoji", weight=0.95)
 _TYPE_OF: dict[Says, QueryType] = {
@@ -28,19 +30,54 @@ _TYPE_OF: dict[Says, QueryType] = {
     "enumeration": QueryType.ENUMERATION,
     "none": QueryType.NONE,
 }
-
-
 #: Of a longer text only its beginning and its end are read, in characters: that is where people put their question.
 _HEAD = _TAIL = 500
-_JOINT = "\n"
 _WORD = re.compile(r"[a-z0-9][a-z0-9']*")
-_HIDDEN = {"Cf": None, "Cc": " ", "Cs": " ", "Co": None, "Cn": None}
+#: Unicode categories of characters that leave no space behind: format, private use, unassigned.
+_DROPPED = frozenset({"Cf", "Co", "Cn"})
 #: A full stop ends a sentence only behind a word and before a capital; "?" may stand within a title.
 _BETWEEN = re.compile(
     r"\n+|(?<=[?!。])\s*(?=[\u3400-\u9fff])|(?<=[?!])\s+(?=\w)|(?<=[a-z0-9]{3}\.)\s+(?=[A-Z\"])|(?<=。)\s*(?=\w)"
 )
 _EDGES = " ,.!?;:~…。、-\"'()[]{}"
-_COURTESIES = 8
+_MAX_COURTESIES = 8
+
+
+def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
+    """How `question` reads: type, hops, intent, with the rules that fired, strongest first.
+
+    Any text is taken; one in a language without rules is `unsure`. Microseconds; linear in the text's length.
+    """
+    asked = prepared(question)
+    if not asked.text:
+        return Routed(
+            type=QueryType.NONE, intent=Intent.GENERAL, confidence=_NOTHING_ASKED.weight,
+            unsure=_NOTHING_ASKED.weight < unsure_below, reasons=(_NOTHING_ASKED,),
+        )  # fmt: skip
+    reasons = _evidence(asked)
+    sums = _summed(reasons)
+    kind, confidence = _best(sums)
+    hops = None
+    if kind is QueryType.COMPLEX_REASONING:
+        hops = Hops.MULTI_HOP if sums.get("multi_hop", 0) >= sums.get("aspects", 0) else Hops.ASPECTS
+    intent = Intent.GENERAL
+    first = next(intent_matches(asked), None) if kind is not QueryType.NONE else None
+    if first is not None:
+        name, rule, words = first
+        intent = rule.intent
+        reasons.append(Reason(rule=name, says=intent.value, words=words, weight=1.0))
+    return Routed(
+        type=kind, intent=intent, hops=hops, confidence=round(confidence, 2),
+        unsure=confidence < unsure_below, reasons=tuple(reasons),
+    )  # fmt: skip
+
+
+def asks(sentence: str) -> bool:
+    """True for a question: it ends with a mark, or it begins with or holds what questions of some language do."""
+    if sentence.rstrip().endswith("?"):
+        return True
+    low = sentence[:200].strip(_EDGES).lower()
+    return any(language.routing.asking.search(low) for language in languages())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +97,9 @@ class Question:
 
 def prepared(question: str) -> Question:
     """The part of `question` that asks, ready for the rules. Linear in its length, which is bounded first."""
-    whole = _without_courtesies(_cleaned(_bounded(question)))
+    if len(question) > _HEAD + _TAIL:
+        question = f"{question[:_HEAD]}\n{question[-_TAIL:]}"
+    whole = _without_courtesies(_cleaned(question))
     parts = [part for part in _BETWEEN.split(whole) if part and part.strip(_EDGES)]
     asking = [part for part in parts if asks(part)]
     text = " ".join((asking or parts)[-3:]) if len(parts) > 1 else whole
@@ -68,97 +107,66 @@ def prepared(question: str) -> Question:
     stated = text.endswith((".", "。")) and not asking
     text = text.strip(_EDGES)
     low = text.lower()
-    words = frozenset(_WORD.findall(low))
     return Question(
         text=text if len(text) == len(low) else low,
         low=low,
-        words=words,
+        words=frozenset(_WORD.findall(low)),
         asking=sum(part.rstrip().endswith("?") for part in asking),
         stated=stated,
     )
 
 
-def _bounded(question: str) -> str:
-    if len(question) <= _HEAD + _TAIL:
-        return question
-    return f"{question[:_HEAD]}{_JOINT}{question[-_TAIL:]}"
-
-
 def _cleaned(text: str) -> str:
-    """Compatibility forms unified, in the tables' spelling, nothing hidden; lines stay."""
+    """Compatibility forms unified, in the tables' spelling, without characters that cannot be seen; lines stay."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
-        text = normalised(text)
+        text = normalised(unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'"))
     if not text.replace("\n", " ").isprintable():
-        text = "".join(
-            c if c == "\n" or c.isprintable() else _HIDDEN.get(unicodedata.category(c), " ") or "" for c in text
+        shown = (
+            c if c == "\n" or c.isprintable() else "" if unicodedata.category(c) in _DROPPED else " " for c in text
         )
+        text = "".join(shown)
     return text.strip()
 
 
 def _without_courtesies(text: str) -> str:
     """`text` without greetings, thanks and the like at its start; empty when it holds nothing else."""
-    for _ in range(_COURTESIES):
+    for _ in range(_MAX_COURTESIES):
         text = text.lstrip(_EDGES + "\n")
-        end = _courtesy_end(text[:80].lower())
+        low = text[:80].lower()
+        matches = (language.routing.courtesy.match(low) for language in languages())
+        end = next((found.end() for found in matches if found), 0)
         if not end:
             break
         text = text[end:]
     return text if any(c.isalnum() for c in text) else ""
 
 
-def _courtesy_end(low: str) -> int:
-    """Where the courtesy at the start of `low` ends; 0 without one."""
-    found = (rules.courtesy.match(low) for rules in _routing() if rules.courtesy)
-    return next((match.end() for match in found if match), 0)
+def type_matches(asked: Question) -> Iterator[tuple[str, TypeRule, str]]:
+    """The rules about the type that fire: full name ("en.list_all"), rule, and the words that it fired on."""
+    for language in languages():
+        if keys := language.routing_keys(asked.low, asked.words):
+            for rule, words in language.routing.type_rules.matches(asked.text, asked.low, keys):
+                yield f"{language.code}.{rule.name}", rule, _shortened(words)
 
 
-def asks(sentence: str) -> bool:
-    """True for a question: it ends with a mark, or it begins with or holds what questions of some language do."""
-    if sentence.rstrip().endswith("?"):
-        return True
-    low = sentence[:200].strip(_EDGES).lower()
-    return any(rules.asks.search(low) for rules in _routing() if rules.asks)
+def intent_matches(asked: Question) -> Iterator[tuple[str, IntentRule, str]]:
+    """The same of the rules about the intent."""
+    for language in languages():
+        if keys := language.routing_keys(asked.low, asked.words):
+            for rule, words in language.routing.intent_rules.matches(asked.text, asked.low, keys):
+                yield f"{language.code}.{rule.name}", rule, _shortened(words)
 
 
-@derived
-def _routing() -> tuple[RoutingRules, ...]:
-    return tuple(language.routing for language in languages())
+def _shortened(words: str) -> str:
+    return words if len(words) <= _MAX_SHOWN_CHARS else f"{words[:_MAX_SHOWN_CHARS]}…"
 
 
-def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
-    """How `question` reads: type, hops, intent, with the rules that fired, strongest first.
-
-    Any text is taken; one in a language without rules is `unsure`. Microseconds; linear in the text's length.
-    """
-    asked = prepared(question)
-    if not asked.text:
-        return Routed(
-            type=QueryType.NONE, intent=Intent.GENERAL, confidence=_NOTHING_ASKED.weight,
-            unsure=_NOTHING_ASKED.weight < unsure_below, reasons=(_NOTHING_ASKED,),
-        )  # fmt: skip
-    reasons = _fired(asked)
-    sums = _summed(reasons)
-    kind, confidence = _best(sums)
-    hops = None
-    if kind is QueryType.COMPLEX_REASONING:
-        hops = Hops.MULTI_HOP if sums.get("multi_hop", 0) >= sums.get("aspects", 0) else Hops.ASPECTS
-    intent, why = _intent(asked) if kind is not QueryType.NONE else (Intent.GENERAL, ())
-    return Routed(
-        type=kind, intent=intent, hops=hops, confidence=round(confidence, 2),
-        unsure=confidence < unsure_below, reasons=(*reasons, *why),
-    )  # fmt: skip
-
-
-def _fired(asked: Question) -> list[Reason]:
-    """The rules that fired, strongest first; those about form at half their weight beside any about content."""
+def _evidence(asked: Question) -> list[Reason]:
+    """The rules that fired, strongest first; of those about form only the best, at half its weight beside any other."""
     content: list[Reason] = []
     form: list[Reason] = []
-    for rule in _rules_for(asked):
-        words = _match(rule, asked)
-        if words is not None:
-            kept = form if rule.form else content
-            kept.append(Reason(rule=rule.name, says=rule.says, words=words, weight=rule.weight))
+    for name, rule, words in type_matches(asked):
+        (form if rule.form else content).append(Reason(rule=name, says=rule.says, words=words, weight=rule.weight))
     if asked.asking > 1:
         content.append(Reason(rule="several_questions", says="aspects", words=f"{asked.asking} questions", weight=0.8))
     if asked.stated:
@@ -169,25 +177,8 @@ def _fired(asked: Question) -> list[Reason]:
     return sorted([*content, *([strongest] if strongest else [])], key=lambda reason: -reason.weight)
 
 
-def _rules_for(asked: Question) -> list[CompiledRule]:
-    return [
-        rule
-        for language in languages()
-        if (keys := language.routing_keys(asked.low, asked.words))
-        for rule in language.routing.types.candidates(keys)
-    ]
-
-
-def _match(rule: CompiledRule, asked: Question) -> str | None:
-    """The words that `rule` fired on, or None."""
-    found = rule.pattern.search(asked.text if rule.cased else asked.low)
-    if found is None or (rule.unless and rule.unless.search(asked.low)):
-        return None
-    words = found[0].strip()
-    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
-
-
 def _summed(reasons: list[Reason]) -> dict[str, float]:
+    """The weights for the same thing as one: 1 - (1-a)(1-b)."""
     missing: dict[str, float] = {}
     for reason in reasons:
         missing[reason.says] = missing.get(reason.says, 1.0) * (1 - reason.weight)
@@ -202,13 +193,3 @@ def _best(sums: dict[str, float]) -> tuple[QueryType, float]:
     ranked = sorted(by_type.items(), key=lambda item: -item[1])  # stable: ties go to the cheaper type
     (kind, first), (_, second) = ranked[0], ranked[1]
     return (kind, first - second / 2) if first else (QueryType.SIMPLE_RULE, _NOTHING_FITS)
-
-
-def _intent(asked: Question) -> tuple[Intent, tuple[Reason, ...]]:
-    for language in languages():
-        keys = language.routing_keys(asked.low, asked.words)
-        for rule in language.routing.intents.candidates(keys) if keys else ():
-            words = _match(rule, asked)
-            if words is not None:
-                return rule.intent, (Reason(rule=rule.name, says=rule.intent.value, words=words, weight=1.0),)
-    return Intent.GENERAL, ()

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.language import derived, languages
-from shared.language.text import CJK
+from shared.language import alternatives, derived
+from shared.language.text import has_cjk
 
-_CJK_CHAR = re.compile(f"[{CJK}]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(\s|$)")
 _MARKER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)、])[ \t]+(?:\[[ xX]\][ \t]+)?)?(?:>[ \t]?)*")
@@ -128,7 +127,7 @@ def _ends(text: str, match: re.Match[str], limit: int) -> bool:
         return True
     follower = text[at]
     if not follower.isspace():
-        return mark[0] in "!?" and _CJK_CHAR.match(follower) is not None
+        return mark[0] in "!?" and has_cjk(follower)
     after = text[at : at + _LOOK_BACK].lstrip()[:1]
     if mark.startswith("…") or after.islower():
         return False
@@ -138,7 +137,7 @@ def _ends(text: str, match: re.Match[str], limit: int) -> bool:
 @derived
 def _abbreviation() -> re.Pattern[str]:
     """What may stand before a full stop that ends no sentence: an abbreviation, or one letter."""
-    known = "|".join(pattern for language in languages() for pattern in language.words.abbreviations)
+    known = alternatives(lambda language: language.words.abbreviations)
     return re.compile(rf"(?:^|[\s(\"'“])(?:[A-Za-z]|(?:[A-Za-z]\.)+[A-Za-z]|{known})$", re.IGNORECASE)
 
 
@@ -175,9 +174,8 @@ def question_sentences(text: str) -> list[str]:
 
 @derived
 def _item_start() -> re.Pattern[str]:
-    numerals = "".join(language.words.sections.numerals for language in languages())
-    counted = f"|[{numerals}]、" if numerals else ""
-    return re.compile(rf"^\s*(?:[-*•·]|\(?\d{{1,2}}[.)、](?!\d){counted})\s*")
+    numerals = alternatives(lambda language: language.words.sections.numerals)
+    return re.compile(rf"^\s*(?:[-*•·]|\(?\d{{1,2}}[.)、](?!\d)|(?:{numerals})、)\s*")
 
 
 @derived
@@ -187,8 +185,8 @@ def _question_end() -> re.Pattern[str]:
     A full stop before a small letter ends an abbreviation, unless a question starts there; "?" may stand within a
     title.
     """
-    openers = "|".join(word for language in languages() for word in language.words.openers)
-    either = "|".join(word for language in languages() for word in language.words.or_)
+    openers = alternatives(lambda language: language.words.openers)
+    either = alternatives(lambda language: language.words.or_)
     return re.compile(
         rf"[。\n]+|[?!;]+(?=[\s\"')\]]|$|[^\x00-\x7f])(?!\s*\(|\s+(?:{either})\b)"
         rf"|\.(?=\s*$|\s+(?:[^a-z\s]|(?:{openers})\b))"
@@ -197,5 +195,5 @@ def _question_end() -> re.Pattern[str]:
 
 @derived
 def _question_abbreviation() -> re.Pattern[str]:
-    known = "|".join(pattern for language in languages() for pattern in language.words.abbreviations)
+    known = alternatives(lambda language: language.words.abbreviations)
     return re.compile(rf"(?:\b(?:{known})|\b[a-z]|^\d{{1,2}})$", re.IGNORECASE)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -22,6 +21,8 @@ from shared.models.route import Intent
 
 #: What a routing rule can speak for: a query type, a complex question named by its hops.
 Says = Literal["simple_rule", "aspects", "multi_hop", "enumeration", "none"]
+#: A pattern that matches nothing.
+NEVER = "(?!)"
 #: `<name>` that is not the name of a group: any phrase of that list.
 _WORD_LIST = re.compile(r"(?<!\?P)<(\w+)>")
 
@@ -31,113 +32,90 @@ def toml(folder: str, name: str) -> dict[str, Any]:
     return tomllib.loads(files(f"shared.language.{folder}").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
-class TypeRule(Model):
-    """Speaks for a type. `when`: at least one of these words (Chinese: characters) stands in a question that fits.
+class RoutingRule(Model):
+    """Fires on a question that `pattern` is found in. `when`: the question holds at least one of these words.
 
-    `unless` found in the question silences the rule. `form`: it only tells how the question looks, and yields to rules
-    that tell what it asks. `cased` patterns see the question's own capitals, all others see it in lower case.
-    `examples` are questions that fire it; the tests hold that true.
+    Chinese lists characters in `when`. `unless` found in the question silences the rule. `cased` patterns see the
+    question's own capitals, all others see it in lower case. `examples` fire it; the tests check that.
     """
 
     name: str
-    says: Says
-    weight: float = Field(gt=0, lt=1)
     pattern: str
     when: tuple[str, ...] = ()
     unless: str = ""
     cased: bool = False
-    form: bool = False
     examples: tuple[str, ...] = Field(min_length=1)
 
 
-class IntentRule(Model):
+class TypeRule(RoutingRule):
+    """Speaks for a type. `form`: it tells only how the question looks; rules about what it asks weigh more."""
+
+    says: Says
+    weight: float = Field(gt=0, lt=1)
+    form: bool = False
+
+
+class IntentRule(RoutingRule):
     """Names the intent; the first one that fits decides."""
 
-    name: str
     intent: Intent
-    pattern: str
-    when: tuple[str, ...] = ()
-    examples: tuple[str, ...] = Field(min_length=1)
 
 
-class RoutingTable(Model):
-    """routing.toml."""
-
-    words: dict[str, tuple[str, ...]]
-    courtesies: tuple[str, ...] = Field(description="what may stand before a question, or instead of one")
-    asks: str = Field(description="found in a sentence that asks or orders")
-    types: tuple[TypeRule, ...]
-    intents: tuple[IntentRule, ...]
+R = TypeVar("R", bound=RoutingRule)
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledRule:
-    """A rule ready to run; the type rules carry `says` and `weight`, the intent rules `intent`."""
+class RuleIndex(Generic[R]):
+    """Compiled rules in their order, found by the words of a question: most rules need one that it does not hold."""
 
-    name: str
-    pattern: re.Pattern[str]
-    when: frozenset[str]
-    unless: re.Pattern[str] | None = None
-    says: Says = "simple_rule"
-    weight: float = 0.0
-    cased: bool = False
-    form: bool = False
-    intent: Intent = Intent.GENERAL
-
-
-class RuleIndex:
-    """Rules in their order, found by the words of a question: most rules need one that it does not hold."""
-
-    def __init__(self, rules: tuple[CompiledRule, ...] = ()) -> None:
-        self._rules = rules
+    def __init__(self, rules: Sequence[R], built: Callable[[str], re.Pattern[str]]) -> None:
+        self._rules = [(rule, built(rule.pattern), built(rule.unless) if rule.unless else None) for rule in rules]
         self._always = [place for place, rule in enumerate(rules) if not rule.when]
         self._by_word: dict[str, list[int]] = {}
         for place, rule in enumerate(rules):
             for word in rule.when:
                 self._by_word.setdefault(word, []).append(place)
 
-    def candidates(self, words: Iterable[str]) -> list[CompiledRule]:
-        """The rules that can fire on a question with these words, in the table's order."""
-        places = set(self._always)
-        for word in words:
-            places.update(self._by_word.get(word, ()))
-        return [self._rules[place] for place in sorted(places)]
+    def matches(self, text: str, low: str, words: Iterable[str]) -> Iterator[tuple[R, str]]:
+        """The rules that fire, in the table's order, each with what it fired on. `low` is `text` in lower case."""
+        places = set(self._always).union(*(self._by_word.get(word, ()) for word in words))
+        for place in sorted(places):
+            rule, pattern, unless = self._rules[place]
+            found = pattern.search(text if rule.cased else low)
+            if found and not (unless and unless.search(low)):
+                yield rule, found[0].strip()
 
 
-@dataclass(frozen=True, slots=True)
-class RoutingRules:
-    """The compiled routing table of one language; the patterns are None where it has none."""
+class RoutingTable(Model):
+    """routing.toml. The defaults know no rule, no courtesy and no question."""
 
-    courtesy: re.Pattern[str] | None = None
-    asks: re.Pattern[str] | None = None
-    types: RuleIndex = field(default_factory=RuleIndex)
-    intents: RuleIndex = field(default_factory=RuleIndex)
+    words: dict[str, tuple[str, ...]] = Field(default={})
+    courtesies: tuple[str, ...] = Field(default=(), description="what may stand before a question, or instead of one")
+    asks: str = Field(default=NEVER, description="found in a sentence that asks or orders")
+    types: tuple[TypeRule, ...] = ()
+    intents: tuple[IntentRule, ...] = ()
 
+    @cached_property
+    def courtesy(self) -> re.Pattern[str]:
+        """Any of the courtesies."""
+        return self._compile("|".join(self.courtesies) or NEVER)
 
-def routing_rules(code: str, table: RoutingTable) -> RoutingRules:
-    """The table, compiled; the names of its rules begin with `code`."""
+    @cached_property
+    def asking(self) -> re.Pattern[str]:
+        """`asks`, compiled."""
+        return self._compile(self.asks)
 
-    def built(pattern: str) -> re.Pattern[str]:
-        return re.compile(_WORD_LIST.sub(lambda found: f"(?:{'|'.join(table.words[found[1]])})", pattern))
+    @cached_property
+    def type_rules(self) -> RuleIndex[TypeRule]:
+        """`types`, compiled."""
+        return RuleIndex(self.types, self._compile)
 
-    return RoutingRules(
-        courtesy=built(rf"(?:{'|'.join(table.courtesies)})"),
-        asks=built(table.asks),
-        types=RuleIndex(tuple(_compiled(code, rule, built) for rule in table.types)),
-        intents=RuleIndex(tuple(
-            CompiledRule(name=f"{code}.{rule.name}", pattern=built(rule.pattern), when=frozenset(rule.when),
-                         intent=rule.intent)
-            for rule in table.intents
-        )),
-    )  # fmt: skip
+    @cached_property
+    def intent_rules(self) -> RuleIndex[IntentRule]:
+        """`intents`, compiled."""
+        return RuleIndex(self.intents, self._compile)
 
-
-def _compiled(code: str, rule: TypeRule, built: Callable[[str], re.Pattern[str]]) -> CompiledRule:
-    return CompiledRule(
-        name=f"{code}.{rule.name}", pattern=built(rule.pattern), when=frozenset(rule.when),
-        unless=built(rule.unless) if rule.unless else None,
-        says=rule.says, weight=rule.weight, cased=rule.cased, form=rule.form,
-    )  # fmt: skip
+    def _compile(self, pattern: str) -> re.Pattern[str]:
+        return re.compile(_WORD_LIST.sub(lambda found: f"(?:{'|'.join(self.words[found[1]])})", pattern))
 
 
 class Frame(Model):

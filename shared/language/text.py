@@ -1,4 +1,4 @@
-"""Text without regard to its language: scripts, folded forms, terms, shingles. Pure, linear in the text's length.
+"""Text in any language: scripts, folded forms, keys, terms, shingles. Pure, linear in the text's length.
 
 Which words say nothing, and what a word is without its ending, the languages know. Never used for search itself: the
 stores search with the sparse encoder's tokens.
@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from shared.language import derived, languages
+from shared.language import alternatives, derived, languages
 
 #: Han, kana, Hangul and their extensions, for use inside a regular expression's character class.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
@@ -40,6 +40,8 @@ _LETTERS = re.compile(rf"[^\W\d_{CJK}]+")
 _TOKEN = re.compile(rf"(?P<cjk>[{CJK}]+)|\d+(?:\.\d+)+|[^\W_{CJK}]+(?:'[a-z]+)?")
 _UNIT = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _JOINERS = re.compile(r"[\s_\-]+")
+#: Punctuation that tells names apart: C# is not C, R&D is not RD.
+_SIGNIFICANT = frozenset("#&@%*")
 _WIDE = {0xFF0C: ",", 0xFF1F: "? ", 0xFF01: "! ", 0xFF1B: "; ", 0xFF1A: ": ", 0xFF08: "(", 0xFF09: ")", 0x3000: " "}
 
 
@@ -95,6 +97,24 @@ def plain(text: str) -> str:
 def key(value: str) -> str:
     """Equal for the spellings of one value: case, width, "redis-streams" and "Redis Streams", singular and plural."""
     return " ".join(_singular(word) for word in _JOINERS.split(plain(value).strip()) if word)
+
+
+def question_key(question: str) -> str:
+    """The key under which two questions are the same search (NFKC, case folded, no punctuation, no space).
+
+    Symbols such as + stay, and so does a full stop between digits: C++ is not C, 1.2 is not 12. A question of nothing
+    but punctuation keeps it.
+    """
+    text = unicodedata.normalize("NFKC", question).casefold()
+    kept = [c for place, c in enumerate(text) if _is_significant(text, place)]
+    return "".join(kept) or "".join(text.split())
+
+
+def _is_significant(text: str, place: int) -> bool:
+    char = text[place]
+    if char == ".":
+        return text[place - 1 : place].isdigit() and text[place + 1 : place + 2].isdigit()
+    return char in _SIGNIFICANT or unicodedata.category(char)[0] not in "PZC"
 
 
 def month_number(name: str) -> int:
@@ -164,9 +184,8 @@ def _singular(word: str) -> str:
 @derived
 def _cut() -> tuple[re.Pattern[str], frozenset[str]]:
     """Function words of all languages without spaces, and the characters that say nothing alone."""
-    tables = [language.words for language in languages()]
-    pattern = "|".join(pattern for table in tables for pattern in table.cut)
-    return re.compile(pattern or r"(?!)"), frozenset("".join(table.alone for table in tables))
+    pattern = re.compile(alternatives(lambda language: language.words.cut))
+    return pattern, frozenset("".join(language.words.alone for language in languages()))
 
 
 def _pairs(run: str) -> list[str]:

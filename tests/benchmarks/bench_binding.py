@@ -20,7 +20,7 @@ from orchestrator.evaluation.dataset import Dataset, load_dataset
 from orchestrator.evaluation.direct import direct
 from orchestrator.evaluation.labels import plans_of
 from orchestrator.evaluation.runner import run_arms
-from orchestrator.planning.question_key import folded
+from shared.language.text import question_key
 from shared.settings import Settings, load_settings
 from tests.fakes.openai_server import FakeOpenAI
 
@@ -55,12 +55,12 @@ def reader(dataset: Dataset) -> Callable[[Mapping[str, Any]], str]:
     It knows a sub-question by its exact words, right answers of earlier steps included.
     """
     steps = [step for question in dataset.questions for step in question.labels["decomposition"]]
-    answers = {folded(step["filled"]): step["answer"] for step in steps}
+    answers = {question_key(step["filled"]): step["answer"] for step in steps}
 
     def read(body: Mapping[str, Any]) -> str:
         prompt = body["messages"][-1]["content"]
         asked, shown = _ASKED.findall(prompt)[-1], _PASSAGES.findall(prompt)[-1]
-        answer = answers.get(folded(unescape(asked)))
+        answer = answers.get(question_key(unescape(asked)))
         if answer is None or answer.casefold() not in unescape(shown).casefold():
             return "<unknown/>"
         return f"<answer>{answer.replace('&', '&amp;')}</answer>"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from shared.errors import shown
 from shared.jobs import Job, JobReader, JobStore, State
 from shared.jobs.states import SETTLED_LEAVES
-from shared.language import said
+from shared.language import reader_sentence
 from shared.language.routing import route_by_rules
 from shared.models import ROOT_ID, Answer, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
 from shared.models.enumeration import ListTable
@@ -125,7 +125,7 @@ def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:
 
 def no_retrieval(question: str) -> Summary:
     """The text, in the question's language; it cites nothing."""
-    return Summary(text=said("not_retrieved", question), kind="none")
+    return Summary(text=reader_sentence("not_retrieved", question), kind="none")
 
 
 def without_retrieval(answer: Answer) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from shared.language import answer_language, said
+from shared.language import answer_language, reader_sentence
 from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import flat, is_cjk_text, terms
 from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, NodeKind, Summary
@@ -254,7 +254,7 @@ class Extract:
 
 def nothing_found(question: str) -> Summary:
     """The summary where nothing answers, in the question's language; it cites nothing."""
-    return Summary(text=said("nothing_found", question), kind="extractive")
+    return Summary(text=reader_sentence("nothing_found", question), kind="extractive")
 
 
 def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], most: int = MOST_SENTENCES) -> Summary:
@@ -318,7 +318,7 @@ def subquestions(nodes: Mapping[str, Node]) -> list[Node]:
 
 def label(facet: Facet, question: str) -> str:
     """What a group is headed with, in the question's language."""
-    return said(facet.value, question) if facet in _LABELLED else ""
+    return reader_sentence(facet.value, question) if facet in _LABELLED else ""
 
 
 def written(chosen: Sequence[Passage]) -> str:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.question_key import folded
 from orchestrator.planning.tree import as_leaf, children_of, first_budget, first_level, split
+from shared.language.text import question_key
 from shared.models import Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.settings.sections import DecompositionSettings as Limits
 
@@ -85,7 +85,7 @@ def test_given_repeats_in_other_spelling_when_it_grows_then_they_are_left_out_si
     ("one", "other"), [("What is C++?", "What is C#?"), ("v1.2", "v12"), ("R&D", "RD"), ("C", "C++")]
 )
 def test_given_names_told_apart_by_signs_when_folded_then_they_stay_different(one, other):
-    assert folded(one) != folded(other)
+    assert question_key(one) != question_key(other)
 
 
 def test_given_the_deepest_level_when_a_child_asks_for_refinement_then_it_is_a_leaf():

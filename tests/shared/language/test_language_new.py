@@ -10,11 +10,11 @@ import pytest
 from orchestrator.planning.intent import intent_by_rules
 from orchestrator.planning.lists.reading import read_question
 from orchestrator.planning.planner import decompose_by_rules
-from shared.language import answer_language, filled, languages, question_language, register
+from shared.language import answer_language, languages, question_language, register, sentence_in
 from shared.language.base import DateWords, Language, NameRules, Split, SplitKind, Subquestion, TypedPhrases
 from shared.language.names import names_of
 from shared.language.routing import asks, route_by_rules
-from shared.language.tables import ListPhrases, RoutingRules, RoutingTable, WordTable, routing_rules
+from shared.language.tables import ListPhrases, RoutingTable, WordTable
 from shared.language.text import key, plain, terms
 from shared.models import Facet, Filters, MergedHit, MergedPool, Node, NodeKind, Source
 from shared.models.enumeration import Values
@@ -89,8 +89,8 @@ class Spanish(Language):
         return TypedPhrases(resource=f"guía: {question}")
 
     @property
-    def routing(self) -> RoutingRules:
-        return routing_rules(self.code, RoutingTable.model_validate(ROUTING))
+    def routing(self) -> RoutingTable:
+        return RoutingTable.model_validate(ROUTING)
 
     @property
     def lists(self) -> ListPhrases:
@@ -170,7 +170,9 @@ def test_given_a_new_language_when_an_answer_is_written_then_our_sentences_are_i
     assert extract(question, MergedPool(), {}).text == "El corpus no tiene nada sobre esto."
     found = _summary(question, ("¿Cómo se llena la caché?", "¿Cómo se vacía la caché?"))
     assert found.count("### Cómo · ") == 2
-    assert filled(spanish, "partial") == "The list is not complete."  # what it does not say, the first language says
+    assert (
+        sentence_in(spanish, "partial") == "The list is not complete."
+    )  # what it does not say, the first language says
 
 
 def test_given_a_language_that_is_withdrawn_when_asked_again_then_nothing_of_it_is_left(spanish):

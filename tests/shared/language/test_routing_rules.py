@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.language.routing import _match, _rules_for, prepared, route_by_rules
+from shared.language.routing import prepared, route_by_rules, type_matches
 from shared.language.tables import RoutingTable, toml
 from shared.models.route import QueryType
 
@@ -28,8 +28,7 @@ INTENT_RULES = [
 @pytest.mark.parametrize(("name", "rule"), TYPE_RULES, ids=[name for name, _ in TYPE_RULES])
 def test_given_a_rules_own_examples_when_routed_then_it_fires_and_decides(name, rule):
     for example in rule.examples:
-        asked = prepared(example)
-        assert name in {each.name for each in _rules_for(asked) if _match(each, asked) is not None}
+        assert name in {each for each, _, _ in type_matches(prepared(example))}
         routed = route_by_rules(example)
         assert (routed.type, routed.unsure) == (TYPE_OF.get(rule.says, rule.says), False)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from shared.errors import RamifyError, ReplyError, TransientError
-from shared.language import said
+from shared.language import reader_sentence
 from shared.language.sentences import BlockKind, sentence_spans, sentences
 from shared.language.text import is_cjk_text, terms
 from shared.models import Chunk, Cost
@@ -76,7 +76,7 @@ def abstract_of(contents: Contents) -> str:
     opening = next((found[0] for item in items if item.describes and (found := sentences(item.lead))), "")
     parts = [clipped(opening, _SENTENCE_CHARS)] if opening else []
     if titles := _titles(items, weights, ABSTRACT_CHARS - len("".join(parts)) - 1):
-        parts.append(titles if titles.endswith(_ENDS) else f"{titles}{said('full_stop', titles)}")
+        parts.append(titles if titles.endswith(_ENDS) else f"{titles}{reader_sentence('full_stop', titles)}")
     for sentence in _sentences(items, weights):
         if len(" ".join([*parts, sentence])) <= ABSTRACT_CHARS and sentence != opening:
             parts.append(sentence)
@@ -86,7 +86,7 @@ def abstract_of(contents: Contents) -> str:
 def overview_of(contents: Contents, abstract: str) -> str:
     """L1: up to 4,000 characters: the abstract, then a line for each item, then the titles of more."""
     told = "\n".join(f"{item.title} {item.lead}" for item in contents.items)
-    below, documents, also = (said(name, told) for name in ("directories", "documents", "also"))
+    below, documents, also = (reader_sentence(name, told) for name in ("directories", "documents", "also"))
     room = OVERVIEW_CHARS - len(abstract) - sum(len(label) + 16 for label in (below, documents, also))
     each = max(_LINE[0], min(_LINE[1], room // max(1, len(contents.items) + bool(contents.more))))
     blocks = [abstract]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.language import said
+from shared.language import reader_sentence
 from shared.language.names import MAX_NAME, bare
 from shared.language.text import flat, terms
 from shared.models import Facet, Hit
@@ -125,7 +125,7 @@ def _step(found: Findings, path: Path, at: int, sentence: Passage | None) -> Rea
     hit = found.pool.hits[number - 1]
     gap = None
     if reached is not None and reached.start is None:
-        gap = said("unseen", found.question, reached.name)
+        gap = reader_sentence("unseen", found.question, reached.name)
     return ReasoningStep(
         number=at + 1,
         kind="hop",

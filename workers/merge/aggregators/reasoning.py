@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from shared.language import said
+from shared.language import reader_sentence
 from shared.models import Facet, LeafResult, LeafStatus, MergedPool, Node, Summary
 from shared.models.answer import ReasoningStep
 from shared.settings.sections import ReasoningAggregator
@@ -100,8 +100,8 @@ def _gap(found: Findings, node: Node, nodes: Sequence[Node]) -> str | None:
 
 def _named(found: Findings, node_ids: Sequence[str], nodes: Sequence[Node]) -> str:
     places = {node.id: number for number, node in enumerate(nodes, 1)}
-    names = [said("step", found.question, places[one]) if one in places else one for one in node_ids]
-    return said("comma", found.question).join(names)
+    names = [reader_sentence("step", found.question, places[one]) if one in places else one for one in node_ids]
+    return reader_sentence("comma", found.question).join(names)
 
 
 def _steps(
@@ -148,7 +148,7 @@ def _leaf(found: Findings, node: Node) -> LeafResult:
 
 
 def _say(found: Findings, name: str, value: str = "") -> str:
-    return said(name, found.question, value)
+    return reader_sentence(name, found.question, value)
 
 
 def waits(nodes: Sequence[Node]) -> bool:
@@ -228,7 +228,7 @@ def _direct(found: Findings, picker: Picker) -> list[Passage]:
 
 
 def _missing(one: Evidence) -> str:
-    return said("missing", one.query, plain_line(one.query))
+    return reader_sentence("missing", one.query, plain_line(one.query))
 
 
 def _after_hops(found: Findings, used: Sequence[Passage], direct: Summary) -> Summary:

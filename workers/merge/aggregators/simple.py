@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.language import Language, answer_language, filled
+from shared.language import Language, answer_language, sentence_in
 from shared.models import Summary
 from shared.models.enumeration import ListRow, ListTable
 from shared.settings.sections import EnumerationAggregator, SimpleAggregator
@@ -47,23 +47,23 @@ def as_markdown(table: ListTable, most: int, language: Language) -> str:
     if shown:
         parts.append(_rows(shown, table.columns, language))
     if table.matched > len(shown):
-        parts.append(filled(language, "more", table.matched - len(shown)))
+        parts.append(sentence_in(language, "more", table.matched - len(shown)))
     return "\n\n".join(parts)
 
 
 def _headline(table: ListTable, language: Language) -> str:
-    counted = filled(language, "listed_one" if table.matched == 1 else "listed", table.matched)
+    counted = sentence_in(language, "listed_one" if table.matched == 1 else "listed", table.matched)
     understood = plain_line(table.understood)
-    end = filled(language, "understood", understood) if understood else filled(language, "full_stop")
-    said = [counted + end, filled(language, "scanned", table.scanned, table.planned)]
-    said += [filled(language, "copies", table.copies)] if table.copies else []
-    said += [filled(language, name) for name in ("partial", "changed") if getattr(table, name)]
-    return filled(language, "space").join(said)
+    end = sentence_in(language, "understood", understood) if understood else sentence_in(language, "full_stop")
+    said = [counted + end, sentence_in(language, "scanned", table.scanned, table.planned)]
+    said += [sentence_in(language, "copies", table.copies)] if table.copies else []
+    said += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
+    return sentence_in(language, "space").join(said)
 
 
 def _rows(rows: tuple[ListRow, ...], columns: tuple[str, ...], language: Language) -> str:
-    head = ("#", *(filled(language, name) for name in ("title", "source", "date")))
-    head = (*head, *(columns or (filled(language, "sentence"),)))
+    head = ("#", *(sentence_in(language, name) for name in ("title", "source", "date")))
+    head = (*head, *(columns or (sentence_in(language, "sentence"),)))
     lines = [head, ("---",) * len(head)]
     for number, row in enumerate(rows, 1):
         told = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)
