@@ -32,7 +32,6 @@ from shared.models import (
     RawDocument,
 )
 from shared.providers.encoders import Bm25Encoder
-from shared.providers.llm.client import LLM, ChatClient
 from shared.providers.rerankers import reranker
 from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
@@ -41,13 +40,13 @@ from workers.index.pipeline import Indexer
 from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
 from workers.rerank.binding import Parent, bind
 from workers.search.corpus import Corpus
-from workers.search.leaf import Ask, kept, run_rerank_stages, run_search_stages
+from workers.search.leaf import LeafQuery, leaf_result_limit, run_rerank_stages, run_search_stages
 from workers.search.stages.rescoring import spent
 from workers.search.state import Tools
 
-_PIECE = 1_000_000
+_PIECE_BYTES = 1_000_000
 _TIMEOUT_S = 60.0
-_DONE = "built.json"
+_MARKER = "built.json"
 #: Several chunks of a document are one document: so many more are merged than are wanted.
 _CHUNKS_PER_DOCUMENT = 3
 _PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
@@ -59,28 +58,27 @@ class DirectSearch:
     def __init__(self, settings: Settings, folder: Path, corpus: Path, *, rebuild: bool) -> None:
         if rebuild and folder.exists():
             shutil.rmtree(folder)
-        self._settings = settings.model_copy(update={"data_dir": folder})
+        self.settings = settings.model_copy(update={"data_dir": folder})
         self._folder, self._source = folder, corpus
-        self._corpus = Corpus(self._settings)
-        self._reranker = reranker(self._settings)
-        self._tools = Tools(settings=self._settings, reranker=self._reranker, timeout_s=_TIMEOUT_S)
-        self._llm = ChatClient(self._settings) if self._settings.has_llm else None
+        self._corpus = Corpus(self.settings)
+        self._reranker = reranker(self.settings)
+        llm = self._corpus.llm()
+        self._tools = Tools(settings=self.settings, reranker=self._reranker, llm=llm, timeout_s=_TIMEOUT_S)
 
     def build(self) -> dict[str, Any]:
         """Index the corpus unless that was done before; prints progress lines on the way."""
         begun = time.perf_counter()
-        mark = self._folder / _DONE
-        built = not mark.exists()
+        marker = self._folder / _MARKER
+        built = not marker.exists()
         if built:
-            documents = self._index()
-            mark.write_text(json.dumps({"documents": documents}), encoding="utf-8")
-        documents = json.loads(mark.read_text(encoding="utf-8"))["documents"]
+            marker.write_text(json.dumps({"documents": self._index()}), encoding="utf-8")
+        documents = json.loads(marker.read_text(encoding="utf-8"))["documents"]
         info = self._corpus.store(DEFAULT_TENANT).info()
         seconds = round(time.perf_counter() - begun, 2)
         return {"documents": documents, "chunks": info.points if info else 0, "built": built, "seconds": seconds}
 
     def _index(self) -> int:
-        indexer = Indexer(self._corpus.store(DEFAULT_TENANT), Bm25Encoder, self._corpus.dense(), self._settings)
+        indexer = Indexer(self._corpus.store(DEFAULT_TENANT), Bm25Encoder, self._corpus.dense(), self.settings)
         total, done, added = self._source.stat().st_size, 0, 0
         for offset, piece in _pieces(self._source):
             raw = RawDocument(
@@ -88,75 +86,67 @@ class DirectSearch:
                 line_offset=offset,
             )  # fmt: skip
             outcomes, _ = indexer.index([raw])
-            bad = next((out for out in outcomes if out.status is DocumentStatus.FAILED), None)
-            if bad:
-                raise InputError("corpus", str(self._source), bad.reason)
+            failed = next((out for out in outcomes if out.status is DocumentStatus.FAILED), None)
+            if failed:
+                raise InputError("corpus", str(self._source), failed.reason)
             added += len(outcomes)
             done += len(piece)
-            _say({"progress": {"done": done, "total": max(done, total)}})
+            _write({"progress": {"done": done, "total": max(done, total)}})
         indexer.finish()
         return added
 
     def ask(self, question: str, strategy: str, limit: int, plan: Plan) -> dict[str, Any]:
-        """One question through its leaves, the tree merge and the root rerank, as a job would go."""
+        """One question through its leaves, the tree merge and the root rerank, as in a job."""
         begun = time.perf_counter()
-        asking = _Asking(self._corpus, self._tools, self._llm, strategy, _CHUNKS_PER_DOCUMENT * limit)
+        search = _QuestionSearch(self._corpus, self._tools, strategy, _CHUNKS_PER_DOCUMENT * limit)
         for node in _nodes(question, plan):
-            asking.leaf(node)
-        limits = self._settings.multi_query
-        pool = merge_tree(list(asking.leaves.values()), asking.nodes, limits, asking.chunks)
+            search.leaf(node)
+        pool = merge_tree(list(search.leaves.values()), search.nodes, self.settings.multi_query, search.chunks)
         if not of_one_leaf(pool):
             ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
-            asking.cost += spent(ranked)
+            search.cost += spent(ranked)
             pool = apply_root_rerank(pool, ranked.hits, ranked.reranker)
         names = list(dict.fromkeys(hit.path.partition("#")[2] or hit.path for hit in pool.hits))[:limit]
         ms = round((time.perf_counter() - begun) * 1000, 3)
-        warnings = list(dict.fromkeys(asking.warnings))
-        return {"documents": names, "ms": ms, "cost": asking.cost.model_dump(), "warnings": warnings}
+        warnings = list(dict.fromkeys(search.warnings))
+        return {"documents": names, "ms": ms, "cost": search.cost.model_dump(), "warnings": warnings}
 
     def close(self) -> None:
-        """Let go of the store, and of the LLM."""
+        """Close the store and the LLM's connections."""
         self._corpus.close()
-        if self._llm is not None:
-            self._llm.close()
 
 
-class _Asking:
-    """One question on its way: what its leaves found so far, what that cost, and what went wrong."""
+class _QuestionSearch:
+    """The search for one question: what its leaves found so far, what that cost, and what went wrong."""
 
-    def __init__(self, corpus: Corpus, tools: Tools, llm: LLM | None, strategy: str, chunks: int) -> None:
-        self._corpus, self._tools, self._llm = corpus, tools, llm
-        self._strategy, self.chunks = strategy, chunks
+    def __init__(self, corpus: Corpus, tools: Tools, strategy: str, chunks: int) -> None:
+        self._corpus, self._tools, self._strategy, self.chunks = corpus, tools, strategy, chunks
         self.nodes: dict[str, Node] = {}
         self.leaves: dict[str, LeafResult] = {}
         self.cost, self.warnings = Cost(), list[str]()
 
     def leaf(self, node: Node) -> None:
         """Search a leaf; those that it depends on have been searched before it."""
-        node = self._bound(node) if node.depends_on else node
+        if node.depends_on:
+            parents = [Parent(self.nodes[other], self.leaves[other]) for other in node.depends_on]
+            bound = bind(node, parents, DEFAULT_TENANT, self._tools)
+            self.cost += bound.cost
+            self.warnings += bound.warnings
+            node = bound.node
         limits = self._tools.settings.multi_query
-        ask = Ask(
+        leaf = LeafQuery(
             text=node.query, strategy=self._strategy, filters=Filters(), tenant=DEFAULT_TENANT,
             wanted=limits.candidates_per_query, variants=node.variants,
         )  # fmt: skip
-        first = run_search_stages(ask, self._corpus, None, _TIMEOUT_S)
-        found = run_rerank_stages(ask, first, self._tools)
+        first = run_search_stages(leaf, self._corpus, None, _TIMEOUT_S)
+        found = run_rerank_stages(leaf, first, self._tools)
         self.cost += first.cost + found.cost
         self.warnings += found.warnings
         self.nodes[node.id] = node
+        hits = found.hits[: leaf_result_limit(node, limits, self.chunks)]
         self.leaves[node.id] = LeafResult(
-            node_id=node.id,
-            status=LeafStatus.DONE,
-            hits=found.hits[: kept(node, limits, self.chunks)],
-            reranker=found.reranked_by,
+            node_id=node.id, status=LeafStatus.DONE, hits=hits, reranker=found.reranked_by
         )
-
-    def _bound(self, node: Node) -> Node:
-        parents = [Parent(self.nodes[other], self.leaves[other]) for other in node.depends_on]
-        bound = bind(node, parents, DEFAULT_TENANT, self._llm, self._tools)
-        self.cost += bound.cost
-        self.warnings += bound.warnings
-        return bound.node
 
 
 def _nodes(question: str, plan: Plan) -> Iterator[Node]:
@@ -169,16 +159,16 @@ def _nodes(question: str, plan: Plan) -> Iterator[Node]:
 
 
 def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
-    """(lines before, whole lines) of a JSON Lines file, packed or not."""
+    """(lines before, whole lines) of a JSON Lines file, gzipped or not."""
     with gzip.open(corpus, "rb") if corpus.suffix == ".gz" else corpus.open("rb") as handle:
         before = 0
-        while lines := handle.readlines(_PIECE):
+        while lines := handle.readlines(_PIECE_BYTES):
             yield before, b"".join(lines)
             before += len(lines)
 
 
 def _answer(direct: DirectSearch, request: Mapping[str, Any]) -> dict[str, Any]:
-    strategy = request.get("strategy") or direct._settings.search.strategy  # noqa: SLF001 - of this file
+    strategy = request.get("strategy") or direct.settings.search.strategy
     try:
         plan = _PLAN.validate_python(request.get("subqueries", ()))
     except ValidationError as error:
@@ -186,13 +176,13 @@ def _answer(direct: DirectSearch, request: Mapping[str, Any]) -> dict[str, Any]:
     return direct.ask(request["question"], strategy, int(request.get("limit", 20)), plan)
 
 
-def _say(answer: Mapping[str, Any]) -> None:
+def _write(answer: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
 def main() -> int:
-    """Answer line by line; a question that fails is told and does not end the process."""
+    """Answer line by line; a question that fails gets an error line and does not end the process."""
     direct: DirectSearch | None = None
     for line in sys.stdin:
         try:
@@ -201,14 +191,14 @@ def main() -> int:
                 wanted = request["open"]
                 folder, corpus = Path(wanted["folder"]), Path(wanted["corpus"])
                 direct = DirectSearch(load_settings(), folder, corpus, rebuild=bool(wanted.get("rebuild")))
-                _say({"opened": direct.build()})
+                _write({"opened": direct.build()})
             elif direct is None:
-                _say({"error": "open a corpus first"})
+                _write({"error": "open a corpus first"})
             else:
-                _say(_answer(direct, request))
+                _write(_answer(direct, request))
         except (RamifyError, OSError, KeyError, ValueError) as error:
             reason = str(error) if isinstance(error, RamifyError) else f"{type(error).__name__}: {error}"
-            _say({"error": reason, "bad_input": isinstance(error, InputError)})
+            _write({"error": reason, "bad_input": isinstance(error, InputError)})
     if direct is not None:
         direct.close()
     return 0

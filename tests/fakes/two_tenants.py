@@ -165,7 +165,7 @@ class World:
         self.corpus = Corpus(self.settings, cache)
         self.corpus._stores = TenantStores(self.spy)
         self.corpus._stores.of("default")  # looks for chunks of older releases, once, before anybody asks
-        self.corpus._dense, self.corpus._dense_ready = self.dense, True
+        self.corpus._dense = self.dense
         self.corpus._llm = self.llm  # type: ignore[assignment]
         self.indexers: dict[str, Indexer] = {}
         for tenant in tenants:

@@ -1,10 +1,10 @@
-"""What one worker process holds of the corpus: the stores, the encoders, the tools. Opened at first use, then kept."""
+"""What one process holds of the corpus: the stores, the encoders, the tools. Opened at first use, then kept."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from threading import RLock
 from typing import NamedTuple
 
@@ -21,50 +21,47 @@ from shared.store import ChunkStore, TenantStores, check_built_with, open_stores
 from shared.store.base import CollectionInfo, CollectionState
 from workers.search.state import Tools
 
-#: Seconds for which a server's collection is taken to be as it was: spares it a question per leaf. The embedded store
-#: is asked each time, so that what was just ingested is found at once.
-_CHECK_S = 1.0
-#: Seconds for which a store that is in use is asked for again.
-_LET_GO_S = 5.0
-#: Tenants whose tools are kept; those of the others are made anew when they ask.
-_MOST_TENANTS = 500
-_making = RLock()
+#: Seconds for which a server's collection is taken to be unchanged: spares it a call per leaf. The embedded store is
+#: asked each time, so that what was just ingested is found at once.
+_INFO_TTL_S = 1.0
+#: Seconds for which a store that another process still holds is tried again.
+_OPEN_RETRY_S = 5.0
+#: Tenants whose tools are kept, the last used ones; others get theirs again when they ask.
+_MAX_TENANTS = 500
 _EMBED_WAIT_S = 30.0
 
 
-class _Kept(NamedTuple):
-    """A tenant's tools, the state that they were made for, and when that was asked last (time.monotonic())."""
+class _TenantTools(NamedTuple):
+    """A tenant's tools, the collection's state that they were made for, and when that was read (time.monotonic())."""
 
     info: CollectionInfo
     tools: Tools
     store: ChunkStore
-    checked: float
+    read_at: float
 
 
 class Corpus:
-    """The store belongs to this process alone when it is embedded; never fork after this was used.
+    """The stores, encoders and LLM of one process. Hands out one tenant's chunks, never all.
 
-    Nobody gets more of it than one tenant's chunks.
+    The embedded store belongs to this process alone: never fork after it was opened.
     """
 
     def __init__(self, settings: Settings, shared_cache: Cache | None = None) -> None:
         self.settings, self._cache = settings, shared_cache
         self._lock = RLock()
         self._stores: TenantStores | None = None
-        self._dense: DenseEncoder | None = None
-        self._dense_ready = False
         self._llm: ChatClient | None = None
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._tenants: OrderedDict[str, _TenantTools] = OrderedDict()
 
     def store(self, tenant: str) -> ChunkStore:
-        """The tenant's chunks. A failure to open the store is raised each time: a mended folder needs no restart.
+        """The tenant's chunks. Opening is tried at each call until it works: a repaired folder needs no restart.
 
         Raises: InputError when `tenant` is no name, StoreError, TransientError.
         """
         return self._opened().of(tenant)
 
     def state(self) -> tuple[CollectionState | None, int]:
-        """The collection with all its tenants, and how many chunks none of them sees: for the operator.
+        """The collection with all its tenants, and how many chunks no tenant owns: for the operator.
 
         Raises: StoreMismatchError when it was built with other encoders, StoreError, TransientError.
         """
@@ -82,23 +79,24 @@ class Corpus:
             return self._stores
 
     def _open(self) -> TenantStores:
-        """A predecessor that was killed may take a moment to let go. Raises: StoreInUseError when it does not."""
-        end = time.monotonic() + _LET_GO_S
+        """Waits for a predecessor that was killed to release the store. Raises: StoreInUseError when it does not."""
+        end = time.monotonic() + _OPEN_RETRY_S
         while True:
             try:
                 return open_stores(self.settings)
             except StoreInUseError:
                 if time.monotonic() >= end:
                     raise
-                time.sleep(_LET_GO_S / 20)
+                time.sleep(_OPEN_RETRY_S / 20)
 
     def dense(self) -> DenseEncoder | None:
         """The dense encoder, or None when none is configured."""
         with self._lock:
-            if not self._dense_ready:
-                self._dense = dense_encoder(self.settings)
-                self._dense_ready = True
             return self._dense
+
+    @cached_property
+    def _dense(self) -> DenseEncoder | None:
+        return dense_encoder(self.settings)
 
     def llm(self) -> ChatClient | None:
         """The LLM that tools and directories share, or None when none is configured."""
@@ -113,8 +111,8 @@ class Corpus:
         Raises: InputError when `tenant` is no name, StoreMismatchError when it was built with other encoders.
         """
         with self._lock:
-            known = self._kept.get(tenant)
-            if known and self.settings.store.kind == "server" and time.monotonic() - known.checked < _CHECK_S:
+            known = self._tenants.get(tenant)
+            if known and self.settings.store.kind == "server" and time.monotonic() - known.read_at < _INFO_TTL_S:
                 return known.info, known.tools
         store = known.store if known else self.store(tenant)
         info = store.info()
@@ -122,14 +120,14 @@ class Corpus:
             return None
         with self._lock:
             same = known is not None and known.info.built_with == info.built_with
-            tools = known.tools if known and same else self._build(info, store)
-            self._kept[tenant] = _Kept(info, tools, store, time.monotonic())
-            self._kept.move_to_end(tenant)
-            if len(self._kept) > _MOST_TENANTS:
-                self._kept.popitem(last=False)
+            tools = known.tools if known and same else self._make_tools(info, store)
+            self._tenants[tenant] = _TenantTools(info, tools, store, time.monotonic())
+            self._tenants.move_to_end(tenant)
+            if len(self._tenants) > _MAX_TENANTS:
+                self._tenants.popitem(last=False)
             return info, tools
 
-    def _build(self, info: CollectionInfo, store: ChunkStore) -> Tools:
+    def _make_tools(self, info: CollectionInfo, store: ChunkStore) -> Tools:
         sparse, dense = Bm25Encoder(info.built_with.avg_len), self.dense()
         check_built_with(info.built_with, sparse.name, dense)
         return Tools(
@@ -152,31 +150,34 @@ class Corpus:
             if self._llm is not None:
                 self._llm.close()
                 self._llm = None
-            self._kept.clear()
+            self._tenants.clear()
+
+
+_corpus_lock = RLock()
 
 
 def corpus() -> Corpus:
     """The one corpus of this process."""
-    with _making:  # two first leaves at once would open the store twice, and the second find it in use
-        return _made()
+    with _corpus_lock:  # two first leaves at once would open the store twice, and the second find it in use
+        return _process_corpus()
 
 
 @cache
-def _made() -> Corpus:
+def _process_corpus() -> Corpus:
     from workers.app import registry, shared_cache  # noqa: PLC0415 - Corpus itself is used without an app too
 
     return Corpus(registry.settings, shared_cache())
 
 
 @worker_shutdown.connect
-def _let_go(**_: object) -> None:
-    """A worker that ends writes out its store and lets go of it."""
-    if _made.cache_info().currsize:
+def _close_corpus(**_: object) -> None:
+    """Writes out the embedded store and releases it when the worker ends."""
+    if _process_corpus.cache_info().currsize:
         corpus().close()
 
 
 def embed_queries(encoder: DenseEncoder, cache: Cache | None, texts: list[str], tenant: str) -> Embedded:
-    """Vectors in order; calls and tokens are those that were really spent now. Raises: what the encoder raises."""
+    """Vectors in the order of `texts`; calls and tokens are those spent now. Raises: what the encoder raises."""
     if cache is None:
         return encoder.embed_queries(texts)
     spent: list[Embedded] = []

@@ -6,34 +6,43 @@ Stages are in `stages`, strategies in the settings; a new way to search is a lis
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
+from shared.errors import RamifyError
 from shared.models import SearchResult
 from shared.models.hits import StageTrace
-from shared.settings.strategies import Strategy
+from shared.plugins import STAGES as PLUGIN_STAGES
+from shared.plugins import plugins, run_of, why
+from shared.settings.strategies import PluginStage, Strategy
 from workers.search.stages import STAGES
-from workers.search.stages.plugged import plugged
 from workers.search.state import Query, SearchState, Tools, as_candidates, as_hits
 
-EMPTY = "The collection is empty: ingest documents with `ramify ingest PATH`."
+EMPTY_COLLECTION = "The collection is empty: ingest documents with `ramify ingest PATH`."
 
 
 def search(query: Query, name: str, stages: Strategy, tools: Tools, *, explain: bool = False) -> SearchResult:
     """Run stages from nothing. Raises: InputError, TransientError and PermanentError of the store or an only arm."""
-    return result(run(stages, SearchState(query), tools), name, explain=explain)
+    return search_result(run(stages, SearchState(query), tools), name, explain=explain)
 
 
-def go_on(found: SearchResult, query: Query, stages: Strategy, tools: Tools, *, explain: bool = False) -> SearchResult:
+def continue_search(
+    found: SearchResult, query: Query, stages: Strategy, tools: Tools, *, explain: bool = False
+) -> SearchResult:
     """Run further stages on what another pool found. Costs are those of these stages alone."""
     state = run(stages, SearchState(query, candidates=as_candidates(found.hits)), tools)
-    after = result(state, found.mode, explain=explain)
+    return continued(found, search_result(state, found.mode, explain=explain))
+
+
+def continued(found: SearchResult, after: SearchResult) -> SearchResult:
+    """`after`, the result of later stages, with the traces, times and warnings of the search that they went on from."""
     return after.model_copy(
         update={
-            "candidates": found.candidates,
-            "rewrites": found.rewrites,
-            "strong_signal": found.strong_signal,
+            **found.model_dump(include={"mode", "candidates", "rewrites", "strong_signal"}),
             "stages": (*found.stages, *after.stages),
             "timings_ms": {**found.timings_ms, **after.timings_ms},
-            "warnings": (*found.warnings, *after.warnings),
+            "warnings": tuple(dict.fromkeys((*found.warnings, *after.warnings))),
         }
     )
 
@@ -42,19 +51,43 @@ def run(stages: Strategy, state: SearchState, tools: Tools) -> SearchState:
     """Every stage in order, with its time, what it left, and why it did nothing if so."""
     for options in stages:
         begun = time.perf_counter()
-        stage = STAGES.get(options.stage, plugged)
+        stage = STAGES.get(options.stage, plugin_stage)
         state = stage(state.but(skipped=None, trail=(), stopped=None, note=None), options, tools)
-        spent = round((time.perf_counter() - begun) * 1000, 3)
+        ms = round((time.perf_counter() - begun) * 1000, 3)
         trace = StageTrace(
-            stage=options.stage, ms=spent, hits=len(state.candidates), skipped=state.skipped, trail=state.trail,
+            stage=options.stage, ms=ms, hits=len(state.candidates), skipped=state.skipped, trail=state.trail,
             stopped=state.stopped, note=state.note,
         )  # fmt: skip
         state = state.but(trace=(*state.trace, trace))
     return state
 
 
-def result(state: SearchState, name: str, *, explain: bool) -> SearchResult:
-    """What a search gives back."""
+def plugin_stage(state: SearchState, options: PluginStage, tools: Tools) -> SearchState:
+    """The state that a plugin's stage returns; where it fails, the state as it was with a warning.
+
+    Raises: RamifyError that the plugin raises (a store that does not answer, say), as our own stages do.
+    """
+    try:
+        after = _plugin_run(options.stage)(state, options, tools)
+    except RamifyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any fault of a plugin is its own
+        fault = f"The stage {options.stage} of {options.plugin} failed, so it did nothing ({why(error)})."
+        return state.skip(fault, warn=True)
+    if isinstance(after, SearchState):
+        return after
+    given = type(after).__name__
+    return state.skip(f"The stage {options.stage} of {options.plugin} gave a {given}, so it did nothing.", warn=True)
+
+
+@cache
+def _plugin_run(name: str) -> Callable[..., Any]:
+    _, plugin = plugins().loaded[PLUGIN_STAGES][name]
+    return run_of(plugin)
+
+
+def search_result(state: SearchState, name: str, *, explain: bool) -> SearchResult:
+    """What a search of strategy `name` gives back."""
     timings: dict[str, float] = {}
     for trace in state.trace:
         timings[trace.stage] = round(timings.get(trace.stage, 0.0) + trace.ms, 3)
@@ -64,7 +97,7 @@ def result(state: SearchState, name: str, *, explain: bool) -> SearchResult:
         mode=name,
         candidates=fused,
         rewrites=state.query.rewrites,
-        strong_signal=state.sure,
+        strong_signal=state.strong_signal,
         reranked_by=state.reranked_by,
         verdict=state.verdict,
         stages=state.trace,

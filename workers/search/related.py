@@ -1,6 +1,6 @@
-"""What stands around a hit: pages linked to and from it, callers, its directory's abstract, siblings.
+"""The context of a hit: pages linked to and from it, callers, its directory's abstract, siblings.
 
-One batched call to the store for all hits. Nothing outside the question's own filter is ever named.
+One batched call to the store for all hits. Names nothing outside the question's own filter.
 """
 
 from __future__ import annotations
@@ -19,50 +19,53 @@ from shared.store.schema import one_of, to_filter
 from shared.uri import DIRECTORIES, page_uri, uri_of
 
 #: Keys of one hit that are followed, each way.
-_KEYS = 8
-#: Chunks read for one key, for who leads to a hit, and for one directory.
+_MAX_KEYS = 8
+#: Chunks read for one key, for the sources that lead to a hit, and for one directory.
 _TARGETS, _SOURCES, _SIBLINGS = 4, 8, 10
-#: A code name that more chunks define than this says nothing.
-_AMBIGUOUS = 3
+#: A code name that more chunks define than this is ambiguous: not followed.
+_MAX_DEFINITIONS = 3
 _RECORDS = (".jsonl", ".ndjson")
-#: How to address what was reached, what it is, and over which edge.
-_Way = tuple[Callable[[Chunk], str], Hit, str]
+#: How to address a related hit, the hit, and its relation.
+_Relation = tuple[Callable[[Chunk], str], Hit, str]
 
 
-class _Ask(NamedTuple):
-    """What one request of the batch is about: a key, what leads to a document, a directory, or the abstracts."""
+class _Lookup(NamedTuple):
+    """What one request of the batch looks for: a key, the sources of a document, a directory, or the abstracts."""
 
-    what: str
-    about: tuple[str, ...]
+    kind: str
+    keys: tuple[str, ...]
+
+
+_ABSTRACTS = _Lookup("abstracts", ())
 
 
 def contexts(
-    anchors: Sequence[Anchor], filters: Filters, most: int, store: ChunkStore, excludes: Sequence[str] = ()
+    anchors: Sequence[Anchor], filters: Filters, limit: int, store: ChunkStore, excludes: Sequence[str] = ()
 ) -> dict[str, Context]:
-    """Contexts by chunk id, at most `most` related ones each; hits that have none are left out.
+    """Contexts by chunk id, at most `limit` related ones each; hits that have none are left out.
 
     `excludes` are path prefixes that are never shown unless the filter names them. Raises: the store's errors.
     """
-    hidden = tuple(path for path in excludes if not any(asked.startswith(path) for asked in filters.paths))
-    asks = dict(_asks(anchors, to_filter(filters), filters.namespace))
-    answers = store.query(list(asks.values())) if asks else []
+    hidden = tuple(path for path in excludes if not any(wanted.startswith(path) for wanted in filters.paths))
+    requests = dict(_requests(anchors, to_filter(filters), filters.namespace))
+    answers = store.query(list(requests.values())) if requests else []
     found = {
-        ask: [hit for hit in hits if not (hidden and hit.path.startswith(hidden))]
-        for ask, hits in zip(asks, answers, strict=True)
+        lookup: [hit for hit in hits if not (hidden and hit.path.startswith(hidden))]
+        for lookup, hits in zip(requests, answers, strict=True)
     }
-    abstracts = {hit.path: hit.text for hits in _of(found, "abstracts") for hit in hits}
+    abstracts = {hit.path: hit.text for hit in found.get(_ABSTRACTS, ())}
     known = {anchor.doc_id for anchor in anchors}
     shown = {
         anchor.chunk_id: Context(
-            abstract=abstracts.get(directory_of(anchor.path), ""),
-            related=tuple(islice(_related(anchor, found, known), most)),
+            abstract=abstracts.get(containing_directory(anchor.path), ""),
+            related=tuple(islice(_related_of(anchor, found, known), limit)),
         )
         for anchor in anchors
     }
     return {chunk_id: context for chunk_id, context in shown.items() if context != Context()}
 
 
-def directory_of(path: str) -> str:
+def containing_directory(path: str) -> str:
     """The directory that a document stands in, with its "/"; a file of records is the directory of its records."""
     file, mark, _ = path.partition("#")
     if mark and file.endswith(_RECORDS):
@@ -71,83 +74,77 @@ def directory_of(path: str) -> str:
     return head + slash
 
 
-def _asks(
+def _requests(
     anchors: Sequence[Anchor], allowed: models.Filter, namespace: str
-) -> Iterator[tuple[_Ask, models.QueryRequest]]:
-    """The requests of the one call; what several hits need is asked once (later ones are the same)."""
-    directories = list(dict.fromkeys(filter(None, (directory_of(anchor.path) for anchor in anchors))))
+) -> Iterator[tuple[_Lookup, models.QueryRequest]]:
+    """The requests of the one call; a lookup that several hits need is the same key of the result."""
+    directories = list(dict.fromkeys(filter(None, (containing_directory(anchor.path) for anchor in anchors))))
     for anchor in anchors:
         for key in _outgoing(anchor):
-            yield _Ask("key", (key,)), _request([allowed, one_of("defines", [key])], _TARGETS)
+            yield _Lookup("key", (key,)), _request([allowed, one_of("defines", [key])], _TARGETS)
         if own := _incoming(anchor):
             leading = models.Filter(should=[one_of("refs", own), one_of("mentions", own)])
-            yield _Ask("sources", own), _request([allowed, leading], _SOURCES)
+            yield _Lookup("sources", own), _request([allowed, leading], _SOURCES)
     for directory in directories:
         inside = models.FieldCondition(key="path", match=models.MatchPrefix(prefix=_prefix(directory)))
-        yield _Ask("directory", (directory,)), _request([allowed, inside], _SIBLINGS)
+        yield _Lookup("directory", (directory,)), _request([allowed, inside], _SIBLINGS)
     if directories:
         abstract = [one_of("namespace", [namespace + DIRECTORIES]), one_of("part", [PagePart.ABSTRACT.value])]
-        asked = _request([*abstract, one_of("path", directories)], len(directories))
-        yield _Ask("abstracts", ()), asked
+        request = _request([*abstract, one_of("path", directories)], len(directories))
+        yield _ABSTRACTS, request
 
 
-def _related(anchor: Anchor, found: Mapping[_Ask, list[Hit]], known: set[str]) -> Iterator[Related]:
-    """Links first, then what leads here, then documents beside it that are no results themselves; no repeats."""
+def _related_of(anchor: Anchor, found: Mapping[_Lookup, list[Hit]], known: set[str]) -> Iterator[Related]:
+    """Targets first, then sources, then documents of the same directory that are no results themselves; no repeats."""
     seen: set[str] = set()
-    for address, hit, how in chain(_links(anchor, found), _leading(anchor, found), _beside(anchor, found, known)):
+    for address, hit, how in chain(_targets(anchor, found), _sources(anchor, found), _siblings(anchor, found, known)):
         place = hit.symbol or hit.doc_id
         if place not in seen and hit.chunk_id != anchor.chunk_id and (hit.symbol or hit.doc_id != anchor.doc_id):
             seen.add(place)
             yield Related(uri=address(hit), title=hit.symbol or hit.title, how=how)
 
 
-def _links(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[_Way]:
+def _targets(anchor: Anchor, found: Mapping[_Lookup, list[Hit]]) -> Iterator[_Relation]:
     for key in _outgoing(anchor):
-        targets = found.get(_Ask("key", (key,)), [])
+        targets = found.get(_Lookup("key", (key,)), [])
         if is_page_key(key):
             if len({hit.doc_id for hit in targets}) == 1:
                 hit = targets[0]
                 yield page_uri, hit, "links to" if key in anchor.refs else "mentions"
-        elif len(targets) <= _AMBIGUOUS:
+        elif len(targets) <= _MAX_DEFINITIONS:
             yield from ((uri_of, hit, "calls") for hit in targets)
 
 
-def _leading(anchor: Anchor, found: Mapping[_Ask, list[Hit]]) -> Iterator[_Way]:
+def _sources(anchor: Anchor, found: Mapping[_Lookup, list[Hit]]) -> Iterator[_Relation]:
     own = _incoming(anchor)
-    for hit in found.get(_Ask("sources", own), []) if own else []:
-        over = set(own).intersection(hit.refs)
-        if not over:
-            yield uri_of, hit, "mentioned in"
-        else:
-            yield uri_of, hit, "linked from" if any(is_page_key(key) for key in over) else "called by"
+    for hit in found.get(_Lookup("sources", own), []) if own else []:
+        shared = set(own).intersection(hit.refs)
+        linked = "linked from" if any(is_page_key(key) for key in shared) else "called by"
+        yield uri_of, hit, linked if shared else "mentioned in"
 
 
-def _beside(anchor: Anchor, found: Mapping[_Ask, list[Hit]], known: set[str]) -> Iterator[_Way]:
-    directory = directory_of(anchor.path)
-    inside = found.get(_Ask("directory", (directory,)), [])
+def _siblings(anchor: Anchor, found: Mapping[_Lookup, list[Hit]], known: set[str]) -> Iterator[_Relation]:
+    directory = containing_directory(anchor.path)
+    inside = found.get(_Lookup("directory", (directory,)), [])
     for hit in sorted(inside, key=lambda hit: (hit.path, hit.chunk_id)):
-        if hit.doc_id not in known and directory_of(hit.path) == directory:
+        if hit.doc_id not in known and containing_directory(hit.path) == directory:
             yield page_uri, hit.model_copy(update={"symbol": None}), "beside"
 
 
 def _outgoing(anchor: Anchor) -> tuple[str, ...]:
     own = set(anchor.defines)
-    return tuple(key for key in dict.fromkeys((*anchor.refs, *anchor.mentions)) if key not in own)[:_KEYS]
+    return tuple(key for key in dict.fromkeys((*anchor.refs, *anchor.mentions)) if key not in own)[:_MAX_KEYS]
 
 
 def _incoming(anchor: Anchor) -> tuple[str, ...]:
-    """What others call this by. A bare name of code is anybody's: it is asked for only where there is no other."""
-    telling = [key for key in anchor.defines if is_page_key(key) or "." in key]
-    return tuple(telling or anchor.defines)[:_KEYS]
+    """The keys by which others refer to this. A bare name of code is ambiguous: used only where there is no other."""
+    qualified = [key for key in anchor.defines if is_page_key(key) or "." in key]
+    return tuple(qualified or anchor.defines)[:_MAX_KEYS]
 
 
 def _prefix(directory: str) -> str:
     file = directory.removesuffix("/")
     return f"{file}#" if file.endswith(_RECORDS) else directory
-
-
-def _of(found: Mapping[_Ask, list[Hit]], what: str) -> Iterator[list[Hit]]:
-    return (hits for ask, hits in found.items() if ask.what == what)
 
 
 def _request(must: Sequence[models.Condition], limit: int) -> models.QueryRequest:

@@ -46,11 +46,12 @@ class Query:
 
 
 class SearchArm(NamedTuple):
-    """One ranked list to be asked of the store."""
+    """One ranked list to be asked of the store; `hits` where it has been asked already."""
 
     name: str
     request: models.QueryRequest
     weight: float
+    hits: list[Hit] | None = None
 
 
 class Candidate(NamedTuple):
@@ -61,12 +62,12 @@ class Candidate(NamedTuple):
     effects: tuple[Effect, ...] = ()
 
     def plus(self, stage: str, effect: float, **detail: float | str) -> Candidate:
-        """The same with one more effect."""
-        step = Effect.model_construct(stage=stage, effect=effect, detail=detail)
-        return Candidate(self.hit, self.score + effect, (*self.effects, step))
+        """The same chunk with one more effect on its score."""
+        added = Effect.model_construct(stage=stage, effect=effect, detail=detail)
+        return Candidate(self.hit, self.score + effect, (*self.effects, added))
 
     def times(self, stage: str, factor: float, **detail: float | str) -> Candidate:
-        """The same with its score multiplied."""
+        """The same chunk with its score multiplied."""
         return self.plus(stage, self.score * (factor - 1), factor=factor, **detail)
 
 
@@ -74,17 +75,17 @@ class Candidate(NamedTuple):
 class SearchState:
     """A search under way. Stages return a new one.
 
-    `vector` is the question's dense vector, empty without one; `sure`: BM25 is; `doubtful`: nobody knows whether
-    the embedding model reads the question's language. `skipped`, `trail`, `stopped` and `note` are the running
-    stage's own.
+    `vector` is the question's dense vector, empty without one; `strong_signal`: BM25 alone is sure of its answer;
+    `language_unknown`: nobody knows whether the embedding model reads the question's language. `skipped`, `trail`,
+    `stopped` and `note` belong to the running stage and go into its trace.
     """
 
     query: Query
     arms: tuple[SearchArm, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     vector: tuple[float, ...] = ()
-    sure: bool = False
-    doubtful: bool = False
+    strong_signal: bool = False
+    language_unknown: bool = False
     reranked_by: str | None = None
     verdict: str | None = None
     skipped: str | None = None
@@ -120,7 +121,7 @@ def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...
 
 
 def as_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
-    """Hits from another pool, with what they carry; one that was not explained starts with its score as one effect."""
+    """Hits from another pool with their effects; one that was not explained has its score as its one effect."""
     return tuple(Candidate(hit, hit.score, hit.explain or (Effect(stage="search", effect=hit.score),)) for hit in hits)
 
 
@@ -143,6 +144,11 @@ class Tools:
     timeout_s: float = 30.0
     today: date | None = None
     index_version: int = 0
+
+    @property
+    def cache_wait_s(self) -> float:
+        """Seconds to wait for another worker that computes the same, before it is computed here."""
+        return min(self.settings.cache.wait_s, self.timeout_s)
 
     def need_store(self) -> tuple[ChunkStore, SparseEncoder]:
         """The store and its sparse encoder. Raises: RuntimeError on a pool that has none (a strategy wrongly split)."""

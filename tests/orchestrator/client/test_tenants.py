@@ -25,7 +25,7 @@ from tests.fakes.listing import TODAY
 from tests.fakes.lookalikes import MARKS, files
 from tests.fakes.two_tenants import World
 from workers.enumerate.scan import KnownValues, counted, scan_shard
-from workers.search.leaf import Ask, run_rerank_stages, run_search_stages
+from workers.search.leaf import LeafQuery, run_rerank_stages, run_search_stages
 from workers.search.related import contexts
 from workers.search.state import Tools
 
@@ -86,7 +86,7 @@ def differences(here: Any, there: Any, at: str = "") -> Iterator[tuple[str, Any,
 def ask(world: World, tenant: str, text: str, strategy: str, cache: Cache | None = None, **more: Any) -> SearchResult:
     given = {"filters": Filters(), "wanted": 30, "explain": True, **more}
     with world.asking(tenant):
-        asked = Ask.model_validate({"text": text, "strategy": strategy, "tenant": tenant, **given})
+        asked = LeafQuery.model_validate({"text": text, "strategy": strategy, "tenant": tenant, **given})
         first = run_search_stages(asked, world.corpus, cache, 20.0)
         tools = Tools(settings=world.settings, reranker=reranker(world.settings), cache=cache, timeout_s=20.0)
         return run_rerank_stages(asked, first, tools)
@@ -277,7 +277,7 @@ def test_given_a_forged_request_when_read_then_it_is_refused(both: World, forged
         RelatedRequest.model_validate({"tenant": "alpha", **forged})
     given = {"text": "q", "strategy": "default", "filters": {}, "tenant": "alpha", "wanted": 5, **forged}
     with pytest.raises((InputError, ValidationError)), both.asking("alpha"):
-        run_search_stages(Ask.model_validate(given), both.corpus, None, 5.0)
+        run_search_stages(LeafQuery.model_validate(given), both.corpus, None, 5.0)
 
 
 REACHING: Sequence[dict[str, Any]] = (

@@ -19,7 +19,7 @@ from shared.store.base import BuiltWith, CollectionInfo
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import Fault, Malformed, Reply
 from workers.search import leaf
-from workers.search.leaf import Ask, run_search_stages
+from workers.search.leaf import LeafQuery, run_search_stages
 from workers.search.stages.expansion import expand
 from workers.search.state import Query, SearchState, Tools
 
@@ -83,7 +83,7 @@ def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_i
     meter = Meter([_Stingy()], Prices())
     info = CollectionInfo(built_with=BuiltWith(sparse="s", avg_len=1.0), points=1, index_version=1)
     corpus = SimpleNamespace(settings=settings, tools=lambda _: (info, Tools(settings=settings)))
-    ask = Ask(text="q", strategy="deep", filters=Filters(), tenant="a", wanted=5)
+    ask = LeafQuery(text="q", strategy="deep", filters=Filters(), tenant="a", wanted=5)
 
     def refused(*_: object, **__: object) -> SearchResult:
         with pytest.raises(BudgetError, match="budget max_calls = 0 allows none"):

@@ -19,8 +19,8 @@ from shared.plugins import plugins
 from shared.settings import load_settings
 from shared.settings.strategies import Strategy, aggregator_names, examined, of_plugins, stage_models
 from workers.merge.aggregators import Findings, aggregate, all_known
+from workers.search import engine
 from workers.search.engine import run
-from workers.search.stages import plugged
 from workers.search.state import Query, SearchState, Tools, as_candidates
 
 OPTIONS = """
@@ -49,7 +49,7 @@ GOOD = "[ramify.stages]\nnewest = acme.options:Stage\n[ramify.strategies]\nacme 
 
 
 def forget() -> None:
-    for kept in (plugins, stage_models, aggregator_names, of_plugins, all_known, plugged._run):
+    for kept in (plugins, stage_models, aggregator_names, of_plugins, all_known, engine._plugin_run):
         kept.cache_clear()
     for name in [name for name in sys.modules if name == "acme" or name.startswith("acme.")]:
         del sys.modules[name]

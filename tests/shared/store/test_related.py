@@ -6,7 +6,7 @@ from qdrant_client import models
 from shared.models import Filters
 from shared.models.find import Anchor
 from shared.store import to_filter
-from workers.search.related import contexts, directory_of
+from workers.search.related import containing_directory, contexts
 
 
 def page(name):
@@ -111,6 +111,6 @@ def test_given_no_query_when_asked_then_matching_chunks_come_without_a_score_in_
 
 
 def test_given_paths_when_read_then_a_file_of_records_is_the_directory_of_its_records():
-    assert directory_of("notes/en/a.md") == "notes/en/"
-    assert directory_of("notes/quotes.jsonl#a/3") == "notes/quotes.jsonl/"
-    assert directory_of("a#b.md") == ""
+    assert containing_directory("notes/en/a.md") == "notes/en/"
+    assert containing_directory("notes/quotes.jsonl#a/3") == "notes/quotes.jsonl/"
+    assert containing_directory("a#b.md") == ""

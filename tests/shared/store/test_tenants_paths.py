@@ -23,7 +23,7 @@ from shared.tenants import tenant_name
 from tests.fakes.stores import open_store
 from workers.index import Indexer
 from workers.index.documents import chunk_id, document_id
-from workers.search.leaf import Ask
+from workers.search.leaf import LeafQuery
 
 ROOT = Path(__file__).parents[3]
 #: What sees or makes the whole collection -> who may name it.
@@ -155,9 +155,9 @@ def test_given_the_view_when_compared_then_it_has_each_way_of_a_store_and_none_o
     assert whole["upsert"] != view["upsert"], "the collection cannot be taken for a view: it wants to know for whom"
 
 
-@pytest.mark.parametrize("model", [DocumentBatch, FinishOrder, ValuesRequest, RelatedRequest, Ask])
+@pytest.mark.parametrize("model", [DocumentBatch, FinishOrder, ValuesRequest, RelatedRequest, LeafQuery])
 def test_given_a_message_between_pools_when_it_names_no_tenant_then_it_is_refused(model: type) -> None:
-    others = {"text": "q", "strategy": "default", "filters": Filters(), "wanted": 1} if model is Ask else {}
+    others = {"text": "q", "strategy": "default", "filters": Filters(), "wanted": 1} if model is LeafQuery else {}
     model(**others, tenant="a")
     with pytest.raises(ValidationError, match="tenant"):
         model(**others)

@@ -43,7 +43,7 @@ class Llm:
 
 
 def bound(node, *parents, llm=None, **binding):
-    return bind(node, parents, "default", llm, Tools(settings=load_settings(binding=binding)))
+    return bind(node, parents, "default", Tools(settings=load_settings(binding=binding), llm=llm))
 
 
 WIFE = leaf("0.2", "Who is the wife of #1?", ("0.1",))

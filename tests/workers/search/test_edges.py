@@ -16,7 +16,7 @@ from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from tests.fakes.stores import OpenedStore, embedded
-from workers.search.engine import go_on, search
+from workers.search.engine import continue_search, search
 from workers.search.stages.edge_keys import places_of
 from workers.search.state import Query, Tools
 
@@ -59,7 +59,7 @@ def find(store: OpenedStore, question: str, *, rerank: bool = False, **more: Any
     query = Query(question, wanted=10, **{"filters": Filters(), **options})
     found = search(query, "two_pass", first, Tools(settings=settings, store=store, sparse=SPARSE), explain=True)
     if rerank:
-        found = go_on(found, query, rest, Tools(settings=settings, reranker=reranker(settings)), explain=True)
+        found = continue_search(found, query, rest, Tools(settings=settings, reranker=reranker(settings)), explain=True)
     for hit in found.hits:
         assert sum(effect.effect for effect in hit.explain) == pytest.approx(hit.score)
     return found

@@ -18,7 +18,7 @@ from shared.settings import Settings, load_settings
 from shared.settings import stages as s
 from shared.settings.strategies import split
 from shared.store import DENSE, SPARSE, TRIGRAM
-from workers.search.engine import go_on, search
+from workers.search.engine import continue_search, search
 from workers.search.stages import STAGES
 from workers.search.stages.arms import NO_DENSE
 from workers.search.stages.fusion import DISAGREES, fuse_arms
@@ -128,7 +128,7 @@ def test_the_effects_of_every_hit_sum_to_its_score_in_every_strategy(strategy: s
     _, rest = split(settings.strategies[strategy])
     kit = Tools(settings=settings, reranker=reranker(settings))
     query = Query("text of a", Filters(), 5)
-    ranked = go_on(found, query, rest, kit, explain=True)
+    ranked = continue_search(found, query, rest, kit, explain=True)
     assert ranked.hits
     for result in (found, ranked):
         for h in result.hits:
@@ -202,7 +202,7 @@ def test_a_doubtful_arm_is_held_against_keywords_where_they_were_searched_too(
     arms: str, kept: set[str], warnings: tuple[str, ...]
 ) -> None:
     requests = tuple(SearchArm(name, models.QueryRequest(using=name, limit=9), 1.0) for name in arms.split())
-    state = SearchState(Query("q", Filters(), 5), arms=requests, doubtful=True, warnings=("Earlier.",))
+    state = SearchState(Query("q", Filters(), 5), arms=requests, language_unknown=True, warnings=("Earlier.",))
     fused = fuse_arms(state, s.FusionStage(), tools(Store(bm25="a", dense="x")))
     assert {candidate.hit.chunk_id for candidate in fused.candidates} == kept
     assert fused.warnings == warnings
@@ -301,7 +301,7 @@ def test_a_failing_reranker_leaves_the_fused_order_and_a_warning() -> None:
 
     found = run(Store(bm25="abc"), "bm25_only")
     _, rest = split(load_settings().strategies["bm25_only"])
-    ranked = go_on(
+    ranked = continue_search(
         found, Query("q", Filters(), 5), rest, Tools(settings=load_settings(), reranker=GuardedReranker(Failing()))
     )
     assert [h.chunk_id for h in ranked.hits] == ["a", "b", "c"]

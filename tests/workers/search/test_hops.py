@@ -17,7 +17,7 @@ from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from shared.store.page_keys import page_keys
 from tests.fakes.stores import OpenedStore, embedded
-from workers.search.engine import go_on, search
+from workers.search.engine import continue_search, search
 from workers.search.stages.hops import reason_against
 from workers.search.state import Query, Tools
 
@@ -63,7 +63,7 @@ def ask(store: OpenedStore, question: str, *, strategy: str = "multihop", **filt
     first, rest = split(settings.strategies[strategy])
     query = Query(question, Filters(**filters), 10)
     tools = Tools(settings=settings, store=store, sparse=SPARSE, reranker=reranker(settings))
-    found = go_on(search(query, strategy, first, tools, explain=True), query, rest, tools, explain=True)
+    found = continue_search(search(query, strategy, first, tools, explain=True), query, rest, tools, explain=True)
     for hit in found.hits:
         assert sum(effect.effect for effect in hit.explain) == pytest.approx(hit.score)
     return found

@@ -14,7 +14,7 @@ from shared.providers.encoders import Bm25Encoder
 from shared.settings import load_settings
 from shared.store import BuiltWith, ChunkPoint
 from workers.search.corpus import Corpus
-from workers.search.leaf import Ask, run_search_stages, strategy_of
+from workers.search.leaf import LeafQuery, run_search_stages, strategy_of
 
 SPARSE = Bm25Encoder(10.0)
 
@@ -75,7 +75,7 @@ def test_given_what_is_no_name_when_checked_then_it_is_refused(bad: str) -> None
 
 def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_result_says_so(corpus: Corpus) -> None:
     def warnings(strategy: str, **more: object) -> str:
-        ask = Ask.model_validate(
+        ask = LeafQuery.model_validate(
             {"text": "zebra", "strategy": strategy, "filters": Filters(), "tenant": "default", "wanted": 5, **more}
         )
         found = run_search_stages(ask, corpus, None, 10)

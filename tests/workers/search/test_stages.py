@@ -12,7 +12,7 @@ from shared.models.plan import Facet
 from shared.settings import load_settings
 from shared.settings import stages as s
 from workers.search.stages import diversity, rescoring
-from workers.search.stages.expansion import is_sure
+from workers.search.stages.expansion import is_strong_signal
 from workers.search.stages.fusion import fuse
 from workers.search.state import Candidate, Query, SearchState, Tools
 
@@ -83,9 +83,9 @@ def test_a_list_that_is_alone_keeps_its_scores_and_ties_go_by_id() -> None:
 
 def test_a_strong_signal_is_high_and_far_ahead_on_an_absolute_scale() -> None:
     options = s.StrongSignalStage()
-    assert is_sure(20.0, 2.0, options)  # 0.952 and 0.667
-    assert not is_sure(20.0, 15.0, options), "0.952 and 0.9375: no gap"
-    assert not is_sure(2.0, 0.0, options), "0.667: s over the best score would call this 1"
+    assert is_strong_signal(20.0, 2.0, options)  # 0.952 and 0.667
+    assert not is_strong_signal(20.0, 15.0, options), "0.952 and 0.9375: no gap"
+    assert not is_strong_signal(2.0, 0.0, options), "0.667: s over the best score would call this 1"
 
 
 def test_cosine_mixes_the_scaled_score_with_nearness() -> None:

@@ -19,7 +19,7 @@ from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import OpenedStore
-from workers.search.engine import go_on, search
+from workers.search.engine import continue_search, search
 from workers.search.stages.truth import keep_truth
 from workers.search.state import Query, Tools
 
@@ -57,7 +57,7 @@ def find(store: OpenedStore, question: str, version: int = 0, filters: Filters |
     query = Query(question, filters or Filters(), 10)
     kit = Tools(settings=settings, store=store, sparse=SPARSE, index_version=version)
     found = search(query, "default", first, kit, explain=True)
-    found = go_on(found, query, rest, Tools(settings=settings, reranker=reranker(settings)), explain=True)
+    found = continue_search(found, query, rest, Tools(settings=settings, reranker=reranker(settings)), explain=True)
     for hit in found.hits:
         assert sum(effect.effect for effect in hit.explain) == pytest.approx(hit.score)
     return found

@@ -14,9 +14,9 @@ from shared.settings import load_settings
 from shared.settings.sections import MultiQuerySettings
 from shared.settings.strategies import split
 from tests.workers.search.test_engine import Store, hit, tools
-from workers.search.leaf import kept
+from workers.search.leaf import leaf_result_limit
 from workers.search.state import Query, Tools
-from workers.search.variants import VARIANT, go_on_variants, search_variants, united
+from workers.search.variants import VARIANT, continue_variants, merge_variants, search_variants
 
 NAMES = ("who married Ada", "who married Bertram Long", "who married Cy")
 
@@ -93,7 +93,7 @@ def test_given_candidates_of_wordings_when_reranked_then_each_is_judged_by_its_o
     )
     found = SearchResult(mode="hybrid", hits=hits, candidates=4, warnings=("said before",))
     _, rest = split(kit.settings.strategies["hybrid"])
-    after = go_on_variants(found, Query("aab", Filters(), 10, variants=variants), rest, kit)
+    after = continue_variants(found, Query("aab", Filters(), 10, variants=variants), rest, kit)
     assert judge.asked == [("aab", 2), ("abb", 2)]
     assert [(one.chunk_id, round(one.score, 9), one.parts[VARIANT]) for one in after.hits] == [
         ("a", 0.2, 0.0),
@@ -105,8 +105,8 @@ def test_given_candidates_of_wordings_when_reranked_then_each_is_judged_by_its_o
 
 def test_given_one_chunk_of_several_scores_when_united_then_the_best_counts_and_ties_go_by_id() -> None:
     hits = [hit("b", 0.5), hit("a", 0.1), hit("a", 0.5), hit("c", 0.2)]
-    assert [(one.chunk_id, one.score) for one in united(hits)] == [("a", 0.5), ("b", 0.5), ("c", 0.2)]
-    assert united(()) == ()
+    assert [(one.chunk_id, one.score) for one in merge_variants(hits)] == [("a", 0.5), ("b", 0.5), ("c", 0.2)]
+    assert merge_variants(()) == ()
 
 
 @pytest.mark.parametrize(
@@ -117,4 +117,4 @@ def test_given_a_leaf_when_recorded_then_one_that_waited_keeps_twice_as_many(
     facet: Facet, depends_on: tuple[str, ...], results: int
 ) -> None:
     node = Node(id="0.2", level=1, facet=facet, query="q", depends_on=depends_on)
-    assert kept(node, MultiQuerySettings(), 20) == results
+    assert leaf_result_limit(node, MultiQuerySettings(), 20) == results

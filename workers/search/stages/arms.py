@@ -54,7 +54,7 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
         said = f"The question could not be embedded, keyword search only: {error}"
         return state.but(cost=spent).skip(said, warn=True)
     cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)
-    state = state.but(vector=embedded.vectors[0], cost=cost, doubtful=known is None)
+    state = state.but(vector=embedded.vectors[0], cost=cost, language_unknown=known is None)
     return _added(state, DENSE, [list(vector) for vector in embedded.vectors], options, tools)
 
 

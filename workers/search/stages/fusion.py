@@ -21,10 +21,10 @@ def fuse_arms(state: SearchState, options: s.FusionStage, tools: Tools) -> Searc
     """Ask the store for every arm at once and fuse the lists."""
     if not state.arms:
         return state.skip("No arm was left to search with.", warn=True)
-    store, _ = tools.need_store()
-    found = store.query([arm.request for arm in state.arms])
-    lists = {arm.name: hits for arm, hits in zip(state.arms, found, strict=True)}
-    if state.doubtful and SPARSE in lists and not agrees(lists[SPARSE], lists.get(DENSE, ())):
+    requests = [arm.request for arm in state.arms if arm.hits is None]
+    found = iter(tools.need_store()[0].query(requests) if requests else ())
+    lists = {arm.name: next(found) if arm.hits is None else arm.hits for arm in state.arms}
+    if state.language_unknown and SPARSE in lists and not agrees(lists[SPARSE], lists.get(DENSE, ())):
         lists = {name: hits for name, hits in lists.items() if not name.startswith(DENSE)}
         state = state.but(warnings=(*state.warnings, DISAGREES))
     return state.but(candidates=fuse(lists, {arm.name: arm.weight for arm in state.arms}, options))
@@ -36,7 +36,7 @@ def fuse(
     """One list, best first, ties by id. A list that is alone keeps its scores.
 
     rrf: sum of w/(k+rank), ranks from 1 (Cormack et al. 2009), and the bonus of an arm's first three ranks.
-    linear: sum of w * score / the arm's best score (002, per-query max normalisation).
+    linear: sum of w * score / the arm's best score (per-query maximum normalisation).
     """
     found: dict[str, Hit] = {}
     parts: dict[str, dict[str, float]] = {}

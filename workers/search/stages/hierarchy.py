@@ -242,7 +242,7 @@ class _Asked:
             {arm.name: hits for arm, hits in zip(arms, answers[at : at + len(arms)], strict=True)}
             for at in range(0, len(answers), len(arms))
         ]
-        if first and self.state.doubtful:
+        if first and self.state.language_unknown:
             found = self._agreed(found)
         keyword = [hit.score for lists in found for hit in lists.get(SPARSE, ())]
         self._top = max(self._top, *keyword) if keyword else self._top
