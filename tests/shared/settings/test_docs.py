@@ -52,3 +52,25 @@ def test_links_between_the_pages_lead_somewhere() -> None:
     for page in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_pages_for_engineers_name_files_and_classes_that_are_there() -> None:
+    root = DOCS.parent
+    rooms = ("ramify", "shared", "orchestrator", "workers")
+    files = [
+        path.relative_to(root).as_posix() for room in (*rooms, "tests", "docs") for path in (root / room).rglob("*")
+    ]
+    known = "\n".join(("", *files, *(path.name for path in root.iterdir()), ""))
+    code = {
+        word
+        for room in rooms
+        for path in (root / room).rglob("*.py")
+        for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))
+    }
+    for page in (DOCS / "architecture.md", root / "CONTRIBUTING.md"):
+        named = set(re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")))
+        named = {name for name in named if "NAME" not in name and "XX" not in name}
+        paths = {name.rstrip("/") for name in named if re.fullmatch(r"[\w./-]*\w(\.(py|lua|md|toml|yml)|/)", name)}
+        assert [path for path in sorted(paths) if f"/{path}\n" not in known and f"\n{path}\n" not in known] == []
+        classes = {name for name in named if re.fullmatch(r"[A-Z]\w*[a-z]\w*(\.\w+)?", name)}
+        assert [name for name in sorted(classes) if not code.issuperset(name.split("."))] == []
