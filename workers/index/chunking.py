@@ -12,7 +12,7 @@ from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import label_key, page_keys, path_key
 from workers.index.blocks import Block, BlockType, blocks_of, part_of, timeline_start, width
 from workers.index.code.chunking import chunk_code
-from workers.index.documents import Document, Markup, chunk_id
+from workers.index.documents import Document, Markup
 from workers.index.links import refs_of
 from workers.index.metadata import facet_of, kind_of, label_of
 from workers.index.rst import rst_blocks
@@ -216,21 +216,13 @@ def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
         headings = section.path[1:] if section.path[:1] == (document.title,) else section.path
         linking = section.source
         for text, code, labels in _texts(section, sizes):
-            ordinal = len(chunks)
             chunks.append(
-                Chunk(
-                    chunk_id=chunk_id(document.doc_id, ordinal, text),
-                    doc_id=document.doc_id,
-                    path=document.path,
-                    title=document.title,
-                    text=text,
+                document.chunk(
+                    len(chunks),
+                    text,
                     heading=_ARROW.join(headings),
-                    date=document.date,
-                    tags=document.tags,
                     kind=kind,
                     facet=facet_of(headings) or label_of(text) or document.facet,
-                    ordinal=ordinal,
-                    namespace=document.namespace,
                     part=PagePart.CODE if code else part_of(document.title, headings) or section.part or PagePart.TEXT,
                     defines=(*defines, *labels),
                     refs=refs_of(_linking(linking, text, code=code and document.markup is Markup.RST), document.path),

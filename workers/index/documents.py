@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
-from shared.models import DocumentOutcome, RawDocument
+from shared.models import Chunk, DocumentOutcome, RawDocument
 from shared.models.base import Model
 from shared.settings.sections import ChunkingSettings
 from shared.tenants import DEFAULT_TENANT
@@ -56,6 +56,16 @@ class Document(Model):
             source=prune_scope(raw.source, raw.namespace),
             namespace=raw.namespace,
             **{"path": raw.path, **fields},
+        )
+
+    def chunk(self, ordinal: int, text: str, **fields: Any) -> Chunk:
+        """A chunk of this document; `fields` are those that differ from chunk to chunk, and its kind."""
+        return Chunk(
+            chunk_id=chunk_id(self.doc_id, ordinal, text),
+            text=text,
+            ordinal=ordinal,
+            **{name: getattr(self, name) for name in ("doc_id", "path", "title", "date", "tags", "namespace")},
+            **fields,
         )
 
 

@@ -1,5 +1,5 @@
 """Code as chunks: one a definition, named, with the keys of what it calls and imports. Never runs or imports a file.
 
 `languages` says what a language's trees mean, `outline` finds the definitions, `occurrences` what they use, `resolve`
-turns a use into the key of its definition, `pieces` cuts the lines, `chunking` puts the chunks together.
+turns a use into the key of its definition, `chunking` cuts the lines and puts the chunks together.
 """

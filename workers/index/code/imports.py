@@ -132,14 +132,12 @@ def _rust(node: Node, path: str, into: Imports) -> None:
         name = text_of(node.child_by_field_name("name"))
         into.names.setdefault(name, (*crate(path), name))
         return
-    argument = node.child_by_field_name("argument")
-    stack: list[tuple[Node, Name]] = [(argument, ())] if argument is not None else []
+    stack: list[tuple[Node, Name]] = [(item, ()) for item in node.children_by_field_name("argument")]
     while stack:
-        item, before = stack.pop()
-        stack += _used(item, before, path, into)
+        stack += _use_item(*stack.pop(), path, into)
 
 
-def _used(item: Node, before: Name, path: str, into: Imports) -> list[tuple[Node, Name]]:
+def _use_item(item: Node, before: Name, path: str, into: Imports) -> list[tuple[Node, Name]]:
     """Take one item of a `use` tree; the items inside it with what stands before them."""
     row = item.start_point[0]
     if item.type == "scoped_use_list":
@@ -149,9 +147,8 @@ def _used(item: Node, before: Name, path: str, into: Imports) -> list[tuple[Node
     if item.type == "use_list":
         return [(child, before) for child in item.named_children]
     if item.type == "use_wildcard":
-        into.stars.append(
-            rust_name((*before, *_segments(item.named_children[0] if item.named_children else None)), path)
-        )
+        full = (*before, *_segments(item.named_children[0] if item.named_children else None))
+        into.stars.append(rust_name(full, path))
     elif item.type == "use_as_clause":
         full = (*before, *_segments(item.child_by_field_name("path")))
         into.add(row, text_of(item.child_by_field_name("alias")), rust_name(full, path))

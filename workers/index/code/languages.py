@@ -1,18 +1,18 @@
-"""The languages that are read, by suffix."""
+"""What one language's syntax trees mean: which nodes define, wrap or hold definitions. Walks no tree."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import resources
 from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-from workers.index.code.names import Name, crate, dropping, folder
-
-# --- What one language's syntax trees mean: which nodes define, which only carry or hold definitions. No walking.
+from shared.models.base import Model
+from workers.index.code.names import Name, crate, folder, without_last
 
 #: Node -> (kind, its name parts) for a definition, None for anything else.
 Naming = Callable[[Node], "tuple[str, Name] | None"]
@@ -27,36 +27,36 @@ HOLDERS = frozenset({"impl", "mod", "namespace"})
 TYPES = OPEN - {"mod", "namespace"} | {"type", "union"}
 
 
-class Plain(StrEnum):
-    """Whose a plain name is that a file neither defines nor imports: the package's, its class's, or a local one."""
+class Unresolved(StrEnum):
+    """Whose a name is that a file neither defines nor imports: the package's, its class's, or a local one."""
 
     LOCAL = "local"
     PACKAGE = "package"
     CLASS = "class"
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLanguage:
-    """Tables of one language.
+class CodeLanguage(Model):
+    """One language, from languages.toml.
 
-    `kinds` maps node types to what they define; `naming` sees the others that may. `carriers` belong to the definition
-    inside them (decorators, `export`), `through` are looked through and keep their own lines (`if`, `try`), `leads`
-    belong to the definition below them. `handed_on` and `plain` say how names travel, `selves` name the own object.
+    `kinds` maps node types to what they define; `custom` decides about the others. `wrapper_nodes` belong to the
+    definition inside them (decorators, `export`), `transparent_nodes` are looked through and keep their own lines
+    (`if`, `try`), `leading_nodes` belong to the definition below them. `unresolved` says whose a name is that the file
+    does not know, `reexports` that packages give out names of their modules as their own, `packaged` that what a file
+    defines belongs to its package and not to a module of its own.
     """
 
     name: str
     grammar: tuple[str, str]
     queries: tuple[str, ...]
     module: Callable[[str], Name]
+    custom: Naming
     kinds: Mapping[str, str]
-    naming: Naming = field(default=lambda _node: None)
-    carriers: frozenset[str] = frozenset()
-    through: frozenset[str] = frozenset({"ERROR"})
-    leads: frozenset[str] = frozenset({"comment"})
-    selves: frozenset[str] = frozenset({"this"})
-    plain: Plain = Plain.LOCAL
-    handed_on: bool = True
-    #: A file of it is no module of its own: what it defines belongs to its package.
+    wrapper_nodes: frozenset[str] = frozenset()
+    transparent_nodes: frozenset[str] = frozenset({"ERROR"})
+    leading_nodes: frozenset[str] = frozenset({"comment"})
+    self_names: frozenset[str] = frozenset({"this"})
+    unresolved: Unresolved = Unresolved.LOCAL
+    reexports: bool = True
     packaged: bool = False
 
 
@@ -65,25 +65,24 @@ def text_of(node: Node | None) -> str:
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
-def named(node: Node, name_field: str = "name") -> Name:
+def named(node: Node) -> Name:
     """A node's name as name parts: none when it has none."""
-    name = text_of(node.child_by_field_name(name_field)).lstrip("#")
+    name = text_of(node.child_by_field_name("name")).lstrip("#")
     return (name,) if name else ()
 
 
 _FUNCTIONS = frozenset({
     "arrow_function", "function_expression", "function", "generator_function", "class", "class_expression",
 })  # fmt: skip
+_NAME_FIELDS = {"pair": "key", "field_definition": "property"}
 _EXPORTS = re.compile(r"^(module\.)?exports\.|^this\.|(?<=\.)prototype\.")
 _DOTTED = re.compile(r"[\w$]+(\.[\w$]+){0,3}")
 _TYPE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def _python(node: Node) -> tuple[str, Name] | None:
-    if node.type == "assignment":
-        left = node.child_by_field_name("left")
-        return (MEMBER, (text_of(left),)) if left is not None and left.type == "identifier" else None
-    return None
+    left = node.child_by_field_name("left") if node.type == "assignment" else None
+    return (MEMBER, (text_of(left),)) if left is not None and left.type == "identifier" else None
 
 
 def _script(node: Node) -> tuple[str, Name] | None:
@@ -104,35 +103,30 @@ def _script(node: Node) -> tuple[str, Name] | None:
             name = "default" if name == "module.exports" else _EXPORTS.sub("", name)
             return (kind, tuple(name.split("."))) if _DOTTED.fullmatch(name) else None
     if node.type == "export_statement" and any(child.type == "default" for child in node.children):
-        value = node.child_by_field_name("value")
-        kind = _value_kind(value)
+        kind = _value_kind(node.child_by_field_name("value"))
         return (kind, ("default",)) if kind else None
     return None
 
 
-_NAME_FIELDS = {"pair": "key", "field_definition": "property"}
-
-
 def _value_kind(value: Node | None) -> str:
     """function, class or object for a value that defines one, also behind one call (`memo(() => ...)`)."""
-    if value is not None and value.type == "call_expression":
+    if value is None:
+        return ""
+    if value.type == "call_expression":
         arguments = value.child_by_field_name("arguments")
         inner = arguments.named_children[:3] if arguments is not None else []
         return "function" if any(child.type in _FUNCTIONS for child in inner) else ""
-    if value is None:
-        return ""
     if value.type == "object":
-        members = value.named_children[:50]
-        holds = any(m.type == "method_definition" or _value_kind(_pair_value(m)) == "function" for m in members)
-        return "object" if holds else ""
+        return "object" if any(map(_is_method, value.named_children[:50])) else ""
     if value.type in _FUNCTIONS:
         return "class" if value.type.startswith("class") else "function"
     return ""
 
 
-def _pair_value(member: Node) -> Node | None:
+def _is_method(member: Node) -> bool:
     value = member.child_by_field_name("value") if member.type == "pair" else None
-    return value if value is not None and value.type in _FUNCTIONS else None
+    function = value is not None and value.type in _FUNCTIONS and not value.type.startswith("class")
+    return member.type == "method_definition" or function
 
 
 def _go(node: Node) -> tuple[str, Name] | None:
@@ -163,109 +157,30 @@ def _java(node: Node) -> tuple[str, Name] | None:
     return None
 
 
-_PYTHON = CodeLanguage(
-    name="python",
-    grammar=("tree_sitter_python", "language"),
-    queries=("python",),
-    module=dropping("__init__"),
-    kinds={"function_definition": "function", "class_definition": "class"},
-    naming=_python,
-    carriers=frozenset({"decorated_definition", "expression_statement"}),
-    through=frozenset({
-        "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "finally_clause",
-        "with_statement", "block", "ERROR",
-    }),
-    selves=frozenset({"self", "cls"}),
-)  # fmt: skip
-_JAVASCRIPT = CodeLanguage(
-    name="javascript",
-    grammar=("tree_sitter_javascript", "language"),
-    queries=("javascript", "jsx", "heritage"),
-    module=dropping("index"),
-    kinds={
-        "function_declaration": "function", "generator_function_declaration": "function", "class_declaration": "class",
-        "method_definition": "method",
-    },
-    naming=_script,
-    carriers=frozenset({"export_statement", "lexical_declaration", "variable_declaration", "expression_statement"}),
-    through=frozenset({"ERROR", "if_statement", "statement_block"}),
-    leads=frozenset({"comment", "decorator"}),
-)  # fmt: skip
-_TS_KINDS = {
-    **_JAVASCRIPT.kinds, "abstract_class_declaration": "class", "interface_declaration": "interface",
-    "type_alias_declaration": "type", "enum_declaration": "enum", "internal_module": "namespace", "module": "namespace",
-    "method_signature": MEMBER, "abstract_method_signature": MEMBER, "function_signature": "function",
-}  # fmt: skip
+#: Language -> how a file's path gives its module's name, and `custom` of its CodeLanguage.
+_READING: Mapping[str, tuple[Callable[[str], Name], Naming]] = {
+    "python": (without_last("__init__"), _python),
+    "javascript": (without_last("index"), _script),
+    "typescript": (without_last("index"), _script),
+    "go": (folder, _go),
+    "rust": (crate, _rust),
+    "java": (folder, _java),
+}
 
 
-def _typescript(function: str, *more: str) -> CodeLanguage:
-    return CodeLanguage(
-        name="typescript",
-        grammar=("tree_sitter_typescript", function),
-        queries=("javascript", "typescript", *more),
-        module=_JAVASCRIPT.module,
-        kinds=_TS_KINDS,
-        naming=_script,
-        carriers=_JAVASCRIPT.carriers | {"ambient_declaration"},
-        through=_JAVASCRIPT.through,
-        leads=_JAVASCRIPT.leads,
-    )
+def _languages() -> dict[str, CodeLanguage]:
+    tables = tomllib.loads((resources.files("workers.index.code") / "languages.toml").read_text(encoding="utf-8"))
+    found: dict[str, CodeLanguage] = {}
+    for title, own in tables.items():
+        tables[title] = table = {**tables.get(own.pop("extends", ""), {}), **own}
+        suffixes = table.pop("suffixes")
+        module, custom = _READING[table["name"]]
+        found |= dict.fromkeys(suffixes, CodeLanguage(module=module, custom=custom, **table))
+    return found
 
-
-_GO = CodeLanguage(
-    name="go",
-    grammar=("tree_sitter_go", "language"),
-    queries=("go",),
-    module=folder,
-    kinds={"function_declaration": "function", "method_elem": MEMBER, "const_spec": MEMBER, "var_spec": MEMBER},
-    naming=_go,
-    carriers=frozenset({"type_declaration", "const_declaration", "var_declaration"}),
-    through=frozenset({"ERROR", "var_spec_list"}),
-    selves=frozenset(),
-    plain=Plain.PACKAGE,
-    handed_on=False,
-    packaged=True,
-)
-_RUST = CodeLanguage(
-    name="rust",
-    grammar=("tree_sitter_rust", "language"),
-    queries=("rust",),
-    module=crate,
-    kinds={
-        "function_item": "function", "struct_item": "struct", "enum_item": "enum", "union_item": "union",
-        "trait_item": "trait", "type_item": "type", "macro_definition": "macro", "const_item": MEMBER,
-        "static_item": MEMBER, "function_signature_item": MEMBER, "enum_variant": MEMBER,
-    },
-    naming=_rust,
-    leads=frozenset({"line_comment", "block_comment", "attribute_item"}),
-    selves=frozenset({"self", "Self"}),
-)  # fmt: skip
-_JAVA = CodeLanguage(
-    name="java",
-    grammar=("tree_sitter_java", "language"),
-    queries=("java",),
-    module=folder,
-    kinds={
-        "class_declaration": "class", "interface_declaration": "interface", "enum_declaration": "enum",
-        "record_declaration": "record", "annotation_type_declaration": "interface", "constructor_declaration": "method",
-        "compact_constructor_declaration": "method",
-    },
-    naming=_java,
-    through=frozenset({"ERROR", "enum_body_declarations"}),
-    leads=frozenset({"line_comment", "block_comment"}),
-    plain=Plain.CLASS,
-    handed_on=False,
-    packaged=True,
-)  # fmt: skip
 
 #: Suffix, lower case with its dot -> language.
-LANGUAGES: Mapping[str, CodeLanguage] = {
-    ".py": _PYTHON, ".pyi": _PYTHON,
-    ".js": _JAVASCRIPT, ".jsx": _JAVASCRIPT, ".mjs": _JAVASCRIPT, ".cjs": _JAVASCRIPT,
-    ".ts": _typescript("language_typescript"), ".mts": _typescript("language_typescript"),
-    ".cts": _typescript("language_typescript"), ".tsx": _typescript("language_tsx", "jsx"),
-    ".go": _GO, ".rs": _RUST, ".java": _JAVA,
-}  # fmt: skip
+LANGUAGES: Mapping[str, CodeLanguage] = _languages()
 
 
 def language_of(path: str) -> CodeLanguage:

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 KEY_PARTS = 6
 #: Longer names are no names but data.
 MAX_NAME = 120
-#: How many modules up a definition may be handed on: `pkg.a.b.f` is found as `pkg.a.f` and `pkg.f` as well.
-_HANDED_ON = 2
+#: How many modules up a definition may be reexported: `pkg.a.b.f` is found as `pkg.a.f` and `pkg.f` as well.
+_REEXPORTED = 2
 _SUFFIXES = re.compile(r"(\.d)?\.(py|pyi|tsx?|mts|cts|jsx?|mjs|cjs|go|rs|java)$", re.IGNORECASE)
 
 Name = tuple[str, ...]
@@ -25,29 +25,29 @@ def key(name: Sequence[str]) -> str:
     return ".".join(parts)
 
 
-def keys_of(module: Name, names: Name, handed_on: bool) -> list[str]:
+def keys_of(module: Name, names: Name, reexported: bool) -> list[str]:
     """Every key that leads to a definition, the longest first: each suffix of its qualified name up to KEY_PARTS parts.
 
-    `handed_on`: its module's packages may give it out as their own (`from pkg import f` for `pkg.a.f`), as Python,
-    JavaScript and Rust do; then the name without the last one or two modules counts, too.
+    `reexported`: the packages above its module may export it as their own (`from pkg import f` for `pkg.a.f`), as in
+    Python, JavaScript and Rust; then the name without the last one or two modules counts, too.
     """
     found = [(*module, *names)[-size:] for size in range(KEY_PARTS, 0, -1)]
-    if handed_on and names and not names[0].startswith("_"):
-        for dropped in range(1, min(_HANDED_ON, len(module) - 1) + 1):
+    if reexported and names and not names[0].startswith("_"):
+        for dropped in range(1, min(_REEXPORTED, len(module) - 1) + 1):
             full = (*module[:-dropped], *names)
             found += [full[-size:] for size in range(KEY_PARTS, len(names), -1)]
-    if not names and len(module) > _HANDED_ON:
+    if not names and len(module) > _REEXPORTED:
         found.pop()  # a module below a folder is not called by its last name alone, but methods are
     keys = dict.fromkeys(map(key, dict.fromkeys(found)))
     return sorted((each for each in keys if each and each != "default"), key=lambda each: -each.count("."))
 
 
 def path_parts(path: str) -> Name:
-    """The folders and the stem of a file; a dot within a part would part it, so it becomes an underscore."""
+    """The folders and the stem of a file; a dot within one becomes an underscore, since dots separate the parts."""
     return tuple(part.replace(".", "_") for part in PurePosixPath(_SUFFIXES.sub("", path)).parts if part not in "./")
 
 
-def dropping(*last: str) -> Callable[[str], Name]:
+def without_last(*last: str) -> Callable[[str], Name]:
     """Module names by path, without a last part that only stands for its folder (`__init__`, `index`)."""
 
     def module(path: str) -> Name:

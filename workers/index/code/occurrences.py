@@ -1,9 +1,8 @@
-"""What a file's code uses and binds, as text and rows: the last step that touches syntax trees."""
+"""Parses a file in bounded time and reads what its code uses and binds, as text and rows. Never recurses."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
@@ -14,8 +13,6 @@ from tree_sitter import Node, Parser, Query, QueryCursor, Tree
 
 from workers.index.code.imports import READERS, Imports
 from workers.index.code.languages import CodeLanguage
-
-# --- Source to syntax tree and captures, in bounded time. Never walks by recursion.
 
 #: Seconds for one file: a megabyte parses in well under one. Past it, the file is cut as plain text.
 DEADLINE_S = 5.0
@@ -28,67 +25,13 @@ _MAX_ERROR_WORK = 10**9
 _SLICE = 4096
 #: Smaller files are parsed at once: no input of that size takes long, and a tree of whole bytes is quicker to read.
 _SMALL = 65_536
+#: A longer expression is a chain whose head says nothing more; its end is kept.
+_MAX_EXPRESSION = 240
 
 Captures = dict[str, list[Node]]
 
 
-@lru_cache(maxsize=16)
-def _grammar(package: str, function: str) -> Grammar:
-    return Grammar(getattr(import_module(package), function)())
-
-
-@lru_cache(maxsize=16)
-def _query(package: str, function: str, names: tuple[str, ...]) -> Query:
-    folder = resources.files("workers.index.code") / "queries"
-    text = "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in names)
-    return Query(_grammar(package, function), text)
-
-
-def parse(source: bytes, grammar: tuple[str, str], deadline: float) -> Tree | None:
-    """The tree of `source`; None when it is not done by `deadline` (`time.monotonic`)."""
-    parser = Parser(_grammar(*grammar))
-    if len(source) < _SMALL:
-        return parser.parse(source)
-    try:
-        return parser.parse(
-            lambda offset, _: source[offset : offset + _SLICE],
-            progress_callback=lambda _offset, _failed: time.monotonic() > deadline,
-        )
-    except ValueError:
-        return None
-
-
-def captures(root: Node, grammar: tuple[str, str], queries: tuple[str, ...]) -> list[Captures]:
-    """What the query files find in a tree, a match each; nothing in a tree that is broken all over.
-
-    No progress callback here: with one, tree-sitter 0.26.1 for Python crashes the process. So the work is bounded by
-    depth and by `_is_rubble`, the two shapes on which a query's time is not linear.
-    """
-    if _is_rubble(root):
-        return []
-    cursor = QueryCursor(_query(*grammar, queries), match_limit=_MATCH_LIMIT)
-    cursor.set_max_start_depth(_MAX_DEPTH)
-    return [match for _, match in cursor.matches(root)]
-
-
-def _is_rubble(root: Node) -> bool:
-    """Whether error nodes hold so many tokens side by side that a query, quadratic in them, would not end in time."""
-    work, stack = 0, [root]
-    while stack:
-        node = stack.pop()
-        if node.is_error:
-            work += node.child_count**2
-            if work > _MAX_ERROR_WORK:
-                return True
-        stack += [child for child in node.children if child.has_error]
-    return False
-
-
-#: A longer expression is a chain whose head says nothing more; its end is kept.
-_MAX_EXPRESSION = 240
-
-
-class BoundBy(IntEnum):
+class UseKind(IntEnum):
     """How a name is used. Only calls may name something that the file does not know."""
 
     CALL = 0
@@ -101,7 +44,7 @@ class BoundBy(IntEnum):
 class NameUse:
     row: int
     text: str
-    how: BoundBy
+    kind: UseKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +69,70 @@ class Occurrences:
     default: str = ""
 
 
-_USES = {"call": BoundBy.CALL, "value": BoundBy.VALUE, "type": BoundBy.TYPE, "base": BoundBy.BASE}
+_USES = {"call": UseKind.CALL, "value": UseKind.VALUE, "type": UseKind.TYPE, "base": UseKind.BASE}
 
 
-def occurrences(matches: Sequence[Captures], source: bytes, language: CodeLanguage, path: str) -> Occurrences:
-    """`matches` as plain data, in the order of the source."""
+@lru_cache(maxsize=16)
+def _grammar(package: str, function: str) -> Grammar:
+    return Grammar(getattr(import_module(package), function)())
+
+
+@lru_cache(maxsize=16)
+def _query(package: str, function: str, names: tuple[str, ...]) -> Query:
+    folder = resources.files("workers.index.code") / "queries"
+    text = "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in names)
+    return Query(_grammar(package, function), text)
+
+
+def parse(source: bytes, grammar: tuple[str, str]) -> Tree | None:
+    """The tree of `source`; None when it takes longer than DEADLINE_S."""
+    deadline = time.monotonic() + DEADLINE_S
+    parser = Parser(_grammar(*grammar))
+    if len(source) < _SMALL:
+        return parser.parse(source)
+    try:
+        return parser.parse(
+            lambda offset, _: source[offset : offset + _SLICE],
+            progress_callback=lambda _offset, _failed: time.monotonic() > deadline,
+        )
+    except ValueError:
+        return None
+
+
+def _captures(root: Node, grammar: tuple[str, str], queries: tuple[str, ...]) -> list[Captures]:
+    """What the query files find in a tree, a match each; nothing in a tree that is broken all over.
+
+    No progress callback here: with one, tree-sitter 0.26.1 for Python crashes the process. So the work is bounded by
+    depth and by `_mostly_errors`, the two shapes on which a query's time is not linear.
+    """
+    if _mostly_errors(root):
+        return []
+    cursor = QueryCursor(_query(*grammar, queries), match_limit=_MATCH_LIMIT)
+    cursor.set_max_start_depth(_MAX_DEPTH)
+    return [match for _, match in cursor.matches(root)]
+
+
+def _mostly_errors(root: Node) -> bool:
+    """Whether error nodes hold so many tokens side by side that a query, quadratic in them, would not end in time."""
+    work, stack = 0, [root]
+    while stack:
+        node = stack.pop()
+        if node.is_error:
+            work += node.child_count**2
+            if work > _MAX_ERROR_WORK:
+                return True
+        stack += [child for child in node.children if child.has_error]
+    return False
+
+
+def occurrences(root: Node, source: bytes, language: CodeLanguage, path: str) -> Occurrences:
+    """What the language's queries find below `root`, as plain data in the order of the source."""
     found = Occurrences()
     read_import = READERS[language.name]
-    for match in matches:
+    for match in _captures(root, language.grammar, language.queries):
         for name, nodes in match.items():
-            if (how := _USES.get(name)) is not None:
-                found.uses += [NameUse(node.start_point[0], _expression(node, source), how) for node in nodes]
+            if (kind := _USES.get(name)) is not None:
+                found.uses += [NameUse(node.start_point[0], _expression(node, source), kind) for node in nodes]
             elif name == "import":
                 for node in nodes:
                     read_import(node, path, found.imports)
@@ -151,18 +147,14 @@ def occurrences(matches: Sequence[Captures], source: bytes, language: CodeLangua
     return found
 
 
-def _bindings(match: Captures, source: bytes, said: str) -> list[NameBinding]:
-    text = _cut(match[said][0], source)
+def _bindings(match: Captures, source: bytes, capture: str) -> list[NameBinding]:
+    """`capture`: "as" for a written type, "from" for a value."""
+    text = _cut(match[capture][0], source)
+    written, value = (text, "") if capture == "as" else ("", text)
     return [
-        NameBinding(
-            row=node.start_point[0],
-            name=_cut(node, source),
-            type=text if said == "as" else "",
-            value=text if said == "from" else "",
-            field=kind == "field",
-        )
-        for kind in ("name", "field")
-        for node in match.get(kind, ())
+        NameBinding(node.start_point[0], _cut(node, source), written, value, field=name == "field")
+        for name in ("name", "field")
+        for node in match.get(name, ())
     ]
 
 

@@ -33,7 +33,7 @@ class Definition:
     head: int
     last: int
     parent: int
-    node: Node
+    node: Node | None  # None for a file that was not parsed
     label: str = ""
     members: list[tuple[int, Name]] = field(default_factory=list)
 
@@ -64,7 +64,7 @@ class _Frame:
     children: list[Node]
     parent: int
     lead: int | None = None
-    carrier: Node | None = None
+    wrapper: Node | None = None
     place: int = 0
     ended: int = -1
 
@@ -80,36 +80,36 @@ def outline(root: Node, language: CodeLanguage, rows: int) -> list[Definition]:
             continue
         node = frame.children[frame.place]
         frame.place += 1
-        if deeper := _step(frame, node, language, found):
+        if deeper := _visit(frame, node, language, found):
             stack.append(deeper)
     return found
 
 
-def _step(frame: _Frame, node: Node, language: CodeLanguage, found: list[Definition]) -> _Frame | None:
+def _visit(frame: _Frame, node: Node, language: CodeLanguage, found: list[Definition]) -> _Frame | None:
     """Take one node: a lead, a definition, or something to look into."""
     start, end = node.start_point[0], _last_row(node)
-    if node.type in language.leads:
+    if node.type in language.leading_nodes:
         if start > frame.ended:  # a comment at the end of a line belongs to that line
             frame.lead = start if frame.lead is None or start > frame.ended + 1 else frame.lead
             frame.ended = end
         return None
-    lead = frame.lead if frame.lead is not None and (start <= frame.ended + 1 or frame.carrier) else start
+    lead = frame.lead if frame.lead is not None and (start <= frame.ended + 1 or frame.wrapper) else start
     deeper = None
     if node.is_named:
-        deeper = _defined(frame, node, language, found, min(lead, start))
-        if deeper is None and node.type in language.carriers:
-            deeper = _Frame(node.children, frame.parent, min(lead, start), frame.carrier or node, ended=start)
-        elif deeper is None and node.type in language.through:
+        deeper = _define(frame, node, language, found, min(lead, start))
+        if deeper is None and node.type in language.wrapper_nodes:
+            deeper = _Frame(node.children, frame.parent, min(lead, start), frame.wrapper or node, ended=start)
+        elif deeper is None and node.type in language.transparent_nodes:
             deeper = _Frame(node.children, frame.parent, ended=start)
-        # What carries a definition begins it: the first one inside takes decorators and all.
-        frame.lead, frame.ended = frame.lead if frame.carrier and deeper is None else None, end
+        # A wrapper begins its definition: the first one inside takes decorators and all.
+        frame.lead, frame.ended = frame.lead if frame.wrapper and deeper is None else None, end
     return deeper
 
 
-def _defined(frame: _Frame, node: Node, language: CodeLanguage, found: list[Definition], first: int) -> _Frame | None:
+def _define(frame: _Frame, node: Node, language: CodeLanguage, found: list[Definition], first: int) -> _Frame | None:
     """Note what `node` defines; the frame of its inside, empty when nothing in it is looked at."""
     kind = language.kinds.get(node.type)
-    naming = (kind, named(node)) if kind else language.naming(node)
+    naming = (kind, named(node)) if kind else language.custom(node)
     if naming is None:
         return None
     kind, own = naming
@@ -122,7 +122,7 @@ def _defined(frame: _Frame, node: Node, language: CodeLanguage, found: list[Defi
             parent.members += [(row, (*parent.names, name)) for name in _all_names(node, own)]
         return _Frame([], frame.parent)
     kind = "method" if kind == "function" and parent.is_type else kind
-    whole = frame.carrier if frame.carrier is not None and _alone(node, frame.children) else node
+    whole = frame.wrapper if frame.wrapper is not None and _only_of_its_kind(node, frame.children) else node
     label = f"{kind} {'.'.join(own)}" if kind != "impl" else text_of(node)[:_MAX_LABEL].partition("{")[0]
     found.append(
         Definition(
@@ -137,12 +137,10 @@ def _defined(frame: _Frame, node: Node, language: CodeLanguage, found: list[Defi
         )
     )
     body = _body(node) if kind in OPEN else None
-    if body is None:
-        return _Frame([], frame.parent)
-    return _Frame(body.children, len(found) - 1, ended=body.start_point[0])
+    return _Frame(body.children, len(found) - 1, ended=body.start_point[0]) if body else _Frame([], frame.parent)
 
 
-def _alone(node: Node, siblings: list[Node]) -> bool:
+def _only_of_its_kind(node: Node, siblings: list[Node]) -> bool:
     """True when no other of `siblings` is of its kind. Ends at the second: 18,000 functions would be 18,000 squared."""
     return next(islice((child for child in siblings if child.type == node.type), 1, None), None) is None
 

@@ -9,14 +9,12 @@ from functools import lru_cache
 from importlib import resources
 
 from workers.index.code.imports import rust_name
-from workers.index.code.languages import HOLDERS, Plain
+from workers.index.code.languages import HOLDERS, Unresolved
 from workers.index.code.names import Name
-from workers.index.code.occurrences import BoundBy, NameBinding, Occurrences
+from workers.index.code.occurrences import NameBinding, Occurrences, UseKind
 from workers.index.code.outline import SourceFile
 
-# --- Called expressions and written types as name parts, over all languages. Pure; every pattern is linear in its
-# text.
-
+# Every pattern is linear in its text.
 _CHAIN = re.compile(r"#?[\w$]++(?:\.#?[\w$]++)*+")
 _CALLED = re.compile(r"(?:await|new)?(?P<head>[\w$.]++)\([^()]*+\)\.(?P<last>#?[\w$]++)")
 _LAST = re.compile(r"\.#?([\w$]+)$")
@@ -30,9 +28,13 @@ _LIFETIME = re.compile(r"'[a-z_]+\b(?!')")
 _JOINT = re.compile(r"[?!]\.|::|->")
 #: How deep type arguments within type arguments are taken out.
 _DEPTH = 4
+#: Type words that are no names of types, in any of the languages.
+TYPE_KEYWORDS = frozenset({"map", "func", "chan", "interface", "struct", "keyof", "typeof", "readonly", "unique", "fn"})
+#: How far up a class's bases a method is looked for.
+_MAX_BASES = 8
 
 
-def flat(text: str) -> str:
+def flattened(text: str) -> str:
     """An expression without spaces and type arguments, its parts joined by dots."""
     clean = _SPACE.sub("", text)
     if _JOINT.search(clean):
@@ -42,52 +44,46 @@ def flat(text: str) -> str:
     return clean
 
 
-def chain(text: str) -> Name:
+def dotted_parts(text: str) -> Name:
     """`a.b.c` as its parts; empty for anything that is no plain chain of names."""
     if text.isidentifier():
         return (text,)
-    clean = flat(text)
+    clean = flattened(text)
     return tuple(part.lstrip("#") for part in clean.split(".")) if _CHAIN.fullmatch(clean) else ()
 
 
 def called_on(text: str) -> tuple[Name, str] | None:
     """`a.b(...).c` as ((a, b), c), if only one call stands before the last name."""
-    found = _CALLED.fullmatch(flat(text))
-    return (chain(found["head"]), found["last"].lstrip("#")) if found else None
+    found = _CALLED.fullmatch(flattened(text))
+    return (dotted_parts(found["head"]), found["last"].lstrip("#")) if found else None
 
 
-def last_of(text: str) -> str:
+def last_part(text: str) -> str:
     """The method's name at the end of any chain."""
-    found = _LAST.search(flat(text))
+    found = _LAST.search(flattened(text))
     return found[1] if found else ""
 
 
-def maker(text: str) -> tuple[Name, bool] | None:
-    """What makes a value: (name, True if it is surely a type) of `Foo(...)`, `new Foo(...)`, `&Foo{...}`."""
+def constructor_of(text: str) -> tuple[Name, bool] | None:
+    """(Name, True if it is surely a type) of what `Foo(...)`, `new Foo(...)` or `&Foo{...}` calls."""
     found = _MAKES.match(text)
-    return (chain(found["head"]), bool(found["new"]) or found["open"] == "{") if found else None
+    return (dotted_parts(found["head"]), bool(found["new"]) or found["open"] == "{") if found else None
 
 
 def type_names(text: str) -> list[Name]:
     """The names in a written type, in order."""
-    return [name for found in _TYPE.findall(_LIFETIME.sub("", text)) if (name := chain(found))]
+    return [name for found in _TYPE.findall(_LIFETIME.sub("", text)) if (name := dotted_parts(found))]
 
 
-def is_many(text: str) -> bool:
+def is_collection(text: str) -> bool:
     """Whether a written type is a list or map, whose methods are not those of what it holds."""
     clean = text.strip(" :&*")
     return clean.startswith("[") or clean.endswith("[]")
 
 
-# --- The names that say nothing about a corpus: builtins, methods of strings and lists, standard libraries.
-
-#: Type words that are no names of types, in any of the languages.
-TYPE_KEYWORDS = frozenset({"map", "func", "chan", "interface", "struct", "keyof", "typeof", "readonly", "unique", "fn"})
-
-
 @dataclass(frozen=True, slots=True)
 class CommonNames:
-    """See builtins.toml. `wrappers` are types that stand for the type inside them."""
+    """Names that say nothing about a corpus, by the lists of builtins.toml."""
 
     calls: frozenset[str]
     methods: frozenset[str]
@@ -96,16 +92,11 @@ class CommonNames:
 
 
 @lru_cache(maxsize=16)
-def words(language: str) -> CommonNames:
-    """The words of one language; TypeScript has JavaScript's."""
+def common_names(language: str) -> CommonNames:
+    """Those of one language; TypeScript has JavaScript's."""
     text = (resources.files("workers.index.code") / "builtins.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)["javascript" if language == "typescript" else language]
-    sets = {name: frozenset(table[name].split()) for name in ("calls", "methods", "outside", "wrappers")}
-    return CommonNames(**sets)
-
-
-#: How far up a class's bases a method is looked for.
-_MAX_BASES = 8
+    return CommonNames(**{name: frozenset(words.split()) for name, words in table.items()})
 
 
 class Scopes:
@@ -121,7 +112,7 @@ class Scopes:
         self.constants = {(*module, *names) for _, names in definitions[0].members}
         self._language, self._path, self._imports = file.language, file.path, found.imports
         self._definitions = definitions
-        self._words = words(file.language.name)
+        self._common = common_names(file.language.name)
         self._names = {definition.names for definition in definitions if definition.kind not in HOLDERS}
         self._variables: dict[tuple[int, str], Name] = {}
         self._bases: dict[Name, list[Name]] = {}
@@ -130,7 +121,7 @@ class Scopes:
         for row, text in found.returns:
             self._returns.setdefault((*module, *definitions[owner[row]].names), (text, owner[row]))
         for use in found.uses:
-            if use.how is BoundBy.BASE and (own := self.own_type(owner[use.row])) and (types := type_names(use.text)):
+            if use.kind is UseKind.BASE and (own := self.own_type(owner[use.row])) and (types := type_names(use.text)):
                 base = self._type(types[0], owner[use.row])
                 if base and base != own:
                     self._bases.setdefault(own, []).append(base)
@@ -154,8 +145,8 @@ class Scopes:
         """The same for a type: in Go and Java it may also stand in another file of the package."""
         if known := self.known(name, scope):
             return known
-        unknown = name[0] in self._words.calls or name[0] in self._words.wrappers or not name[0][:1].isupper()
-        shared = self._language.plain is not Plain.LOCAL and len(name) == 1 and len(name[0]) > 1
+        unknown = name[0] in self._common.calls or name[0] in self._common.wrappers or not name[0][:1].isupper()
+        shared = self._language.unresolved is not Unresolved.LOCAL and len(name) == 1 and len(name[0]) > 1
         return None if unknown or not shared else (*self.module, *name)
 
     def variable(self, name: str, scope: int) -> Name | None:
@@ -170,10 +161,8 @@ class Scopes:
     def own_type(self, scope: int) -> Name | None:
         """The type that a definition is or belongs to."""
         names = self._definitions[scope].names if self._definitions[scope].parent == 0 else ()
-        while scope and not self._definitions[scope].is_type:
-            scope = self._definitions[scope].parent
-        if scope:
-            return (*self.module, *self._definitions[scope].names)
+        if inner := self._type_scope(scope):
+            return (*self.module, *self._definitions[inner].names)
         return (*self.module, *names[:-1]) if len(names) > 1 else None
 
     def bases_of(self, scope: int) -> list[Name]:
@@ -201,7 +190,7 @@ class Scopes:
         if not made:
             return None
         full = self.known(made, scope)
-        if made[0] in self._language.selves and (own := self.own_type(scope)):
+        if made[0] in self._language.self_names and (own := self.own_type(scope)):
             full = (*own, *made[1:])
         if full in self._returns and not surely:
             return self._type_of(*self._returns[full])
@@ -213,7 +202,7 @@ class Scopes:
         if surely or last[:1].isupper():
             return self._type(made, scope)
         if len(made) > 1 and made[-2][:1].isupper():
-            return self.own_type(scope) if made[-2] in self._language.selves else self._type(made[:-1], scope)
+            return self.own_type(scope) if made[-2] in self._language.self_names else self._type(made[:-1], scope)
         return None
 
     def _list_members(self) -> None:
@@ -231,25 +220,25 @@ class Scopes:
         found: list[Name] = []
         while scope:
             item = self._definitions[scope]
-            if item.kind in {"mod", "namespace"} or self._language.plain is Plain.CLASS:
+            if item.kind in {"mod", "namespace"} or self._language.unresolved is Unresolved.CLASS:
                 found.append(item.names)
             scope = item.parent
         return found
 
     def _bind(self, binding: NameBinding, scope: int) -> None:
         held = self._type_of(binding.type, scope) if binding.type else self._value_type(binding.value, scope)
-        name = chain(binding.name)
+        name = dotted_parts(binding.name)
         if held is None or not name:
             return
         if len(name) == 1 and (binding.field or self._definitions[scope].is_type):
             if own := self.own_type(scope):
                 self.fields.setdefault((own, name[0]), held)
-                if self._language.plain is Plain.CLASS:
+                if self._language.unresolved is Unresolved.CLASS:
                     self._variables.setdefault((self._type_scope(scope), name[0]), held)
         elif len(name) == 1:
             self._variables[scope, name[0]] = held
         elif len(name) == 2:
-            own = self.own_type(scope) if name[0] in self._language.selves else self.variable(name[0], scope)
+            own = self.own_type(scope) if name[0] in self._language.self_names else self.variable(name[0], scope)
             if own:
                 self.fields.setdefault((own, name[1]), held)
 
@@ -259,23 +248,23 @@ class Scopes:
         return scope
 
     def _value_type(self, value: str, scope: int) -> Name | None:
-        if name := chain(value):
+        if name := dotted_parts(value):
             return self.variable(name[0], scope) if len(name) == 1 else None
-        made = maker(value)
+        made = constructor_of(value)
         return self.made_type(made[0], scope, surely=made[1]) if made else None
 
     def _type_of(self, text: str, scope: int) -> Name | None:
         """The type that a variable of the written type has; None for lists, maps, functions and builtins."""
-        if is_many(text):
+        if is_collection(text):
             return None
         for name in type_names(text):
-            if name[-1] not in self._words.wrappers:
+            if name[-1] not in self._common.wrappers:
                 return self._type(name, scope)
         return None
 
     def _type(self, name: Name, scope: int) -> Name | None:
-        if not name or name[-1] in self._words.calls or name[-1] in TYPE_KEYWORDS:
+        if not name or name[-1] in self._common.calls or name[-1] in TYPE_KEYWORDS:
             return None
-        if name[0] in self._language.selves:
+        if name[0] in self._language.self_names:
             return self.own_type(scope)
         return self.known_type(name, scope) or (name if name[-1][:1].isupper() else None)
