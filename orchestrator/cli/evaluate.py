@@ -197,7 +197,7 @@ def _kept(  # noqa: PLR0913 - what the command line says
 
 def _run(invocation: Invocation, data: Dataset, arms: tuple[str, ...], how: _How) -> Evaluation:
     from orchestrator.evaluation.compare import compare
-    from orchestrator.evaluation.labels import plans_of, typed
+    from orchestrator.evaluation.labels import plans_of, question_types
     from orchestrator.evaluation.runner import run_arms
 
     plans, missing = plans_of(data.questions, how.plan) if how.plan else ({}, ())
@@ -207,7 +207,7 @@ def _run(invocation: Invocation, data: Dataset, arms: tuple[str, ...], how: _How
         with stage("questions", total) as asking:
             outcomes = run_arms(runner, data.questions, arms, plans, asking.step)
         warnings = (*data.warnings, *missing, *runner.warnings)
-        types = typed(data.questions, invocation.settings())
+        types = question_types(data.questions, invocation.settings())
         return compare(data, outcomes, mode=runner.mode, plan=how.plan, types=types, warnings=warnings)
 
 
@@ -217,13 +217,13 @@ def _runner(
 ) -> Iterator[Runner]:
     """The running stack with the corpus in it, or a process of our own."""
     if how.direct:
-        from orchestrator.evaluation.direct import Adaptive
+        from orchestrator.evaluation.direct import AdaptiveRunner
         from orchestrator.evaluation.direct import direct as search_process
         from shared.settings.strategies import ADAPTIVE
 
         settings = invocation.settings()
         with search_process(data.corpus, settings, building.at, rebuild=how.rebuild) as runner:
-            yield Adaptive(runner, settings) if ADAPTIVE in arms else runner
+            yield AdaptiveRunner(runner, settings) if ADAPTIVE in arms else runner
         return
     from orchestrator.evaluation.pipeline import Pipeline, ensure_ingested
 

@@ -1,4 +1,4 @@
-"""From what was found to figures: means with intervals, latencies, calls, every pair of arms, every type. Pure."""
+"""The figures of an evaluation: means with intervals, latencies, calls, every pair of arms, every type. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from orchestrator.evaluation.dataset import Dataset
-from orchestrator.evaluation.labels import Typed
-from orchestrator.evaluation.report import (
-    ArmFigures,
-    Bounds,
-    Calls,
-    Case,
-    Evaluation,
-    Method,
-    OfType,
-    Pair,
-    Percentiles,
-)
+from orchestrator.evaluation.labels import QuestionTypes
+from orchestrator.evaluation.report import ArmFigures, Calls, Case, Evaluation, Method, OfType, Pair, Percentiles
 from orchestrator.evaluation.runner import ArmOutcome
 from orchestrator.evaluation.statistics import (
     MEASURES,
@@ -49,16 +39,17 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
     *,
     mode: str,
     plan: str | None = None,
-    types: Typed | None = None,
+    types: QuestionTypes | None = None,
     warnings: Sequence[str] = (),
 ) -> Evaluation:
     """The evaluation of all arms, in the order of `outcomes`; per type too where the questions' `types` are given."""
     tables = {name: _table(dataset, found) for name, found in outcomes.items()}
     whole = _group(tables)
-    few = f"Only {len(dataset.questions)} questions: the intervals are rough."
+    total = len(dataset.questions)
+    few = f"Only {total} questions: the intervals are rough."
     return Evaluation(
         dataset=dataset.name,
-        questions=len(dataset.questions),
+        questions=total,
         arms=tuple(_arm(name, tables[name], whole.means[name], found) for name, found in outcomes.items()),
         pairs=_pairs([whole])[0],
         types=of_types([types.types[question.id] for question in dataset.questions], tables) if types else (),
@@ -66,13 +57,8 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
         warnings=(
             *warnings,
             *(types.warnings if types else ()),
-            *([few] if len(dataset.questions) < FEW else []),
-            *said(
-                outcomes,
-                len(dataset.questions),
-                "failed, and counts as found nothing",
-                _unknown(dataset, outcomes),
-            ),
+            *([few] if total < FEW else []),
+            *frequent_warnings(outcomes, total, "failed, and counts as found nothing", _unknown(dataset, outcomes)),
         ),
         cases=_cases(dataset, list(tables.values())),
         latencies={name: tuple(f.ms for f in found if f.error is None) for name, found in outcomes.items()},
@@ -91,7 +77,7 @@ def _arm(name: str, table: Floats, means: Floats, found: Sequence[ArmOutcome]) -
     return ArmFigures(
         strategy=name,
         metrics=_by_measure(table.mean(axis=0)),
-        intervals=dict(zip(MEASURES, _bounds(low, high), strict=True)),
+        intervals=dict(zip(MEASURES, zip(_rounded(low), _rounded(high), strict=True), strict=True)),
         latency_ms=percentiles([one.ms for one in answered]),
         job_ms=percentiles(whole) if whole else None,
         calls=calls_of(cost),
@@ -108,10 +94,6 @@ def calls_of(cost: Cost) -> Calls:
 
 def _rounded(values: Floats) -> list[float]:
     return [round(float(value), 6) for value in values]
-
-
-def _bounds(low: Floats, high: Floats) -> list[Bounds]:
-    return list(zip(_rounded(low), _rounded(high), strict=True))
 
 
 def percentiles(ms: Sequence[float]) -> Percentiles:
@@ -148,8 +130,10 @@ def _pairs(groups: Sequence[_Group]) -> list[tuple[Pair, ...]]:
     return [tuple(of_group) for of_group in pairs]
 
 
-def said(outcomes: Outcomes, questions: int, failed: str, before: Mapping[str, int] | None = None) -> Iterator[str]:
-    """What went wrong on the way, once each with the number of questions, the most frequent first.
+def frequent_warnings(
+    outcomes: Outcomes, questions: int, failed: str, before: Mapping[str, int] | None = None
+) -> Iterator[str]:
+    """The warnings and errors of all questions, once each with the number of questions, the most frequent first.
 
     `failed` says what becomes of a failed question, `before` is what was counted elsewhere.
     """

@@ -57,20 +57,20 @@ def _text(fields: dict[str, Any], name: str) -> str:
 
 @dataclass(frozen=True)
 class IndexFolder:
-    """`path` is the search process's own. `whole` is False until an index in it was built to its end."""
+    """`path` is the search process's own; a file beside it says that the index in it was built to its end."""
 
     path: Path
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """True when the index was built to its end."""
         return self._mark.is_file() and self.path.is_dir()
 
-    def finished(self, documents: int, chunks: int) -> None:
-        """Note that the index is whole."""
+    def mark_complete(self, documents: int, chunks: int) -> None:
+        """Note that the index was built to its end."""
         self._mark.write_text(json.dumps({"documents": documents, "chunks": chunks}) + "\n", encoding="utf-8")
 
-    def started(self) -> None:
+    def mark_started(self) -> None:
         """Note that it is being built: what an interrupt leaves is not taken for an index."""
         self._mark.unlink(missing_ok=True)
 

@@ -13,9 +13,9 @@ from itertools import combinations, count
 import numpy as np
 from pydantic import Field
 
-from orchestrator.evaluation.compare import FEW, calls_of, percentiles, said
+from orchestrator.evaluation.compare import FEW, calls_of, frequent_warnings, percentiles
 from orchestrator.evaluation.dataset import LabelledQuestion
-from orchestrator.evaluation.pipeline import MARK, bare, outcome_of
+from orchestrator.evaluation.pipeline import EVAL_KEY_PREFIX, outcome_of, without_run_options
 from orchestrator.evaluation.report import Calls, Percentiles
 from orchestrator.evaluation.runner import ArmOutcome
 from orchestrator.evaluation.statistics import interval, resampled_means
@@ -108,15 +108,15 @@ def kept_jobs(jobs: JobStore, most: int, tenant: str | None = None) -> KeptJobs:
     known = set[str]()
     for status in _newest(jobs, reader, tenant):
         job, answer = jobs.job(status.job_id), reader.answer(status.job_id)
-        reason = _unfit(status, job.request if job else None, answer)
+        reason = _reason_left_out(status, job.request if job else None, answer)
         if job is None or answer is None or reason is not None:
             left_out[reason or "expired"] += 1
             continue
-        asks = bare(job.request).model_dump_json()
-        if asks in known:
+        asked = without_run_options(job.request).model_dump_json()
+        if asked in known:
             left_out["asked again by a newer job"] += 1
             continue
-        known.add(asks)
+        known.add(asked)
         requests[status.job_id] = job.request
         answers.append(outcome_of(status.job_id, KEPT, answer))
         written += answer.summary.kind == "llm"
@@ -137,7 +137,7 @@ def _newest(jobs: JobStore, reader: JobReader, tenant: str | None) -> Iterator[J
         yield from (status for status in reader.statuses(ids) if tenant in {None, status.tenant})
 
 
-def _unfit(status: JobStatus, request: JobRequest | None, answer: Answer | None) -> str | None:
+def _reason_left_out(status: JobStatus, request: JobRequest | None, answer: Answer | None) -> str | None:
     """Why a job is not asked again; None when it is."""
     if status.state != State.DONE:
         return f"{status.state}"
@@ -145,7 +145,7 @@ def _unfit(status: JobStatus, request: JobRequest | None, answer: Answer | None)
         return "expired"
     planner = answer.route.planner if answer.route else None
     reasons = {
-        "asked by an evaluation": (request.idempotency_key or "").startswith(MARK),
+        "asked by an evaluation": (request.idempotency_key or "").startswith(EVAL_KEY_PREFIX),
         "partial": answer.partial,
         "about one symbol": request.near_symbol is not None or request.depth is not None,
         "nothing retrieved": planner is PlannerName.NONE,
@@ -173,7 +173,7 @@ def compare_jobs(
         columns=tuple(_column(name, rows) for name, rows in found.items()),
         agreements=tuple(_agreement(a, b, found[a], found[b]) for a, b in combinations(found, 2)),
         differences=tuple(sorted(_differences(kept, found), key=lambda one: sum(one.overlap.values()))),
-        warnings=(*kept.warnings, *warnings, *few, *said(outcomes, total, "failed, and is left out")),
+        warnings=(*kept.warnings, *warnings, *few, *frequent_warnings(outcomes, total, "failed, and is left out")),
         latencies={name: tuple(row.ms for row in rows if row.error is None) for name, rows in found.items()},
     )
 
@@ -193,8 +193,8 @@ def _column(name: str, rows: Sequence[ArmOutcome]) -> Rerun:
 def overlap(a: Sequence[str], b: Sequence[str], depth: int = DEPTH) -> float | None:
     """Documents that both lists have in their first `depth`, of those that the longer one has; None for two empty."""
     first, second = set(a[:depth]), set(b[:depth])
-    most = max(len(first), len(second))
-    return len(first & second) / most if most else None
+    longer = max(len(first), len(second))
+    return len(first & second) / longer if longer else None
 
 
 def _agreement(a: str, b: str, of_a: Sequence[ArmOutcome], of_b: Sequence[ArmOutcome]) -> Agreement:
@@ -225,5 +225,5 @@ def _differences(kept: KeptJobs, found: Mapping[str, Sequence[ArmOutcome]]) -> I
         documents = {name: row.documents[:DEPTH] for name, row in rows.items()}
         if len(set(documents.values())) > 1:
             shares = {name: overlap(documents[KEPT], listed) for name, listed in documents.items() if name != KEPT}
-            told = {name: round(share, 6) for name, share in shares.items() if share is not None}
-            yield Difference(job_id=question.id, question=question.text, overlap=told, documents=documents)
+            known = {name: round(share, 6) for name, share in shares.items() if share is not None}
+            yield Difference(job_id=question.id, question=question.text, overlap=known, documents=documents)

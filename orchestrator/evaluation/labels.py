@@ -1,4 +1,4 @@
-"""Which type each question of a labelled set is of: as its label says, else as the rules read it. Pure."""
+"""What a labelled set says of its questions besides their text: their types, and plans made for them. Pure."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ UNSURE = "unsure"
 #: Types beyond so many are gathered under this name: a table of a hundred types says nothing.
 _MOST, OTHER = 12, "other"
 _LONGEST = 40
+_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
-class Typed(Model):
+class QuestionTypes(Model):
     """Question id -> type; for people, where the types are from; what a reader must know of them."""
 
     types: dict[str, str]
@@ -33,28 +34,29 @@ class Typed(Model):
     warnings: tuple[str, ...] = ()
 
 
-def type_of(question: str, settings: Settings) -> str:
-    """A type by the rules alone, or "unsure"."""
-    read = route_by_rules(question, settings.routing.unsure_below)
-    return UNSURE if read.unsure else read.type.value
-
-
-def typed(questions: Sequence[LabelledQuestion], settings: Settings) -> Typed:
+def question_types(questions: Sequence[LabelledQuestion], settings: Settings) -> QuestionTypes:
     """The label `type` where a question has one, else the rules' reading. A label may be any short word."""
     labels = {question.id: _label(question.labels) for question in questions}
-    types = {question.id: labels[question.id] or type_of(question.text, settings) for question in questions}
+    types = {question.id: labels[question.id] or _by_rules(question.text, settings) for question in questions}
     kept = {name for name, _ in Counter(types.values()).most_common(_MOST)}
     count, many = sum(label is not None for label in labels.values()), len(set(types.values()))
-    said = []
+    warnings = []
     if 0 < count < len(questions):
-        said.append(f"{len(questions) - count} of {len(questions)} questions have no label type: the rules read them.")
+        warnings.append(
+            f"{len(questions) - count} of {len(questions)} questions have no label type: the rules read them."
+        )
     if many > _MOST:
-        said.append(f"There are {many} types: all but the {_MOST} largest are shown as {OTHER!r}.")
-    return Typed(
+        warnings.append(f"There are {many} types: all but the {_MOST} largest are shown as {OTHER!r}.")
+    return QuestionTypes(
         types={name: kind if kind in kept else OTHER for name, kind in types.items()},
         source="the label type" if count == len(questions) else "the rules" if not count else "labels, else the rules",
-        warnings=tuple(said),
+        warnings=tuple(warnings),
     )
+
+
+def _by_rules(question: str, settings: Settings) -> str:
+    read = route_by_rules(question, settings.routing.unsure_below)
+    return UNSURE if read.unsure else read.type.value
 
 
 def _label(labels: Mapping[str, object]) -> str | None:
@@ -65,13 +67,7 @@ def _label(labels: Mapping[str, object]) -> str | None:
     return None if any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in given) else given.strip()
 
 
-# --- Finds the plan that a labelled set gives with its questions. Pure; makes no plans of its own.
-
-Plans = dict[str, Plan]
-_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
-
-
-def plans_of(questions: Sequence[LabelledQuestion], field: str) -> tuple[Plans, tuple[str, ...]]:
+def plans_of(questions: Sequence[LabelledQuestion], field: str) -> tuple[dict[str, Plan], tuple[str, ...]]:
     """Question id -> its plan, and warnings (one for questions without a plan).
 
     `field` is a path with dots: `decomposition.filled` reads `filled` of each object in the list `decomposition`;
@@ -81,7 +77,8 @@ def plans_of(questions: Sequence[LabelledQuestion], field: str) -> tuple[Plans, 
     plans = {question.id: _plan(question, field) for question in questions}
     given = {name: plan for name, plan in plans.items() if plan}
     if not given:
-        raise InputError("--plan", field, f"no question has it; their fields: {_fields(questions) or 'none'}")
+        fields = ", ".join(sorted({name for question in questions for name in question.labels}))
+        raise InputError("--plan", field, f"no question has it; their fields: {fields or 'none'}")
     missing = len(plans) - len(given)
     warning = f"{missing} of {len(plans)} questions have no {field}: they are searched without a plan."
     return given, (warning,) if missing else ()
@@ -90,14 +87,17 @@ def plans_of(questions: Sequence[LabelledQuestion], field: str) -> tuple[Plans, 
 def _plan(question: LabelledQuestion, field: str) -> Plan:
     found: Any = question.labels
     for part in field.split("."):
-        found = _step(found, part)
+        if isinstance(found, list):
+            found = [item.get(part) if isinstance(item, Mapping) else None for item in found]
+        else:
+            found = found.get(part) if isinstance(found, Mapping) else None
     if found is None:
         return ()
     if not isinstance(found, list) or not all(map(_is_entry, found)):
         raise InputError("--plan", field, f"question {question.id} has no list of texts there{_inner(found)}")
     if len(found) > MAX_ENTRIES:
-        most = f"{MAX_ENTRIES} are the most"
-        raise InputError("--plan", field, f"question {question.id} has {len(found)} subquestions, {most}")
+        count = f"{len(found)} subquestions, {MAX_ENTRIES} are the most"
+        raise InputError("--plan", field, f"question {question.id} has {count}")
     try:
         return _PLAN.validate_python(found)
     except ValidationError as error:
@@ -110,20 +110,8 @@ def _is_entry(item: Any) -> bool:
     return isinstance(text, str) and bool(text.strip())
 
 
-def _step(found: Any, name: str) -> Any:
-    """One step of the path; a list of objects gives the list of their values."""
-    if isinstance(found, Mapping):
-        return found.get(name)
-    if isinstance(found, list):
-        return [item.get(name) if isinstance(item, Mapping) else None for item in found]
-    return None
-
-
 def _inner(found: Any) -> str:
+    """A hint for a path that ends at objects."""
     if isinstance(found, list) and found and isinstance(found[0], Mapping):
         return f": name one of its fields, {', '.join(sorted(map(str, found[0])))}"
     return ""
-
-
-def _fields(questions: Sequence[LabelledQuestion]) -> str:
-    return ", ".join(sorted({name for question in questions for name in question.labels}))

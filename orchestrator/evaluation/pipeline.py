@@ -10,7 +10,7 @@ from itertools import islice
 from orchestrator.client import Ramify
 from orchestrator.evaluation.dataset import LabelledCorpus
 from orchestrator.evaluation.eval_folder import corpus_copy, documents, eval_dir
-from orchestrator.evaluation.runner import ArmOutcome, Asked, Building, distinct
+from orchestrator.evaluation.runner import ArmOutcome, ArmQuestion, IndexProgress, distinct
 from orchestrator.intake import as_request
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import new_id
@@ -30,14 +30,12 @@ _CACHED = (
     "The stack's caches are on (cache.enabled): answers of earlier runs make latencies and calls look smaller. "
     "For bare figures use --direct, or start the stack with --set cache.enabled=false."
 )
-
-
 _CACHED_JOBS = (
     "The stack's caches are on (cache.enabled): what the kept jobs left there makes latencies and calls of the others "
     "look smaller. For bare figures start the stack with --set cache.enabled=false."
 )
 #: How the idempotency keys of an evaluation's own jobs begin: `--from-jobs` leaves these jobs out.
-MARK = "ramify-eval-"
+EVAL_KEY_PREFIX = "ramify-eval-"
 
 
 class Pipeline:
@@ -60,19 +58,19 @@ class Pipeline:
 
         `requests`: question id -> the request of the kept job that asked it.
         """
-        self._client, self._namespace, self._said = client, namespace, warnings
+        self._client, self._namespace, self._warnings = client, namespace, warnings
         self._requests = requests or {}
-        self._open: dict[str, Asked] = {}
+        self._open: dict[str, ArmQuestion] = {}
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """About the ingest, and about caches where they are on."""
         cached = _CACHED_JOBS if self._requests else _CACHED
-        return (*self._said, *((cached,) if self._client.settings.cache.enabled else ()))
+        return (*self._warnings, *((cached,) if self._client.settings.cache.enabled else ()))
 
-    def answers(self, asked: Iterable[Asked]) -> Iterator[ArmOutcome]:
+    def answers(self, questions: Iterable[ArmQuestion]) -> Iterator[ArmOutcome]:
         """As the Runner says. Raises: NotRunningError when Redis is gone."""
-        waiting = iter(asked)
+        waiting = iter(questions)
         try:
             while True:
                 for question in islice(waiting, IN_FLIGHT - len(self._open)):
@@ -84,58 +82,58 @@ class Pipeline:
         finally:
             self._cancel()
 
-    def _submit(self, asked: Asked) -> ArmOutcome | None:
-        """Enqueue a question; an outcome when the door refuses it."""
+    def _submit(self, question: ArmQuestion) -> ArmOutcome | None:
+        """Enqueue a question; an outcome when it is refused."""
         try:
-            job_id = self._client.submit(self._request(asked))
+            job_id = self._client.submit(self._request(question))
         except InputError as error:
-            return _failed(asked, str(error))
-        self._open[job_id] = asked
+            return _failed(question, str(error))
+        self._open[job_id] = question
         return None
 
-    def _request(self, asked: Asked) -> JobRequest:
+    def _request(self, question: ArmQuestion) -> JobRequest:
         """Raises: InputError when the question cannot be taken."""
-        request = self._requests.get(asked.question_id) or as_request(
-            asked.text,
+        request = self._requests.get(question.question_id) or as_request(
+            question.text,
             {
-                "decompose": bool(asked.subqueries) or asked.strategy == ADAPTIVE,
-                "subqueries": asked.subqueries,
-                "top_n": min(_MOST_RESULTS, asked.limit * _CHUNKS_PER_DOCUMENT),
+                "decompose": bool(question.subqueries) or question.strategy == ADAPTIVE,
+                "subqueries": question.subqueries,
+                "top_n": min(_MOST_RESULTS, question.limit * _CHUNKS_PER_DOCUMENT),
                 "filters": {"namespace": self._namespace},
             },
         )
         own = {
-            "strategy": None if asked.strategy == ADAPTIVE else asked.strategy,
+            "strategy": None if question.strategy == ADAPTIVE else question.strategy,
             "lane": Lane.BATCH,
             "deadline_s": self._client.settings.jobs.deadline_s,
-            "idempotency_key": f"{MARK}{new_id()}",
+            "idempotency_key": f"{EVAL_KEY_PREFIX}{new_id()}",
         }
-        return bare(request).model_copy(update=own)
+        return without_run_options(request).model_copy(update=own)
 
     def _ended(self) -> Iterator[ArmOutcome]:
         """Look at the open jobs; the outcomes of those that have ended."""
         time.sleep(_POLL_S)
-        for job_id, asked in list(self._open.items()):
+        for job_id, question in list(self._open.items()):
             status = self._client.status(job_id)
             if status.terminal:
                 del self._open[job_id]
-                yield self._outcome(asked, status)
+                yield self._outcome(question, status)
             elif time.time() > status.deadline_at + _GRACE_S:
-                yield _failed(asked, f"its job is still {status.state} long after its deadline: `ramify doctor`")
+                yield _failed(question, f"its job is still {status.state} long after its deadline: `ramify doctor`")
                 self._client.cancel(job_id)
                 del self._open[job_id]
 
-    def _outcome(self, asked: Asked, status: JobStatus) -> ArmOutcome:
+    def _outcome(self, question: ArmQuestion, status: JobStatus) -> ArmOutcome:
         if status.state != "done":
-            return _failed(asked, status.error or f"its job ended {status.state}")
+            return _failed(question, status.error or f"its job ended {status.state}")
         try:
             answer = self._client.result(status.job_id)
         except RamifyError as error:
-            return _failed(asked, str(error))
-        whole = asked.question_id in self._requests
-        found = outcome_of(asked.question_id, asked.strategy, answer)
+            return _failed(question, str(error))
+        whole = question.question_id in self._requests
+        found = outcome_of(question.question_id, question.strategy, answer)
         documents = found.documents if whole else document_ids(found.documents)
-        return found.model_copy(update={"documents": documents[: asked.limit]})
+        return found.model_copy(update={"documents": documents[: question.limit]})
 
     def _cancel(self) -> None:
         while self._open:
@@ -144,7 +142,7 @@ class Pipeline:
                 self._client.cancel(job_id)
 
 
-def bare(request: JobRequest) -> JobRequest:
+def without_run_options(request: JobRequest) -> JobRequest:
     """What a request asks, without the strategy, the summary, and how its job was run."""
     as_default = ("mode", "strategy", "explain", "lane", "deadline_s", "idempotency_key")
     unset = {name: JobRequest.model_fields[name].default for name in as_default}
@@ -171,8 +169,8 @@ def document_ids(paths: Iterable[str]) -> tuple[str, ...]:
     return distinct(path.partition("#")[2] or path for path in paths)
 
 
-def _failed(asked: Asked, error: str) -> ArmOutcome:
-    return ArmOutcome(question_id=asked.question_id, strategy=asked.strategy, error=error)
+def _failed(question: ArmQuestion, error: str) -> ArmOutcome:
+    return ArmOutcome(question_id=question.question_id, strategy=question.strategy, error=error)
 
 
 def namespace_of(corpus: LabelledCorpus) -> str:
@@ -181,7 +179,7 @@ def namespace_of(corpus: LabelledCorpus) -> str:
 
 
 def ensure_ingested(
-    client: Ramify, corpus: LabelledCorpus, building: Building, *, rebuild: bool = False
+    client: Ramify, corpus: LabelledCorpus, progress: IndexProgress, *, rebuild: bool = False
 ) -> tuple[str, tuple[str, ...]]:
     """The corpus's namespace and warnings about documents that could not be taken.
 
@@ -191,7 +189,8 @@ def ensure_ingested(
     namespace, folder = namespace_of(corpus), eval_dir(client.settings)
     done = folder / f"{namespace}.{_store_name(client.settings)}.ingested"
     known = done.is_file() and not rebuild
-    if known and client.find(_probe(corpus), top_n=1, filters={"namespace": namespace}).hits:
+    beginning = next(documents(corpus))["text"].strip()[:200]  # a question that some document must answer
+    if known and client.find(beginning, top_n=1, filters={"namespace": namespace}).hits:
         return namespace, tuple(done.read_text(encoding="utf-8").splitlines())
     done.unlink(missing_ok=True)
     failed: list[str] = []
@@ -201,20 +200,17 @@ def ensure_ingested(
             count += outcome.status is not DocumentStatus.REMOVED
             if outcome.status is DocumentStatus.FAILED:
                 failed.append(" ".join(f"{outcome.path}: {outcome.reason}".split()))
-        building(count, len(corpus.ids))
-    said = f"{len(failed)} of {len(corpus.ids)} documents could not be taken; the first: {failed[0]}" if failed else ""
+        progress(count, len(corpus.ids))
+    warning = (
+        f"{len(failed)} of {len(corpus.ids)} documents could not be taken; the first: {failed[0]}" if failed else ""
+    )
     if len(failed) >= len(corpus.ids):
-        raise RamifyError(said)
-    done.write_text(said, encoding="utf-8")
-    return namespace, tuple(said.splitlines())
+        raise RamifyError(warning)
+    done.write_text(warning, encoding="utf-8")
+    return namespace, tuple(warning.splitlines())
 
 
 def _store_name(settings: Settings) -> str:
     """What tells stores apart in a file's name: a corpus in one of them is not in another."""
     store = settings.store
     return "embedded" if store.kind == "embedded" else f"{store.url.host if store.url else ''}-{store.collection}"
-
-
-def _probe(corpus: LabelledCorpus) -> str:
-    """A question that some document of the corpus must answer: how one of them begins."""
-    return next(documents(corpus))["text"].strip()[:200]

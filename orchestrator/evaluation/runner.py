@@ -1,4 +1,4 @@
-"""What an evaluation asks of whatever runs its questions, and in which order: every question of every arm, in turns."""
+"""What an evaluation asks of a runner, and in which order: every question of every arm, in turns."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shared.models import Cost, Plan
 from shared.models.base import Model
 
 #: Called with documents done and their number (None: not known) while an index is built.
-Building = Callable[[int, int | None], None]
+IndexProgress = Callable[[int, int | None], None]
 #: An arm whose first answers are all errors is not asked on: it is misconfigured, not unlucky.
-_FIRST = 3
+_MIN_TRIED = 3
 
 
-class Asked(Model):
+class ArmQuestion(Model):
     """One question for one arm; `subqueries` are its plan, `limit` the documents wanted.
 
     `strategy` is the arm's name; `runs` the strategy that stands for it where the arm is `adaptive`.
@@ -34,7 +34,7 @@ class Asked(Model):
 
 
 class ArmOutcome(Model):
-    """What came of it: document ids, best first, each once; or `error`, a sentence.
+    """What a question gave: document ids, best first, each once; or `error`, a sentence.
 
     `ms` is the time of search and merge; `job_ms` the whole job's, waiting included, where there is a job.
     """
@@ -62,7 +62,7 @@ class Runner(Protocol):
         """What a reader of the figures must know of how they came to be."""
         ...
 
-    def answers(self, asked: Iterable[Asked]) -> Iterator[ArmOutcome]:
+    def answers(self, questions: Iterable[ArmQuestion]) -> Iterator[ArmOutcome]:
         """An outcome for each, in any order. A question that fails is an outcome with `error`.
 
         Raises: RamifyError when nothing more can be asked.
@@ -87,28 +87,30 @@ def run_arms(
     Raises: RamifyError when the first three questions of an arm fail, or as the runner does.
     """
     found: dict[str, dict[str, ArmOutcome]] = {name: {} for name in strategies}
-    tried = min(_FIRST, len(questions))
+    tried = min(_MIN_TRIED, len(questions))
     for outcome in runner.answers(_in_turns(questions, strategies, plans)):
         arm = found[outcome.strategy]
         arm[outcome.question_id] = outcome
         if len(arm) == tried and all(one.error for one in arm.values()):
             raise RamifyError(f"strategy {outcome.strategy} fails on its first questions: {outcome.error}")
         done()
-    return {name: [_of(arm, name, question.id) for question in questions] for name, arm in found.items()}
-
-
-def _of(arm: Mapping[str, ArmOutcome], strategy: str, question_id: str) -> ArmOutcome:
-    return arm.get(question_id) or ArmOutcome(question_id=question_id, strategy=strategy, error="there was no answer")
+    return {
+        name: [
+            arm.get(question.id) or ArmOutcome(question_id=question.id, strategy=name, error="there was no answer")
+            for question in questions
+        ]
+        for name, arm in found.items()
+    }
 
 
 def _in_turns(
     questions: Sequence[LabelledQuestion], strategies: Sequence[str], plans: Mapping[str, Plan]
-) -> Iterator[Asked]:
+) -> Iterator[ArmQuestion]:
     """Each question to all arms, a different arm first each time: no arm always pays for cold caches or a busy hour."""
     for number, question in enumerate(questions):
         first = number % len(strategies)
         for strategy in (*strategies[first:], *strategies[:first]):
-            yield Asked(
+            yield ArmQuestion(
                 question_id=question.id,
                 text=question.text,
                 strategy=strategy,

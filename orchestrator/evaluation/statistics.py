@@ -1,4 +1,4 @@
-"""How sure a mean and a difference are: paired bootstrap, sign-flip permutation, Holm. Pure, and seeded."""
+"""Retrieval measures by ir-measures, and how sure a mean and a difference are. Pure, and seeded."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ LEVEL = 0.95
 #: Resamples held in memory at a time.
 _BLOCK = 1000
 Floats = NDArray[np.float64]
+NDCG, MRR, ALL = "ndcg@10", "mrr@10", "all@10"
+MEASURES = (NDCG, "recall@2", "recall@5", "recall@10", "recall@20", MRR, ALL)
+#: Ranked documents that the measures look at.
+DEPTH = 20
+_RECALL = {2: "recall@2", 5: "recall@5", 10: "recall@10", 20: "recall@20"}
+Run = Mapping[str, Sequence[str]]
 
 
 class Interval(NamedTuple):
@@ -71,18 +77,7 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-# --- Retrieval measures, question by question, computed by ir-measures (trec_eval's code). Averages nothing.
-
-NDCG, MRR, ALL = "ndcg@10", "mrr@10", "all@10"
-MEASURES = (NDCG, "recall@2", "recall@5", "recall@10", "recall@20", MRR, ALL)
-#: Ranked documents that the measures look at.
-DEPTH = 20
-_RECALL = {2: "recall@2", 5: "recall@5", 10: "recall@10", 20: "recall@20"}
-Run = Mapping[str, Sequence[str]]
-_Scored = dict[str, dict[str, float]]
-
-
-def measure(qrels: Qrels, run: Run, relevant_from: int) -> NDArray[np.float64]:
+def measure(qrels: Qrels, run: Run, relevant_from: int) -> Floats:
     """A row for each question of `qrels` in its order, a column for each of MEASURES, fractions of 1.
 
     `run` gives each question's document ids, best first, each once; a question without any scores 0.
@@ -91,7 +86,7 @@ def measure(qrels: Qrels, run: Run, relevant_from: int) -> NDArray[np.float64]:
     the first relevant one in the top 10. All@10: 1 when every relevant document stands in the top 10, else 0.
     Raises: RamifyError when ir-measures is not installed.
     """
-    ir = _library()
+    ir = check_library()
     rows = {name: place for place, name in enumerate(qrels)}
     table = np.zeros((len(rows), len(MEASURES)))
 
@@ -111,17 +106,16 @@ def measure(qrels: Qrels, run: Run, relevant_from: int) -> NDArray[np.float64]:
     return table
 
 
-def _scored(rows: Mapping[str, int], run: Run, depth: int) -> _Scored:
+def _scored(rows: Mapping[str, int], run: Run, depth: int) -> dict[str, dict[str, float]]:
     """Ranks as scores that fall: trec_eval orders by score, and no two may be equal."""
     return {q: {d: float(depth - rank) for rank, d in enumerate(run.get(q, ())[:depth])} for q in rows}
 
 
-def check_library() -> None:
-    """Raises: RamifyError when ir-measures is not installed. Asked before hours of searching."""
-    _library()
+def check_library() -> Any:
+    """The module ir_measures. Called before hours of searching.
 
-
-def _library() -> Any:
+    Raises: RamifyError when it is not installed.
+    """
     try:
         import ir_measures  # noqa: PLC0415 - only an evaluation needs it, and its trec_eval is compiled code
     except ImportError:

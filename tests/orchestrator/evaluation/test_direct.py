@@ -10,7 +10,7 @@ from orchestrator.evaluation import direct as module
 from orchestrator.evaluation.dataset import load_dataset
 from orchestrator.evaluation.direct import direct
 from orchestrator.evaluation.eval_folder import eval_dir, index_folder, index_key
-from orchestrator.evaluation.runner import Asked
+from orchestrator.evaluation.runner import ArmQuestion
 from shared.errors import RamifyError
 from shared.settings import load_settings
 from tests.fakes.labelled import DOCUMENTS, write_set
@@ -30,7 +30,7 @@ def corpus(tmp_path):
 
 
 def asked(*texts, strategy="default", **fields):
-    return [Asked(question_id=f"q{n}", text=text, strategy=strategy, **fields) for n, text in enumerate(texts, 1)]
+    return [ArmQuestion(question_id=f"q{n}", text=text, strategy=strategy, **fields) for n, text in enumerate(texts, 1)]
 
 
 def found(corpus, settings, questions, **options):
@@ -110,7 +110,7 @@ def test_given_a_process_that_hangs_when_asked_then_it_is_stopped(corpus, tmp_pa
 
 def with_short_end(call, *arguments):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("orchestrator.evaluation.conversation._END_S", 0.2)
+        patch.setattr("orchestrator.evaluation.direct._END_S", 0.2)
         return call(*arguments)
 
 

@@ -12,8 +12,8 @@ from orchestrator.cli.render.eval_page import jobs_page
 from orchestrator.cli.render.evaluation import draw_jobs
 from orchestrator.evaluation.dataset import LabelledQuestion
 from orchestrator.evaluation.from_jobs import KEPT, KeptJobs, compare_jobs, overlap
-from orchestrator.evaluation.pipeline import MARK, Pipeline, bare
-from orchestrator.evaluation.runner import ArmOutcome, Asked
+from orchestrator.evaluation.pipeline import EVAL_KEY_PREFIX, Pipeline, without_run_options
+from orchestrator.evaluation.runner import ArmOutcome, ArmQuestion
 from shared.models import Cost, JobRequest
 from tests.fakes.ramify_client import FakeRamify
 
@@ -108,13 +108,13 @@ def test_given_a_kept_job_when_asked_again_then_only_strategy_and_the_way_it_is_
     )
     client = FakeRamify()
     runner = Pipeline(client, requests={"j0": request})
-    asked = [Asked(question_id="j0", text="why?", strategy=name) for name in ("keyword", "adaptive")]
+    asked = [ArmQuestion(question_id="j0", text="why?", strategy=name) for name in ("keyword", "adaptive")]
     found = list(runner.answers(asked))
     first, second = client.requests.values()
     assert (first.strategy, second.strategy) == ("keyword", None)
-    assert bare(first) == bare(request)
+    assert without_run_options(first) == without_run_options(request)
     assert (first.tenant, first.top_n, first.lane, first.summary, first.decompose) == ("a", 5, "batch", False, True)
-    assert first.idempotency_key.startswith(MARK)
+    assert first.idempotency_key.startswith(EVAL_KEY_PREFIX)
     assert first.idempotency_key != second.idempotency_key
     assert found[0].documents == ("notes/1.md",)
     assert "kept jobs" in runner.warnings[0]

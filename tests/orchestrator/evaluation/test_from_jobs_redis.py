@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.client import Ramify
 from orchestrator.evaluation.from_jobs import kept_jobs
-from orchestrator.evaluation.pipeline import MARK
+from orchestrator.evaluation.pipeline import EVAL_KEY_PREFIX
 from shared.errors import InputError
 from shared.jobs import JobStore, State
 from shared.jobs.keys import ACTIVE
@@ -50,7 +50,7 @@ def test_given_kept_jobs_when_taken_then_they_are_the_newest_that_can_be_asked_a
     second = asked(ramify, store, "second?")
     asked(ramify, store, "third?")
     newest = asked(ramify, store, "third?", strategy="deep")
-    asked(ramify, store, "mine", idempotency_key=f"{MARK}1")
+    asked(ramify, store, "mine", idempotency_key=f"{EVAL_KEY_PREFIX}1")
     asked(ramify, store, "symbol?", near_symbol="a.b")
     end(store, ramify.submit("half?"), partial=True)
     end(store, ramify.submit("list?"), route=route().model_copy(update={"planner": PlannerName.ENUMERATION}))

@@ -13,7 +13,7 @@ from orchestrator.evaluation.pipeline import (
     namespace_of,
     outcome_of,
 )
-from orchestrator.evaluation.runner import Asked, run_arms
+from orchestrator.evaluation.runner import ArmQuestion, run_arms
 from orchestrator.ingest import Progress
 from shared.errors import RamifyError
 from shared.models import DocumentOutcome, DocumentStatus, MergedHit, SearchResult
@@ -67,7 +67,7 @@ class EvalClient(FakeRamify):
 
 
 def asked(count=3, **fields):
-    return [Asked(question_id=q["id"], text=q["text"], strategy="hybrid", **fields) for q in QUESTIONS[:count]]
+    return [ArmQuestion(question_id=q["id"], text=q["text"], strategy="hybrid", **fields) for q in QUESTIONS[:count]]
 
 
 def test_given_questions_when_run_then_each_is_a_job_in_the_namespace_and_documents_rank_by_their_best_chunk(tmp_path):
@@ -107,7 +107,8 @@ def test_given_a_complete_list_when_answered_then_its_rows_are_the_documents_fou
 
 def test_given_jobs_that_fail_when_run_then_they_are_outcomes_with_the_reason(tmp_path):
     client = EvalClient(tmp_path, ends=lambda q: "failed" if q == "queues load" else "done")
-    outcomes = list(Pipeline(client, "eval-1").answers([*asked(2), Asked(question_id="q9", text="\0", strategy="x")]))
+    refused = ArmQuestion(question_id="q9", text="\0", strategy="x")
+    outcomes = list(Pipeline(client, "eval-1").answers([*asked(2), refused]))
     found = {one.question_id: one for one in outcomes}
     assert found["q2"].error == "none of the 2 leaves answered"
     assert "control character" in found["q9"].error

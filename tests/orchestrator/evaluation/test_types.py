@@ -13,9 +13,9 @@ from orchestrator.cli.main import app
 from orchestrator.evaluation import direct as module
 from orchestrator.evaluation.compare import of_types
 from orchestrator.evaluation.dataset import LabelledQuestion
-from orchestrator.evaluation.direct import DIRECT_ONLY, Adaptive, choose
-from orchestrator.evaluation.labels import typed
-from orchestrator.evaluation.runner import ArmOutcome, Asked
+from orchestrator.evaluation.direct import DIRECT_ONLY, AdaptiveRunner, choose
+from orchestrator.evaluation.labels import question_types
+from orchestrator.evaluation.runner import ArmOutcome, ArmQuestion
 from orchestrator.evaluation.statistics import MEASURES, holm, permutation_p
 from shared.settings import load_settings
 from tests.fakes.labelled import write_set
@@ -31,7 +31,7 @@ def question(name, text, **labels):
 
 def test_given_labels_when_typed_then_they_stand_and_the_rules_read_the_rest():
     asked = [question("a", "anything", type="bridge"), question("b", LIST), question("c", "列出所有关于缓存的笔记")]
-    found = typed(asked, load_settings())
+    found = question_types(asked, load_settings())
     assert found.types == {"a": "bridge", "b": "enumeration", "c": "enumeration"}
     assert found.source == "labels, else the rules"
     assert found.warnings == ("2 of 3 questions have no label type: the rules read them.",)
@@ -39,16 +39,16 @@ def test_given_labels_when_typed_then_they_stand_and_the_rules_read_the_rest():
 
 @pytest.mark.parametrize("label", [7, "", "x" * 41, "a\nb", "a\u202eb", None])
 def test_given_a_label_that_no_table_can_show_when_typed_then_the_rules_read_the_question(label):
-    assert typed([question("a", LIST, type=label)], load_settings()).types == {"a": "enumeration"}
+    assert question_types([question("a", LIST, type=label)], load_settings()).types == {"a": "enumeration"}
 
 
 def test_given_a_question_that_no_rule_knows_when_typed_then_it_is_unsure():
-    assert typed([question("a", "Где лежит ключ от склада?")], load_settings()).types == {"a": "unsure"}
+    assert question_types([question("a", "Где лежит ключ от склада?")], load_settings()).types == {"a": "unsure"}
 
 
 def test_given_more_types_than_a_table_holds_when_typed_then_the_small_ones_are_gathered_and_told():
     asked = [question(f"q{n}", "x", type=f"t{n % 20}") for n in range(24)]
-    found = typed(asked, load_settings())
+    found = question_types(asked, load_settings())
     assert len(set(found.types.values())) == 13
     assert {found.types[f"q{n}"] for n in range(4)} == {f"t{n}" for n in range(4)}
     assert "There are 20 types" in found.warnings[0]
@@ -91,9 +91,9 @@ class Recorder:
 def test_given_the_arm_adaptive_when_asked_directly_then_the_table_names_the_strategy_and_courtesies_find_nothing():
     settings = load_settings(routing={"types": {"multi_hop": {"strategy": "hybrid"}}})
     recorder = Recorder()
-    runner = Adaptive(recorder, settings)
+    runner = AdaptiveRunner(recorder, settings)
     asked = [
-        Asked(question_id=name, text=text, strategy=arm)
+        ArmQuestion(question_id=name, text=text, strategy=arm)
         for name, text in (("hop", MULTI_HOP), ("thanks", "Thank you!"))
         for arm in ("default", "adaptive")
     ]
