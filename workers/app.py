@@ -58,7 +58,7 @@ def start_body_outside_of_chord(run: TaskRun) -> None:
     store lets it run once.
     """
     counted = run.task.request.chord or run.task.request.chain
-    if not counted and run.jobs.all_settled(run.job.id):
+    if not counted and run.jobs.all_nodes_ended(run.job.id):
         merge_signature(run.task.app, run.job.id, run.job.rank).apply_async()
 
 

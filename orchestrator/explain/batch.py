@@ -91,7 +91,7 @@ def _pace(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float | None,
     except (ResponseError, ValueError) as error:
         faults.append(f"the lines cannot be read ({error})")
         return None, 1
-    return place.pace, max(1, place.tenants)
+    return place.ends_per_s, max(1, place.tenants)
 
 
 def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of

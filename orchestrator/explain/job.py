@@ -12,7 +12,7 @@ from orchestrator.reaper import rules
 from orchestrator.reaper.views import Redrive
 from shared.contract import OF_SHARD, Queue, TaskName
 from shared.jobs import TERMINAL, JobStore, State
-from shared.jobs.states import SETTLED_LEAVES
+from shared.jobs.states import ENDED_LEAVES
 from shared.models.status import Death, PendingWork, Turn, Why
 
 # --- The work of a job that is not done, piece by piece, each with a sentence. Pure.
@@ -44,7 +44,7 @@ def _node(facts: Facts, node_id: str) -> PendingWork:
         is_shard = node is not None and node.shard is not None
         return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
     needs = (
-        tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in SETTLED_LEAVES) if node else ()
+        tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in ENDED_LEAVES) if node else ()
     )
     for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
     return PendingWork(
@@ -166,8 +166,8 @@ def _turn(facts: Facts) -> Turn | None:
     if place is None or not place.waiting or facts.status.terminal:
         return None
     eta = None
-    if place.pace:
-        eta = round((place.ahead + 1) * max(1, place.tenants) / place.pace, 1)
+    if place.ends_per_s:
+        eta = round((place.ahead + 1) * max(1, place.tenants) / place.ends_per_s, 1)
     return Turn(
         lane=place.lane.value, ahead=place.ahead, tenants=place.tenants, waiting=place.lane_waiting,
         under_way=place.lane_under_way, own=facts.own, window=facts.window, eta_s=eta,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from orchestrator.reaper.views import Decision, Expire, Finalise, Force, Missing, Readmit, Redrive, View, Wait, World
 from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.jobs import TERMINAL, State
-from shared.jobs.states import SETTLED_LEAVES
+from shared.jobs.states import ENDED_LEAVES
 from shared.jobs.work import Attempt, too_many_deaths
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
@@ -111,7 +111,7 @@ def _unbound(view: View, world: World) -> Iterator[Missing]:
     told = set[str]()
     for node, state in view.leaves.items():
         others = view.needs.get(node, ())
-        if state != "waiting" or not others or any(view.leaves.get(other) not in SETTLED_LEAVES for other in others):
+        if state != "waiting" or not others or any(view.leaves.get(other) not in ENDED_LEAVES for other in others):
             continue
         at_it = any(view.item(other).busy for other in others)
         ended = others[-1]

@@ -1,26 +1,18 @@
-"""The one clock of all processes: Redis' own. A wall clock that is wrong, or steps, then ends no job early.
+"""The clock that all processes share: Redis' own, so that a wrong or stepping wall clock ends no job early.
 
-Between two looks at Redis time runs on this machine's monotonic clock, which never steps.
+Between two readings of Redis, time runs on this machine's monotonic clock, which never steps.
 """
 
 from __future__ import annotations
 
 import time
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from redis import Redis
 
 #: Seconds after which Redis is asked again.
 _FRESH_S = 5.0
-
-
-class Clock(Protocol):
-    """Says what time it is."""
-
-    def now(self) -> float:
-        """Unix seconds."""
-        ...
 
 
 class ServerClock:

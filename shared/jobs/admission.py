@@ -1,4 +1,4 @@
-"""The lines in which jobs wait for their turn: one per lane and tenant, bounded, served in deficit round robin.
+"""Admission: the queues in which jobs wait, one per lane and tenant, bounded, served in deficit round robin.
 
 A job that waits is no message: 100,000 of them cost the broker nothing, and leave again one by one (cancel, expiry).
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from redis import Redis
 
-from shared.connections.clock import Clock
+from shared.connections.clock import ServerClock
 from shared.contract import rank
 from shared.jobs.codec import text
 from shared.jobs.keys import ACTIVE, RECENT, AdmissionKeys, JobKeys
@@ -22,15 +22,15 @@ from shared.settings import Settings
 
 #: Seconds past the deadline after which a job that still waits is ended.
 GRACE_S = 5.0
-#: Leaves that a turn is worth: about what a question branches into.
+#: Leaves that one turn of a tenant is worth: about what a question branches into.
 QUANTUM = 6
-#: Ends that the pace of a lane is read from.
-_ENDS = 64
-_AT_ONCE = 256
+#: Ends of jobs that the rate of a lane is computed from, and how many it takes at least.
+_ENDS, _LEAST_ENDS = 64, 4
+_MOST_ADMITTED = 256  # by one call of the script
 
 
 class EnqueueResult(IntEnum):
-    """What became of a job that was to be enqueued."""
+    """The outcome for one job that was to be enqueued."""
 
     TAKEN = 1
     KNOWN = 0
@@ -40,7 +40,7 @@ class EnqueueResult(IntEnum):
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job as it enters a line: its deadline (Unix seconds) and the fields of its hash."""
+    """A job to be enqueued: its deadline (Unix seconds) and its hash as field, value, field, value..."""
 
     job_id: str
     tenant: str
@@ -50,7 +50,7 @@ class NewJob:
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """Where a job stands. `ahead`: jobs of its tenant before it; `pace`: ends a second in its lane, or None."""
+    """Where a job stands. `ahead`: jobs of its tenant before it; `ends_per_s`: of its lane, None while unknown."""
 
     lane: Lane
     waiting: bool
@@ -59,24 +59,24 @@ class QueuePosition:
     tenants: int
     lane_waiting: int
     lane_under_way: int
-    pace: float | None
+    ends_per_s: float | None
 
 
 class AdmissionQueues:
-    """All lines. Every method may raise redis.exceptions.RedisError."""
+    """The queues of all lanes. Every method may raise redis.exceptions.RedisError."""
 
-    def __init__(self, client: Redis, settings: Settings, clock: Clock) -> None:
+    def __init__(self, client: Redis, settings: Settings, clock: ServerClock) -> None:
         self._client, self._settings, self._clock = client, settings, clock
+        self._ttl = settings.jobs.ttl_s
         self._run = Scripts(client)
 
     def enter(self, lane: Lane, jobs: Sequence[NewJob]) -> list[EnqueueResult]:
-        """Create queued jobs and put them into the lines of their tenants, as far as these have room. At once."""
-        keys, most = AdmissionKeys(lane.value), self.capacity(lane)
-        args: list[Any] = [f"{self._clock.now():.6f}", self._settings.jobs.ttl_s, *most, GRACE_S]
+        """Create queued jobs in the queues of their tenants, as far as these have room, all in one step."""
+        keys = AdmissionKeys(lane.value)
+        args: list[Any] = [f"{self._clock.now():.6f}", self._ttl, *self.capacity(lane), GRACE_S]
         names = [keys.ring, keys.counts, ACTIVE, RECENT]
         for job in jobs:
-            own = JobKeys(job.job_id)
-            names += [own.job, keys.waiting + job.tenant]
+            names += [JobKeys(job.job_id).job, keys.waiting + job.tenant]
             args += [job.job_id, job.tenant, f"{job.deadline:.3f}", len(job.fields), *job.fields]
         return [EnqueueResult(int(verdict)) for verdict in self._run("enqueue", names, args)]
 
@@ -91,36 +91,34 @@ class AdmissionQueues:
         for lane in Lane:
             keys = AdmissionKeys(lane.value)
             names = [keys.ring, keys.counts, keys.held, keys.deficit, keys.under_way]
-            window, ttl = self._settings.lanes.under_way, self._settings.jobs.ttl_s
-            out = self._run("admit", names, [ttl, window, QUANTUM, lane.value, keys.waiting, _AT_ONCE])
+            args = [self._ttl, self._settings.lanes.under_way, QUANTUM, lane.value, keys.waiting, _MOST_ADMITTED]
+            out = self._run("admit", names, args)
             for job_id, _, own in zip(out[::3], out[1::3], out[2::3], strict=True):
                 yield text(job_id), rank(lane, int(own))
 
     def leave(self, job_id: str, lane: Lane, tenant: str, leaves: int, client: Any = None) -> Any:
-        """Give a job's place back: it has ended. Harmless to repeat. `client`: a pipeline to put it into."""
+        """Give back the place of a job that has ended. Harmless to repeat. `client`: a pipeline to put it into."""
         keys = AdmissionKeys(lane.value)
         names = [keys.ring, keys.counts, keys.held, keys.deficit, keys.under_way, keys.ends, keys.waiting + tenant]
-        ttl = self._settings.jobs.ttl_s
-        args = [f"{self._clock.now():.3f}", ttl, job_id, tenant, QUANTUM, leaves, _ENDS]
+        args = [f"{self._clock.now():.3f}", self._ttl, job_id, tenant, QUANTUM, leaves, _ENDS]
         return self._run("leave", names, args, client=client)
 
     def readmit(self, job_id: str, lane: Lane, tenant: str, created_at: float, *, runs: bool) -> bool:
-        """Put a job back that is in no line and not under way though it should be. True when it was."""
+        """Put back a job that neither waits nor is under way though it should. True when it was missing."""
         keys = AdmissionKeys(lane.value)
         names = [keys.ring, keys.counts, keys.held, keys.under_way, keys.waiting + tenant]
-        args = [self._settings.jobs.ttl_s, job_id, tenant, lane.value, f"{created_at:.6f}", int(runs)]
-        return bool(self._run("rejoin", names, args))
+        return bool(
+            self._run("readmit", names, [self._ttl, job_id, tenant, lane.value, f"{created_at:.6f}", int(runs)])
+        )
 
     def repair(self, lane: Lane, tenants: Iterable[str], *, recount: bool) -> int:
-        """Give turns to those of `tenants` that wait without, and count again what waits and what is under way.
+        """Give turns to those of `tenants` that wait without one, and count waiting and running jobs anew.
 
-        Returns how many things were put right.
+        Returns how many corrections were made.
         """
         keys = AdmissionKeys(lane.value)
         names = [keys.ring, keys.counts, keys.held, keys.under_way]
-        return int(
-            self._run("mend", names, [self._settings.jobs.ttl_s, lane.value, keys.waiting, int(recount), *tenants])
-        )
+        return int(self._run("repair", names, [self._ttl, lane.value, keys.waiting, int(recount), *tenants]))
 
     def under_way(self) -> dict[str, tuple[Lane, str]]:
         """Job id -> lane and tenant of all that are under way; bounded by the windows."""
@@ -142,13 +140,10 @@ class AdmissionQueues:
             pipe.lrange(keys.ends, 0, -1)
             ahead, held, tenants, counts, ends = pipe.execute()
         waiting, under_way = (int(value or 0) for value in counts)
+        rate = None
+        if len(ends) >= _LEAST_ENDS:
+            rate = len(ends) / max(0.001, self._clock.now() - float(ends[-1]))
         return QueuePosition(
             lane=lane, waiting=ahead is not None, under_way=bool(held), ahead=int(ahead or 0), tenants=int(tenants),
-            lane_waiting=waiting, lane_under_way=under_way, pace=self._pace([float(end) for end in ends]),
+            lane_waiting=waiting, lane_under_way=under_way, ends_per_s=rate,
         )  # fmt: skip
-
-    def _pace(self, ends: Sequence[float]) -> float | None:
-        """Jobs a second, by the last ends; None while there are too few to tell."""
-        if len(ends) < 4:
-            return None
-        return len(ends) / max(0.001, self._clock.now() - ends[-1])

@@ -7,7 +7,7 @@ from typing import Any
 
 from redis import Redis
 
-from shared.connections.clock import Clock
+from shared.connections.clock import ServerClock
 from shared.errors import NotFoundError
 from shared.jobs.budget import budget_fields, spending
 from shared.jobs.codec import text
@@ -19,16 +19,16 @@ from shared.models.cost import Budget
 from shared.settings import Settings
 
 _PAGE = 500
-#: Jobs without an answer that are kept by name.
+#: Ids of jobs without an answer that are kept.
 MOST_FAILED = 200
-#: Seconds that a job may be entered before it is created.
+#: Seconds by which a job may be entered before it is created.
 _ENTERED_S = 120.0
 
 
 class Batches:
-    """Counts of batches. A job's end is counted once; what a crash left uncounted is counted when somebody asks."""
+    """Counts of batches. A job's end is counted once; what a crash left uncounted, `reconcile` counts."""
 
-    def __init__(self, client: Redis, settings: Settings, clock: Clock) -> None:
+    def __init__(self, client: Redis, settings: Settings, clock: ServerClock) -> None:
         self._client, self._clock = client, clock
         self._ttl = settings.jobs.ttl_s
         self._run = Scripts(client)
@@ -36,18 +36,14 @@ class Batches:
     def open(self, batch_id: str, budget: Budget | None = None) -> None:
         """Create an empty batch; `budget` is what all its jobs may spend together."""
         keys = BatchKeys(batch_id)
+        fields: dict[Any, Any] = {"total": 0, "finished": 0, "rejected": 0, "created_at": f"{self._clock.now():.3f}"}
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.hset(
-                keys.batch,
-                mapping={"total": 0, "finished": 0, "rejected": 0, "created_at": f"{self._clock.now():.3f}"},
-            )
-            if limits := budget_fields(budget or Budget()):
-                pipe.hset(keys.batch, items=[part for pair in limits.items() for part in pair])
+            pipe.hset(keys.batch, mapping=fields | budget_fields(budget or Budget()))
             pipe.expire(keys.batch, self._ttl)
             pipe.execute()
 
     def add(self, batch_id: str, job_ids: Sequence[str], rejected: int = 0) -> None:
-        """Enter jobs (before they can end) and count lines that were refused. Entering a job again changes nothing."""
+        """Enter jobs (before they can end) and count refused questions. Entering a job again changes nothing."""
         keys = BatchKeys(batch_id)
         self._run("enter_in_batch", [keys.batch, keys.members], [self._ttl, rejected, *job_ids])
 
@@ -62,7 +58,7 @@ class Batches:
         return [text(job_id) for job_id in self._client.lrange(BatchKeys(batch_id).failed, 0, -1)]
 
     def forget(self, batch_id: str, job_ids: Sequence[str]) -> int:
-        """Take jobs out that were entered but never came to be. Returns how many."""
+        """Take out jobs that were entered but never created. Returns how many."""
         keys = BatchKeys(batch_id)
         with self._client.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
@@ -90,27 +86,20 @@ class Batches:
         if total > finished:
             by_state["open"] = total - finished
         return BatchStatus(
-            batch_id=batch_id,
-            total=total,
-            finished=finished,
-            partial=int(raw.get("partial", 0)),
-            rejected=int(raw["rejected"]),
-            by_state=by_state,
-            created_at=float(raw["created_at"]),
-            budget=spending(raw, self._clock.now()),
-            retry_of=raw.get("retry_of"),
-            retried_as=raw.get("retried_as"),
-        )
+            batch_id=batch_id, total=total, finished=finished, partial=int(raw.get("partial", 0)),
+            rejected=int(raw["rejected"]), by_state=by_state, created_at=float(raw["created_at"]),
+            budget=spending(raw, self._clock.now()), retry_of=raw.get("retry_of"), retried_as=raw.get("retried_as"),
+        )  # fmt: skip
 
     def reconcile(self, batch_id: str) -> int:
         """Count jobs that ended without being counted (a worker died in between). Returns how many.
 
-        What was entered a while ago but is no job was never submitted: its client died on the way.
+        Takes out what was entered a while ago but is no job: its client died before it was submitted.
         """
-        waiting = [job_id for job_id, state in self.members(batch_id) if not state]
-        found = 0
-        for start in range(0, len(waiting), _PAGE):
-            page = waiting[start : start + _PAGE]
+        uncounted = [job_id for job_id, state in self.members(batch_id) if not state]
+        found, old = 0, self._clock.now() - _ENTERED_S
+        for start in range(0, len(uncounted), _PAGE):
+            page = uncounted[start : start + _PAGE]
             with self._client.pipeline(transaction=False) as pipe:
                 for job_id in page:
                     pipe.hmget(JobKeys(job_id).job, ["state", "partial"])
@@ -118,9 +107,6 @@ class Batches:
             for job_id, (state, partial) in zip(page, rows, strict=True):
                 if state and State(text(state)) in TERMINAL:
                     found += self.count(batch_id, job_id, State(text(state)), partial=partial == b"1")
-            old = self._clock.now() - _ENTERED_S
-            self.forget(
-                batch_id,
-                [job_id for job_id, row in zip(page, rows, strict=True) if not row[0] and id_time(job_id) < old],
-            )
+            absent = [job_id for job_id, (state, _) in zip(page, rows, strict=True) if not state]
+            self.forget(batch_id, [job_id for job_id in absent if id_time(job_id) < old])
         return found

@@ -1,4 +1,4 @@
-"""Budgets as they stand in Redis: one Lua script for each reservation. Spends nothing itself."""
+"""Budgets in Redis: a Lua script reserves each call before it is made. Spends nothing itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from redis import Redis
 
-from shared.connections.clock import Clock, ServerClock
+from shared.connections.clock import ServerClock
 from shared.jobs.codec import text
 from shared.jobs.job import Job
 from shared.jobs.keys import BatchKeys, JobKeys
@@ -28,19 +28,16 @@ def with_default_budget(request: JobRequest, settings: Settings) -> JobRequest:
 
 def budget_fields(budget: Budget) -> dict[str, str]:
     """A budget as fields of a hash; money in billionths."""
-    whole = {"max_cost": NANO}
-    return {
-        f"budget:{name}": f"{value * whole[name]:.0f}"
-        if name in whole
-        else f"{value:g}"
-        if value % 1
-        else f"{value:.0f}"
-        for name, value in budget.limits().items()
-    }
+    limits = {name: value * NANO if name == "max_cost" else value for name, value in budget.limits().items()}
+    return {f"budget:{name}": f"{value:.0f}" if _whole(name, value) else f"{value:g}" for name, value in limits.items()}
+
+
+def _whole(name: str, value: float) -> bool:
+    return name == "max_cost" or not value % 1
 
 
 def spending(fields: Mapping[str, str], now: float) -> Spending | None:
-    """What a hash says of its budget; None when it has none. `now` in Unix seconds."""
+    """The budget in a job's or batch's hash and what is spent of it; None when it has none. `now` in Unix seconds."""
     if not any(name in fields for name in _LIMITS):
         return None
     given = {name.removeprefix("budget:"): float(value) for name, value in fields.items() if name.startswith("budget:")}
@@ -52,10 +49,10 @@ def spending(fields: Mapping[str, str], now: float) -> Spending | None:
 
 
 class _Account:
-    """One hash with a budget."""
+    """The budget of one job or batch. `of` begins a sentence about it; `ends`: `max_seconds` ends the spending."""
 
-    def __init__(  # noqa: PLR0913 - one place makes them
-        self, run: Scripts, clock: Clock, key: str, of: str, *, counts_money: bool, ends: bool
+    def __init__(  # noqa: PLR0913 - made in one place
+        self, run: Scripts, clock: ServerClock, key: str, of: str, *, counts_money: bool, ends: bool
     ) -> None:
         self._run, self._clock, self._key, self._ends = run, clock, key, ends
         self.of, self.counts_money = of, counts_money
@@ -72,9 +69,9 @@ class _Account:
 
 
 class Ledger:
-    """Makes the meter of a step. One per process."""
+    """Makes the meter of a task. One per process."""
 
-    def __init__(self, client: Redis, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(self, client: Redis, settings: Settings, clock: ServerClock | None = None) -> None:
         self._client, self._prices = client, settings.prices
         self._clock = clock or ServerClock(client)
         self._run = Scripts(client)
@@ -85,11 +82,9 @@ class Ledger:
         accounts = []
         if own := job.request.limits():
             accounts.append(self._account(JobKeys(job.id).job, "", "max_cost" in own))
-        if job.batch_id:
-            limits = self._of_batch(job.batch_id)
-            if limits:
-                key = BatchKeys(job.batch_id).batch
-                accounts.append(self._account(key, "the batch's ", "budget:max_cost" in limits, ends=True))
+        if job.batch_id and (limits := self._of_batch(job.batch_id)):
+            key = BatchKeys(job.batch_id).batch
+            accounts.append(self._account(key, "the batch's ", "budget:max_cost" in limits, ends=True))
         return Meter(accounts, self._prices) if accounts else None
 
     def _read_batch(self, batch_id: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+M = TypeVar("M", bound=BaseModel)
 _LEVEL = 1  # leaf results are small and short-lived: speed over size
 _MAX_BYTES = 256 * 1024 * 1024
 
@@ -16,23 +17,25 @@ def text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-M = TypeVar("M", bound=BaseModel)
-
-
 def pack(model: BaseModel) -> bytes:
     """Compress a model."""
     return zlib.compress(model.model_dump_json(exclude_defaults=True).encode(), _LEVEL)
 
 
 def unpack(blob: object, kind: type[M]) -> M:
-    """Read a blob back. Raises ValueError when it is cut off, too large, or of another kind."""
+    """Read a blob back. Raises: ValueError when it is cut off, too large or of another model; TypeError if no bytes."""
     if not isinstance(blob, bytes):
         raise TypeError(f"the stored {kind.__name__} is no blob")
     reader = zlib.decompressobj()
     try:
         data = reader.decompress(blob, _MAX_BYTES)
-    except zlib.error as error:  # which is no ValueError
+    except zlib.error as error:  # not a ValueError
         raise ValueError(f"the stored {kind.__name__} is damaged: {error}") from None
     if not reader.eof:
         raise ValueError(f"the stored {kind.__name__} is cut off or larger than {_MAX_BYTES} bytes")
     return kind.model_validate_json(data)
+
+
+def unpack_or_none(blob: object, kind: type[M]) -> M | None:
+    """As `unpack`; None for a key that is not there."""
+    return None if blob is None else unpack(blob, kind)

@@ -1,4 +1,4 @@
-"""Where dead letters are kept: bounded, with a TTL, until somebody replays or drops them."""
+"""Dead letters in Redis: bounded in number, with a TTL, until somebody replays or drops them."""
 
 from __future__ import annotations
 
@@ -46,20 +46,15 @@ class DeadLetterStore:
             pipe.expire(DeadKeys.dead_letters, self._ttl)
             pipe.expire(DeadKeys.order, self._ttl)
             pipe.execute()
-        self._trim()
+        for oldest in self._client.zrange(DeadKeys.order, 0, -MOST - 1):
+            self.drop(text(oldest))
         return True
-
-    def _trim(self) -> None:
-        old = [text(name) for name in self._client.zrange(DeadKeys.order, 0, -MOST - 1)]
-        for dead_letter_id in old:
-            self.drop(dead_letter_id)
 
     def list(self, limit: int = 100) -> Iterator[DeadLetter]:
         """The newest first. What another release wrote, or somebody by hand, is passed over."""
         ids = [text(name) for name in self._client.zrevrange(DeadKeys.order, 0, max(0, limit - 1))]
         for raw in self._client.hmget(DeadKeys.dead_letters, ids) if ids else []:
-            dead_letter = _read(raw)
-            if dead_letter is not None:
+            if (dead_letter := _read(raw)) is not None:
                 yield dead_letter
 
     def count(self) -> int:

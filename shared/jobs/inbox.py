@@ -1,4 +1,4 @@
-"""The inbox of an ingest: documents wait here for the index queue, outcomes come back on a stream."""
+"""The inbox of an ingest: documents wait here for the index queue, reports come back on a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shared.models.request import Name
 
 #: An ingest that is this old and not done was given up.
 _TTL_S = 86_400
-#: What the mark of a batch is called in the hash `work`, with its number.
+#: Item of a batch in the hash `work`, followed by `:` and its number.
 BATCH = "batch"
 
 
@@ -64,7 +64,7 @@ class FinishOrder(Model):
 
 
 class IngestReport(Model):
-    """What the index queue says of one batch and what that cost; `error` when it failed as a whole.
+    """The outcome of one batch and its cost; `error` when it failed as a whole.
 
     `wanted` are the numbers of the hashes whose files must travel; `seconds` is where the time went, by part;
     `warnings` concern no document.
@@ -80,45 +80,42 @@ class IngestReport(Model):
 
 
 class Inbox:
-    """One ingest's mailbox. Every key carries a TTL of a day."""
+    """The documents and reports of one ingest. Every key carries a TTL of a day. May raise RedisError."""
 
     def __init__(self, client: Redis, ingest_id: str) -> None:
         self.client, self.ingest_id = client, ingest_id
-        self._client = client
         self._keys = IngestKeys(ingest_id)
 
     def put(self, batch: int, content: DocumentBatch | FinishOrder) -> None:
-        """Leave a batch, or the order to finish, for the index queue."""
-        with self._client.pipeline(transaction=True) as pipe:
+        """Store a batch, or the order to finish, for the index queue."""
+        with self.client.pipeline(transaction=True) as pipe:
             pipe.hset(self._keys.inbox, str(batch), codec.pack(content))
             pipe.expire(self._keys.inbox, _TTL_S)
             pipe.execute()
 
     def documents(self, batch: int) -> DocumentBatch | None:
         """A batch; None when it was done before (a repeated message)."""
-        blob = self._client.hget(self._keys.inbox, str(batch))
-        return codec.unpack(blob, DocumentBatch) if blob else None
+        return codec.unpack_or_none(self.client.hget(self._keys.inbox, str(batch)), DocumentBatch)
 
     def order(self, batch: int) -> FinishOrder | None:
         """How to finish; None when that was done before."""
-        blob = self._client.hget(self._keys.inbox, str(batch))
-        return codec.unpack(blob, FinishOrder) if blob else None
+        return codec.unpack_or_none(self.client.hget(self._keys.inbox, str(batch)), FinishOrder)
 
     def waiting(self) -> set[int]:
         """The batches that are not reported yet."""
-        return {int(text(batch)) for batch in self._client.hkeys(self._keys.inbox)}
+        return {int(text(batch)) for batch in self.client.hkeys(self._keys.inbox)}
 
     def abandoned(self) -> set[int]:
         """The batches whose worker is dead."""
-        items = read_work(self._client.hgetall(self._keys.work))
+        items = read_work(self.client.hgetall(self._keys.work))
         busy = {item: marks.busy.worker for item, marks in items.items() if marks.busy}
-        alive = alive_workers(self._client, busy.values())
+        alive = alive_workers(self.client, busy.values())
         names = (item.removeprefix(f"{BATCH}:") for item, worker in busy.items() if worker not in alive)
         return {int(name) for name in names if name.isdecimal()}
 
     def report(self, report: IngestReport) -> None:
-        """Say what became of a batch and clear it away."""
-        with self._client.pipeline(transaction=True) as pipe:
+        """Add the outcome of a batch to the stream and delete the batch."""
+        with self.client.pipeline(transaction=True) as pipe:
             pipe.xadd(self._keys.outcomes, {"report": codec.pack(report)})
             pipe.expire(self._keys.outcomes, _TTL_S)
             pipe.hdel(self._keys.inbox, str(report.batch))
@@ -127,11 +124,11 @@ class Inbox:
     def reports(self, after: str, timeout_s: float) -> Iterator[tuple[str, IngestReport]]:
         """(stream id, report) of what has come since `after`; waits up to `timeout_s` for the first."""
         block = max(1, int(timeout_s * 1000))
-        reply: Any = self._client.xread({self._keys.outcomes: after}, block=block)
+        reply: Any = self.client.xread({self._keys.outcomes: after}, block=block)
         for _, entries in reply or []:
             for entry_id, fields in entries:
                 yield text(entry_id), codec.unpack(fields[b"report"], IngestReport)
 
     def clear(self) -> None:
         """Forget the ingest."""
-        self._client.delete(self._keys.inbox, self._keys.outcomes, self._keys.work)
+        self.client.delete(self._keys.inbox, self._keys.outcomes, self._keys.work)

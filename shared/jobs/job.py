@@ -1,4 +1,4 @@
-"""A job as its tasks see it: the header that every step reads first."""
+"""A job as its tasks see it: the header that every task reads first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared.models.base import Model
 
 
 class Job(Model):
-    """What a step needs to know of its job. Times are Unix seconds of Redis' clock.
+    """What a task needs to know of its job. Times are Unix seconds of Redis' clock.
 
     `aggregator`: None until the question is read. `rank`: priority of its messages. `retry_of`: the job whose recorded
     leaves it takes over. `left_s`: seconds to the deadline when it was read, `read_at` on the monotonic clock.
@@ -40,7 +40,7 @@ class Job(Model):
 
     @property
     def terminal(self) -> bool:
-        """True when nothing will change any more."""
+        """True when it has ended."""
         return self.state in TERMINAL
 
     def remaining(self, reserve: float = 0.0) -> float:
@@ -49,7 +49,7 @@ class Job(Model):
 
     @property
     def leaf_reserve(self) -> float:
-        """Seconds that leaves leave over for merge and summary: a fifth of the job's time, 15 at most."""
+        """Seconds kept back from the leaves for merge and summary: a fifth of the job's time, 15 at most."""
         return min(15.0, 0.2 * (self.deadline_at - self.created_at))
 
 
@@ -58,20 +58,11 @@ FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_
 
 def read_job(job_id: str, fields: Mapping[str, str | None], now: float) -> Job | None:
     """Build a job from its hash; None when there is none (never was, or has expired). `now` in Unix seconds."""
-    if not fields.get("state") or not fields.get("request"):
+    present: dict[str, object] = {name: value for name, value in fields.items() if value}
+    if "state" not in present or "request" not in present:
         return None
-    request = JobRequest.model_validate_json(str(fields["request"]))
-    deadline_at = float(fields["deadline_at"] or 0)
-    return Job(
-        id=job_id,
-        state=State(str(fields["state"])),
-        request=request,
-        created_at=float(fields["created_at"] or 0),
-        updated_at=float(fields["updated_at"] or 0),
-        deadline_at=deadline_at,
-        left_s=deadline_at - now,
-        batch_id=fields.get("batch_id") or None,
-        aggregator=fields.get("aggregator") or None,
-        rank=int(fields.get("rank") or priority(request.lane)),
-        retry_of=fields.get("retry_of") or None,
-    )
+    request = JobRequest.model_validate_json(str(present["request"]))
+    times = {"created_at": 0.0, "updated_at": 0.0, "deadline_at": 0.0}
+    left_s = float(fields.get("deadline_at") or 0) - now
+    defaults = {**times, "rank": priority(request.lane)}
+    return Job.model_validate({**defaults, **present, "id": job_id, "request": request, "left_s": left_s})

@@ -20,7 +20,7 @@ _newest = 0
 
 
 def new_id() -> str:
-    """An id that sorts by time, in one process strictly: 13 hex digits of microseconds and 32 random bits."""
+    """An id that sorts by time, strictly so in one process: 13 hex digits of microseconds and 32 random bits."""
     global _newest  # noqa: PLW0603 - the one clock of this process
     with _ticks:
         _newest = max(_newest + 1, time.time_ns() // 1000)
@@ -43,7 +43,7 @@ class JobKeys:
         self.job = f"{tag}:job"  # hash: state, counts, times, costs, the request
         self.nodes = f"{tag}:nodes"  # hash: node id -> node as JSON
         self.leaves = f"{tag}:leaves"  # hash: node id -> waiting | pending | searched | done | failed | open | grown
-        self.work = f"{tag}:work"  # hash: when work was sent, who is at it, whom it has killed (see `work`)
+        self.work = f"{tag}:work"  # hash: what was sent, attempts under way, deaths (see `work`)
         self.candidates = f"{tag}:candidates"  # hash: node id -> blob, between search and rerank
         self.results = f"{tag}:results"  # hash: node id -> blob, the recorded leaf
         self.pool = f"{tag}:pool"  # blob: the merged pool
@@ -53,20 +53,20 @@ class JobKeys:
 
 
 class AdmissionKeys:
-    """The keys of the lines in which jobs wait. They share a hash tag: one script touches several."""
+    """The keys of the queues in which jobs wait. They share a hash tag: one script touches several."""
 
     tag = f"{PREFIX}:{{line}}"
     under_way = f"{tag}:under_way"  # hash: job id -> lane and tenant of the jobs that were admitted
-    latest_taken = f"{tag}:front"  # hash: queue and priority -> when the message that was taken last had been sent
+    latest_taken = f"{tag}:front"  # hash: <queue>:<priority> -> when the message taken last had been sent
 
     def __init__(self, lane: str) -> None:
         tag = f"{self.tag}:{lane}"
-        self.ring = f"{tag}:ring"  # list of tenants with jobs that wait, the next one first
-        self.counts = f"{tag}:counts"  # hash: waiting, held (admitted)
-        self.held = f"{tag}:held"  # hash: tenant -> jobs admitted
-        self.deficit = f"{tag}:deficit"  # hash: tenant -> leaves that it may still have, or owes
-        self.ends = f"{tag}:ends"  # list of the times of the last ends, the newest first
-        self.waiting = f"{tag}:of:"  # + tenant: sorted set of the jobs that wait, by the time of their submission
+        self.ring = f"{tag}:ring"  # list of tenants with waiting jobs, the next one first
+        self.counts = f"{tag}:counts"  # hash: waiting, held (jobs under way)
+        self.held = f"{tag}:held"  # hash: tenant -> jobs under way
+        self.deficit = f"{tag}:deficit"  # hash: tenant -> leaves that it may still have, or owes (negative)
+        self.ends = f"{tag}:ends"  # list of the times at which jobs ended, the newest first
+        self.waiting = f"{tag}:of:"  # + tenant: sorted set of waiting jobs by time of submission
 
 
 class BatchKeys:
@@ -85,8 +85,8 @@ class IngestKeys:
     def __init__(self, ingest_id: str) -> None:
         tag = f"{PREFIX}:{{{ingest_id}}}"
         self.inbox = f"{tag}:inbox"  # hash: batch number -> blob of raw documents
-        self.outcomes = f"{tag}:outcomes"  # stream of what became of each document
-        self.work = f"{tag}:work"  # hash: who is at which batch or document, and whom these have killed
+        self.outcomes = f"{tag}:outcomes"  # stream of reports
+        self.work = f"{tag}:work"  # hash: attempts at batches and documents, and deaths (see `work`)
 
 
 class SessionKeys:

@@ -14,6 +14,7 @@ from shared.jobs import codec
 from shared.jobs.budget import spending
 from shared.jobs.codec import text
 from shared.jobs.keys import RECENT, JobKeys
+from shared.jobs.states import TERMINAL
 from shared.models import Answer, Cost, JobEvent, JobStatus
 from shared.models.route import Route
 
@@ -22,7 +23,7 @@ _BLOCK_MS = 1000
 
 
 class JobReader:
-    """What a plain Redis client could read, typed."""
+    """What a plain Redis client could read, as models."""
 
     def __init__(self, client: Redis) -> None:
         self._client = client
@@ -55,9 +56,8 @@ class JobReader:
 
     def answer(self, job_id: str) -> Answer | None:
         """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""
-        blob = self._client.get(JobKeys(job_id).answer)
         try:
-            return codec.unpack(blob, Answer) if isinstance(blob, bytes) else None
+            return codec.unpack_or_none(self._client.get(JobKeys(job_id).answer), Answer)
         except ValueError as error:
             kind = type(error).__name__
             raise RamifyError(f"the answer of job {job_id} cannot be read ({kind}): ask the question again") from None
@@ -77,7 +77,7 @@ class JobReader:
                     after = text(entry_id)
                     event = _event(after, fields)
                     yield event
-                    if event.type == "state" and event.data.get("state") in {"done", "failed", "cancelled", "expired"}:
+                    if event.type == "state" and event.data.get("state") in TERMINAL:
                         return
 
 
@@ -87,30 +87,22 @@ def _event(entry_id: str, fields: dict[bytes, bytes]) -> JobEvent:
 
 
 def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
-    finished = fields.get("finished_at")
-    return JobStatus(
-        job_id=fields["id"],
-        state=fields["state"],
-        question=fields["question"],
-        lane=fields["lane"],
-        tenant=fields["tenant"],
-        batch_id=fields.get("batch_id"),
-        leaves_total=int(fields["leaves_total"]),
-        leaves_done=int(fields["leaves_done"]),
-        leaves_failed=int(fields["leaves_failed"]),
-        partial=fields.get("partial") == "1",
-        created_at=float(fields["created_at"]),
-        updated_at=float(fields["updated_at"]),
-        finished_at=float(finished) if finished else None,
-        deadline_at=float(fields["deadline_at"]),
-        error=fields.get("error") or None,
-        retry_of=fields.get("retry_of") or None,
-        retried_as=fields.get("retried_as") or None,
-        route=Route.model_validate_json(fields["route"]) if fields.get("route") else None,
-        warnings=warnings,
-        cost=Cost(**{k.removeprefix("cost:"): int(v) for k, v in fields.items() if k.startswith("cost:")}),
-        budget=spending(fields, time.time()),
-        timings_ms=stage_timings(fields),
+    plain = ("state", "question", "lane", "tenant", "leaves_total", "leaves_done", "leaves_failed", "created_at")
+    optional = ("batch_id", "finished_at", "error", "retry_of", "retried_as")
+    found: dict[str, object] = {name: fields[name] for name in (*plain, "updated_at", "deadline_at")}
+    found |= {name: fields[name] for name in optional if fields.get(name)}
+    costs = {name.removeprefix("cost:"): int(value) for name, value in fields.items() if name.startswith("cost:")}
+    return JobStatus.model_validate(
+        found
+        | {
+            "job_id": fields["id"],
+            "partial": fields.get("partial") == "1",
+            "route": Route.model_validate_json(fields["route"]) if fields.get("route") else None,
+            "warnings": warnings,
+            "cost": Cost(**costs),
+            "budget": spending(fields, time.time()),
+            "timings_ms": stage_timings(fields),
+        }
     )
 
 

@@ -34,16 +34,11 @@ def source(name: str) -> str:
 
 def _states() -> str:
     """The states as Lua: `TERMINAL[state]`, and `may_become(from, to)`, false when `from` is no state."""
-    ways = (f"  {state} = {{{_as_set(after)}}}," for state, after in TRANSITIONS.items())
-    return "\n".join(
-        (
-            f"local TERMINAL = {{{_as_set(TERMINAL)}}}",
-            "local TRANSITIONS = {",
-            *ways,
-            "}",
-            "local function may_become(from, to) return (TRANSITIONS[from] or {})[to] == true end",
-            "",
-        )
+    lines = [f"  {state} = {{{_as_set(after)}}},\n" for state, after in TRANSITIONS.items()]
+    return (
+        f"local TERMINAL = {{{_as_set(TERMINAL)}}}\n"
+        f"local TRANSITIONS = {{\n{''.join(lines)}}}\n"
+        "local function may_become(from, to) return (TRANSITIONS[from] or {})[to] == true end\n"
     )
 
 
@@ -65,11 +60,8 @@ class Scripts:
         return script(keys=keys, args=args, client=client)
 
 
-# --- How nodes of a tree are handed to the scripts. Pure.
-
-
 def node_args(nodes: Sequence[Node]) -> list[str]:
-    """Id, first state and JSON of every node, one after the other. A branch that comes with its children has grown."""
+    """Nodes as script arguments: id, first state and JSON of each. A branch that comes with its children is grown."""
     grown = grown_branches(nodes)
     return [
         part for node in nodes for part in (node.id, "grown" if node.id in grown else _first_state(node), as_json(node))
@@ -87,7 +79,7 @@ def as_json(value: Model) -> str:
 
 
 def _first_state(node: Node) -> str:
-    """A leaf comes bound when a retry takes it over: it waits for nothing."""
+    """A leaf that a retry takes over comes bound: it waits for nothing."""
     if node.kind is NodeKind.BRANCH:
         return "open"
     return "waiting" if node.depends_on and node.bound_by is None else "pending"

@@ -20,8 +20,8 @@ class State(StrEnum):
 
 
 TERMINAL = frozenset({State.DONE, State.FAILED, State.CANCELLED, State.EXPIRED})
-#: States of a leaf that nothing is to come of any more.
-SETTLED_LEAVES = frozenset({"done", "failed"})
+#: States of a leaf in which its outcome is recorded.
+ENDED_LEAVES = frozenset({"done", "failed"})
 STOPPED = frozenset({State.FAILED, State.CANCELLED, State.EXPIRED})
 
 TRANSITIONS: dict[State, frozenset[State]] = {

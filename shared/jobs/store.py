@@ -1,4 +1,4 @@
-"""Every change of a job, each one Lua script, and what its steps read. Reading for people is in `reader`."""
+"""Every change of a job, each one Lua script, and what its tasks read. Reading for people is in `reader`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from redis import Redis
 
-from shared.connections.clock import Clock, ServerClock
+from shared.connections.clock import ServerClock
 from shared.jobs import codec
 from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
 from shared.jobs.batches import Batches
@@ -30,7 +30,7 @@ MAX_WARNINGS = 100
 class JobStore:
     """The truth about jobs. All methods may raise redis.exceptions.RedisError."""
 
-    def __init__(self, client: Redis, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(self, client: Redis, settings: Settings, clock: ServerClock | None = None) -> None:
         self.client, self.settings = client, settings
         self.clock = clock or ServerClock(client)
         self.batches = Batches(client, settings, self.clock)
@@ -39,8 +39,6 @@ class JobStore:
         self.endings = Endings(client, settings, self.clock, self.batches, self.admission)
         self.retries = Retries(client, settings)
         self._run = Scripts(client)
-
-    # -- intake ------------------------------------------------------------------------------------------------
 
     def reserve(self, request: JobRequest, job_id: str) -> tuple[str, bool]:
         """The id under which `request` runs, and whether that job exists already (idempotency)."""
@@ -59,106 +57,117 @@ class JobStore:
         batch_id: str | None = None,
         retry_of: Mapping[str, str] | None = None,
     ) -> list[EnqueueResult]:
-        """Create queued jobs in the lines of their tenants, as far as there is room. What became of each.
+        """Create queued jobs in the admission queues of their tenants, as far as there is room. One result per job.
 
-        `retry_of`: the job that each tries again.
+        `retry_of`: new job id -> the job that it tries again.
         """
-        old = retry_of or {}
-        now, entries = self.clock.now(), dict[str, EnqueueResult]()
+        now, results = self.clock.now(), dict[str, EnqueueResult]()
         for lane in Lane:
-            mine = [(job_id, request) for job_id, request in jobs if request.lane is lane]
-            comers = [self._newcomer(job_id, request, now, batch_id, old.get(job_id)) for job_id, request in mine]
-            if comers:
-                entries.update(zip((comer.job_id for comer in comers), self.admission.enter(lane, comers), strict=True))
-        return [entries[job_id] for job_id, _ in jobs]
+            new = [
+                self._new_job(job_id, request, now, {"batch_id": batch_id, "retry_of": (retry_of or {}).get(job_id)})
+                for job_id, request in jobs
+                if request.lane is lane
+            ]
+            if new:
+                results.update(zip((job.job_id for job in new), self.admission.enter(lane, new), strict=True))
+        return [results[job_id] for job_id, _ in jobs]
 
-    def _newcomer(
-        self, job_id: str, request: JobRequest, now: float, batch_id: str | None, retry_of: str | None
-    ) -> NewJob:
-        deadline = now + _deadline_of(request, self.settings)
-        more = {"batch_id": batch_id, "retry_of": retry_of}
-        return NewJob(job_id, request.tenant, deadline, _new_fields(job_id, request, self.settings, deadline, more))
+    def _new_job(self, job_id: str, request: JobRequest, now: float, more: Mapping[str, str | None]) -> NewJob:
+        """`more`: fields of this job alone; those that are None or empty are left out of its hash."""
+        jobs, request = self.settings.jobs, with_default_budget(request, self.settings)
+        usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
+        seconds = request.deadline_s or usual
+        deadline = now + min(seconds, request.max_seconds or seconds)
+        fields = {
+            "id": job_id,
+            "question": request.question,
+            "lane": request.lane.value,
+            "tenant": request.tenant,
+            "deadline_at": f"{deadline:.3f}",
+            "request": request.model_dump_json(exclude_defaults=True),
+            "leaves_total": "0",
+            "leaves_done": "0",
+            "leaves_failed": "0",
+            **budget_fields(request),
+            **{name: value for name, value in more.items() if value},
+        }
+        return NewJob(job_id, request.tenant, deadline, [item for pair in fields.items() for item in pair])
 
     def admitted(self, jobs: Sequence[tuple[str, int]]) -> list[str]:
-        """Note that these (job id, priority) are under way. Returns those that are to be sent; the ended ones leave."""
+        """Note that these (job id, priority) are under way; ended ones give their places back.
+
+        Returns those whose first message is to be sent.
+        """
         with self.client.pipeline(transaction=False) as pipe:
             for job_id, priority in jobs:
                 self._run("admitted", [JobKeys(job_id).job], [self._head()[0], priority], client=pipe)
             verdicts = pipe.execute()
-        gone = [job_id for (job_id, _), verdict in zip(jobs, verdicts, strict=True) if verdict == -1]
-        self.release(gone)
-        return [job_id for (job_id, _), verdict in zip(jobs, verdicts, strict=True) if verdict == 1]
+        found = [(job_id, verdict) for (job_id, _), verdict in zip(jobs, verdicts, strict=True)]
+        self.release([job_id for job_id, verdict in found if verdict == -1])
+        return [job_id for job_id, verdict in found if verdict == 1]
 
     def release(self, job_ids: Sequence[str]) -> None:
-        """Give back the places of jobs that have ended, or are gone altogether."""
+        """Give back the places of jobs that have ended or expired from Redis."""
         under_way = self.admission.under_way() if job_ids else {}
         self.endings.finalise(job_ids)
         for job_id in job_ids:
             if place := under_way.get(job_id):
                 self.admission.leave(job_id, *place, leaves=0)
 
-    # -- transitions, one script each --------------------------------------------------------------------------
+    def _change(self, script: str, job_id: str, keys: str, *args: Any) -> int:
+        """Run a script on `keys` (names of JobKeys) of a job; its arguments begin with `_head`."""
+        names = JobKeys(job_id)
+        return int(self._run(script, [getattr(names, key) for key in keys.split()], [*self._head(), *args]))
+
+    def _head(self) -> list[float | int | str]:
+        """Now (Unix seconds), TTL (s) and the longest event stream."""
+        jobs = self.settings.jobs
+        return [f"{self.clock.now():.6f}", jobs.ttl_s, jobs.max_events]
 
     def start_planning(self, job_id: str, claimant: str) -> bool:
         """From queued to planning. True when `claimant` (a task id) may plan."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), claimant, self.settings.jobs.redrive_after_s]
-        return bool(self._run("start_planning", [keys.job, keys.events], args))
+        return bool(self._change("start_planning", job_id, "job events", claimant, self.settings.jobs.redrive_after_s))
 
     def route(self, job_id: str, route: Route) -> bool:
         """Note how the question is read, while the job is planning. False when it is not (any more)."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), as_json(route), route.aggregator]
-        return bool(self._run("route", [keys.job, keys.events], args))
+        return bool(self._change("route", job_id, "job events", as_json(route), route.aggregator))
 
     def start_searching(self, job_id: str, nodes: Sequence[Node]) -> bool:
         """From planning to searching, with the first nodes. False when the job has ended meanwhile."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), *node_args(nodes)]
-        return bool(self._run("start_searching", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
+        return bool(self._change("start_searching", job_id, "job nodes leaves events work", *node_args(nodes)))
 
     def grow(self, job_id: str, branch_id: str, nodes: Sequence[Node]) -> bool:
         """A branch claims its children. False when it has grown before: then nothing may be added to the chord."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), branch_id, *node_args(nodes)]
-        return bool(self._run("grow", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
+        return bool(self._change("grow", job_id, "job nodes leaves events work", branch_id, *node_args(nodes)))
 
     def bind(self, job_id: str, node: Node) -> bool:
         """A waiting leaf gets its bound query. True for the one call that may send it to be searched."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), node.id, as_json(node), *node.depends_on]
-        return bool(self._run("bind", [keys.job, keys.nodes, keys.leaves, keys.events, keys.work], args))
+        args = node.id, as_json(node), *node.depends_on
+        return bool(self._change("bind", job_id, "job nodes leaves events work", *args))
 
     def put_candidates(self, job_id: str, node_id: str, found: SearchResult) -> bool:
-        """Hand candidates to the rerank step."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), node_id, codec.pack(found)]
-        return bool(self._run("put_candidates", [keys.job, keys.leaves, keys.candidates, keys.events, keys.work], args))
+        """Hand candidates to the rerank task."""
+        keys = "job leaves candidates events work"
+        return bool(self._change("put_candidates", job_id, keys, node_id, codec.pack(found)))
 
     def record_leaf(self, job_id: str, result: LeafResult) -> int:
         """Record a leaf once. Returns the nodes still open; negative when it did not count."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), result.node_id, result.status.value, codec.pack(result), len(result.hits)]
-        names = [keys.job, keys.leaves, keys.results, keys.candidates, keys.events]
-        return int(self._run("record_leaf", names, [*args, result.error or ""]))
+        args = result.node_id, result.status.value, codec.pack(result), len(result.hits), result.error or ""
+        return self._change("record_leaf", job_id, "job leaves results candidates events", *args)
 
     def start_merging(self, job_id: str, claimant: str, *, force: bool = False) -> bool:
-        """From searching to merging, when all nodes are settled or by force. True when `claimant` may merge."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), claimant, self.settings.jobs.redrive_after_s, int(force)]
-        return bool(self._run("start_merging", [keys.job, keys.events], args))
+        """From searching to merging, when all nodes have ended or by force. True when `claimant` may merge."""
+        args = claimant, self.settings.jobs.redrive_after_s, int(force)
+        return bool(self._change("start_merging", job_id, "job events", *args))
 
     def put_pool(self, job_id: str, pool: MergedPool) -> bool:
         """Keep the merged pool for the root rerank."""
         keys = JobKeys(job_id)
-        now, ttl, _ = self._head()
-        return bool(self._run("put_pool", [keys.job, keys.pool], [now, ttl, codec.pack(pool)]))
+        return bool(self._run("put_pool", [keys.job, keys.pool], [*self._head()[:2], codec.pack(pool)]))
 
     def start_summarising(self, job_id: str, pool: MergedPool) -> bool:
         """From merging to summarising, with the pool in its final order."""
-        keys = JobKeys(job_id)
-        args = [*self._head(), codec.pack(pool)]
-        return bool(self._run("start_summarising", [keys.job, keys.pool, keys.events], args))
+        return bool(self._change("start_summarising", job_id, "job pool events", codec.pack(pool)))
 
     def claim_summary(self, job_id: str, claimant: str) -> bool:
         """True when `claimant` may write the summary."""
@@ -167,9 +176,8 @@ class JobStore:
 
     def finish(self, job: Job, answer: Answer) -> bool:
         """From summarising to done. True for the one call that ended the job."""
-        keys = JobKeys(job.id)
-        args = [*self._head(), codec.pack(answer), int(answer.partial)]
-        ended = bool(self._run("finish", [keys.job, keys.answer, keys.candidates, keys.events], args))
+        keys = "job answer candidates events"
+        ended = bool(self._change("finish", job.id, keys, codec.pack(answer), int(answer.partial)))
         if ended:
             self.endings.finalise([job.id])
             self.endings.on_end()
@@ -182,9 +190,9 @@ class JobStore:
     def redrive(
         self, job_id: str, state: State, token: int, why: str, items: Sequence[tuple[str, str, str]]
     ) -> frozenset[str]:
-        """Leave to send items (name, state of the node seen, time of sending seen) again: those that are as they were.
+        """Which of these (item, node state seen, sent value seen) may be sent again: those that have not changed since.
 
-        `token` is the reaper's fencing token: an older reaper than the last one gets no leave.
+        `token` is the reaper's fencing token: a reaper with an older one may send nothing.
         """
         keys = JobKeys(job_id)
         args: list[object] = [*self._head(), token, state.value, why]
@@ -192,8 +200,6 @@ class JobStore:
             args += [name, seen, sent, CLAIMS.get(name, "")]
         granted = self._run("redrive", [keys.job, keys.leaves, keys.work, keys.events], args)
         return frozenset(text(name) for name in granted)
-
-    # -- reading -----------------------------------------------------------------------------------------------
 
     def job(self, job_id: str) -> Job | None:
         """The header of a job, or None when it is unknown."""
@@ -216,8 +222,8 @@ class JobStore:
         """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""
         return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}
 
-    def all_settled(self, job_id: str) -> bool:
-        """True while a job is searching and none of its nodes is open any more: its body may run."""
+    def all_nodes_ended(self, job_id: str) -> bool:
+        """True while a job is searching and none of its nodes is open any more: its merge may run."""
         state, left = self.client.hmget(JobKeys(job_id).job, ["state", "open"])
         return state == b"searching" and left is not None and int(left) <= 0
 
@@ -227,12 +233,11 @@ class JobStore:
         return Route.model_validate_json(raw) if raw else None
 
     def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
-        """What the search step left for the rerank step."""
-        raw = self.client.hget(JobKeys(job_id).candidates, node_id)
-        return codec.unpack(raw, SearchResult) if raw else None
+        """What the search task left for the rerank task."""
+        return codec.unpack_or_none(self.client.hget(JobKeys(job_id).candidates, node_id), SearchResult)
 
     def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
-        """The recorded leaves: all, or those of `node_ids`. One that cannot be read has failed, and says so."""
+        """The recorded leaves: all, or those of `node_ids`. One that cannot be read counts as failed."""
         key = JobKeys(job_id).results
         if node_ids is None:
             found: list[tuple[str, object]] = [(text(key), blob) for key, blob in self.client.hgetall(key).items()]
@@ -247,20 +252,17 @@ class JobStore:
 
     def pool(self, job_id: str) -> MergedPool | None:
         """The merged pool, once there is one."""
-        raw = self.client.get(JobKeys(job_id).pool)
-        return codec.unpack(raw, MergedPool) if isinstance(raw, bytes) else None
-
-    # -- notes along the way -----------------------------------------------------------------------------------
+        return codec.unpack_or_none(self.client.get(JobKeys(job_id).pool), MergedPool)
 
     def annotate(self, job_id: str, cost: Cost | None = None, warnings: Iterable[str] = ()) -> None:
         """Add to a job's costs and warnings. Does nothing for a job that is gone."""
         spent = {name: value for name, value in (cost or Cost()) if value}
-        said = list(dict.fromkeys(warnings))
-        if not spent and not said:
+        new = list(dict.fromkeys(warnings))
+        if not spent and not new:
             return
         keys, jobs = JobKeys(job_id), self.settings.jobs
         pairs = [item for name, value in spent.items() for item in (f"cost:{name}", value)]
-        args = [jobs.ttl_s, jobs.max_events, MAX_WARNINGS, len(spent), *pairs, *said]
+        args = [jobs.ttl_s, jobs.max_events, MAX_WARNINGS, len(spent), *pairs, *new]
         self._run("annotate", [keys.job, keys.warnings, keys.events], args)
 
     def next_check(self, job_ids: Mapping[str, float]) -> None:
@@ -273,10 +275,6 @@ class JobStore:
         now = self.clock.now()
         return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", now, start=0, num=limit)]
 
-    def _head(self, now: float | None = None) -> list[float | int | str]:
-        jobs = self.settings.jobs
-        return [f"{now or self.clock.now():.6f}", jobs.ttl_s, jobs.max_events]
-
 
 def _recorded(node_id: str, blob: object) -> LeafResult:
     try:
@@ -284,32 +282,3 @@ def _recorded(node_id: str, blob: object) -> LeafResult:
     except (ValueError, TypeError) as error:
         reason = f"its recorded result cannot be read ({type(error).__name__}): somebody else has written to it"
         return LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=reason)
-
-
-def _deadline_of(request: JobRequest, settings: Settings) -> float:
-    """Seconds that a job has, from its submission."""
-    jobs = settings.jobs
-    usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
-    deadline = request.deadline_s or usual
-    return min(deadline, with_default_budget(request, settings).max_seconds or deadline)
-
-
-def _new_fields(
-    job_id: str, request: JobRequest, settings: Settings, deadline_at: float, more: Mapping[str, str | None]
-) -> list[str]:
-    """Field, value pairs. `more` are fields of this job alone; those that are None or empty are left out."""
-    request = with_default_budget(request, settings)
-    fields = {
-        "id": job_id,
-        "question": request.question,
-        "lane": request.lane.value,
-        "tenant": request.tenant,
-        "deadline_at": f"{deadline_at:.3f}",
-        "request": request.model_dump_json(exclude_defaults=True),
-        "leaves_total": "0",
-        "leaves_done": "0",
-        "leaves_failed": "0",
-        **budget_fields(request),
-        **{name: value for name, value in more.items() if value},
-    }
-    return [item for pair in fields.items() for item in pair]

@@ -1,20 +1,17 @@
-"""Where a complete list lies while its shards are read and afterwards: in pages, never in one piece."""
+"""A complete list in Redis, while its shards are read and afterwards: in pages, never in one blob."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 from pydantic import BaseModel
 from redis import Redis
 
-from shared.jobs import codec
+from shared.jobs.codec import pack, unpack_or_none
 from shared.jobs.keys import JobKeys
 from shared.models.base import Model
 from shared.models.enumeration import ListRow, ListTable, RowPage, Scan, ShardReport
 from shared.settings import Settings
-
-M = TypeVar("M", bound=BaseModel)
 
 
 class Excerpt(Model):
@@ -49,11 +46,11 @@ class Tables:
 
     def put_scan(self, job_id: str, scan: Scan) -> None:
         """What the leaves of the job are to read."""
-        self._client.set(TableKeys(job_id).scan, codec.pack(scan), ex=self._ttl)
+        self._client.set(TableKeys(job_id).scan, pack(scan), ex=self._ttl)
 
     def scan(self, job_id: str) -> Scan | None:
-        """See `put_scan`; None for a job that lists nothing."""
-        return _read(self._client.get(TableKeys(job_id).scan), Scan)
+        """None for a job that lists nothing."""
+        return unpack_or_none(self._client.get(TableKeys(job_id).scan), Scan)
 
     def put_page(self, job_id: str, node_id: str, number: int, rows: Sequence[ListRow]) -> None:
         """One page of a shard's rows; writing it again changes nothing."""
@@ -61,27 +58,27 @@ class Tables:
 
     def page(self, job_id: str, node_id: str, number: int) -> tuple[ListRow, ...]:
         """Page `number` (from 0) of a shard; empty when it is gone."""
-        found = _read(self._client.hget(TableKeys(job_id).shards, f"{node_id}:{number}"), RowPage)
-        return found.rows if found else ()
+        return self._rows(TableKeys(job_id).shards, f"{node_id}:{number}")
 
     def put_report(self, job_id: str, node_id: str, report: ShardReport) -> None:
-        """What a shard has to say; its pages are written before."""
+        """The counts of a shard; its pages are written before."""
         self._put(TableKeys(job_id).shards, f"{node_id}:report", report)
 
     def report(self, job_id: str, node_id: str) -> ShardReport | None:
-        """See `put_report`; None for a shard that was not read."""
-        return _read(self._client.hget(TableKeys(job_id).shards, f"{node_id}:report"), ShardReport)
+        """None for a shard that was not read."""
+        return unpack_or_none(self._client.hget(TableKeys(job_id).shards, f"{node_id}:report"), ShardReport)
 
     def put_excerpts(self, job_id: str, node_id: str, excerpts: Excerpts) -> None:
         """The texts whose columns an LLM is to read (task `rerank.columns`)."""
         self._put(TableKeys(job_id).shards, f"{node_id}:excerpts", excerpts)
 
     def excerpts(self, job_id: str, node_id: str) -> Excerpts:
-        """See `put_excerpts`; empty when there is nothing to read."""
-        return _read(self._client.hget(TableKeys(job_id).shards, f"{node_id}:excerpts"), Excerpts) or Excerpts()
+        """Empty when there is nothing to read."""
+        blob = self._client.hget(TableKeys(job_id).shards, f"{node_id}:excerpts")
+        return unpack_or_none(blob, Excerpts) or Excerpts()
 
     def drop_excerpts(self, job_id: str, node_id: str) -> None:
-        """They have been read."""
+        """Delete excerpts that have been read."""
         self._client.hdel(TableKeys(job_id).shards, f"{node_id}:excerpts")
 
     def put_rows(self, job_id: str, number: int, rows: Sequence[ListRow]) -> None:
@@ -89,27 +86,26 @@ class Tables:
         self._put(TableKeys(job_id).rows, str(number), RowPage(rows=tuple(rows)))
 
     def put_table(self, job_id: str, table: ListTable) -> None:
-        """The list is complete; what its shards had left is dropped."""
+        """The list is complete: deletes what its shards have left."""
         keys = TableKeys(job_id)
-        self._client.set(keys.table, codec.pack(table), ex=self._ttl)
+        self._client.set(keys.table, pack(table), ex=self._ttl)
         self._client.delete(keys.shards)
 
     def table(self, job_id: str) -> ListTable | None:
         """The counts and the first rows; None for a job without a list."""
-        return _read(self._client.get(TableKeys(job_id).table), ListTable)
+        return unpack_or_none(self._client.get(TableKeys(job_id).table), ListTable)
 
     def rows(self, job_id: str, pages: int) -> Iterator[ListRow]:
         """All rows of a list of `pages` pages, one page in memory at a time."""
         for number in range(pages):
-            found = _read(self._client.hget(TableKeys(job_id).rows, str(number)), RowPage)
-            yield from found.rows if found else ()
+            yield from self._rows(TableKeys(job_id).rows, str(number))
 
     def _put(self, key: str, field: str, value: BaseModel) -> None:
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.hset(key, field, codec.pack(value))
+            pipe.hset(key, field, pack(value))
             pipe.expire(key, self._ttl)
             pipe.execute()
 
-
-def _read(blob: object, kind: type[M]) -> M | None:
-    return codec.unpack(blob, kind) if blob is not None else None
+    def _rows(self, key: str, field: str) -> tuple[ListRow, ...]:
+        page = unpack_or_none(self._client.hget(key, field), RowPage)
+        return page.rows if page else ()

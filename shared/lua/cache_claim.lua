@@ -1,6 +1,6 @@
--- Looks again at an entry that was missing: is it there by now, and if not, who computes it? What can never be served
--- is deleted in the same step: an entry of another type or one that the caller could not verify, a lock of another
--- type or without a TTL.
+-- Reads an entry that was missing again, and where it is still missing takes the lock for computing it. Deletes what
+-- can never be served: an entry of another type or one that the caller could not verify, a lock of another type or
+-- without a TTL.
 -- KEYS 1 entry   2 lock
 -- ARGV 1 token   2 lease (ms)   3 sha1 of the entry that did not verify, or empty
 -- Returns {status, entry, discarded}: status entry (with the entry), leader (compute it) or follower (wait for it);

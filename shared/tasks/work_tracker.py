@@ -81,7 +81,7 @@ class WorkTracker:
         proof = tuple(str(mark) for mark in self._jobs.work.items(message.job_id)[item].proof)
         self._dead.add(
             DeadLetter(
-                id=dead_letter_id, kind="work", at=begun.mark.begun_at, tenant=request.tenant, job_id=message.job_id,
+                id=dead_letter_id, kind="work", at=begun.attempt.begun_at, tenant=request.tenant, job_id=message.job_id,
                 item=item, task=task, what=shown(node.query if node else request.question), reason=reason, proof=proof,
                 namespace=request.filters.namespace,
             )

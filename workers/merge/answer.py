@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.errors import shown
 from shared.jobs import Job, JobReader, JobStore, State
-from shared.jobs.states import SETTLED_LEAVES
+from shared.jobs.states import ENDED_LEAVES
 from shared.language import reader_sentence
 from shared.language.routing import route_by_rules
 from shared.models import ROOT_ID, Answer, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
@@ -74,7 +74,7 @@ def _reason(node: Node, nodes: Mapping[str, Node], states: Mapping[str, str]) ->
     """Why a leaf recorded nothing: one that waited says for what."""
     if states.get(node.id) != "waiting":
         return _UNANSWERED
-    open_ones = [other for other in node.depends_on if states.get(other) not in SETTLED_LEAVES]
+    open_ones = [other for other in node.depends_on if states.get(other) not in ENDED_LEAVES]
     if not open_ones:
         return f"waited for {', '.join(node.depends_on)}, whose answers came too late for it to start"
     named = ", ".join(f"{other} ({shown(nodes[other].query)})" if other in nodes else other for other in open_ones)

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from redis.exceptions import RedisError
 
 from shared.errors import RamifyError, ReplyError
-from shared.jobs.states import SETTLED_LEAVES
+from shared.jobs.states import ENDED_LEAVES
 from shared.language.names import names_of, transcribed_names
 from shared.language.text import fold, has_cjk
 from shared.models import MAX_QUESTION_CHARS, Cost, Hit, LeafResult, LeafStatus, Node
@@ -84,7 +84,7 @@ def bind_dependents(run: TaskRun, ended: Node, tools: Tools) -> None:
     states = run.jobs.leaf_states(run.job.id)
     for node_id in ended.needed_by:
         node = run.jobs.node(run.job.id, node_id) if states.get(node_id) == "waiting" else None
-        if node is None or any(states.get(other) not in SETTLED_LEAVES for other in node.depends_on):
+        if node is None or any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
             continue
         bound = _bind_or_degrade(run, node, _until(tools, deadline))
         run.jobs.annotate(run.job.id, bound.cost)

@@ -1,4 +1,4 @@
--- A job has been let out of its line: from now on it is under way, with the priority of its messages.
+-- Notes in an admitted job that it is under way, with the priority of its messages.
 -- KEYS 1 job hash
 -- ARGV 1 now   2 priority
 -- Returns 1, 0 when the job is not queued (any more), -1 when it has ended or is gone.

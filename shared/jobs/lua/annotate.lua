@@ -1,5 +1,5 @@
--- Adds to a job's costs and warnings, in any state; a job that is gone stays gone. A warning said before is not said
--- again.
+-- Adds to a job's costs and warnings, in any state; a job that is gone stays gone. A warning that is in the list
+-- already is not added again.
 -- KEYS 1 job hash   2 warnings list   3 events stream
 -- ARGV 1 ttl (s)   2 max events   3 max warnings   4 number of cost pairs   5... field, delta pairs, then warnings
 -- Returns 1, or 0 when the job is unknown.
@@ -8,15 +8,15 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local after = 5 + 2 * tonumber(ARGV[4])
 for i = 5, after - 1, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 if after <= #ARGV then
-  local said = {}
-  for _, warning in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do said[warning] = true end
+  local known = {}
+  for _, warning in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do known[warning] = true end
   local count = redis.call('LLEN', KEYS[2])
   opened(KEYS[3], redis.call('HGET', KEYS[1], 'created_at'))
   for i = after, #ARGV do
-    if not said[ARGV[i]] and count < tonumber(ARGV[3]) then
+    if not known[ARGV[i]] and count < tonumber(ARGV[3]) then
       redis.call('RPUSH', KEYS[2], ARGV[i])
       redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], '*', 'type', 'warning', 'text', ARGV[i])
-      said[ARGV[i]], count = true, count + 1
+      known[ARGV[i]], count = true, count + 1
     end
   end
   redis.call('EXPIRE', KEYS[2], ARGV[1])

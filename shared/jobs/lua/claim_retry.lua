@@ -1,5 +1,5 @@
--- What has ended is tried again as another one. Whoever has seen the newest such link may set the next: of two that try
--- at once one wins. The old one stays as it ended.
+-- Links an ended job or batch to the one that tries it again. Only a caller that has seen the newest link may set the
+-- next one (compare and set): of two at once one wins. The state of the old one does not change.
 -- KEYS 1 job or batch hash of the old one
 -- ARGV 1 id of the new one ('': none)   2 link seen ('': none)
 -- Returns 1, or 0 when the link is another one now, or the old one is gone.

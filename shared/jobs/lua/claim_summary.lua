@@ -1,4 +1,4 @@
--- One task writes the summary (it may cost money). The same claimant may come again, another one when it is stale.
+-- One task writes the summary (it may cost money). The same claimant may claim again, another one when the claim is stale.
 -- KEYS 1 job hash
 -- ARGV 1 now   2 claimant   3 stale after (s)
 -- Returns 1 when the claimant may write, else 0.

@@ -1,4 +1,4 @@
--- Enters jobs in a batch, and counts lines that were refused. Entering a job again changes nothing.
+-- Enters jobs in a batch, and counts refused questions. Entering a job again changes nothing.
 -- KEYS 1 batch hash   2 members hash
 -- ARGV 1 ttl (s)   2 refused   3... job ids
 -- Returns how many were entered.

@@ -1,4 +1,4 @@
--- Takes a job out of its batch that was entered but never came to be.
+-- Takes a job out of its batch that was entered but never created.
 -- KEYS 1 batch hash   2 members hash
 -- ARGV 1 job id
 -- Returns 1 when it was taken out, 0 when it is no member, or has ended.

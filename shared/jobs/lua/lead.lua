@@ -1,5 +1,5 @@
--- One reaper leads. Each time it gets a fencing token, larger than any before: what an older leader still does is refused.
--- Tokens are not smaller than Redis' seconds: were the counter lost, jobs that were fenced before would never be sent again.
+-- Elects the reaper that leads. Each leader gets a fencing token, larger than any before: an older leader is refused.
+-- Tokens are at least Redis' time in seconds: else a lost counter would start below the tokens that jobs have seen.
 -- KEYS 1 lock   2 token counter
 -- ARGV 1 who   2 milliseconds   3 ttl of the counter (s)
 -- Returns the token, 0 while another one leads.

@@ -1,5 +1,5 @@
--- What the search step found for a leaf waits here for the rerank step. A leaf that is recorded already, or a job
--- that is no longer searching, takes nothing.
+-- Keeps what the search task found for a leaf until the rerank task. Refused for a leaf that is recorded already, and
+-- for a job that is no longer searching.
 -- KEYS 1 job hash   2 leaves hash   3 candidates hash   4 events stream   5 work hash
 -- ARGV 1 now   2 ttl (s)   3 max events   4 node id   5 candidates (blob)
 -- Returns 1 when taken, else 0.

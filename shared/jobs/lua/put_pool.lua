@@ -1,4 +1,4 @@
--- The merged pool waits here for the root rerank; the job stays merging.
+-- Keeps the merged pool until the root rerank; the job stays merging.
 -- KEYS 1 job hash   2 pool
 -- ARGV 1 now   2 ttl (s)   3 pool (blob)
 -- Returns 1 when taken, 0 when the job is not merging (any more).

@@ -1,7 +1,7 @@
 -- A leaf's outcome is recorded once, by its id; repeats and late results change nothing.
 -- KEYS 1 job hash   2 leaves hash   3 results hash   4 candidates hash   5 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 node id   5 status (done|failed)   6 result (blob)   7 hits   8 error
--- Returns the number of nodes still open (0: the body may run), -1 when recorded before, -2 when the job is not
+-- Returns the number of nodes still open (0: the merge may run), -1 when recorded before, -2 when the job is not
 -- searching (any more) or does not know the leaf.
 if redis.call('HGET', KEYS[1], 'state') ~= 'searching' then return -2 end
 local status = redis.call('HGET', KEYS[2], ARGV[4])

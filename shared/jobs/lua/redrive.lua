@@ -1,8 +1,8 @@
--- Leave to send pieces of work of one job again, to the reaper that has seen the job as it is. The fencing token of an older
--- reaper is refused, and so is a look that something has overtaken.
+-- Decides which items of a job the reaper may send again: those that are still as it has seen them. An older fencing
+-- token than the last one is refused.
 -- KEYS 1 job hash   2 leaves hash   3 work hash   4 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 fencing token   5 state seen   6 why   7... per item: name, state of the
---      node seen ('' for a step of the job), time of sending seen ('' for none), claim to be freed or ''
+--      node seen ('' for a task of the job), time of sending seen ('' for none), claim to be freed or ''
 -- Returns the items that may be sent.
 -- with opened
 local state, fence, created = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'created_at'))

@@ -1,4 +1,4 @@
--- An ended job is tried again: told to those who read its events.
+-- Adds an event to an ended job: it is tried again as another job.
 -- KEYS 1 job hash of the old job   2 its events stream
 -- ARGV 1 ttl (s)   2 max events   3 id of the new job
 -- Returns 1, or 0 when the old job is gone.

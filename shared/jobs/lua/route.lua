@@ -1,4 +1,4 @@
--- How the question is read and what follows from that; whoever plans the job again says it again.
+-- Notes how the question is read, and the aggregator that follows from that; planning again notes it again.
 -- KEYS 1 job hash   2 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 route as JSON   5 aggregator
 -- Returns 1, or 0 when the job is not planning (any more).

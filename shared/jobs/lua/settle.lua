@@ -1,4 +1,4 @@
--- Puts what a call has really taken in the place of its reservation, once.
+-- Replaces the reservation of a call by what it has really used, once.
 -- KEYS 1 job or batch hash
 -- ARGV 1 hold id   2 calls   3 tokens   4 cost (billionths)
 -- Returns 1, or 0 when nothing is reserved under that id (any more).

@@ -1,5 +1,5 @@
--- searching -> merging, when every node is settled (or by force, at the deadline), for one claimant: the body runs on
--- the store's word, whoever calls it. The same claimant may come again, another one when the claim is stale.
+-- searching -> merging, when every node has ended (or by force, at the deadline), for one claimant: this script decides
+-- whether the merge runs, whoever sent its message. The same claimant may claim again, another one when it is stale.
 -- KEYS 1 job hash   2 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 claimant   5 stale after (s)   6 force (1|0)
 -- Returns 1 when the claimant may merge, else 0.

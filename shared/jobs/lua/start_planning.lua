@@ -1,5 +1,5 @@
--- queued -> planning, for one claimant (a task id). The same claimant may come again (redelivery), another one when
--- the claim is stale.
+-- queued -> planning, for one claimant (a task id). The same claimant may claim again (redelivery), another one
+-- when the claim is stale.
 -- KEYS 1 job hash   2 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 claimant   5 stale after (s)
 -- Returns 1 when the claimant may plan, else 0.

@@ -11,7 +11,7 @@ redis.call('DEL', KEYS[2])
 local waited = redis.call('EXISTS', KEYS[3]) == 0
 opened(KEYS[3], created)
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])
-if waited then  -- a new stream takes 4 KB for what will never come; read back it takes what it needs
+if waited then  -- a new stream allocates 4 KB; restored from its dump it takes only what it needs
   local dump = redis.pcall('DUMP', KEYS[3])
   if type(dump) == 'string' then redis.pcall('RESTORE', KEYS[3], 0, dump, 'REPLACE') end
 end

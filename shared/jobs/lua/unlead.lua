@@ -1,4 +1,4 @@
--- The leader steps down, if it still leads.
+-- The leader gives up the lock, if it still holds it.
 -- KEYS 1 lock
 -- ARGV 1 token
 local held = redis.call('GET', KEYS[1])

@@ -1,4 +1,4 @@
--- The stream of events of a job that has waited begins with its submission. `created` is Unix seconds.
+-- Creates the event stream of a job that has waited; its first entry is the submission. `created` is Unix seconds.
 local function opened(events, created)
   if redis.call('EXISTS', events) == 1 then return end
   local made = math.max(1, math.floor(1000 * (tonumber(created) or 0)))

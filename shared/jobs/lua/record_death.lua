@@ -1,11 +1,11 @@
--- The worker of a piece of work is dead: counted once, with the evidence. What it had claimed is free again.
+-- Counts the death of an item's worker once, and keeps the attempt as evidence. Frees what the worker had claimed.
 -- KEYS 1 job hash   2 work hash
--- ARGV 1 ttl (s)   2 item   3 mark of the dead worker   4 claim of the step, or ''   5 1: another worker has begun since
+-- ARGV 1 ttl (s)   2 item   3 attempt of the dead worker   4 claim of the task, or ''   5 1: another worker has begun since
 --      6 1: the worker was at nothing else
--- Returns how many workers the item has killed; -1 when this death was counted before.
+-- Returns how many workers have died at the item; -1 when this death was counted before.
 local proof = redis.call('HGET', KEYS[2], 'proof:' .. ARGV[2])
-for mark in string.gmatch(proof or '', '[^\n]+') do
-  if mark == ARGV[3] then return -1 end
+for attempt in string.gmatch(proof or '', '[^\n]+') do
+  if attempt == ARGV[3] then return -1 end
 end
 if ARGV[5] ~= '1' then
   if redis.call('HGET', KEYS[2], 'busy:' .. ARGV[2]) ~= ARGV[3] then return -1 end

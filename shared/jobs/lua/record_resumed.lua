@@ -1,4 +1,4 @@
--- A job that tries another one again has taken over what that one had: noted once per planning.
+-- Notes that a retry has taken over recorded leaves of the old job, once per planning.
 -- KEYS 1 job hash   2 events stream
 -- ARGV 1 ttl (s)   2 max events   3 id of the old job   4 recorded leaves taken over   5 leaves in all
 -- Returns 1, or 0 when the job is gone.

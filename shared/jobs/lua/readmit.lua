@@ -1,8 +1,8 @@
--- A queued job that stands in no line and is not under way (somebody deleted the lines) waits again, at its old place.
--- A job that runs but is not counted as under way is counted again.
--- KEYS 1 ring   2 counts   3 held   4 under way   5 line of its tenant
+-- Puts a queued job that is in no queue and not under way (the keys were lost) back at its old place. A job that runs
+-- but is not counted as under way is counted again.
+-- KEYS 1 ring   2 counts   3 held   4 under way   5 queue of its tenant
 -- ARGV 1 ttl (s)   2 job id   3 tenant   4 lane   5 created at   6 1: it runs
--- Returns 1 when something was put right, else 0.
+-- Returns 1 when it was missing, else 0.
 if redis.call('ZSCORE', KEYS[5], ARGV[2]) or redis.call('HEXISTS', KEYS[4], ARGV[2]) == 1 then return 0 end
 if ARGV[6] == '1' then
   redis.call('HSET', KEYS[4], ARGV[2], ARGV[4] .. ' ' .. ARGV[3])
