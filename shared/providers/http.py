@@ -7,11 +7,12 @@ import random
 import re
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import httpx
 import stamina
@@ -19,15 +20,17 @@ from pydantic import Field, SecretStr
 
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError, TransientError, shown
 from shared.models.base import Model
-from shared.providers.gates import BusyError, Gate, GateError, Ungated, UnreachableError, UnsureError, host_of
+from shared.providers.gates import BusyError, Gate, GateError, UnreachableError, UnsureError
 from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_for, until
 
-# --- What an HTTP exchange that went wrong means: later, never, or nothing at all. Never repeats a key or a body.
-
-_MAX_FAULT_BYTES = 64_000
-_WAIT_FIRST_S, _WAIT_MAX_S = 0.2, 5.0
-_TRANSIENT = {408, 409, 425}
+_MAX_REPLY_BYTES = 64_000_000  # 1024 vectors of 3072 numbers as JSON text
+_MAX_ERROR_BYTES = 64_000
+#: A larger count is nonsense, and no counter of the job store could hold it.
+_MAX_TOKENS = 1_000_000_000
+_LONGEST_S = 86_400.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
 _BUSY = 429
+_TRANSIENT = {408, 409, 425}
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached"}
 _HINTS = {
     400: "check the model name and that this server speaks the OpenAI protocol",
@@ -38,93 +41,11 @@ _HINTS = {
     422: "check the model name and that this server speaks the OpenAI protocol",
     429: "the account has no credit left: check its plan and billing",
 }
-#: Unpacked in pieces of some MB. What is packed twice (334 bytes: 1 GB) or by brotli comes out at once, past any bound.
-_UNPACKED = {"", "identity", "gzip", "x-gzip", "deflate"}
+#: Encodings that httpx decodes in pieces of some MB. What is packed twice (334 bytes: 1 GB) or by brotli is decoded at
+#: once, however large it becomes.
+_STREAMED_ENCODINGS = {"", "identity", "gzip", "x-gzip", "deflate"}
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,47}")
-
-
-def refusal(server: str, response: httpx.Response) -> RamifyError:
-    """What a status that is no success means. `server` is how sentences call the one that sent it."""
-    status = response.status_code
-    code, param = _fault_names(response)
-    named = " ".join(name for name in (code, param) if name)
-    sentence = f"{server} answered {status}{f' ({named})' if named else ''}"
-    wait = retry_after(response.headers)
-    if status == _BUSY and code not in _NO_CREDIT:
-        return BusyError(f"{sentence}: it is busy or failing", wait)
-    if status >= 500 and code not in _NO_CREDIT:
-        return UnreachableError(f"{sentence}: it is busy or failing", wait)
-    if status in _TRANSIENT and code not in _NO_CREDIT:
-        return TransientError(f"{sentence}: it is busy or failing", wait)
-    fault = PermanentError(f"{sentence}: {_HINTS.get(status, 'check the base URL')}")
-    fault.param = param
-    return fault
-
-
-def backoff_s(error: Exception, tries: int, deadline: float) -> bool | float:
-    """Seconds to wait before the next try, never less than the server asked for; False when that is out of reach.
-
-    `tries` were made so far, the next one has to begin before `deadline` (on `time.monotonic`).
-    """
-    if not isinstance(error, TransientError) or isinstance(error, GateError):
-        return False
-    own = min(_WAIT_MAX_S, _WAIT_FIRST_S * 2 ** (tries - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-    wait = max(own, error.retry_after or 0.0)
-    return wait if time.monotonic() + wait < deadline else False
-
-
-def retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds from `Retry-After`, which holds seconds or an HTTP date (RFC 9110); None when it holds neither.
-
-    A date is read by the server's own clock, its `Date`, where it tells that: ours may be wrong.
-    """
-    value = headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", value):
-        return float(value)
-    at = _date(value)
-    return (
-        None if at is None else max(0.0, (at - (_date(headers.get("Date", "")) or datetime.now(UTC))).total_seconds())
-    )
-
-
-def _date(value: str) -> datetime | None:
-    try:
-        at = parsedate_to_datetime(value)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def read_within(response: httpx.Response, most: int) -> bytes | None:
-    """The decoded body, or None when it is longer than `most` bytes."""
-    raw = bytearray()
-    if response.headers.get("Content-Encoding", "").strip().lower() not in _UNPACKED:
-        raise httpx.DecodingError("packed twice, or as was not asked for")
-    for piece in response.iter_bytes():
-        raw += piece
-        if len(raw) > most:
-            return None
-    return bytes(raw)
-
-
-def reason(error: httpx.TransportError) -> str:
-    """Without the counts in brackets: the same fault is then the same warning, and is said once."""
-    return shown(str(error).partition(" (")[0]) if str(error) else type(error).__name__
-
-
-def _fault_names(response: httpx.Response) -> tuple[str, str]:
-    """Error code and parameter. Never the message: servers repeat prompts and parts of keys in it."""
-    try:
-        fault = json.loads(read_within(response, _MAX_FAULT_BYTES) or b"{}")["error"]
-        names = (fault.get("code") or fault.get("type"), fault.get("param"))
-    except (httpx.HTTPError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return "", ""  # the status alone says enough
-    code, param = (name if isinstance(name, str) and _IDENTIFIER.fullmatch(name) else "" for name in names)
-    return code, param
-
-
-MAX_REPLY_BYTES = 64_000_000  # 1024 vectors of 3072 numbers as JSON text
-_LONGEST_S = 86_400.0
+T = TypeVar("T")
 
 
 class JsonReply(Model):
@@ -134,32 +55,25 @@ class JsonReply(Model):
     calls: int = Field(ge=0)
 
 
-def calls_made(error: BaseException) -> int:
-    """HTTP calls made before `error` was raised, retries included; 0 for errors that came from elsewhere."""
-    return int(getattr(error, "calls", 0))
-
-
 class JsonClient:
-    """POSTs JSON to one server over reused connections. Thread-safe; build it after a fork, close it at the end.
+    """POSTs JSON to the server behind `gate`, over reused connections. Thread-safe; build it after a fork.
 
-    `what` names the server in error sentences ("LLM server"). `attempts` are the tries of one post on transient
-    faults. `attempt_s` bounds one try in seconds, `max_reply_bytes` the decoded reply. Every try goes through `gate`.
-    Proxy variables of the environment are obeyed, redirects are not followed: they would carry the key elsewhere.
-    Cookies are not kept.
+    `attempts` are the tries of one post on transient faults. `attempt_s` bounds one try in seconds, `max_reply_bytes`
+    the decoded reply. Proxy variables of the environment are obeyed, redirects are not followed: they would carry the
+    key elsewhere. Cookies are not kept.
 
     Raises: SettingsError for a key that no header can hold.
     """
 
-    def __init__(  # noqa: PLR0913 - the last three are named options
+    def __init__(  # noqa: PLR0913 - the last two are named options
         self,
         base_url: str,
         api_key: SecretStr,
-        what: str,
+        gate: Gate,
         attempts: int,
         *,
         attempt_s: float = _LONGEST_S,
-        max_reply_bytes: int = MAX_REPLY_BYTES,
-        gate: Gate | None = None,
+        max_reply_bytes: int = _MAX_REPLY_BYTES,
     ) -> None:
         url = httpx.URL(base_url)
         # Basic credentials leave the URL: httpx writes the URL of each request to its log.
@@ -167,15 +81,13 @@ class JsonClient:
         self._url = url.copy_with(userinfo=b"", fragment=None)
         self._attempts, self._attempt_s = attempts, attempt_s
         self._max_reply_bytes = max_reply_bytes
-        self._gate = gate or Ungated()
-        self._server = f"{what} at {host_of(str(self._url))}"
+        self._gate, self._server = gate, gate.server
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        if key := _checked_key(api_key, what):
+        if key := _checked_key(api_key, gate.server_kind):
             headers["Authorization"] = f"Bearer {key}"
         limits = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
-        transport = DeadlineTransport(proxy=proxy_for(self._url), limits=limits)
         self._client = httpx.Client(
-            transport=transport,
+            transport=DeadlineTransport(proxy=proxy_for(self._url), limits=limits),
             headers=headers,
             auth=None if "Authorization" in headers else auth,
             # No cookie is kept: one that no header can hold would fail every later call.
@@ -194,10 +106,10 @@ class JsonClient:
         """POST `body` to base URL + `path` and return the decoded object. `timeout_s` bounds everything, waits too.
 
         `Retry-After` is obeyed when it fits into the time left. Text that is no valid Unicode is sent with "?".
-        `before` runs before each try that its gate lets go; what it raises ends the post. A `patient` post waits for a
-        server that its gate leaves alone.
+        `before` runs before each try that the gate admits; what it raises ends the post. A `patient` post waits while
+        the gate's breaker is open.
 
-        Raises (each carries its HTTP calls, see `calls_made`):
+        Raises (each carries its number of HTTP calls as `calls`):
             TransientError: unreachable, timed out, cut off, 408, 409, 425, 429 or 5xx, after all tries.
             GateError: the same, and no call was made, since others just failed or the rate limit is used up.
             PermanentError: any other status; names host, status and what to check.
@@ -206,27 +118,26 @@ class JsonClient:
         deadline = earliest(time.monotonic() + min(timeout_s, _LONGEST_S))
         content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path)
+        patient_until = deadline if patient else 0.0
         calls = 0
-        faults: list[Exception] = []
 
-        def backoff(error: Exception) -> bool | float:
-            faults.append(error)
-            return backoff_s(error, calls, deadline)
+        def call() -> JsonReply:
+            nonlocal calls
+            calls += 1
+            return JsonReply(body=self._once(url, content, deadline), calls=calls)
 
         try:
-            for attempt in stamina.retry_context(on=backoff, attempts=self._attempts, timeout=None):
-                with attempt:
-                    if time.monotonic() >= deadline:
-                        over = TransientError(f"{self._server}: no time is left to ask it")
-                        raise faults[-1] if faults else over  # what was wrong says more than that the time is up
-                    patient_until = deadline if patient else 0.0
-                    with self._gate.passed(deadline, self._attempt_s, before, patient_until=patient_until):
-                        calls += 1
-                        return JsonReply(body=self._once(url, content, deadline), calls=calls)
+            if time.monotonic() >= deadline:
+                raise TransientError(f"{self._server}: no time is left to ask it")
+            return retried(
+                call,
+                lambda: self._gate.passed(deadline, self._attempt_s, before, patient_until=patient_until),
+                deadline,
+                lambda tries: tries < self._attempts,
+            )
         except RamifyError as error:
             error.calls = calls
             raise
-        raise AssertionError("unreachable")
 
     def close(self) -> None:
         """Close all connections."""
@@ -247,32 +158,26 @@ class JsonClient:
                 timeout = httpx.Timeout(seconds)
                 with self._client.stream("POST", url, content=content, timeout=timeout) as response:
                     if not response.is_success:
-                        raise refusal(self._server, response)
-                    return self._decoded(read_within(response, self._max_reply_bytes))
+                        raise _status_error(self._server, response)
+                    return self._decoded(_read_within(response, self._max_reply_bytes))
         except httpx.TimeoutException as error:
-            raise self._too_slow(error, seconds) from None
+            whole = seconds > 0.99 * self._attempt_s
+            within = f"within {self._attempt_s:.3g} s" if whole else "in the time that was left"
+            message = f"{self._server} did not answer {within}"
+            raise timeout_error(error, message, self._gate, seconds, self._attempt_s) from None
         except httpx.DecodingError:
             raise ReplyError(f"{self._server} sent a reply that cannot be decompressed") from None
         except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as error:
             raise PermanentError(f"{self._server} cannot be asked: {shown(str(error))}") from None
         except httpx.TransportError as error:
             failed = "cannot be reached" if isinstance(error, httpx.ConnectError | httpx.ProxyError) else "broke off"
-            raise UnreachableError(f"{self._server} {failed}: {reason(error)}") from None
-
-    def _too_slow(self, error: httpx.TimeoutException, seconds: float) -> TransientError:
-        whole = seconds > 0.99 * self._attempt_s
-        within = f"within {self._attempt_s:.3g} s" if whole else "in the time that was left"
-        message = f"{self._server} did not answer {within}"
-        if isinstance(error, httpx.PoolTimeout):
-            return UnsureError(message)  # our own connections were all in use
-        connecting = isinstance(error, httpx.ConnectTimeout)
-        return self._gate.too_slow(message, seconds, self._attempt_s, connecting=connecting)
+            raise UnreachableError(f"{self._server} {failed}: {transport_reason(error)}") from None
 
     def _decoded(self, raw: bytes | None) -> dict[str, Any]:
         if raw is None:
             raise ReplyError(f"{self._server} sent a reply of more than {self._max_reply_bytes:,} bytes")
         try:
-            body = json.loads(raw, parse_constant=_no_constant)
+            body = json.loads(raw, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             raise ReplyError(f"{self._server} sent a reply that is no JSON") from None
         if not isinstance(body, dict):
@@ -280,17 +185,130 @@ class JsonClient:
         return body
 
 
-def refused_option(error: PermanentError) -> str:
-    """The option of the request that the server named as the one it does not take, or ""."""
-    return str(getattr(error, "param", ""))
+def retried(
+    call: Callable[[], T],
+    admitted: Callable[[], AbstractContextManager[None]],
+    deadline: float,
+    may_retry: Callable[[int], bool],
+) -> T:
+    """`call` inside `admitted` (a gate's turn), again after a TransientError while `may_retry(tries so far)`.
+
+    Refusals of the gate are not tried again: it has waited as long as it may. Raises: what the last try raised.
+    """
+    tries = 0
+    faults: list[Exception] = []
+
+    def backoff(error: Exception) -> bool | float:
+        faults.append(error)
+        return backoff_s(error, tries, deadline) if may_retry(tries) else False
+
+    for attempt in stamina.retry_context(on=backoff, attempts=None, timeout=None):
+        with attempt:
+            if faults and time.monotonic() >= deadline:
+                raise faults[-1]  # what was wrong says more than that the time is up
+            with admitted():
+                tries += 1
+                return call()
+    raise AssertionError("unreachable")
 
 
-def _no_constant(name: str) -> NoReturn:
+def backoff_s(error: Exception, tries: int, deadline: float) -> bool | float:
+    """Seconds to wait after `tries` tries, never less than the server asked for; False: do not try again.
+
+    The next try has to begin before `deadline` (on `time.monotonic`).
+    """
+    if not isinstance(error, TransientError) or isinstance(error, GateError):
+        return False
+    jittered = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** (tries - 1)) * random.uniform(0.5, 1.0)  # noqa: S311
+    wait = max(jittered, error.retry_after or 0.0)
+    return wait if time.monotonic() + wait < deadline else False
+
+
+def timeout_error(
+    error: httpx.TimeoutException, message: str, gate: Gate, had_s: float, attempt_s: float
+) -> TransientError:
+    """What a call that was not answered within `had_s` seconds says of its server; see `Gate.too_slow`."""
+    if isinstance(error, httpx.PoolTimeout):
+        return UnsureError(message)  # our own connections were all in use
+    return gate.too_slow(message, had_s, attempt_s, connecting=isinstance(error, httpx.ConnectTimeout))
+
+
+def tokens_reported(body: dict[str, Any], name: str) -> int:
+    """The token count `name` of a reply's `usage`; 0 for what is missing or nonsense."""
+    usage = body.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else 0
+    return count if type(count) is int and 0 <= count <= _MAX_TOKENS else 0
+
+
+def retry_after(headers: httpx.Headers) -> float | None:
+    """Seconds from `Retry-After`, which holds seconds or an HTTP date (RFC 9110); None when it holds neither.
+
+    A date is compared with the server's own clock, its `Date`, where it sends one: ours may be wrong.
+    """
+    value = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", value):
+        return float(value)
+    if (at := _http_date(value)) is None:
+        return None
+    return max(0.0, (at - (_http_date(headers.get("Date", "")) or datetime.now(UTC))).total_seconds())
+
+
+def transport_reason(error: httpx.TransportError) -> str:
+    """Without the counts in brackets: the same fault is then the same warning, and is said once."""
+    return shown(str(error).partition(" (")[0]) if str(error) else type(error).__name__
+
+
+def _status_error(server: str, response: httpx.Response) -> RamifyError:
+    """What a status that is no success means."""
+    status = response.status_code
+    code, param = _error_names(response)
+    named = " ".join(name for name in (code, param) if name)
+    sentence = f"{server} answered {status}{f' ({named})' if named else ''}"
+    if code not in _NO_CREDIT and (status == _BUSY or status >= 500 or status in _TRANSIENT):
+        kind = BusyError if status == _BUSY else UnreachableError if status >= 500 else TransientError
+        return kind(f"{sentence}: it is busy or failing", retry_after(response.headers))
+    error = PermanentError(f"{sentence}: {_HINTS.get(status, 'check the base URL')}")
+    error.param = param
+    return error
+
+
+def _error_names(response: httpx.Response) -> tuple[str, str]:
+    """Error code and parameter. Never the message: servers repeat prompts and parts of keys in it."""
+    try:
+        fault = json.loads(_read_within(response, _MAX_ERROR_BYTES) or b"{}")["error"]
+        names = (fault.get("code") or fault.get("type"), fault.get("param"))
+    except (httpx.HTTPError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return "", ""  # the status alone says enough
+    code, param = (name if isinstance(name, str) and _IDENTIFIER.fullmatch(name) else "" for name in names)
+    return code, param
+
+
+def _read_within(response: httpx.Response, most: int) -> bytes | None:
+    """The decoded body, or None when it is longer than `most` bytes."""
+    raw = bytearray()
+    if response.headers.get("Content-Encoding", "").strip().lower() not in _STREAMED_ENCODINGS:
+        raise httpx.DecodingError("packed twice, or as was not asked for")
+    for piece in response.iter_bytes():
+        raw += piece
+        if len(raw) > most:
+            return None
+    return bytes(raw)
+
+
+def _http_date(value: str) -> datetime | None:
+    try:
+        at = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def _checked_key(api_key: SecretStr, what: str) -> str:
+def _checked_key(api_key: SecretStr, server: str) -> str:
     key = api_key.get_secret_value().strip()  # a secret's file often ends in a newline
     if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
-        raise SettingsError(f"API key of the {what}", "***", "it holds white space or characters beyond ASCII")
+        raise SettingsError(f"API key of the {server}", "***", "it holds white space or characters beyond ASCII")
     return key

@@ -1,6 +1,6 @@
-"""Every request of the Qdrant client: through the gate, tried again while that may help, told apart when it fails.
+"""Sends every request of the Qdrant client through its gate, and again while that may help.
 
-It knows HTTP and what an answer of Qdrant ends with, nothing else; what errors mean to a reader is server_errors.py's.
+It knows HTTP and what an answer of Qdrant ends with; `shared.store.server` turns the other errors into sentences.
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ import re
 import time
 
 import httpx
-import stamina
 
 from shared.errors import RamifyError, TransientError
 from shared.providers.gates import BusyError, Gate, UnreachableError, UnsureError
-from shared.providers.http import backoff_s, reason, retry_after
+from shared.providers.http import retried, retry_after, timeout_error, transport_reason
 from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_for, time_left, until
 from shared.settings.sections import StoreSettings
 from shared.settings.services import ProviderSettings
 
-#: A second try of this would find the collection that the first has made.
+#: Never retried: a second try would find the collection that the first has made.
 _CREATES = re.compile(r"/collections/[^/]+$")
 #: Endings of what only reads, beside every GET; the last one is how points are fetched by their ids.
 _READS = re.compile(r"/(query|query/batch|scroll|count|facet|points)$")
-_LATER = {408, 425}
-#: No search goes without Qdrant, so it waits for one that was started anew; the other leaves need time too.
+_TRANSIENT = {408, 425}
+#: The part of a leaf's time that one request may wait for a Qdrant that restarts: the rest of the leaf needs time too.
 _SHARE_OF_LEAF = 1 / 7
 
 
@@ -50,25 +49,14 @@ class ServerTransport(httpx.BaseTransport):
         once = method == "PUT" and _CREATES.search(path)
         reads = method == "GET" or (method == "POST" and _READS.search(path))
         patience_s = min(self._patience_s, _SHARE_OF_LEAF * time_left()) if in_leaf else 0.0
-        # Nobody waits for a write, and a document that fails has to be ingested again.
+        # No question waits for a write, and a document that fails has to be ingested again.
         patient_until = began + patience_s if reads else deadline
-        tries = 0
-        faults: list[Exception] = []
-
-        def backoff(error: Exception) -> bool | float:
-            faults.append(error)
-            if once or (tries >= self._attempts and time.monotonic() >= patient_until):
-                return False
-            return backoff_s(error, tries, deadline)
-
-        for attempt in stamina.retry_context(on=backoff, attempts=None, timeout=None):
-            with attempt:
-                if faults and time.monotonic() >= deadline:
-                    raise faults[-1]  # what was wrong says more than that the time is up
-                with self._gate.passed(deadline, self._attempt_s, patient_until=patient_until):
-                    tries += 1
-                    return self._once(request, deadline)
-        raise AssertionError("unreachable")
+        return retried(
+            lambda: self._once(request, deadline),
+            lambda: self._gate.passed(deadline, self._attempt_s, patient_until=patient_until),
+            deadline,
+            lambda tries: not once and (tries < self._attempts or time.monotonic() < patient_until),
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -84,15 +72,14 @@ class ServerTransport(httpx.BaseTransport):
                 response.read()
         except httpx.TimeoutException as error:
             message = f"Qdrant does not answer: nothing came within {seconds:.3g} s"
-            if isinstance(error, httpx.PoolTimeout):
-                raise UnsureError(message) from None
-            connecting = isinstance(error, httpx.ConnectTimeout)
-            raise self._gate.too_slow(message, seconds, self._attempt_s, connecting=connecting) from None
+            raise timeout_error(error, message, self._gate, seconds, self._attempt_s) from None
         except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL):
             raise  # no try will be better
         except (httpx.TransportError, httpx.DecodingError) as error:
-            told = reason(error) if isinstance(error, httpx.TransportError) else "its answer cannot be decompressed"
-            raise UnreachableError(f"Qdrant does not answer: {told}") from None
+            reason = "its answer cannot be decompressed"
+            if isinstance(error, httpx.TransportError):
+                reason = transport_reason(error)
+            raise UnreachableError(f"Qdrant does not answer: {reason}") from None
         if fault := _fault(response):
             raise fault
         return response
@@ -110,14 +97,14 @@ def transport(store: StoreSettings, providers: ProviderSettings) -> ServerTransp
 
 
 def _fault(response: httpx.Response) -> RamifyError | None:
-    """What of an answer may pass: busy, failing, or half an answer."""
+    """The error of an answer that may be better later: busy, failing, or half an answer."""
     status = response.status_code
     wait = retry_after(response.headers)
     if status == 429:
         return BusyError("Qdrant is overloaded (429)", wait)
     if status >= 500:
         return UnreachableError(f"Qdrant failed with {status}", wait)
-    if status in _LATER:
+    if status in _TRANSIENT:
         return TransientError(f"Qdrant failed with {status}", wait)
     if response.is_success and is_cut_off(response.content):
         return UnreachableError("Qdrant sent half an answer")

@@ -14,8 +14,6 @@ from typing import Any
 
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.providers.encoders.endpoint import EndpointEncoder
-from shared.providers.gates import Ungated
-from shared.providers.http import JsonClient
 from shared.providers.llm.client import ChatClient
 from shared.providers.rerankers.endpoint import EndpointScorer
 from shared.providers.rerankers.scoring import Request
@@ -129,14 +127,8 @@ def _asked(endpoint: str) -> Callable[[], Any]:
     return opened
 
 
-def _ungate(client: JsonClient) -> None:
-    """After a few bad answers a gate would leave the server alone, and nothing more of it would be read."""
-    client._gate = Ungated()
-
-
 def _chat(url: str) -> tuple[Callable[[], None], Callable[[], None]]:
     client = ChatClient(load_settings(llm_base_url=url, llm_model="m", llm_attempts=1, llm_timeout_s=_GIVEN_S))
-    _ungate(client._http)
 
     def ask() -> None:
         reply = client.complete("question", timeout_s=_GIVEN_S)
@@ -148,8 +140,7 @@ def _chat(url: str) -> tuple[Callable[[], None], Callable[[], None]]:
 
 def _embedding(url: str) -> tuple[Callable[[], None], Callable[[], None]]:
     given = {"provider": "endpoint", "base_url": url, "model": "m", "dim": 3, "timeout_s": _GIVEN_S}
-    encoder = EndpointEncoder(load_settings(embedding=given).embedding, attempts=1)
-    _ungate(encoder._client)
+    encoder = EndpointEncoder(load_settings(embedding=given), attempts=1)
 
     def ask() -> None:
         found = encoder.embed_passages(["a", "b"])
@@ -162,8 +153,7 @@ def _embedding(url: str) -> tuple[Callable[[], None], Callable[[], None]]:
 
 def _rerank(url: str) -> tuple[Callable[[], None], Callable[[], None]]:
     given = {"provider": "endpoint", "base_url": url, "model": "m", "timeout_s": _GIVEN_S, "attempts": 1, "batch_ms": 0}
-    scorer = EndpointScorer(load_settings(rerank=given).rerank)
-    _ungate(scorer._client)
+    scorer = EndpointScorer(load_settings(rerank=given))
 
     def ask() -> None:
         request = Request(query="q", texts=("a", "b"), deadline=time.monotonic() + _GIVEN_S)

@@ -25,9 +25,11 @@ from shared.jobs import codec
 from shared.language.routing import route_by_rules
 from shared.models import Filters, Hit, LeafResult
 from shared.models.enumeration import Values
+from shared.providers.gates import Gate
 from shared.providers.http import JsonClient
 from shared.providers.llm.replies import parse_rows, summary_text
 from shared.settings import CONFIG_ENV, load_settings
+from shared.settings.services import ProviderSettings
 from tests.fuzz.http_server import RawServer
 from tests.fuzz.targets_cli import _opened
 from tests.fuzz.targets_documents import _ingest
@@ -257,4 +259,4 @@ def test_a_cookie_of_a_model_server_is_not_kept() -> None:
 
 
 def _client(url: str) -> JsonClient:
-    return JsonClient(url, SecretStr(""), "server", 1)
+    return JsonClient(url, SecretStr(""), Gate("embedding", url, ProviderSettings()), 1)

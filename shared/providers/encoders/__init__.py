@@ -21,9 +21,7 @@ def dense_encoder(settings: Settings) -> DenseEncoder | None:
             return FastEmbedEncoder(settings.embedding)
         case "endpoint":
             from shared.providers.encoders.endpoint import EndpointEncoder  # noqa: PLC0415
-            from shared.providers.gates import Gate  # noqa: PLC0415
 
-            gate = Gate("embedding", str(settings.embedding.base_url), settings.providers)
-            return EndpointEncoder(settings.embedding, gate=gate)
+            return EndpointEncoder(settings)
         case _:
             return None

@@ -8,37 +8,30 @@ from collections.abc import Sequence
 from shared.errors import RamifyError, ReplyError
 from shared.providers.encoders.base import Embedded, unit
 from shared.providers.gates import Gate
-from shared.providers.http import JsonClient, JsonReply
+from shared.providers.http import JsonClient, JsonReply, tokens_reported
 from shared.providers.metering import paid, token_range
-from shared.settings.sections import EmbeddingSettings
+from shared.settings import Settings
 
 ATTEMPTS = 3
-#: A larger count is nonsense, and no counter of the job store could hold it.
-_MAX_TOKENS_REPORTED = 1_000_000_000
 
 
 class EndpointEncoder:
     """POST {base_url}/embeddings in batches. Thread-safe."""
 
-    def __init__(self, settings: EmbeddingSettings, attempts: int = ATTEMPTS, gate: Gate | None = None) -> None:
-        """`attempts`: tries of one call on transient errors, each of them through `gate`."""
-        self.name = f"endpoint:{settings.model}"
-        self._settings = settings
-        self._dim = settings.dim
-        self._asking = threading.Lock()
-        self._client = JsonClient(
-            str(settings.base_url),
-            settings.api_key,
-            "embedding server",
-            attempts,
-            attempt_s=settings.timeout_s,
-            gate=gate,
-        )
+    def __init__(self, settings: Settings, attempts: int = ATTEMPTS) -> None:
+        """`attempts`: tries of one call on transient errors."""
+        self._settings = settings.embedding
+        self.name = f"endpoint:{self._settings.model}"
+        self._dim = self._settings.dim
+        self._asking_dim = threading.Lock()
+        url = str(self._settings.base_url)
+        gate = Gate("embedding", url, settings.providers)
+        self._client = JsonClient(url, self._settings.api_key, gate, attempts, attempt_s=self._settings.timeout_s)
 
     @property
     def dim(self) -> int:
         """Vector size: embedding.dim, or the size of a first vector asked from the server."""
-        with self._asking:
+        with self._asking_dim:
             if not self._dim:
                 self._dim = len(self._embed(["dimension"]).vectors[0])
             return self._dim
@@ -53,7 +46,8 @@ class EndpointEncoder:
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
         """Vectors of passages, `passage_prefix` put before each. Raises as `embed_queries`.
 
-        They are patient: nobody waits for an answer, and a document that fails has to be ingested again.
+        They wait for a server whose breaker is open: no question waits, and a document that fails has to be ingested
+        again.
         """
         return self._embed([self._settings.passage_prefix + text for text in texts], patient=True)
 
@@ -65,7 +59,7 @@ class EndpointEncoder:
             batch = texts[start : start + size]
             try:
                 reply = self._post(batch, patient=patient)
-                calls, tokens = calls + reply.calls, tokens + _tokens(reply.body)
+                calls, tokens = calls + reply.calls, tokens + tokens_reported(reply.body, "total_tokens")
                 vectors += self._read(reply.body, len(batch))
             except RamifyError as error:  # what the batches before it cost is spent all the same
                 error.calls, error.tokens = error.calls + calls, tokens
@@ -78,7 +72,7 @@ class EndpointEncoder:
         with paid("embedding", self._settings.model, likely) as call:
             timeout_s = self._settings.timeout_s
             reply = self._client.post("/embeddings", body, timeout_s, call.next_try, patient=patient)
-            call.settle(_tokens(reply.body) or likely, 0)
+            call.settle(tokens_reported(reply.body, "total_tokens") or likely, 0)
             return reply
 
     def _read(self, body: dict[str, object], count: int) -> list[tuple[float, ...]]:
@@ -97,9 +91,3 @@ class EndpointEncoder:
         if sorted(placed) != list(range(count)):
             raise ReplyError(f"the embedding server's indices are not 0 to {count - 1}")
         return [unit(placed[index], self._dim, f"the embedding model {self._settings.model}") for index in range(count)]
-
-
-def _tokens(body: dict[str, object]) -> int:
-    usage = body.get("usage")
-    found = usage.get("total_tokens", 0) if isinstance(usage, dict) else 0
-    return found if isinstance(found, int) and 0 < found <= _MAX_TOKENS_REPORTED else 0

@@ -7,11 +7,10 @@ from shared.providers.gates.gate import (
     BusyError,
     Gate,
     GateError,
-    Ungated,
     UnreachableError,
     UnsureError,
     host_of,
     share,
 )
 
-__all__ = ["BusyError", "Gate", "GateError", "Ungated", "UnreachableError", "UnsureError", "host_of", "share"]
+__all__ = ["BusyError", "Gate", "GateError", "UnreachableError", "UnsureError", "host_of", "share"]

@@ -1,7 +1,7 @@
-"""The gate before a server that Ramify calls: every call waits for its turn, or is refused at once with the reason.
+"""The gate of a server that Ramify calls: every call waits for its turn, or is refused at once with the reason.
 
 One rate limit, one pause and one circuit breaker for all workers; their state is in Redis (`gate_store`). A process
-without a gate store, and one whose Redis does not answer, calls ungated.
+without a gate store, and one whose Redis does not answer, calls without limits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import httpx
 
@@ -31,18 +30,17 @@ from shared.settings.services import ProviderKind, ProviderSettings
 
 #: A connection that is not made within this time counts as a failure, however little time the call had (s).
 _CONNECT_S = 3.0
-#: A patient call looks again this often while another one probes (s).
-_LOOK_S = 0.5
-#: Calls that were held back together go within a tenth of the wait, and within this time (s).
+#: While another call probes, a patient call asks again this often (s).
+_PROBE_POLL_S = 0.5
+#: Waiting calls are spread over a tenth of the wait, and over at most this time, so that they do not go at once (s).
 _SPREAD_S = 1.0
-#: Clocks and rounding: a call that had nearly all of a time had all of it.
+#: A call that had this part of a time limit counts as one that had all of it: clocks differ and times are rounded.
 _NEARLY = 0.9
-_WHY_CHARS = 200
-#: Seconds that Redis gets to say whether a call may go.
-_REDIS_S = 1.0
+_MAX_REASON_CHARS = 200
+_REDIS_TIMEOUT_S = 1.0
 _log = logging.getLogger("ramify.gates")
 
-#: What sentences call a provider.
+#: How sentences name a kind of provider.
 NAMES: dict[ProviderKind, str] = {
     "llm": "LLM server", "embedding": "embedding server", "rerank": "rerank server", "qdrant": "Qdrant",
 }  # fmt: skip
@@ -67,29 +65,23 @@ class GateError(TransientError):
     """
 
 
-class _Process:
-    """The gate store of this process; None: its calls are ungated."""
-
-    store: GateStore | None = None
+_process_store: GateStore | None = None
 
 
 def gate_store() -> GateStore | None:
     """The gate store of this process, if it shares one."""
-    return _Process.store
+    return _process_store
 
 
 def share(settings: Settings) -> None:
-    """Let the gates of this process be those of all: over the Redis of `settings`, which is asked at the first call.
+    """Let the gates of this process use the Redis of `settings`, which is asked at the first call.
 
     Raises: NotRunningError when no URL is known, SettingsError when it is no Redis URL.
     """
     from shared.connections.connect import connect  # noqa: PLC0415 - the command line starts without Redis
 
-    _Process.store = GateStore(connect(settings, retries=1, timeout_s=min(_REDIS_S, settings.redis.timeout_s)))
-
-
-def nothing() -> None:
-    """A hook that does nothing."""
+    global _process_store  # noqa: PLW0603 - one gate store a process
+    _process_store = GateStore(connect(settings, retries=1, timeout_s=min(_REDIS_TIMEOUT_S, settings.redis.timeout_s)))
 
 
 def time_of_day(seconds: float | None) -> str:
@@ -102,13 +94,11 @@ def host_of(url: str) -> str:
     return httpx.URL(url).netloc.decode("ascii", "replace")
 
 
-class _Entry(NamedTuple):
-    token: str
-    watched: bool
-
-
 class Gate:
-    """The gate of one provider, a kind of server at one host. Thread-safe; its state is in the gate store."""
+    """The gate of one provider, a kind of server at one host. Thread-safe; its state is in the gate store.
+
+    `server` is how sentences name it, with its host, and `server_kind` without.
+    """
 
     def __init__(
         self,
@@ -121,12 +111,17 @@ class Gate:
         self._limit, self._breaker = providers.limit(kind), providers.breaker
         self._limits = limits_of(providers, self._limit)
         host = host_of(url)
-        self.name, self._what = f"{kind}:{host}", f"{NAMES[kind]} at {host}"
+        self.name, self.server_kind, self.server = f"{kind}:{host}", NAMES[kind], f"{NAMES[kind]} at {host}"
         self._warned = False
 
     @contextmanager
     def passed(
-        self, deadline: float, attempt_s: float, before: Callable[[], None] = nothing, *, patient_until: float = 0.0
+        self,
+        deadline: float,
+        attempt_s: float,
+        before: Callable[[], None] = lambda: None,
+        *,
+        patient_until: float = 0.0,
     ) -> Iterator[None]:
         """One call of the provider, which is the block: how that ends decides whether others may go.
 
@@ -134,18 +129,17 @@ class Gate:
         open. `attempt_s` bounds the call, in seconds; `before` runs when the call may go, right before it.
         Raises: GateError when it may not go, and what `before` and the block raise.
         """
-        entry = self._enter(deadline, attempt_s, patient_until)
+        token = secrets.token_hex(8)
+        watched = self._enter(token, deadline, attempt_s, patient_until)
+        called = False
         try:
             before()
-        except BaseException:
-            self._leave(entry, CallReport(CallOutcome.UNSURE, entry.token))
-            raise
-        try:
+            called = True
             yield
         except BaseException as error:
-            self._leave(entry, self._report(error, entry.token))
+            self._leave(self._report(error, token) if called else CallReport(CallOutcome.UNSURE, token), watched)
             raise
-        self._leave(entry, CallReport(CallOutcome.ANSWERED, entry.token))
+        self._leave(CallReport(CallOutcome.ANSWERED, token), watched)
 
     def too_slow(self, message: str, had_s: float, attempt_s: float, *, connecting: bool = False) -> TransientError:
         """The error of a call that was not answered within `had_s` seconds; `attempt_s` is the most that one gets.
@@ -155,11 +149,12 @@ class Gate:
         enough = min(attempt_s, self._breaker.slow_s, _CONNECT_S if connecting else attempt_s)
         return UnreachableError(message) if had_s >= _NEARLY * enough else UnsureError(message)
 
-    def _enter(self, deadline: float, attempt_s: float, patient_until: float) -> _Entry:
-        token, turn = secrets.token_hex(8), False
+    def _enter(self, token: str, deadline: float, attempt_s: float, patient_until: float) -> bool:
+        """Returns when the call may go: true when a success is to be reported, too. Raises: GateError."""
+        turn = False
         if (store := self._store_of()) is None:
             self._warn_of_limit()
-            return _Entry(token, watched=False)
+            return False
         while True:
             left = max(0.0, deadline - time.monotonic())
             lease = min(attempt_s, left, self._breaker.longest_open_s)
@@ -167,11 +162,11 @@ class Gate:
             wait = answer.wait / 1000
             match answer.verdict:
                 case GateVerdict.GO:
-                    return _Entry(token, answer.watched)
+                    return answer.watched
                 case GateVerdict.FULL:
                     raise self._refusal(answer)
                 case GateVerdict.OPEN | GateVerdict.PROBING:
-                    wait = wait if answer.verdict is GateVerdict.OPEN else min(wait, _LOOK_S)
+                    wait = wait if answer.verdict is GateVerdict.OPEN else min(wait, _PROBE_POLL_S)
                     if time.monotonic() + wait > patient_until:
                         raise self._refusal(answer)
                 case GateVerdict.TURN:
@@ -182,16 +177,16 @@ class Gate:
                 wait += min(wait, _SPREAD_S * 10) * secrets.randbelow(100) / 1000
             time.sleep(min(wait, left))
 
-    def _leave(self, entry: _Entry, report: CallReport) -> None:
-        """The gate store is told every failure; a success only where it waits for one."""
+    def _leave(self, report: CallReport, watched: bool) -> None:
+        """Report every failure to the store; a success, or a call that tells nothing, only where it waits for it."""
         store = self._store_of()
-        if store is None or (report.outcome in (CallOutcome.ANSWERED, CallOutcome.UNSURE) and not entry.watched):
+        if store is None or (report.outcome in (CallOutcome.ANSWERED, CallOutcome.UNSURE) and not watched):
             return
-        news = store.leave(self.name, self._limits, report)
-        if news == "opened":
-            _log.warning("%s is left alone for a while: it %s", self._what, report.why)
-        elif news == "closed":
-            _log.info("%s answers again", self._what)
+        change = store.leave(self.name, self._limits, report)
+        if change == "opened":
+            _log.warning("%s is left alone for a while: it %s", self.server, report.why)
+        elif change == "closed":
+            _log.info("%s answers again", self.server)
 
     def _warn_of_limit(self) -> None:
         """Once a gate: the rate limit is kept in Redis, and this process shares none."""
@@ -199,25 +194,23 @@ class Gate:
             self._warned = True
             _log.warning(
                 "%s: providers.%s.requests_per_minute does not hold in this process, which shares no gates in Redis",
-                self._what, self._kind,
+                self.server, self._kind,
             )  # fmt: skip
 
     def _report(self, error: BaseException, token: str) -> CallReport:
-        why = str(error).removeprefix(self._what).removeprefix(NAMES[self._kind]).strip()[:_WHY_CHARS]
+        why = str(error).removeprefix(self.server).removeprefix(self.server_kind).strip()[:_MAX_REASON_CHARS]
         match error:
-            case UnreachableError() | BusyError():
-                busy = isinstance(error, BusyError)
-                pause = (error.retry_after or 0.0) * 1000
-                return CallReport(CallOutcome.BUSY if busy else CallOutcome.FAILED, token, pause, why)
-            case UnsureError():
-                return CallReport(CallOutcome.UNSURE, token)
-            case RamifyError():  # refused for good, or unusable: it answers all the same
-                return CallReport(CallOutcome.ANSWERED, token)
+            case BusyError():
+                return CallReport(CallOutcome.BUSY, token, (error.retry_after or 0.0) * 1000, why)
+            case UnreachableError():
+                return CallReport(CallOutcome.FAILED, token, (error.retry_after or 0.0) * 1000, why)
+            case RamifyError() if not isinstance(error, UnsureError):
+                return CallReport(CallOutcome.ANSWERED, token)  # refused for good, or unusable: it answers all the same
             case _:
                 return CallReport(CallOutcome.UNSURE, token)
 
     def _refusal(self, answer: GateAnswer) -> GateError:
-        """The same words for all calls of one opening or pause: a job says them once."""
+        """The same words for all calls of one opening or pause, so that a job shows them once."""
         wait = answer.wait / 1000
         until = f"until {time_of_day(answer.until / 1000)}"
         failures = f"{answer.failures} failure{'s' if answer.failures != 1 else ''}"
@@ -235,32 +228,4 @@ class Gate:
                     f"gets no more than {limit} (providers.{self._kind}.requests_per_minute): the next turn is in "
                     f"{max(wait, 1):.0f} s, and no time is left after that"
                 )
-        return GateError(f"{self._what} {sentence}", wait)
-
-
-class Ungated:
-    """Stands in where there is no gate: every call goes."""
-
-    @contextmanager
-    def passed(
-        self,
-        deadline: float,  # noqa: ARG002
-        attempt_s: float,  # noqa: ARG002
-        before: Callable[[], None] = nothing,
-        *,
-        patient_until: float = 0.0,  # noqa: ARG002
-    ) -> Iterator[None]:
-        """Runs `before`, then the block."""
-        before()
-        yield
-
-    def too_slow(
-        self,
-        message: str,
-        had_s: float,  # noqa: ARG002
-        attempt_s: float,  # noqa: ARG002
-        *,
-        connecting: bool = False,  # noqa: ARG002
-    ) -> TransientError:
-        """A plain TransientError."""
-        return TransientError(message)
+        return GateError(f"{self.server} {sentence}", wait)

@@ -12,12 +12,11 @@ from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError
 from shared.models import Cost
 from shared.models.base import Model
 from shared.providers.gates import Gate
-from shared.providers.http import JsonClient, JsonReply, calls_made, refused_option
+from shared.providers.http import JsonClient, JsonReply, tokens_reported
 from shared.providers.metering import Call, paid, token_range
 from shared.settings import Settings
 
 _MAX_REPLY_BYTES = 4_000_000
-_MAX_TOKENS_REPORTED = 1_000_000_000
 #: What newer models take in place of an option that they refuse; None: they insist on their own value.
 _INSTEAD: dict[str, str | None] = {"max_tokens": "max_completion_tokens", "temperature": None}
 
@@ -47,7 +46,7 @@ class LLM(Protocol):
 def spent(error: BaseException) -> LLMReply:
     """What a failed `complete` has cost all the same: calls and tokens, without text."""
     cost = getattr(error, "spent", None)
-    return cost if isinstance(cost, LLMReply) else LLMReply(text="", calls=calls_made(error))
+    return cost if isinstance(cost, LLMReply) else LLMReply(text="", calls=getattr(error, "calls", 0))
 
 
 class ChatClient:
@@ -65,14 +64,14 @@ class ChatClient:
             raise SettingsError("llm_base_url", "", "give the server's base, e.g. http://host/v1")
         self._model, self._max_tokens = settings.llm_model, settings.llm_max_tokens
         self._refused: frozenset[str] = frozenset()
+        url = str(settings.llm_base_url)
         self._http = JsonClient(
-            str(settings.llm_base_url),
+            url,
             settings.llm_api_key,
-            "LLM server",
+            Gate("llm", url, settings.providers),
             settings.llm_attempts,
             attempt_s=settings.llm_timeout_s,
             max_reply_bytes=_MAX_REPLY_BYTES,
-            gate=Gate("llm", str(settings.llm_base_url), settings.providers),
         )
 
     def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
@@ -90,7 +89,8 @@ class ChatClient:
             except RamifyError as error:
                 call.settle(spent(error).tokens_in, spent(error).tokens_out)
                 raise
-            call.settle(*_taken(prompt, reply))
+            # estimated where the server reports no tokens
+            call.settle(reply.tokens_in or token_range(prompt)[1], reply.tokens_out or token_range(reply.text)[1])
             return reply
 
     def _ask(self, prompt: str, max_tokens: int, deadline: float, call: Call) -> LLMReply:
@@ -100,8 +100,9 @@ class ChatClient:
             try:
                 reply = self._http.post("/chat/completions", body, deadline - time.monotonic(), call.next_try)
             except RamifyError as error:
-                calls += calls_made(error)
-                if isinstance(error, PermanentError) and self._learnt(refused_option(error), body):
+                calls += error.calls
+                if isinstance(error, PermanentError) and error.param in _INSTEAD and error.param in body:
+                    self._refused |= {error.param}  # left out from now on
                     continue
                 raise _with_cost(error, LLMReply(text="", calls=calls)) from None
             return _read_reply(reply, calls + reply.calls)
@@ -126,31 +127,15 @@ class ChatClient:
                 options[instead] = value
         return {"model": self._model, "messages": [{"role": "user", "content": prompt}], "stream": False, **options}
 
-    def _learnt(self, option: str, body: dict[str, Any]) -> bool:
-        """True when the model refused an option that can be left out; it is left out from now on."""
-        if option not in _INSTEAD or option not in body:
-            return False
-        self._refused |= {option}
-        return True
-
 
 def _read_reply(reply: JsonReply, calls: int) -> LLMReply:
-    usage = reply.body.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    cost = LLMReply(
-        text="", tokens_in=_count(usage.get("prompt_tokens")), tokens_out=_count(usage.get("completion_tokens")),
-        calls=calls,
-    )  # fmt: skip
+    tokens_in, tokens_out = (tokens_reported(reply.body, f"{kind}_tokens") for kind in ("prompt", "completion"))
+    cost = LLMReply(text="", tokens_in=tokens_in, tokens_out=tokens_out, calls=calls)
     try:
         text = _text(reply.body)
     except ReplyError as error:
         raise _with_cost(error, cost) from None
     return cost.model_copy(update={"text": text})
-
-
-def _taken(prompt: str, reply: LLMReply) -> tuple[int, int]:
-    """Tokens in and out as a budget counts them: estimated where the server reports none."""
-    return reply.tokens_in or token_range(prompt)[1], reply.tokens_out or token_range(reply.text)[1]
 
 
 def _text(body: dict[str, Any]) -> str:
@@ -161,19 +146,13 @@ def _text(body: dict[str, Any]) -> str:
         raise ReplyError("the LLM server's reply holds no choices")
     content = message.get("content")
     if isinstance(content, list):  # some servers send parts
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        content = "".join(part for part in parts if isinstance(part, str))
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        content = "".join(text for text in texts if isinstance(text, str))
     if not isinstance(content, str) or not content.strip():
         why = {"length": ": max_tokens was used up before it", "content_filter": ": the server's filter withheld it"}
         reason = choice.get("finish_reason")
         raise ReplyError(f"the LLM's reply holds no text{why.get(reason, '') if isinstance(reason, str) else ''}")
     return content.encode("utf-8", "replace").decode()  # JSON may smuggle in half a surrogate pair
-
-
-def _count(value: object) -> int:
-    """A token count, or 0 for what is missing or nonsense."""
-    plausible = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS_REPORTED
-    return value if plausible and isinstance(value, int) else 0
 
 
 def _with_cost(error: RamifyError, cost: LLMReply) -> RamifyError:

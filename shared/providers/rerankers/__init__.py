@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.errors import RamifyError, SettingsError
-from shared.providers.gates import Gate
 from shared.providers.rerankers.base import NoReranker, Reranked, Reranker
 from shared.providers.rerankers.calibration import NOTHING_RELEVANT, Calibrated, from_lexical, nothing_relevant
 from shared.providers.rerankers.chat import ChatScorer
@@ -19,9 +18,7 @@ from shared.settings import Settings
 __all__ = ["NOTHING_RELEVANT", "GuardedReranker", "Reranked", "Reranker", "nothing_relevant", "reranker"]
 
 _SCORERS: dict[str, Callable[[Settings], EndpointScorer | CrossEncoderScorer | ChatScorer]] = {
-    "endpoint": lambda settings: EndpointScorer(
-        settings.rerank, Gate("rerank", str(settings.rerank.base_url), settings.providers)
-    ),
+    "endpoint": EndpointScorer,
     "fastembed": lambda settings: CrossEncoderScorer(settings.rerank),
     "chat": ChatScorer,
 }

@@ -9,12 +9,12 @@ from typing import Any
 
 from shared.errors import RamifyError, ReplyError, TransientError, shown
 from shared.providers.gates import Gate
-from shared.providers.http import JsonClient, calls_made
+from shared.providers.http import JsonClient
 from shared.providers.metering import paid
 from shared.providers.rerankers.calibration import Scaled, ServerScale
 from shared.providers.rerankers.gather import Gather
 from shared.providers.rerankers.scoring import Request
-from shared.settings.sections import RerankSettings
+from shared.settings import Settings
 
 
 class EndpointScorer:
@@ -24,19 +24,13 @@ class EndpointScorer:
     with different queries go side by side over reused connections.
     """
 
-    def __init__(self, settings: RerankSettings, gate: Gate | None = None) -> None:
-        self._model = settings.model
-        self._per_call = settings.max_documents
+    def __init__(self, settings: Settings) -> None:
+        rerank, url = settings.rerank, str(settings.rerank.base_url)
+        self._model, self._per_call = rerank.model, rerank.max_documents
         self._scale = ServerScale()
-        self._gather = Gather(self._run, settings.batch_ms / 1000, key=lambda request: request.query)
-        self._client = JsonClient(
-            str(settings.base_url),
-            settings.api_key,
-            "rerank server",
-            settings.attempts,
-            attempt_s=settings.timeout_s,
-            gate=gate,
-        )
+        self._gather = Gather(self._run, rerank.batch_ms / 1000, key=lambda request: request.query)
+        gate = Gate("rerank", url, settings.providers)
+        self._client = JsonClient(url, rerank.api_key, gate, rerank.attempts, attempt_s=rerank.timeout_s)
 
     @property
     def name(self) -> str:
@@ -66,19 +60,16 @@ class EndpointScorer:
             batch = texts[start : start + self._per_call]
             try:
                 with paid("rerank", self._model) as call:
-                    body = self._body(first.query, batch)
+                    body = {"model": self._model, "query": first.query, "documents": batch, "top_n": len(batch)}
                     reply = self._client.post("/rerank", body, _time_left(deadline), call.next_try)
             except RamifyError as error:
-                first.calls += calls_made(error)
+                first.calls += error.calls
                 raise
             first.calls += reply.calls
             found = read_scores(reply.body, len(batch))
             answered = {text: found.get(index) for index, text in enumerate(batch)}
             for request in requests:
                 request.scores.update({text: answered[text] for text in request.open() if text in answered})
-
-    def _body(self, query: str, documents: list[str]) -> dict[str, Any]:
-        return {"model": self._model, "query": query, "documents": documents, "top_n": len(documents)}
 
 
 def read_scores(body: dict[str, Any], count: int) -> dict[int, float]:

@@ -62,7 +62,7 @@ def charging(store: JobStore, settings: Settings, of: Job) -> Iterator[ChatClien
 
 
 def embedded_by(settings: Settings, text: str) -> Embedded:
-    encoder = EndpointEncoder(settings.embedding)
+    encoder = EndpointEncoder(settings)
     try:
         return encoder.embed_queries([text])
     finally:

@@ -42,7 +42,7 @@ def test_given_a_batch_that_fails_when_embedded_then_the_batches_before_it_count
 ) -> None:
     server.script("embeddings", Reply(), second)
     endpoint = {"provider": "endpoint", "base_url": server.url, "model": "fake", "dim": 64, "batch_size": 1}
-    encoder = EndpointEncoder(load_settings(embedding=endpoint).embedding, attempts=1)
+    encoder = EndpointEncoder(load_settings(embedding=endpoint), attempts=1)
     with pytest.raises(RamifyError) as caught:
         encoder.embed_queries(["two words", "three more words"])
     encoder._client.close()

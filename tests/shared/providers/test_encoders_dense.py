@@ -15,8 +15,7 @@ from shared.providers.encoders import dense_encoder
 from shared.providers.encoders.base import unit
 from shared.providers.encoders.endpoint import EndpointEncoder
 from shared.providers.http import JsonReply
-from shared.settings import Settings
-from shared.settings.sections import EmbeddingSettings
+from shared.settings import Settings, load_settings
 
 ENDPOINT = {"provider": "endpoint", "model": "m", "base_url": "http://127.0.0.1:9/v1", "batch_size": 2}
 
@@ -36,7 +35,7 @@ class Scripted:
 
 
 def encoder(reply: Callable[[list[str]], Any], **more: Any) -> tuple[EndpointEncoder, Scripted]:
-    made, client = EndpointEncoder(EmbeddingSettings(**{**ENDPOINT, **more})), Scripted(reply)
+    made, client = EndpointEncoder(load_settings(embedding={**ENDPOINT, **more})), Scripted(reply)
     made._client.close()
     made._client = client
     return made, client
@@ -105,7 +104,7 @@ def test_given_an_unusable_reply_when_read_then_one_sentence_names_the_fault(rep
 
 
 def test_given_no_server_when_embedded_then_it_may_be_tried_again() -> None:
-    made = EndpointEncoder(EmbeddingSettings(**ENDPOINT, dim=2, timeout_s=5), attempts=1)
+    made = EndpointEncoder(load_settings(embedding={**ENDPOINT, "dim": 2, "timeout_s": 5}), attempts=1)
 
     with pytest.raises(TransientError, match=r"127\.0\.0\.1"):
         made.embed_queries(["q"])

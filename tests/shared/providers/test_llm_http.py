@@ -15,7 +15,8 @@ from pydantic import SecretStr
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError, TransientError
-from shared.providers.http import JsonClient, calls_made
+from shared.providers.gates import Gate
+from shared.providers.http import JsonClient
 from shared.providers.llm import (
     ChatClient,
     Memory,
@@ -27,6 +28,7 @@ from shared.providers.llm import (
     summary_text,
 )
 from shared.settings import Settings
+from shared.settings.services import ProviderSettings
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import CutOff, Drip, Fault, Hang, Malformed, Reply, Slow, Step
 
@@ -363,7 +365,7 @@ def test_given_credentials_and_a_query_in_the_url_then_both_are_used_and_no_log_
     caplog.set_level(logging.DEBUG)
     base = server.url.replace("://", "://me:pass-word@") + "?api-version=1"
 
-    with JsonClient(base, SecretStr(""), "rerank server", attempts=1) as client:
+    with JsonClient(base, SecretStr(""), Gate("rerank", base, ProviderSettings()), attempts=1) as client:
         body = {"model": "m", "query": "slow query", "documents": ["other", "a slow query"]}
         reply = client.post("/rerank", body, timeout_s=5)
 
@@ -391,18 +393,18 @@ def test_given_another_server_then_sentences_name_it_and_an_error_tells_its_call
     server.handle("embeddings", lambda _: Fault(503))
 
     with (
-        JsonClient(server.url, SecretStr(""), "embedding server", attempts=2) as client,
+        JsonClient(server.url, SecretStr(""), Gate("embedding", server.url, ProviderSettings()), attempts=2) as client,
         pytest.raises(TransientError, match=r"^embedding server at") as caught,
     ):
         client.post("/embeddings", {"model": "m", "input": ["a"]}, timeout_s=5)
 
-    assert calls_made(caught.value) == 2
-    assert calls_made(ValueError()) == spent(ValueError()).calls == 0
+    assert caught.value.calls == 2
+    assert spent(ValueError()).calls == 0
 
 
 def test_given_the_fakes_own_embeddings_then_shared_words_are_closer(server: FakeOpenAI):
     texts = ["slow database query", "the database query is slow", "cats like fish"]
-    with JsonClient(server.url, SecretStr(""), "embedding server", attempts=1) as client:
+    with JsonClient(server.url, SecretStr(""), Gate("embedding", server.url, ProviderSettings()), attempts=1) as client:
         data = client.post("/embeddings", {"model": "m", "input": texts}, timeout_s=5).body["data"]
 
     vectors = [entry["embedding"] for entry in data]

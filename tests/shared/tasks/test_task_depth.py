@@ -54,7 +54,7 @@ def tasks(
 ) -> ModuleType:
     """The search pool's tasks, on this Redis and corpus, with the cache on."""
     monkeypatch.setenv("RAMIFY_REDIS__URL", redis_url)
-    monkeypatch.setattr(gate._Process, "store", gate._Process.store)  # the import tells the gates of the Redis
+    monkeypatch.setattr(gate, "_process_store", gate._process_store)  # the import tells the gates of the Redis
     from workers.search import tasks
 
     store, cache = JobStore(client, settings), Cache(client, settings)

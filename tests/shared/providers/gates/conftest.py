@@ -26,7 +26,7 @@ def make(server: FakeOpenAI, client: redis.Redis) -> Iterator[Make]:
         def build(attempts: int = 1, attempt_s: float = 60.0, url: str = server.url, **providers: Any) -> JsonClient:
             store = GateStore(client)
             gate = Gate("llm", url, ProviderSettings.model_validate({**QUICK, **providers}), lambda: store)
-            made = JsonClient(url, SecretStr(KEY), "LLM server", attempts, attempt_s=attempt_s, gate=gate)
+            made = JsonClient(url, SecretStr(KEY), gate, attempts, attempt_s=attempt_s)
             return stack.enter_context(made)
 
         yield build

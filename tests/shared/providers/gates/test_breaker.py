@@ -12,7 +12,6 @@ import redis
 from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
 from shared.providers.gates import GateError, UnreachableError, UnsureError
 from shared.providers.gates.gate_store import GateStore, key_of
-from shared.providers.http import calls_made
 from shared.providers.llm.client import ChatClient
 from shared.providers.metering import BudgetError, Meter, PaidUse, metered
 from shared.settings import load_settings
@@ -37,7 +36,7 @@ def test_while_the_breaker_is_open_100_calls_cost_two_connections_and_millisecon
     assert server.connections - connected <= 2
     assert seconds < 5, "three tries with backoff would take 60"
     assert {type(error) for error in errors} == {GateError}
-    assert {calls_made(error) for error in errors} == {0}
+    assert {error.calls for error in errors} == {0}
     [sentence] = {str(error) for error in errors}
     assert "is left alone for 30 s, until" in sentence
     assert "after 3 failures in a row, the last: it answered 500 (fake): it is busy" in sentence
@@ -170,7 +169,7 @@ def test_a_budget_counts_the_calls_that_were_made_and_not_those_that_were_refuse
             self.settled.append(use.calls)
 
     store = GateStore(client)
-    monkeypatch.setattr("shared.providers.gates.gate._Process.store", store)
+    monkeypatch.setattr("shared.providers.gates.gate._process_store", store)
     settings = load_settings(llm_base_url=server.url, llm_model="m", llm_attempts=3, providers=QUICK)
     with ChatClient(settings) as llm, metered(Meter([Account()], settings.prices)):
         for _ in range(5):

@@ -143,7 +143,7 @@ class Lost:
 def client_on(server: FakeOpenAI, redis_client: Any, **providers: Any) -> JsonClient:
     store = GateStore(redis_client) if redis_client else None
     gate = Gate("llm", server.url, ProviderSettings.model_validate(providers), lambda: store)
-    return JsonClient(server.url, SecretStr(""), "LLM server", 1, gate=gate)
+    return JsonClient(server.url, SecretStr(""), gate, 1)
 
 
 def ask(client: JsonClient, timeout_s: float = 5) -> str:

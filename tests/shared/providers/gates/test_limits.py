@@ -127,5 +127,5 @@ def test_two_kinds_at_one_host_have_gates_of_their_own(server: FakeOpenAI, make:
     opened(server, make)
     store = GateStore(client)
     gate = Gate("rerank", server.url, ProviderSettings.model_validate(QUICK), lambda: store)
-    with JsonClient(server.url, SecretStr(""), "rerank server", 1, gate=gate) as other:
+    with JsonClient(server.url, SecretStr(""), gate, 1) as other:
         assert other.post("/rerank", {"model": "m", "query": "a", "documents": ["a"]}, 5).calls == 1
