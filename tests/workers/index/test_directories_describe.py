@@ -113,7 +113,7 @@ def test_given_another_order_of_sets_when_abstracted_then_the_text_is_the_same()
     code = (
         "from workers.index.directories.describe import *\n"
         "words = [f'{a}{b} term{a} common{b % 3}' for a in range(9) for b in range(9)]\n"
-        "print(abstract_of(Contents('n/', [Item(f'{w} {v}', w) for w, v in zip(words, reversed(words))])))"
+        "print(abstract_of(Contents('n/', [DirectoryItem(f'{w} {v}', w) for w, v in zip(words, reversed(words))])))"
     )
     texts = {
         subprocess.run(
