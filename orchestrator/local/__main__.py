@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from orchestrator.local.stack import Stack, StackEvent
-from orchestrator.local.state import StackState
 from shared.errors import RamifyError
 from shared.settings import load_settings
 
@@ -20,20 +19,16 @@ from shared.settings import load_settings
 def main() -> int:
     """Run the stack until a signal; returns the exit code."""
     try:
-        Stack(load_settings(), on_event=_log).run(_say_ready)
+        Stack(load_settings(), on_event=_log).run(lambda state: _answer({"state": state.model_dump(mode="json")}))
     except RamifyError as error:
         _write(f"error: {error}")
-        _say({"error": str(error), "exit_code": error.exit_code})
+        _answer({"error": str(error), "exit_code": error.exit_code})
         return error.exit_code
     return 0
 
 
-def _say_ready(state: StackState) -> None:
-    _say({"state": state.model_dump(mode="json")})
-
-
-def _say(answer: dict[str, object]) -> None:
-    """Answer once, then let go of the pipe: the reader goes on with its own work."""
+def _answer(answer: dict[str, object]) -> None:
+    """Write the one line to the pipe, then close it: its reader may be gone by now."""
     with suppress(BrokenPipeError):
         os.write(1, json.dumps(answer).encode() + b"\n")
     null = os.open(os.devnull, os.O_WRONLY)
@@ -46,7 +41,8 @@ def _log(event: StackEvent) -> None:
 
 
 def _write(line: str) -> None:
-    sys.stderr.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {line}\n")
+    stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+    sys.stderr.write(f"{stamp} {line}\n")
     sys.stderr.flush()
 
 

@@ -1,19 +1,21 @@
-"""`ramify up -d`: runs the supervisor as a process of its own and returns when the stack is ready."""
+"""`ramify up -d` and `ramify down`: start the supervisor as a process of its own, and stop it.
+
+Signals only processes of the stack.
+"""
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import selectors
+import select
 import signal
 import subprocess
 import sys
 import time
-from typing import IO, Any
+from typing import Any
 
 from orchestrator.local import commands
-from orchestrator.local.child_process import importable
+from orchestrator.local.child_process import importable, launcher
 from orchestrator.local.state import StackState, log_dir, make_folders, read_state, remove_state, rotate, tail
 from shared.connections.process import alive, signal_process, wait_gone
 from shared.errors import RamifyError
@@ -22,15 +24,17 @@ from shared.settings import Settings
 
 #: Redis may take 20 s (120 while it loads its file), the pools 60, a failed start another 20 to clean up.
 _READY_S = 220.0
-#: Kept, so that a supervisor which outlives us by design is no "subprocess still running" to the garbage collector.
-_started: list[subprocess.Popen[bytes]] = []
+#: The supervisor needs at most 10 s for the pools, 10 for Redis, and a few to kill.
+_STOP_S = 40.0
+_REDIS_STOP_S = 10.0
 
 
-@atexit.register
-def _let_go() -> None:
-    for process in _started:
-        if process.poll() is None:
-            process.returncode = 0
+class Stopped(Model):
+    """What `down` found. `was_running`: a supervisor lived; `killed`: what did not stop by itself, by name."""
+
+    was_running: bool
+    seconds: float
+    killed: tuple[str, ...] = ()
 
 
 def start(settings: Settings, *, bound: bool = False) -> StackState:
@@ -42,10 +46,7 @@ def start(settings: Settings, *, bound: bool = False) -> StackState:
     make_folders(settings)
     log = log_dir(settings) / "supervisor.log"
     rotate(log)
-    command = [sys.executable, "-m", "orchestrator.local"]
-    if bound:
-        binding = [str(os.getpid()), str(int(signal.SIGTERM)), "--"]
-        command = [sys.executable, "-m", "orchestrator.local.launcher", *binding, *command]
+    command = (*(launcher(signal.SIGTERM) if bound else ()), sys.executable, "-m", "orchestrator.local")
     with log.open("ab") as errors:
         process = subprocess.Popen(
             command,
@@ -55,9 +56,8 @@ def start(settings: Settings, *, bound: bool = False) -> StackState:
             env={**os.environ, **importable(), **commands.environment(settings)},
             start_new_session=True,
         )
-    _started.append(process)
     try:
-        answer = _first_line(process, _READY_S)
+        answer = _answer(process, _READY_S)
     except BaseException:  # also Ctrl-C: who gives up waiting does not want it either
         process.terminate()
         raise
@@ -69,42 +69,18 @@ def start(settings: Settings, *, bound: bool = False) -> StackState:
         failure = RamifyError(answer["error"])
         failure.exit_code = int(answer["exit_code"])
         raise failure
+    process.returncode = 0  # it outlives this process by design: no ResourceWarning when the object is collected
     return StackState.model_validate(answer["state"])
 
 
-def _first_line(process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any] | None:
-    """The JSON object that the supervisor writes when it is ready or has failed; None when it ends or stays silent."""
-    pipe: IO[bytes] | None = process.stdout
-    if pipe is None:
+def _answer(process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any] | None:
+    """The JSON line that the supervisor writes when it is ready or has failed; None when it ends or stays silent."""
+    if process.stdout is None:
         return None
-    received, until = b"", time.monotonic() + seconds
-    with pipe, selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while not received.endswith(b"\n"):
-            if not selector.select(max(0.0, until - time.monotonic())):
-                return None
-            piece = os.read(pipe.fileno(), 65_536)
-            if not piece:
-                return None
-            received += piece
-    answer: dict[str, Any] = json.loads(received)
-    return answer
-
-
-# --- `ramify down`: asks the supervisor to stop, and clears what a killed one left. Signals no process but the
-# stack's.
-
-#: The supervisor needs at most 10 s for the pools, 10 for Redis, and a few to kill.
-_WAIT_S = 40.0
-_REDIS_S = 10.0
-
-
-class Stopped(Model):
-    """What `down` found. `was_running`: a supervisor lived; `killed`: what did not stop by itself, by name."""
-
-    was_running: bool
-    seconds: float
-    killed: tuple[str, ...] = ()
+    with process.stdout as pipe:
+        written = select.select([pipe], [], [], seconds)[0]
+        line = pipe.readline() if written else b""
+    return dict(json.loads(line)) if line.endswith(b"\n") else None
 
 
 def down(settings: Settings) -> Stopped:
@@ -112,34 +88,30 @@ def down(settings: Settings) -> Stopped:
     began, state = time.monotonic(), read_state(settings)
     if state is None:
         return Stopped(was_running=False, seconds=0.0)
-    was_running = signal_process(state.pid, state.mark, signal.SIGTERM)
-    killed: list[str] = []
-    if was_running and wait_gone([(state.pid, state.mark)], _WAIT_S):
-        signal_process(state.pid, state.mark, signal.SIGKILL)
-        wait_gone([(state.pid, state.mark)], 5.0)
+    supervisor = (state.pid, state.mark)
+    was_running, killed = signal_process(*supervisor, signal.SIGTERM), []
+    if was_running and wait_gone([supervisor], _STOP_S):
+        signal_process(*supervisor, signal.SIGKILL)
+        wait_gone([supervisor], 5.0)
         killed.append("supervisor")
-    killed += _clear(state)
-    remove_state(settings)
+    killed += clear_leftovers(settings, state)
     return Stopped(was_running=was_running, seconds=time.monotonic() - began, killed=tuple(killed))
 
 
-def clear_leftovers(settings: Settings) -> list[str]:
-    """End the children of a supervisor that was killed; returns their names. Call it with the lock held."""
-    state = read_state(settings)
-    names = _clear(state) if state else []
-    remove_state(settings)
-    return names
+def clear_leftovers(settings: Settings, state: StackState | None = None) -> list[str]:
+    """End the children of a supervisor that is gone; returns their names. Call it when no supervisor runs.
 
-
-def _clear(state: StackState) -> list[str]:
-    """Workers are killed (their tasks are delivered again), Redis is given time to write its file."""
-    left = [child for child in state.children if alive(child.pid, child.mark)]
+    Workers are killed (their tasks are delivered again); Redis gets 10 s to write its file. `state`: None reads it.
+    """
+    state = state or read_state(settings)
+    left = [child for child in state.children if alive(child.pid, child.mark)] if state else []
     for child in left:
         if child.name != "redis":
             signal_process(child.pid, child.mark, signal.SIGKILL, group=True)
     for child in left:
         if child.name == "redis" and signal_process(child.pid, child.mark, signal.SIGTERM):
-            wait_gone([(child.pid, child.mark)], _REDIS_S)
+            wait_gone([(child.pid, child.mark)], _REDIS_STOP_S)
             signal_process(child.pid, child.mark, signal.SIGKILL)
     wait_gone([(child.pid, child.mark) for child in left], 5.0)
+    remove_state(settings)
     return [child.name for child in left]

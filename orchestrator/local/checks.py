@@ -1,6 +1,6 @@
-"""What `ramify doctor` finds out without the stack: about this machine, and the servers that the settings name.
+"""`ramify doctor`, what it finds without the stack: this machine, and the servers that the settings name.
 
-Sends keys where they belong, shows none.
+Sends API keys only to the servers that they are for, and never shows them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from pathlib import Path
 
 import httpx
 from pydantic import HttpUrl, SecretStr
+from redis import Redis
 
 from orchestrator.local import redis_server
 from orchestrator.local.state import StackState
 from shared.errors import RamifyError, shown
+from shared.jobs import connect
 from shared.models.base import Model
 from shared.settings import Settings, config_file
 from shared.settings.strategies import examined
 
+START = "ramify up -d"
+NOT_RUNNING = "not running"
+TIMEOUT_S = 3.0
 _PACKAGES = ("celery", "redis", "qdrant-client", "qdrant-edge-py", "flower")
-_LOW_DISK = 1_000_000_000
-_TIMEOUT_S = 3.0
+_LOW_DISK_BYTES = 1_000_000_000
 
 
 class Check(Model):
@@ -37,6 +41,21 @@ class Check(Model):
     fix: str = ""
 
 
+def passed(name: str, detail: str) -> Check:
+    """A check that found nothing wrong."""
+    return Check(name=name, ok=True, detail=detail)
+
+
+def failed(name: str, detail: str, fix: str = "") -> Check:
+    """A fault, and what to do about it."""
+    return Check(name=name, ok=False, detail=detail, fix=fix)
+
+
+def unknown(name: str, detail: str, fix: str = "") -> Check:
+    """Nothing to judge: not configured, not running, or not answering."""
+    return Check(name=name, ok=None, detail=detail, fix=fix)
+
+
 def size(count: float) -> str:
     """Bytes for people: 1.4 GB."""
     for unit in ("B", "kB", "MB", "GB"):
@@ -46,63 +65,56 @@ def size(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-# -- this machine ------------------------------------------------------------------------------------------------------
+def quick_client(settings: Settings) -> Redis:
+    """A client that never retries and waits at most 3 s for a command: a check reports how things are now."""
+    return connect(settings, retries=0, timeout_s=min(settings.redis.timeout_s, TIMEOUT_S))
 
 
 def machine(settings: Settings) -> Sequence[Check]:
-    """What needs no other process."""
-    return (_versions(), _settings_file(), _plugins(), _redis_binary(settings), _data_dir(settings), _disk(settings))
+    """Everything that needs no other process."""
+    file = config_file()
+    used = passed("settings", str(file.absolute()) if file else "no ramify.toml: defaults are used")
+    return (_versions(), used, _plugins(), _redis_binary(settings), _data_dir(settings), _disk(settings))
 
 
 def _versions() -> Check:
-    found = [f"Python {platform.python_version()}", f"ramify {_own_version()}"]
-    missing = []
-    for name in _PACKAGES:
-        try:
-            found.append(f"{name} {installed(name)}")
-        except PackageNotFoundError:
-            missing.append(name)
-    if missing:
-        return Check(name="versions", ok=False, detail=f"not installed: {', '.join(missing)}", fix="make setup")
-    return Check(name="versions", ok=True, detail=", ".join(found))
+    versions = {name: _version(name) for name in ("ramify", *_PACKAGES)}
+    if missing := [name for name in _PACKAGES if not versions[name]]:
+        return failed("versions", f"not installed: {', '.join(missing)}", "make setup")
+    versions["ramify"] = versions["ramify"] or "from its source folder"
+    found = [f"{name} {version}" for name, version in versions.items()]
+    return passed("versions", ", ".join([f"Python {platform.python_version()}", *found]))
 
 
-def _own_version() -> str:
+def _version(package: str) -> str:
     try:
-        return installed("ramify")
+        return installed(package)
     except PackageNotFoundError:
-        return "from its source folder"
-
-
-def _settings_file() -> Check:
-    file = config_file()
-    return Check(name="settings", ok=True, detail=str(file.absolute()) if file else "no ramify.toml: defaults are used")
+        return ""
 
 
 def _plugins() -> Check:
     """What other packages add: all of it is loaded here, so that every fault shows."""
     known = examined()
     listed: dict[str, list[str]] = {}
-    for found, _ in (one for group in known.loaded.values() for one in group.values()):
-        listed.setdefault(found.package, []).append(str(found))
+    for plugin, _ in (one for group in known.loaded.values() for one in group.values()):
+        listed.setdefault(plugin.package, []).append(str(plugin))
     detail = "; ".join(f"{package}: {', '.join(names)}" for package, names in sorted(listed.items()))
-    if not known.faults:
-        return Check(name="plugins", ok=True if listed else None, detail=detail or "none installed")
-    faults = ". ".join(str(fault) for fault in known.faults)
-    return Check(
-        name="plugins", ok=False, detail=f"{detail}. {faults}" if detail else faults, fix="see docs/plugins.md"
-    )
+    if known.faults:
+        faults = ". ".join(str(fault) for fault in known.faults)
+        return failed("plugins", f"{detail}. {faults}" if detail else faults, "see docs/plugins.md")
+    return passed("plugins", detail) if listed else unknown("plugins", "none installed")
 
 
 def _redis_binary(settings: Settings) -> Check:
     if settings.redis.url.get_secret_value():
-        return Check(name="redis binary", ok=None, detail="not needed: redis.url names a server")
+        return unknown("redis binary", "not needed: redis.url names a server")
     try:
         binary = redis_server.find_binary()
         number = ".".join(map(str, redis_server.version(binary)))
     except RamifyError as error:
-        return Check(name="redis binary", ok=False, detail=str(error), fix=redis_server.INSTALL)
-    return Check(name="redis binary", ok=True, detail=f"{binary} {number}")
+        return failed("redis binary", str(error), redis_server.INSTALL)
+    return passed("redis binary", f"{binary} {number}")
 
 
 def _existing(folder: Path) -> Path:
@@ -111,106 +123,94 @@ def _existing(folder: Path) -> Path:
 
 def _data_dir(settings: Settings) -> Check:
     folder = settings.data_dir.absolute()
-    there = _existing(folder)
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    existing = _existing(folder)
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         fix = "make it writable, or set data_dir to another folder"
-        return Check(name="data folder", ok=False, detail=f"{there} cannot be written", fix=fix)
-    return Check(name="data folder", ok=True, detail=f"{folder}{'' if there == folder else ' (not created yet)'}")
+        return failed("data folder", f"{existing} cannot be written", fix)
+    return passed("data folder", f"{folder}{'' if existing == folder else ' (not created yet)'}")
 
 
 def _disk(settings: Settings) -> Check:
     free = shutil.disk_usage(_existing(settings.data_dir.absolute())).free
-    fix = "" if free >= _LOW_DISK else "make room: Redis and the store stop when the disk is full"
-    return Check(name="disk", ok=free >= _LOW_DISK, detail=f"{size(free)} free", fix=fix)
+    if free < _LOW_DISK_BYTES:
+        return failed("disk", f"{size(free)} free", "make room: Redis and the store stop when the disk is full")
+    return passed("disk", f"{size(free)} free")
 
 
-# -- servers -----------------------------------------------------------------------------------------------------------
-
-
-def llm(settings: Settings) -> Sequence[Check]:
+def llm(settings: Settings) -> Check:
     """The chat server, if one is configured: without, questions are branched by rules and answered by extracts."""
     if not settings.has_llm:
         detail = "not configured: rules branch the question, the summary is extractive"
-        return (Check(name="llm", ok=None, detail=detail, fix="set llm_base_url and llm_model to use one"),)
-    return (_models("llm", settings.llm_base_url, settings.llm_api_key, settings.llm_model),)
+        return unknown("llm", detail, "set llm_base_url and llm_model to use one")
+    return _model_server("llm", settings.llm_base_url, settings.llm_api_key, settings.llm_model)
 
 
-def embedding(settings: Settings) -> Sequence[Check]:
+def embedding(settings: Settings) -> Check:
     """The dense encoder's server, if one is configured."""
     chosen = settings.embedding
-    if chosen.provider != "endpoint":
-        detail = {"none": "none: BM25 alone", "fastembed": f"fastembed, {chosen.model}, in the workers"}[
-            chosen.provider
-        ]
-        return (Check(name="embedding", ok=None, detail=detail),)
-    return (_models("embedding", chosen.base_url, chosen.api_key, chosen.model),)
+    if chosen.provider == "endpoint":
+        return _model_server("embedding", chosen.base_url, chosen.api_key, chosen.model)
+    if chosen.provider == "none":
+        return unknown("embedding", "none: BM25 alone")
+    return unknown("embedding", f"fastembed, {chosen.model}, in the workers")
 
 
-def rerank(settings: Settings) -> Sequence[Check]:
+def rerank(settings: Settings) -> Check:
     """The reranker's server, if one is configured."""
     chosen = settings.rerank
-    if chosen.provider != "endpoint":
-        return (
-            Check(
-                name="rerank", ok=None, detail=f"{chosen.provider} {chosen.model}, in the workers".replace(" ,", ",")
-            ),
-        )
-    return (_models("rerank", chosen.base_url, chosen.api_key, chosen.model),)
+    if chosen.provider == "endpoint":
+        return _model_server("rerank", chosen.base_url, chosen.api_key, chosen.model)
+    return unknown("rerank", f"{f'{chosen.provider} {chosen.model}'.rstrip()}, in the workers")
 
 
-def flower(settings: Settings, state: StackState | None) -> Sequence[Check]:
-    """Whether the pool monitor answers (its health page needs no login)."""
+def flower(settings: Settings, state: StackState | None) -> Check:
+    """Whether the pool monitor answers; its health page needs no login."""
     if not settings.flower.enabled:
-        return (Check(name="flower", ok=None, detail="switched off (flower.enabled)"),)
+        return unknown("flower", "switched off (flower.enabled)")
     if state is None or not state.flower_url:
-        return (Check(name="flower", ok=None, detail="not running", fix="ramify up -d"),)
+        return unknown("flower", NOT_RUNNING, START)
     try:
-        reply = httpx.get(f"{state.flower_url}/healthcheck", timeout=_TIMEOUT_S, trust_env=False)
+        reply = httpx.get(f"{state.flower_url}/healthcheck", timeout=TIMEOUT_S, trust_env=False)
     except httpx.HTTPError as error:
-        return (
-            Check(name="flower", ok=False, detail=f"{state.flower_url}: {_reason(error)}", fix="see logs/flower.log"),
-        )
-    fine = reply.is_success
-    return (Check(name="flower", ok=fine, detail=f"{state.flower_url}{'' if fine else f': {reply.status_code}'}"),)
+        return failed("flower", f"{state.flower_url}: {_reason(error)}", "see logs/flower.log")
+    if not reply.is_success:
+        return failed("flower", f"{state.flower_url}: {reply.status_code}")
+    return passed("flower", state.flower_url)
 
 
-def _models(name: str, base: HttpUrl | None, key: SecretStr, model: str) -> Check:
+def _model_server(name: str, base: HttpUrl | None, key: SecretStr, model: str) -> Check:
     """GET base/models: is the server there, does it take the key, does it know the model?"""
-    setting = "llm_base_url" if name == "llm" else f"{name}.base_url"
-    where = f"{base}".rstrip("/")
-    safe = str(httpx.URL(where).copy_with(username=None, password=None))
+    prefix = "llm_" if name == "llm" else f"{name}."
+    url = f"{base}".rstrip("/")
+    shown_url = str(httpx.URL(url).copy_with(username=None, password=None))
     headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key.get_secret_value() else {}
     try:
-        reply = httpx.get(f"{where}/models", headers=headers, timeout=_TIMEOUT_S)
+        reply = httpx.get(f"{url}/models", headers=headers, timeout=TIMEOUT_S)
     except httpx.HTTPError as error:
-        return Check(name=name, ok=False, detail=f"{safe}: {_reason(error)}", fix=f"start it, or correct {setting}")
+        return failed(name, f"{shown_url}: {_reason(error)}", f"start it, or correct {prefix}base_url")
     if reply.status_code in {401, 403}:
-        fix = f"correct {'llm_api_key' if name == 'llm' else f'{name}.api_key'}"
-        return Check(name=name, ok=False, detail=f"{safe} refuses the key ({reply.status_code})", fix=fix)
-    # Some servers have no list of models; any other answer is not that of an OpenAI-compatible one.
+        return failed(name, f"{shown_url} refuses the key ({reply.status_code})", f"correct {prefix}api_key")
+    # Some OpenAI-compatible servers have no list of models; any other error is not of such a server.
     if not reply.is_success and reply.status_code not in {404, 405}:
-        fix = f"see that server's log, or correct {setting}"
-        return Check(name=name, ok=False, detail=f"{safe}/models answers {reply.status_code}", fix=fix)
+        fix = f"see that server's log, or correct {prefix}base_url"
+        return failed(name, f"{shown_url}/models answers {reply.status_code}", fix)
     known = _model_names(reply)
     if known and model not in known:
         some = ", ".join(shown(one) for one in sorted(known)[:5])
-        return Check(
-            name=name, ok=None, detail=f"{safe} does not list {shown(model)}, but {some}", fix="check the name"
-        )
+        return unknown(name, f"{shown_url} does not list {shown(model)}, but {some}", "check the name")
     note = "" if known else " (it lists no models, so the name is not checked)"
-    return Check(name=name, ok=True, detail=f"{safe}, model {shown(model)}{note}")
+    return passed(name, f"{shown_url}, model {shown(model)}{note}")
 
 
 def _model_names(reply: httpx.Response) -> set[str]:
     """Ids of an OpenAI-style list; empty when the reply is something else."""
     try:
-        entries = reply.json()["data"] if reply.is_success else []
-        return {str(entry["id"]) for entry in entries}
+        return {str(entry["id"]) for entry in reply.json()["data"]} if reply.is_success else set()
     except (ValueError, KeyError, TypeError):
         return set()
 
 
 def _reason(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
-        return f"no answer within {_TIMEOUT_S:.0f} s"
+        return f"no answer within {TIMEOUT_S:.0f} s"
     return str(error) or type(error).__name__

@@ -1,8 +1,8 @@
-"""Doctor's look at the running stack: supervisor, workers, the store, the jobs and reaper, the gates of servers."""
+"""`ramify doctor` on the running stack: supervisor, workers, the store, jobs and reaper, the providers' gates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ from celery.exceptions import TimeoutError as NoReplyError
 from redis import Redis
 from redis.exceptions import RedisError
 
-from orchestrator.local import reach
-from orchestrator.local.checks import Check, size
+from orchestrator.local.checks import NOT_RUNNING, START, Check, failed, passed, quick_client, size, unknown
+from orchestrator.local.redis_server import require_redis
 from orchestrator.local.state import StackState, read_state
 from orchestrator.reaper.leader import LOOKED
 from shared.connections import heartbeat
@@ -19,7 +19,6 @@ from shared.connections.clock import ServerClock
 from shared.connections.heartbeat import BEAT_S, WorkerBeat
 from shared.contract import Queue, TaskName
 from shared.errors import RamifyError
-from shared.jobs import connect
 from shared.jobs.codec import text
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.jobs.keys import AdmissionKeys
@@ -27,205 +26,198 @@ from shared.models import Lane
 from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import GateState, providers, read_gates
 from shared.settings import Settings
+from shared.tasks.app import make_app
 
-_START = "ramify up -d"
-_NOT_RUNNING = "not running"
-_TIMEOUT_S = 3.0
 _INSPECT_S = 2.0
-_INFO_S = 5.0
-#: A heartbeat may be late; from the third that is missing on, something holds it.
+_STORE_S = 5.0
+#: A heartbeat may be late: a worker is reported from the third missing one on.
 _LATE_S = 3 * BEAT_S
-#: The reaper looks every two seconds; one that pauses for so long does not run.
-_PAUSE_S = 20.0
+#: The reaper looks every two seconds; one that has not looked for so long does not run.
+_REAPER_LATE_S = 20.0
 
 
-def supervisor(settings: Settings, state: StackState | None) -> Sequence[Check]:
+def supervisor(settings: Settings, state: StackState | None) -> Check:
     """Whether `ramify up` lives, and what it had to restart."""
+    folder = settings.data_dir.absolute()
     if state is None:
-        left = read_state(settings)
-        if left is None:
-            return (
-                Check(name="stack", ok=None, detail=f"{_NOT_RUNNING} in {settings.data_dir.absolute()}", fix=_START),
-            )
+        if (left := read_state(settings)) is None:
+            return unknown("stack", f"{NOT_RUNNING} in {folder}", START)
         detail = f"its supervisor (process {left.pid}) was killed"
-        return (
-            Check(name="stack", ok=False, detail=detail, fix="`ramify down` clears what it left, then `ramify up -d`"),
-        )
+        return failed("stack", detail, "`ramify down` clears what it left, then `ramify up -d`")
     restarts = [f"{child.name} {child.restarts}" for child in state.children if child.restarts]
     detail = f"process {state.pid}, up since {state.started_at:%Y-%m-%d %H:%M} UTC"
     if restarts:
-        fix = f"see {settings.data_dir.absolute() / 'logs'}"
-        return (Check(name="stack", ok=False, detail=f"{detail}; restarts: {', '.join(restarts)}", fix=fix),)
-    return (Check(name="stack", ok=state.ready or None, detail=detail if state.ready else f"{detail}, still starting"),)
+        return failed("stack", f"{detail}; restarts: {', '.join(restarts)}", f"see {folder / 'logs'}")
+    return passed("stack", detail) if state.ready else unknown("stack", f"{detail}, still starting")
 
 
-def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
+def workers(settings: Settings, connected: Settings | None) -> Iterator[Check]:
     """Whether every queue has a worker that serves it, and what the search worker says about its store."""
     if connected is None:
-        gone = "the search worker, which owns it, is not running"
-        found = Check(name="pools", ok=None, detail=_NOT_RUNNING, fix=_START)
-        return (found, *_folder(settings), Check(name="store", ok=None, detail=gone, fix=_START))
+        yield unknown("pools", NOT_RUNNING, START)
+        yield from _store_folder(settings)
+        yield unknown("store", "the search worker, which owns it, is not running", START)
+        return
     try:
-        reach.require_redis(connected)  # Celery would try for minutes to reach one that is not there
+        require_redis(connected)  # Celery would try for minutes to reach one that is not there
     except RamifyError:
         detail = "cannot be asked: Redis does not answer"
-        found = Check(name="pools", ok=None, detail=detail)
-        return (found, *_folder(settings), Check(name="store", ok=None, detail=detail))
-    answers = reach.served(connected, _INSPECT_S)
-    with connect(connected, retries=0, timeout_s=min(connected.redis.timeout_s, _TIMEOUT_S)) as client:
-        beats, last = heartbeat.workers(client), dict[str, float]()
+        yield unknown("pools", detail)
+        yield from _store_folder(settings)
+        yield unknown("store", detail)
+        return
+    answers = _served_queues(connected)
+    with quick_client(connected) as client:
+        beats, ages = heartbeat.workers(client), dict[str, float]()
         for worker, age in heartbeat.ages(client).items():
-            name = node_name(worker)
-            last[name] = min(age, last.get(name, age))
-    served = pools(answers, beats, last)
+            name = _node_name(worker)
+            ages[name] = min(age, ages.get(name, age))
+    yield from pools(answers, beats, ages)
+    yield from _store_folder(settings)
     searched = any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values())
-    return (*served, *_folder(settings), _store(connected, searched))
+    yield _store(connected) if searched else unknown("store", "no search worker answers", START)
 
 
-def _folder(settings: Settings) -> Sequence[Check]:
-    """The embedded store's folder, looked at from outside: the search worker owns it."""
+def _served_queues(settings: Settings) -> dict[str, list[str]]:
+    """Queue names by worker, of the workers that answer within 2 s; asked twice where a queue seems to have none.
+
+    A worker that is loading a model or writing to the store may miss the first question.
+    Raises: what kombu and Redis raise when the broker is gone.
+    """
+    found: dict[str, list[str]] = {}
+    with make_app(settings) as app, app.connection_for_write() as broker:
+        for _ in range(2):
+            answers = app.control.inspect(timeout=_INSPECT_S, connection=broker).active_queues() or {}
+            found |= {node: [entry["name"] for entry in entries] for node, entries in answers.items()}
+            if {name for names in found.values() for name in names} >= {queue.value for queue in Queue}:
+                break
+    return found
+
+
+def pools(
+    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], ages: Mapping[str, float]
+) -> Sequence[Check]:
+    """What is wrong with which worker, in one line each; one line when all is well.
+
+    `answers`: node name to its queues, of those that answer remote control. `ages`: node name to seconds since its last
+    heartbeat, of those that had one today.
+    """
+    names = ", ".join(sorted(answers))
+    faults = [*_unserved(answers, beats), *_without_heartbeat(answers, ages)]
+    return faults or [passed("pools", f"{len(answers)} workers serve all queues: {names}")]
+
+
+def _node_name(worker: str) -> str:
+    return worker.split(":", maxsplit=1)[0]
+
+
+def _unserved(answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat]) -> Iterator[Check]:
+    served = {queue for names in answers.values() for queue in names}
+    missing = [queue.value for queue in Queue if queue.value not in served]
+    if not missing:
+        return
+    detail, fix = f"no worker serves {', '.join(missing)}", START
+    if mute := sorted({_node_name(beat.worker) for beat in beats if set(beat.queues) & set(missing)} - set(answers)):
+        detail += f"; {', '.join(mute)} would, and lives, but does not answer"
+        fix = "ask again in half a minute; if it stays so, see its log and start it anew"
+    elif answers:
+        fix = "see the pools' logs; `ramify up -d` starts them"
+    yield failed("pools", detail, fix)
+
+
+def _without_heartbeat(answers: Mapping[str, Sequence[str]], ages: Mapping[str, float]) -> Iterator[Check]:
+    """Workers that answer but count as dead for the reaper, which gives their work to others."""
+    for name in sorted(answers):
+        age = ages.get(name)
+        if age is None or age > _LATE_S:
+            late = "had no heartbeat today" if age is None else f"its last heartbeat was {age:.0f} s ago"
+            fix = "see its log; its work is given to others meanwhile, so start it anew"
+            yield failed("pools", f"{name} answers, but {late}", fix)
+
+
+def _store_folder(settings: Settings) -> Iterator[Check]:
+    """The embedded store's folder, seen from outside: the search worker owns it."""
     if settings.store.kind == "server":
-        return ()
+        return
     folder = settings.data_dir.absolute() / "store" / settings.store.collection
-    if not folder.is_dir():
-        fix = "ramify ingest PATH..."
-        return (Check(name="store folder", ok=None, detail=f"{folder} is not there: nothing ingested", fix=fix),)
-    used = sum(_bytes(path) for path in folder.rglob("*"))
-    return (Check(name="store folder", ok=True, detail=f"{folder}, {size(used)}"),)
+    if folder.is_dir():
+        yield passed("store folder", f"{folder}, {size(sum(_bytes(path) for path in folder.rglob('*')))}")
+    else:
+        yield unknown("store folder", f"{folder} is not there: nothing ingested", "ramify ingest PATH...")
 
 
 def _bytes(path: Path) -> int:
     try:
         return path.stat().st_size if path.is_file() else 0
-    except OSError:  # the store's owner works on: a file may go while we look
+    except OSError:  # the store's owner may delete a file at any time
         return 0
 
 
-def _store(settings: Settings, searched: bool) -> Check:
-    if not searched:
-        return Check(name="store", ok=None, detail="no search worker answers", fix=_START)
+def _store(settings: Settings) -> Check:
     try:
-        answer = reach.ask_store(settings, _INFO_S)
+        with make_app(settings) as app, app.connection_for_write() as broker:
+            task = app.send_task(TaskName.SEARCH_INFO.value, expires=_STORE_S, connection=broker)
+            answer = task.get(timeout=_STORE_S)
     except NoReplyError:
-        detail = f"the search worker did not answer within {_INFO_S:.0f} s"
-        return Check(name="store", ok=False, detail=detail, fix="it may be busy; else see logs/search.log")
-    return store_said(answer if isinstance(answer, dict) else {})
+        detail = f"the search worker did not answer within {_STORE_S:.0f} s"
+        return failed("store", detail, "it may be busy; else see logs/search.log")
+    return read_store_info(answer if isinstance(answer, dict) else {})
 
 
-def store_said(answer: dict[str, Any]) -> Check:
+def read_store_info(answer: dict[str, Any]) -> Check:
     """Read `search.info`: {"ok": true, "collection": CollectionState or null, "without_tenant"} or {"ok", "error"}."""
     if not answer.get("ok"):
-        return Check(name="store", ok=False, detail=str(answer.get("error", "its answer cannot be read")))
+        return failed("store", str(answer.get("error", "its answer cannot be read")))
     if not (collection := answer.get("collection")):
-        return Check(name="store", ok=None, detail="empty: nothing is ingested", fix="ramify ingest PATH...")
+        return unknown("store", "empty: nothing is ingested", "ramify ingest PATH...")
     built = collection["built_with"]
     detail = f"{collection['points']} chunks, {built['sparse']}, dense {built['dense'] or 'none'}"
     if (tenants := len(collection.get("tenants", {}))) > 1:
-        detail = f"{detail}, {tenants} tenants"
+        detail += f", {tenants} tenants"
     if unseen := answer.get("without_tenant"):
-        said = f"{detail}; nobody sees {unseen} of them, which an older release wrote without a tenant"
-        fix = "restart the search and index pools: they give them to the tenant default"
-        return Check(name="store", ok=False, detail=said, fix=fix)
-    return Check(name="store", ok=True, detail=detail)
-
-
-# -- workers -----------------------------------------------------------------------------------------------------------
-
-
-def pools(
-    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], last: Mapping[str, float]
-) -> Sequence[Check]:
-    """What is wrong with which worker, in one line each; one line when all is well.
-
-    `answers`: node name to its queues, of those that answer remote control. `last`: node name to seconds since its last
-    heartbeat, of those that had one today.
-    """
-    faults = [*_unserved(answers, beats), *_silent(answers, last)]
-    if faults:
-        return faults
-    names = ", ".join(sorted(answers))
-    return (Check(name="pools", ok=True, detail=f"{len(answers)} workers serve all queues: {names}"),)
-
-
-def node_name(worker: str) -> str:
-    """The node name in a worker's id."""
-    return worker.split(":", maxsplit=1)[0]
-
-
-def _unserved(answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat]) -> Sequence[Check]:
-    served = {queue for names in answers.values() for queue in names}
-    missing = [queue.value for queue in Queue if queue.value not in served]
-    if not missing:
-        return ()
-    mute = sorted({node_name(beat.worker) for beat in beats if set(beat.queues) & set(missing)} - set(answers))
-    detail, fix = f"no worker serves {', '.join(missing)}", _START
-    if mute:
-        detail += f"; {', '.join(mute)} would, and lives, but does not answer"
-        fix = "ask again in half a minute; if it stays so, see its log and start it anew"
-    elif answers:
-        fix = "see the pools' logs; `ramify up -d` starts them"
-    return (Check(name="pools", ok=False, detail=detail, fix=fix),)
-
-
-def _silent(answers: Mapping[str, Sequence[str]], last: Mapping[str, float]) -> Sequence[Check]:
-    """Its work would be taken for that of a dead worker, and be given to others."""
-    found = []
-    for name in sorted(answers):
-        age = last.get(name)
-        if age is None or age > _LATE_S:
-            said = "had no heartbeat today" if age is None else f"its last heartbeat was {age:.0f} s ago"
-            fix = "see its log; its work is given to others meanwhile, so start it anew"
-            found.append(Check(name="pools", ok=False, detail=f"{name} answers, but {said}", fix=fix))
-    return found
-
-
-# -- jobs --------------------------------------------------------------------------------------------------------------
+        detail += f"; nobody sees {unseen} of them, which an older release wrote without a tenant"
+        return failed("store", detail, "restart the search and index pools: they give them to the tenant default")
+    return passed("store", detail)
 
 
 def jobs(connected: Settings | None) -> Sequence[Check]:
     """The reaper, the lanes and the dead letters; nothing to judge without Redis."""
     if connected is None:
-        return tuple(Check(name=name, ok=None, detail="not running") for name in ("reaper", "lanes", "dead letters"))
+        return [unknown(name, NOT_RUNNING) for name in ("reaper", "lanes", "dead letters")]
     try:
-        with connect(connected, retries=0, timeout_s=min(connected.redis.timeout_s, _TIMEOUT_S)) as client:
+        with quick_client(connected) as client:
             return (_reaper(client), _lanes(client, connected), _dead_letters(client, connected))
     except RedisError as error:
-        return (Check(name="reaper", ok=None, detail=f"cannot be asked: Redis fails ({type(error).__name__})"),)
+        return (unknown("reaper", f"cannot be asked: Redis fails ({type(error).__name__})"),)
 
 
 def _reaper(client: Redis) -> Check:
     raw = client.get(LOOKED)
     ago = ServerClock(client).now() - float(text(raw)) if raw is not None else None
-    if ago is not None and ago <= _PAUSE_S:
-        return Check(name="reaper", ok=True, detail=f"looked after the jobs {max(0.0, ago):.0f} s ago")
+    if ago is not None and ago <= _REAPER_LATE_S:
+        return passed("reaper", f"looked after the jobs {max(0.0, ago):.0f} s ago")
     last = "never looked" if ago is None else f"last looked {ago:.0f} s ago"
-    fix = "start a worker of the queue ops; see its log"
-    return Check(
-        name="reaper", ok=False, detail=f"{last}: lost work is not sent again, deadlines are not kept", fix=fix
-    )
+    detail = f"{last}: lost work is not sent again, deadlines are not kept"
+    return failed("reaper", detail, "start a worker of the queue ops; see its log")
 
 
 def _lanes(client: Redis, settings: Settings) -> Check:
-    parts, full = [], False
-    for lane in Lane:
-        waiting, held = (
-            int(value or 0) for value in client.hmget(AdmissionKeys(lane.value).counts, ["waiting", "held"])
-        )
-        lanes = settings.lanes
-        most = lanes.max_waiting_interactive if lane is Lane.INTERACTIVE else lanes.max_waiting_batch
+    lanes, parts, full = settings.lanes, [], False
+    for lane, most in ((Lane.INTERACTIVE, lanes.max_waiting_interactive), (Lane.BATCH, lanes.max_waiting_batch)):
+        counts = client.hmget(AdmissionKeys(lane.value).counts, ["waiting", "held"])
+        waiting, held = (int(value or 0) for value in counts)
         full |= waiting >= most
         parts.append(f"{lane.value} {waiting:,} waiting of {most:,}, {held} under way of {lanes.under_way}")
-    fix = "jobs are refused now: wait, or raise lanes.max_waiting_*" if full else ""
-    return Check(name="lanes", ok=not full, detail="; ".join(parts), fix=fix)
+    detail = "; ".join(parts)
+    if full:
+        return failed("lanes", detail, "jobs are refused now: wait, or raise lanes.max_waiting_*")
+    return passed("lanes", detail)
 
 
 def _dead_letters(client: Redis, settings: Settings) -> Check:
-    if not (count := DeadLetterStore(client, settings).count()):
-        return Check(name="dead letters", ok=True, detail="none")
-    return Check(name="dead letters", ok=False, detail=f"{count} retired", fix="`ramify dead list` shows them")
-
-
-# -- gates -------------------------------------------------------------------------------------------------------------
+    if count := DeadLetterStore(client, settings).count():
+        return failed("dead letters", f"{count} retired", "`ramify dead list` shows them")
+    return passed("dead letters", "none")
 
 
 def gates(settings: Settings, connected: Settings | None) -> Sequence[Check]:
@@ -233,16 +225,16 @@ def gates(settings: Settings, connected: Settings | None) -> Sequence[Check]:
     if not list(providers(settings)):
         return ()
     if connected is None:
-        return (Check(name="gates", ok=None, detail=_NOT_RUNNING, fix=_START),)
+        return (unknown("gates", NOT_RUNNING, START),)
     try:
-        with connect(connected, retries=0, timeout_s=min(connected.redis.timeout_s, _TIMEOUT_S)) as client:
+        with quick_client(connected) as client:
             return [_gate(state) for state in read_gates(client, settings)]
     except RedisError as error:
-        return (Check(name="gates", ok=None, detail=f"cannot be read from Redis ({type(error).__name__})"),)
+        return (unknown("gates", f"cannot be read from Redis ({type(error).__name__})"),)
 
 
 def _gate(state: GateState) -> Check:
-    name, where = f"{state.provider} gate", f"{NAMES[state.provider]} at {state.host}"
+    name, server = f"{state.provider} gate", f"{NAMES[state.provider]} at {state.host}"
     limit = ""
     if state.tokens is not None:
         limit = f"; {state.tokens} requests may go at once, of {state.requests_per_minute:g} a minute"
@@ -250,13 +242,12 @@ def _gate(state: GateState) -> Check:
     fix = "see that server's log; it is tried again by itself"
     if state.state == "open":
         span = f"since {time_of_day(state.since)}, until {time_of_day(state.until)}"
-        detail = f"{where} is left alone {span}, after {failures}{limit}"
-        return Check(name=name, ok=False, detail=detail, fix=fix)
+        return failed(name, f"{server} is left alone {span}, after {failures}{limit}", fix)
     if state.state == "half-open":
         past = f"was left alone from {time_of_day(state.since)} to {time_of_day(state.until)}, after {failures}"
-        return Check(name=name, ok=False, detail=f"{where} {past}; the next call tries it{limit}", fix=fix)
+        return failed(name, f"{server} {past}; the next call tries it{limit}", fix)
     if state.paused_until is not None:
-        detail = f"{where} wants no request before {time_of_day(state.paused_until)}{limit}"
-        return Check(name=name, ok=None, detail=detail, fix=f"set providers.{state.provider}.requests_per_minute")
+        detail = f"{server} wants no request before {time_of_day(state.paused_until)}{limit}"
+        return unknown(name, detail, f"set providers.{state.provider}.requests_per_minute")
     note = f", {failures}" if state.failures else ""
-    return Check(name=name, ok=True, detail=f"{where}: calls go{note}{limit}")
+    return passed(name, f"{server}: calls go{note}{limit}")

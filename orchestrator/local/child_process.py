@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from orchestrator.local.state import ChildState
 from shared.connections.process import identity, signal_process
@@ -24,7 +23,7 @@ _SERVED_S = 2.0
 
 @dataclass(frozen=True)
 class Program:
-    """What to run. `when_orphaned` is the signal that it gets when the supervisor dies without stopping it.
+    """What to run. `when_orphaned`: the signal that it gets when the supervisor dies without stopping it.
 
     The default, SIGKILL, suits workers: a task that waits would hold up a warm stop, and work that was not finished is
     delivered again. Redis wants SIGTERM, to write its file to the end. `copied`: it is `python -m celery ...`, and may
@@ -40,34 +39,32 @@ class Program:
     pass_fds: tuple[int, ...] = ()
 
 
-class Process(Protocol):
-    """What is asked of a process, whoever started it: `subprocess.Popen`, or a copy of the template."""
+class AdoptedProcess:
+    """A child process that this one did not start; its methods are those of `subprocess.Popen`."""
 
-    pid: int
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """The exit code, negative for a signal; None while it runs; reaps it."""
+        if self.returncode is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # reaped elsewhere in this process: its exit code is lost
+                self.returncode = 1
+            else:
+                self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
 
     def wait(self, timeout: float) -> int:
         """Wait for its end. Raises: subprocess.TimeoutExpired."""
-
-
-class Copies(Protocol):
-    """Who makes processes faster than by starting a program, if it can."""
-
-    def copy(self, program: Program, log: Path) -> Process | None:
-        """A process that runs it; None: start it otherwise."""
-
-
-def pause(deaths: int, lived_s: float = 0.0, *, killed: bool = False) -> float:
-    """Seconds before the next start after so many deaths in a row: 1, 2, 4 … 30.
-
-    Who is `killed` from outside (an operator, the kernel short of memory) is not broken, and its work waits for it:
-    never more than 1, and next to nothing when it had lived for 2 s or longer.
-    """
-    if killed:
-        return _SERVED_PAUSE_S if lived_s >= _SERVED_S else _KILLED_PAUSE_S
-    return min(_LONGEST_PAUSE_S, 2.0 ** (min(deaths, 10) - 1))
+        until = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() >= until:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            time.sleep(0.02)
+        return code
 
 
 class Child:
@@ -82,33 +79,28 @@ class Child:
         self.deaths = 0  # in a row
         self.due: float | None = None  # monotonic time of the next start, while it is down
         self.pid, self.mark = 0, ""
-        self._process: Process | None = None
+        self._process: subprocess.Popen[bytes] | AdoptedProcess | None = None
         self._started = 0.0
 
-    def start(self, copies: Copies | None = None) -> None:
-        """Start the program in a session of its own, output appended to the log; as a copy where that can be had."""
-        self._process = (copies.copy(self.program, self.log) if copies else None) or self._launched()
+    def start(self, copy: AdoptedProcess | None = None) -> None:
+        """Start the program in a session of its own, output appended to the log; `copy` is a process that runs it."""
+        self._process = copy or self._spawned()
         self._started, self.due = time.monotonic(), None
         self.pid, self.mark = self._process.pid, identity(self._process.pid) or ""
 
-    def _launched(self) -> Process:
-        launcher = (sys.executable, "-m", "orchestrator.local.launcher", str(os.getpid()), str(int(self.when_orphaned)))
+    def _spawned(self) -> subprocess.Popen[bytes]:
+        program = self.program
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                (*launcher, "--", *self.program.argv),
+                (*launcher(program.when_orphaned), *program.argv),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **importable(), **self.program.env},
-                cwd=self.program.cwd,
+                env={**os.environ, **importable(), **program.env},
+                cwd=program.cwd,
                 start_new_session=True,  # Ctrl-C of the terminal is for the supervisor alone
-                pass_fds=self.program.pass_fds,
+                pass_fds=program.pass_fds,
             )
-
-    @property
-    def when_orphaned(self) -> signal.Signals:
-        """The signal that it gets when the supervisor dies."""
-        return self.program.when_orphaned
 
     def exit_code(self) -> int | None:
         """None while it runs; negative for a signal; reaps it."""
@@ -117,7 +109,7 @@ class Child:
     @property
     def runs(self) -> bool:
         """True while its process lives."""
-        return self._process is not None and self._process.poll() is None
+        return self.exit_code() is None
 
     def died(self, now: float) -> float:
         """Note that it was found dead; returns the seconds until its next start, more with each death in a row."""
@@ -132,19 +124,34 @@ class Child:
 
     def wait(self, seconds: float) -> bool:
         """Wait for its end; True when it came."""
-        if self._process is None:
-            return True
         try:
-            self._process.wait(timeout=max(0.0, seconds))
+            if self._process:
+                self._process.wait(timeout=max(0.0, seconds))
         except subprocess.TimeoutExpired:
             return False
         return True
 
     def state(self) -> ChildState:
         """For the state file."""
-        return ChildState(
-            name=self.program.name, pid=self.pid, mark=self.mark, log=str(self.log), restarts=self.restarts
-        )
+        name, log = self.program.name, str(self.log)
+        return ChildState(name=name, pid=self.pid, mark=self.mark, log=log, restarts=self.restarts)
+
+
+def pause(deaths: int, lived_s: float = 0.0, *, killed: bool = False) -> float:
+    """Seconds before the next start after so many deaths in a row: 1, 2, 4 … 30.
+
+    A process that was `killed` from outside (an operator, the kernel short of memory) is not broken, and its work waits
+    for it: never more than 1 s, and 0.1 s when it had lived for 2 s or longer.
+    """
+    if killed:
+        return _SERVED_PAUSE_S if lived_s >= _SERVED_S else _KILLED_PAUSE_S
+    return min(_LONGEST_PAUSE_S, 2.0 ** (min(deaths, 10) - 1))
+
+
+def launcher(when_parent_dies: signal.Signals) -> tuple[str, ...]:
+    """What stands before a command line to bind its process to this one: it gets the signal when this one dies."""
+    bound = (str(os.getpid()), str(int(when_parent_dies)), "--")
+    return (sys.executable, "-m", "orchestrator.local.launcher", *bound)
 
 
 def importable() -> dict[str, str]:

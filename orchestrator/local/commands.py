@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from enum import Enum
 from types import MappingProxyType
 
 from pydantic import BaseModel, SecretStr
@@ -15,7 +14,7 @@ from shared.contract import POOL_APPS, POOL_QUEUES
 from shared.models.base import Model
 from shared.settings import Settings
 
-#: Seconds between two heartbeats. Flower calls a worker offline after two of them; Celery's own 2 s cost more.
+#: Seconds between two heartbeats of Celery. Flower calls a worker offline after two; the default of 2 s costs more.
 _HEARTBEAT_S = 5
 
 
@@ -27,21 +26,12 @@ class Pool(Model):
     threads: int
 
 
-class StackTable(Model):
-    """Everything that the stack starts besides Redis. `control_app` is what Flower loads."""
-
-    pools: dict[str, Pool]
-    control_app: str = "orchestrator.app"
-
-
-def table(settings: Settings) -> StackTable:
+def pools(settings: Settings) -> dict[str, Pool]:
     """The pools of the contract, with the threads of the settings; the ops pool runs no tasks."""
-    return StackTable(
-        pools={
-            name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=getattr(settings.pools, name, 1))
-            for name, queues in POOL_QUEUES.items()
-        }
-    )
+    return {
+        name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=getattr(settings.pools, name, 1))
+        for name, queues in POOL_QUEUES.items()
+    }
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -69,8 +59,6 @@ def _text(value: object) -> str:
             return ""
         case SecretStr():
             return value.get_secret_value()
-        case Enum():
-            return str(value.value)
         case Mapping() | list() | tuple():
             return to_json(value).decode()
         case _:
@@ -80,7 +68,7 @@ def _text(value: object) -> str:
 def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) -> Program:
     """One worker process: threads wait for I/O, so one process a pool is enough."""
     options = ["-Q", ",".join(pool.queues), "-P", "threads", "-c", str(pool.threads), "-n", f"{name}@%h"]
-    # Nothing here uses gossip and mingle, which cost a third of the tasks a second; Flower needs the heartbeat.
+    # Gossip and mingle are not used, and cost a third of the tasks a second; Flower needs the heartbeat.
     options += ["--without-gossip", "--without-mingle", "--heartbeat-interval", str(_HEARTBEAT_S), "-l", "INFO"]
     events = ["-E"] if settings.pools.task_events else []
     return Program(name, (*_celery(pool.app), "worker", *options, *events), env, copied=True)

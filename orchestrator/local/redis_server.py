@@ -1,4 +1,4 @@
-"""The embedded Redis: finds a server binary, starts it on loopback with an append-only file, waits until it answers."""
+"""The embedded Redis: finds a server binary, starts it on loopback with an append-only file, waits for its answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from orchestrator.local import reach
+from orchestrator.local import ports
 from orchestrator.local.child_process import Child, Program
 from orchestrator.local.state import log_dir, tail
+from shared import jobs
 from shared.errors import RamifyError
 from shared.settings import Settings
 
@@ -58,25 +59,23 @@ def version(binary: Path) -> tuple[int, ...]:
 
 def arguments(binary: Path, port: int) -> tuple[str, ...]:
     """The command line. It runs in its own folder, so that no path needs quoting."""
-    options = {
-        "bind": HOST,
-        "port": str(port),
-        "dir": "./",
-        "protected-mode": "yes",
-        "daemonize": "no",
-        "logfile": "",
-        "save": "",
-        "appendonly": "yes",
-        "appendfsync": "everysec",
-        "maxmemory-policy": "noeviction",
-    }
-    return (str(binary), *(word for name, value in options.items() for word in (f"--{name}", value)))
+    options = (
+        f"--bind {HOST} --port {port} --dir ./ --protected-mode yes --daemonize no --appendonly yes "
+        "--appendfsync everysec --maxmemory-policy noeviction"
+    )
+    return (str(binary), *options.split(), "--logfile", "", "--save", "")
 
 
 def connect(url: str, timeout_s: float) -> redis.Redis:
-    """A client that does not try again by itself: who asks here wants to know how things are now."""
+    """A client that never retries: its callers want to know how things are now."""
     retry = Retry(NoBackoff(), 0)
     return redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=retry)
+
+
+def require_redis(settings: Settings) -> None:
+    """Raises: NotRunningError when the Redis that the settings name does not answer PING; SettingsError for no URL."""
+    with jobs.connect(settings, retries=0) as client, jobs.reachable(settings):
+        client.ping()
 
 
 class RedisServer:
@@ -103,25 +102,24 @@ class RedisServer:
         self._refuse_newer_files()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for _ in range(_TRIES):
-            self.port = reach.pick("redis.port", HOST, self._settings.redis.port, USUAL_PORT)
+            self.port = ports.pick("redis.port", HOST, self._settings.redis.port, USUAL_PORT)
             self.child.program = self._program(self.port)
             self.child.start()
             if self.wait_ready():
                 return
             self.stop()
-            if reach.is_free(HOST, self.port):  # it ended for a reason of its own, not because the port was lost
+            if ports.free_port(HOST, self.port):  # it ended for a reason of its own, not because the port was lost
                 break
         raise RamifyError(f"Redis did not start; the end of {self.child.log}:\n{tail(self.child.log)}")
 
     def wait_ready(self) -> bool:
-        """Wait until our own server answers PING: 20 s, 120 s while it loads its file. False: it ended or is mute."""
-        began = time.monotonic()
-        limit = _ANSWER_S
+        """Wait until our own server answers PING: 20 s, 120 s while it loads its file. False: it ended or is silent."""
+        began, limit = time.monotonic(), _ANSWER_S
         with connect(self.url, 1.0) as client:
             while self.child.runs and time.monotonic() - began < limit:
                 self._keep_waiting()
                 try:
-                    # Another server may hold the port while ours is still about to notice.
+                    # Another server may hold the port, and ours not have noticed yet.
                     return int(client.info("server")["process_id"]) == self.child.pid and bool(client.ping())
                 except redis.exceptions.BusyLoadingError:
                     limit = _LOADING_S
@@ -143,7 +141,7 @@ class RedisServer:
         return Program("redis", arguments(self._binary, port), cwd=self._folder, when_orphaned=signal.SIGTERM)
 
     def _refuse_newer_files(self) -> None:
-        """Redis before 7 does not see the files of 7 and later: it would start empty, without a word."""
+        """Redis before 7 ignores the files of 7 and later: it would start empty, without an error."""
         found = version(self._binary)
         if found and found[0] < 7 and (self._folder / "appendonlydir").exists():
             raise RamifyError(

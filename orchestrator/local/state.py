@@ -39,11 +39,6 @@ class StackState(Model):
     flower_url: str = ""
     children: tuple[ChildState, ...] = ()
 
-    @property
-    def alive(self) -> bool:
-        """True while the supervisor lives."""
-        return alive(self.pid, self.mark)
-
 
 def run_dir(settings: Settings) -> Path:
     """Absolute folder of the state file and the lock."""
@@ -61,15 +56,14 @@ def make_folders(settings: Settings) -> None:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (run_dir(settings), log_dir(settings)):
             folder.mkdir(mode=0o700, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):  # the folder may be there, and the disk read-only
-                pass
+            tempfile.TemporaryFile(dir=folder).close()  # an existing folder may be on a read-only disk
     except OSError as error:
         fix = f"name a folder that can be written ({error.strerror})"
         raise InputError("data_dir", str(settings.data_dir), fix) from None
 
 
 def read_state(settings: Settings) -> StackState | None:
-    """What the file says, whether it still holds or not; None without a readable file."""
+    """What the file says, also of a stack that is gone; None without a readable file."""
     try:
         return StackState.model_validate_json((run_dir(settings) / "stack.json").read_bytes())
     except (OSError, ValidationError):
@@ -86,15 +80,15 @@ def write_state(settings: Settings, state: StackState) -> None:
 
 
 def remove_state(settings: Settings) -> None:
-    """Forget the stack."""
+    """Delete the state file."""
     (run_dir(settings) / "stack.json").unlink(missing_ok=True)
 
 
 @contextmanager
 def only_one(settings: Settings) -> Iterator[None]:
-    """Hold the data folder's lock. Raises: RamifyError when another supervisor has it.
+    """Hold the data folder's lock, which the kernel frees when the supervisor dies; children do not inherit it.
 
-    The kernel frees it with the supervisor's death; children do not inherit it.
+    Raises: RamifyError when another supervisor has it.
     """
     with (run_dir(settings) / "lock").open("a") as file:
         try:
@@ -111,7 +105,7 @@ def only_one(settings: Settings) -> Iterator[None]:
 def running(settings: Settings) -> StackState | None:
     """The stack of this data folder if its supervisor lives, ready or not."""
     state = read_state(settings)
-    return state if state and state.alive else None
+    return state if state and alive(state.pid, state.mark) else None
 
 
 def connection(settings: Settings) -> Settings:
@@ -127,8 +121,12 @@ def connection(settings: Settings) -> Settings:
         raise NotRunningError(f"Ramify is not running here: start it with `ramify up -d` (looked in {folder})")
     if not state.redis_url:
         raise NotRunningError(f"Ramify is still starting here: try again in a few seconds (looked in {folder})")
-    redis = settings.redis.model_copy(update={"url": SecretStr(state.redis_url)})
-    return settings.model_copy(update={"redis": redis})
+    return with_redis_url(settings, state.redis_url)
+
+
+def with_redis_url(settings: Settings, url: str) -> Settings:
+    """The settings with `redis.url` filled in."""
+    return settings.model_copy(update={"redis": settings.redis.model_copy(update={"url": SecretStr(url)})})
 
 
 def rotate(log: Path) -> None:

@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager
 import psutil
 
 from orchestrator.client import Ramify
-from orchestrator.local import commands, reach
+from orchestrator.local import commands
+from orchestrator.local.stack import answering_pools
 from orchestrator.outage import Outage
 from shared.errors import NotRunningError
 from shared.settings import Settings
@@ -23,10 +24,10 @@ PATIENCE_S = 60.0
 @contextmanager
 def pools(settings: Settings, names: tuple[str, ...] = ()) -> Iterator[dict[str, psutil.Process]]:
     """The pools of `ramify up` with its command lines, but nobody who would start one anew."""
-    table, env = commands.table(settings), commands.environment(settings)
-    programs = [commands.worker(name, pool, settings, env) for name, pool in table.pools.items() if name in names]
+    pools, env = commands.pools(settings), commands.environment(settings)
+    programs = [commands.worker(name, pool, settings, env) for name, pool in pools.items() if name in names]
     if not names:
-        programs = [commands.worker(name, pool, settings, env) for name, pool in table.pools.items()]
+        programs = [commands.worker(name, pool, settings, env) for name, pool in pools.items()]
     with ExitStack() as stack:
         started: dict[str, psutil.Process] = {}
         for program in programs:
@@ -36,7 +37,7 @@ def pools(settings: Settings, names: tuple[str, ...] = ()) -> Iterator[dict[str,
             started[program.name] = psutil.Process(process.pid)
         workers = set(started)
         try:
-            until(lambda: reach.answering(settings, len(workers)) >= workers, 2 * PATIENCE_S, "every pool answers")
+            until(lambda: answering_pools(settings, len(workers)) >= workers, 2 * PATIENCE_S, "every pool answers")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{tails(settings)}") from None
         yield started

@@ -9,8 +9,9 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
-from orchestrator.local import checks_redis, reach
+from orchestrator.local import checks_redis
 from orchestrator.local.checks import Check
+from orchestrator.local.redis_server import require_redis
 from shared.errors import NotRunningError
 from shared.settings import Settings, load_settings
 from tests.support.redis_server import RedisServer
@@ -34,7 +35,7 @@ def faults(settings: Settings) -> dict[str, Check]:
 
 def test_a_redis_in_order_has_no_faults(settings: Settings) -> None:
     assert faults(settings) == {}
-    reach.require_redis(settings)
+    require_redis(settings)
 
 
 def test_a_redis_that_is_nearly_full_and_one_that_is(server: RedisServer, settings: Settings) -> None:
@@ -85,7 +86,7 @@ def test_while_it_loads_its_file_that_is_what_is_said(tmp_path: Path) -> None:
             until(lambda: said_loading(client), 10, 0.01)
             assert "is loading its file: " in faults(settings)["redis"].detail
         with pytest.raises(NotRunningError, match="is loading its file after a start"):
-            reach.require_redis(settings)
+            require_redis(settings)
     finally:
         again.kill()
 

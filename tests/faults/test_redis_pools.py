@@ -20,7 +20,7 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
-from orchestrator.local import reach
+from orchestrator.local.stack import answering_pools
 from orchestrator.reaper.leader import LOOKED
 from orchestrator.submitting import PATIENCE_S
 from shared.connections.heartbeat import workers
@@ -201,7 +201,7 @@ def test_every_pool_takes_work_again_by_itself(stage: Stage, fault: Callable[[St
     stage.said.clear()
     fault(stage)
     back = come_back(stage.settings, stage.client)
-    with_control = seconds_until(lambda: len(reach.answering(stage.settings, 5)) == 5, WAIT_S)
+    with_control = seconds_until(lambda: len(answering_pools(stage.settings, 5)) == 5, WAIT_S)
     seen = _looked(stage)
     until(lambda: _looked(stage) != seen, WAIT_S)  # the reaper is back as well
     print(f"{fault.__name__}: work after {back:.1f} s, remote control after {back + with_control:.1f} s")

@@ -70,8 +70,8 @@ def _another(rig: Rig, name: str) -> Iterator[None]:
     env = commands.environment(rig.settings)
     folder = rig.logs().parent / f"another-{name}"
     folder.mkdir(exist_ok=True)
-    table = commands.table(rig.settings)
-    program = commands.worker(f"another-{name}", table.pools[name], rig.settings, env)
+    pool = commands.pools(rig.settings)[name]
+    program = commands.worker(f"another-{name}", pool, rig.settings, env)
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
             program.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **importable(), **env}

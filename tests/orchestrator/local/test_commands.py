@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.local import commands, reach, redis_server
+from orchestrator.local import commands, ports, redis_server
 from orchestrator.local.child_process import Child, Program, pause
 from shared.contract import POOL_QUEUES, Queue
 from shared.errors import InputError, RamifyError, SettingsError
@@ -49,12 +49,12 @@ def test_given_default_settings_when_sent_as_environment_then_nothing_empty_is_s
     assert load_settings().model_copy(update={"data_dir": Path(".ramify")}) == Settings(data_dir=Path(".ramify"))
 
 
-def test_given_the_contract_when_the_table_is_made_then_every_queue_has_one_pool(tmp_path):
-    table = commands.table(load_settings(pools={"rerank": 9}))
-    assert set(table.pools) == set(POOL_QUEUES)
-    assert sorted(queue for pool in table.pools.values() for queue in pool.queues) == sorted(Queue)
-    assert table.pools["rerank"].threads == 9
-    assert table.pools["search"].queues == ("search", "index")
+def test_given_the_contract_when_the_pools_are_made_then_every_queue_has_one_pool(tmp_path):
+    pools = commands.pools(load_settings(pools={"rerank": 9}))
+    assert set(pools) == set(POOL_QUEUES)
+    assert sorted(queue for pool in pools.values() for queue in pool.queues) == sorted(Queue)
+    assert pools["rerank"].threads == 9
+    assert pools["search"].queues == ("search", "index")
 
 
 def test_given_a_pool_when_its_command_is_made_then_threads_queues_and_events_are_in_it():
@@ -126,18 +126,18 @@ def taken():
 
 def test_given_a_taken_port_when_it_is_wanted_then_the_setting_is_named(taken):
     with pytest.raises(InputError, match=rf"^redis.port: {taken} cannot be used: it is taken on 127.0.0.1"):
-        reach.pick("redis.port", "127.0.0.1", taken, 6390)
+        ports.pick("redis.port", "127.0.0.1", taken, 6390)
 
 
 def test_given_a_taken_usual_port_when_none_is_wanted_then_a_free_one_is_found(taken):
-    found = reach.pick("redis.port", "127.0.0.1", 0, taken)
+    found = ports.pick("redis.port", "127.0.0.1", 0, taken)
     assert found != taken
-    assert reach.is_free("127.0.0.1", found)
+    assert ports.free_port("127.0.0.1", found) == found
 
 
 def test_given_a_foreign_address_when_a_port_is_picked_then_the_host_is_named():
     with pytest.raises(InputError, match=r"^flower.host: '192.0.2.1' .*address of this machine"):
-        reach.pick("flower.port", "192.0.2.1", 0, 5555)
+        ports.pick("flower.port", "192.0.2.1", 0, 5555)
 
 
 def script(path: Path, text: str) -> Path:

@@ -42,7 +42,7 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         one = Template(apps, [WORKER], tmp_path / "template.log")
         started.append(one)
         one.start()
-        until(lambda: not one.loads(), 20)
+        until(lambda: not one.loading(), 20)
         return one
 
     yield start
@@ -112,7 +112,7 @@ def test_a_template_that_was_killed_is_no_obstacle_and_comes_back(template, tmp_
     os.kill(one.child.pid, signal.SIGKILL)
     assert one.child.wait(10)
     assert one.copy(VERSION, tmp_path / "log") is None
-    assert not one.loads()
+    assert not one.loading()
     one.start()
     until(one.ready, 20)
     copy = one.copy(VERSION, tmp_path / "log")

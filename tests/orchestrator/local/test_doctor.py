@@ -91,7 +91,7 @@ def test_given_a_pool_that_was_restarted_when_examined_then_it_is_named(tmp_path
     mark = identity(os.getpid()) or ""
     child = ChildState(name="merge", pid=1, mark="", log="", restarts=3)
     state = StackState(pid=os.getpid(), mark=mark, started_at=datetime.now(UTC), ready=True, children=(child,))
-    (check,) = checks_stack.supervisor(load_settings(data_dir=tmp_path), state)
+    check = checks_stack.supervisor(load_settings(data_dir=tmp_path), state)
     assert check.ok is False
     assert "merge 3" in check.detail
 
@@ -144,5 +144,5 @@ BUILT = {"sparse": "bm25:x:v1", "avg_len": 80.0, "dense": None, "dim": 0}
     ],
 )
 def test_given_the_search_workers_answer_when_read_then_the_finding_says_what_the_store_holds(answer, ok, detail):
-    check = checks_stack.store_said(answer)
+    check = checks_stack.read_store_info(answer)
     assert (check.ok, check.detail) == (ok, detail)

@@ -52,21 +52,18 @@ def info():
 DRIVER = """
 import json, sys
 from orchestrator.local import stack
-from orchestrator.local.commands import Pool, StackTable
+from orchestrator.local.commands import Pool
 from shared.errors import RamifyError
 from shared.settings import load_settings
 
 stack._STOP_S = 1.5
 app = sys.argv[1]
-table = StackTable(
-    pools={
-        "plan": Pool(app=app, queues=("plan", "rerank", "merge", "ops"), threads=2),
-        "search": Pool(app="standin", queues=("search", "index"), threads=2),
-    },
-    control_app="standin",
-)
+pools = {
+    "plan": Pool(app=app, queues=("plan", "rerank", "merge", "ops"), threads=2),
+    "search": Pool(app="standin", queues=("search", "index"), threads=2),
+}
 try:
-    stack.Stack(load_settings(), table, lambda event: print(event.model_dump_json(), flush=True)).run()
+    stack.Stack(load_settings(), pools, lambda event: print(event.model_dump_json(), flush=True), "standin").run()
 except RamifyError as error:
     print(json.dumps({"error": str(error)}), flush=True)
     sys.exit(error.exit_code)
