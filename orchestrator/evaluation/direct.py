@@ -19,7 +19,7 @@ from pydantic import ConfigDict, ValidationError
 from orchestrator.evaluation.dataset import LabelledCorpus
 from orchestrator.evaluation.eval_folder import IndexFolder, corpus_copy, eval_dir, index_folder
 from orchestrator.evaluation.runner import ArmOutcome, ArmQuestion, IndexProgress, Runner, distinct
-from orchestrator.local.child_process import importable
+from orchestrator.local.child_process import importable, launcher
 from orchestrator.local.commands import environment
 from orchestrator.planning.route import routed_way
 from shared.errors import InputError, RamifyError, shown
@@ -89,11 +89,10 @@ class _SearchProcess:
     def __init__(self, env: Mapping[str, str], log: Path) -> None:
         """The process's stderr is appended to `log`."""
         self._log = log
-        launcher = (sys.executable, "-m", "orchestrator.local.launcher", str(os.getpid()), str(int(signal.SIGKILL)))
         with log.open("ab") as stderr:
             self._log_start = stderr.tell()
             self._process = subprocess.Popen(
-                (*launcher, "--", *COMMAND),
+                (*launcher(signal.SIGKILL), *COMMAND),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
