@@ -1,5 +1,4 @@
 """`dead`: work and documents that were retired since they killed their workers; read, replayed or dropped."""
-# ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import typer
 
 from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.wording import clean, counted
+from orchestrator.cli.text import clean, counted
 from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
 
 if TYPE_CHECKING:
@@ -24,9 +23,7 @@ dead = typer.Typer(
 )
 _MOST = 10_000
 DeadLetterId = Annotated[str, typer.Argument(metavar="ID", help="Of a dead letter, as `ramify dead list` shows it.")]
-DeadLetterIds = Annotated[
-    list[str] | None, typer.Argument(metavar="[ID]...", help="Of dead letters.", show_default=False)
-]
+DeadLetterIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Of dead letters.")]
 All = Annotated[bool, typer.Option("--all", help="All of them.")]
 
 
@@ -55,12 +52,9 @@ def show(ctx: typer.Context, dead_letter_id: DeadLetterId, *, json: options.Json
     """Show one dead letter: who died of it, when, how often, and of what."""
     with invocation_of(ctx).client() as client:
         dead_letter = client.dead.get(dead_letter_id)
-    if json:
-        streams.document(dead_letter)
-        return
     from orchestrator.cli.render.tables import draw_dead_letter
 
-    streams.show(draw_dead_letter(dead_letter))
+    streams.output(dead_letter, draw_dead_letter, as_json=json)
 
 
 @dead.command()
@@ -72,8 +66,7 @@ def replay(
     def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
         return client.dead.replay(dead_letter_id).model_dump(mode="json")
 
-    with invocation_of(ctx).client() as client:
-        raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "replayed", as_json=json))
+    _each(ctx, dead_letter_ids, one, "replayed", all_=all_, as_json=json)
 
 
 @dead.command()
@@ -89,37 +82,33 @@ def drop(
             )
         return {"dead_letter_id": dead_letter_id}
 
-    with invocation_of(ctx).client() as client:
-        raise typer.Exit(_each(client, _wanted(client, dead_letter_ids, all_=all_), one, "dropped", as_json=json))
+    _each(ctx, dead_letter_ids, one, "dropped", all_=all_, as_json=json)
 
 
-def _wanted(client: Ramify, dead_letter_ids: Sequence[str] | None, *, all_: bool) -> list[str]:
-    if bool(dead_letter_ids) == all_:
-        fix = "name dead letters, or give --all" if not all_ else "give dead letters or --all, not both"
-        raise InputError("ID", " ".join(dead_letter_ids or ()), fix)
-    return list(dead_letter_ids) if dead_letter_ids else [dead_letter.id for dead_letter in client.dead.list(_MOST)]
-
-
-def _each(
-    client: Ramify,
-    dead_letter_ids: Sequence[str],
+def _each(  # noqa: PLR0913 - two commands in one
+    ctx: typer.Context,
+    ids: Sequence[str] | None,
     one: Callable[[Ramify, str], dict[str, Any]],
     done: str,
     *,
+    all_: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Every dead letter on its own: one that is refused does not keep the others from it."""
-    taken, refused = list[dict[str, Any]](), list[dict[str, str]]()
-    code = streams.DONE
-    for dead_letter_id in dead_letter_ids:
-        try:
-            taken.append(one(client, dead_letter_id))
-        except NotRunningError:
-            raise
-        except RamifyError as error:
-            refused.append({"dead_letter_id": dead_letter_id, "error": str(error)})
-            streams.fail(str(error))
-            code = error.exit_code
+    if bool(ids) == all_:
+        fix = "name dead letters, or give --all" if not all_ else "give dead letters or --all, not both"
+        raise InputError("ID", " ".join(ids or ()), fix)
+    taken, refused, code = list[dict[str, Any]](), list[dict[str, str]](), streams.DONE
+    with invocation_of(ctx).client() as client:
+        for dead_letter_id in ids or [dead_letter.id for dead_letter in client.dead.list(_MOST)]:
+            try:
+                taken.append(one(client, dead_letter_id))
+            except NotRunningError:
+                raise
+            except RamifyError as error:
+                refused.append({"dead_letter_id": dead_letter_id, "error": str(error)})
+                streams.fail(str(error))
+                code = error.exit_code
     if as_json:
         streams.document({done: taken, "refused": refused})
     else:
@@ -127,4 +116,4 @@ def _each(
             made = f" as {each['job_id']}" if each.get("job_id") else ""
             typer.echo(f"{clean(each['dead_letter_id'])} {done}{made}")
         streams.note(f"{counted(len(taken), 'dead letter')} {done}")
-    return streams.PARTIAL if refused and taken else code
+    raise typer.Exit(streams.PARTIAL if refused and taken else code)

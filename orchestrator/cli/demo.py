@@ -48,7 +48,7 @@ _NEXT = (
 def main() -> int:
     """Run the demo; 0 only when all questions were answered."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    console = streams.data_console()
+    console = streams.console()
     began = time.monotonic()
     try:
         questions = _questions()

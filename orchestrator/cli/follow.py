@@ -1,56 +1,65 @@
-"""Follows one job to its end: a live tree on a terminal, short lines elsewhere (both on stderr), or JSON lines."""
+"""Follows a job or a batch to its end, live on a terminal and in short lines elsewhere (stderr); reads the answers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 
 from orchestrator.cli import streams
+from orchestrator.cli.render.tables import draw_batch
 from orchestrator.cli.render.tree import Growth, apply, draw
-from orchestrator.cli.wording import counted, one_line, read_as
+from orchestrator.cli.text import counted, one_line, read_as
 from orchestrator.client import Ramify
 from orchestrator.outage import Outage
-from shared.models import JobEvent, JobStatus, Node
+from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
+from shared.models import Answer, BatchStatus, JobEvent, JobStatus, Node
+from shared.models.base import Model
 from shared.models.route import Route
 
 #: Seconds past a job's deadline after which nobody waits for it any more: the reaper gives it up before.
 GRACE_S = 90.0
 FRAMES_PER_S = 8
+_POLL_S = 0.5
+#: Seconds between two looks for jobs that ended uncounted: it reads every open job.
+_RECONCILE_S = 10.0
+#: Seconds between two lines where there is no terminal.
+_LINE_S = 10.0
+#: Open jobs looked at in one round.
+_ROUND = 500
 
 
 def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
     """Show a job until it has ended, or its deadline lies 90 s behind; returns where it stands then.
 
-    Raises: NotFoundError, NotRunningError when Redis is away at first, or for longer than `outage.OUTAGE_S`.
+    Raises: NotFoundError, NotRunningError when Redis is unreachable at first, or for longer than `outage.OUTAGE_S`.
     """
     status, outage = client.status(job_id), Outage(streams.warn)
     events = client.stream(job_id, max(0.0, status.deadline_at - time.time()) + GRACE_S, outage=outage)
-    console = streams.progress_console()
+    console = streams.console(stderr=True)
     if as_json:
         for event in events:
             streams.line(event)
     elif console.is_terminal:
-        _live(events, status.question, console)
+        growth = Growth(question=status.question)
+
+        def frame() -> RenderableType:
+            return draw(growth, time.time() * 1000)
+
+        # The tree leaves the screen at the end, where the answer takes its place.
+        with Live(console=console, get_renderable=frame, refresh_per_second=FRAMES_PER_S, transient=True):
+            for event in events:
+                growth = apply(growth, event)
     else:
         for event in events:
-            if said := sentence(event):
-                streams.note(said)
+            if text := sentence(event):
+                streams.note(text)
     return outage.retry(lambda: client.status(job_id))
-
-
-def _live(events: Iterator[JobEvent], question: str, console: Console) -> None:
-    """The tree; it leaves the screen at the end, where the answer takes its place."""
-    growth = Growth(question=question)
-
-    def frame() -> RenderableType:
-        return draw(growth, time.time() * 1000)
-
-    with Live(console=console, get_renderable=frame, refresh_per_second=FRAMES_PER_S, transient=True):
-        for event in events:
-            growth = apply(growth, event)
 
 
 def sentence(event: JobEvent) -> str:
@@ -60,7 +69,7 @@ def sentence(event: JobEvent) -> str:
         case "state":
             return " ".join(part for part in (one_line(data.get("state", "")), one_line(data.get("error", ""))) if part)
         case "node" | "routed":
-            return _read(data)
+            return _planned(data)
         case "leaf" if data.get("status") == "failed":
             return f"leaf {data.get('id', '')} failed: {one_line(data.get('error', ''))}"
         case "leaf":
@@ -72,8 +81,8 @@ def sentence(event: JobEvent) -> str:
             return ""
 
 
-def _read(data: Mapping[str, str]) -> str:
-    """A route or a node as JSON; empty for a form that this release does not know."""
+def _planned(data: Mapping[str, str]) -> str:
+    """A route or a node, from JSON; empty for a form that this release does not know."""
     try:
         if raw := data.get("route"):
             return f"read as {read_as(Route.model_validate_json(raw))}"
@@ -81,3 +90,146 @@ def _read(data: Mapping[str, str]) -> str:
     except ValueError:
         return ""
     return f"{node.kind.value} {node.id} {node.facet.value}: {one_line(node.query)}"
+
+
+class EndedJobs:
+    """Reports each job once, when it has ended; polls the open ones in turns, so that a large batch stays cheap."""
+
+    def __init__(self, client: Ramify, job_ids: Iterable[str], report: Callable[[JobStatus], None]) -> None:
+        self._client, self._report = client, report
+        self._open = deque(dict.fromkeys(job_ids))
+        self._reported = 0
+
+    def poll(self, finished: int) -> None:
+        """Look at the next open jobs, while fewer were reported than have `finished`."""
+        for _ in range(min(_ROUND, len(self._open))):
+            if self._reported >= finished:
+                return
+            try:
+                status = self._client.status(self._open[0])
+            except NotFoundError:  # it has expired
+                status = None
+            job_id = self._open.popleft()
+            if status and not status.terminal:
+                self._open.append(job_id)
+                continue
+            self._reported += 1
+            if status:
+                self._report(status)
+
+    def finish(self) -> None:
+        """Report all that have ended and were not reported yet."""
+        for _ in range(-(-len(self._open) // _ROUND)):
+            self.poll(self._reported + len(self._open))
+
+
+def follow_batch(
+    client: Ramify,
+    batch_id: str,
+    *,
+    until: float | None = None,
+    on_change: Callable[[BatchStatus], None] | None = None,
+    ended: EndedJobs | None = None,
+) -> BatchStatus:
+    """Show a batch until all its jobs have ended, or `until` (Unix seconds) is past.
+
+    Without `until`: the longest deadline that the settings give, from the last change on. `on_change` is given each
+    new count, `ended` polls with it. Raises: NotFoundError, NotRunningError when Redis is unreachable for OUTAGE_S.
+    """
+    console, outage = streams.console(stderr=True), Outage(streams.warn)
+    counts = _BatchCounts(client, batch_id)
+    patience = max(client.settings.jobs.batch_deadline_s, client.settings.jobs.deadline_s) + GRACE_S
+    live = Live(console=console, get_renderable=counts.draw, refresh_per_second=4, transient=True)
+    with live if console.is_terminal else nullcontext():
+        while True:
+            try:
+                changed = counts.refresh()
+                if ended:
+                    ended.poll(counts.status.finished)
+            except NotRunningError as error:
+                outage.pause(error)
+                continue
+            outage.reset()
+            if changed and on_change and not counts.status.terminal:
+                on_change(counts.status)
+            limit = until if until is not None else counts.changed_at + patience
+            if counts.status.terminal or time.time() > limit:
+                break
+            if not console.is_terminal:
+                counts.note()
+            time.sleep(_POLL_S)
+    if ended:
+        outage.retry(ended.finish)
+    return counts.status
+
+
+class _BatchCounts:
+    """The latest counts of a batch, and its pace since the first of them."""
+
+    def __init__(self, client: Ramify, batch_id: str) -> None:
+        self._client, self._batch_id = client, batch_id
+        self.status = client.batch_status(batch_id)
+        self._began, self._first = time.monotonic(), self.status.finished
+        self._reconciled = self._noted = self._began
+        self.changed_at = time.time()
+
+    def refresh(self) -> bool:
+        """Read them again. True when something has changed."""
+        now = time.monotonic()
+        if reconcile := now - self._reconciled >= _RECONCILE_S:
+            self._reconciled = now
+        before, self.status = self.status, self._client.batch_status(self._batch_id, reconcile=reconcile)
+        if before == self.status:
+            return False
+        self.changed_at = time.time()
+        return True
+
+    def draw(self) -> RenderableType:
+        """The table."""
+        elapsed, done = time.monotonic() - self._began, self.status.finished - self._first
+        return draw_batch(self.status, done / elapsed if done and elapsed > 0 else None, elapsed)
+
+    def note(self) -> None:
+        """A line, at most every 10 s."""
+        if time.monotonic() - self._noted >= _LINE_S:
+            self._noted = time.monotonic()
+            streams.note(f"{self.status.finished} of {self.status.total} finished")
+
+
+class NoAnswer(Model):
+    """A job that has no answer: where it stands, and why."""
+
+    job_id: str
+    question: str = ""
+    state: str
+    error: str | None = None
+
+
+def answers(client: Ramify, job_ids: Iterable[str]) -> Iterator[Answer | NoAnswer]:
+    """One for each id, in the order of the ids."""
+    for job_id in job_ids:
+        try:
+            status = client.status(job_id)
+        except NotFoundError:
+            yield NoAnswer(job_id=job_id, state="unknown", error="it has expired")
+            continue
+        error = status.error
+        if status.state == "done":
+            try:
+                yield client.result(job_id)
+                continue
+            except RamifyError as fault:
+                error = str(fault)
+        yield NoAnswer(job_id=job_id, question=status.question, state=status.state, error=error)
+
+
+def write_answers(client: Ramify, job_ids: Iterable[str], path: Path) -> None:
+    """One JSON line a job. The file appears under its name when it is whole. Raises: InputError when it cannot."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8") as handle:
+            for found in answers(client, job_ids):
+                handle.write(f"{streams.encoded(found)}\n")
+        part.replace(path)
+    except OSError as error:
+        raise InputError("--out", str(path), f"it cannot be written ({error.strerror})") from None

@@ -29,14 +29,14 @@ class Invocation:
 
     def settings(self) -> Settings:
         """The settings. Raises: SettingsError."""
-        from shared.settings import load_settings  # noqa: PLC0415 - see above
+        from shared.settings import load_settings
 
         return load_settings(**self.overrides)
 
     @contextmanager
     def client(self) -> Iterator[Ramify]:
         """A client of the stack that runs here, or of the Redis that the settings name. Raises: NotRunningError."""
-        from orchestrator.client import Ramify  # noqa: PLC0415 - see above
+        from orchestrator.client import Ramify
 
         with Ramify(self.settings()) as client:
             yield client

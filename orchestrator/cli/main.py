@@ -15,18 +15,16 @@ import typer
 from typer.core import TyperGroup
 
 from orchestrator.cli import ask, batch, corpus, dead_letters, evaluate, jobs, search, stack, streams
-from orchestrator.cli import ask as plan
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
-from orchestrator.cli.wording import clean
+from orchestrator.cli.text import clean
 from shared.errors import InputError, RamifyError
 
-# --- Every command's last line of defence: an error becomes one line on stderr and an exit code, never a traceback.
-
+#: Errors of a path that cannot be looked at at all, as one that is too long.
 _BAD_PATH = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS})
 
 
 class GuardedGroup(TyperGroup):
-    """The root of all commands."""
+    """The root of all commands: an error becomes one line on stderr and an exit code, never a traceback."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the global options."""
@@ -53,20 +51,20 @@ class GuardedGroup(TyperGroup):
             streams.stop_writing()
             raise typer.Exit(streams.FAILED) from None
         except OSError as error:
-            raise _of_path(error) from None
+            raise _path_error(error) from None
         except Exception as error:
-            if said := _of_redis(error):
+            if sentence := _redis_sentence(error):
                 if invocation_of(ctx).debug:
                     traceback.print_exc()
-                streams.fail(said)
+                streams.fail(sentence)
                 raise typer.Exit(streams.FAILED) from None
             _clean(error)
             raise
         return result
 
 
-def _of_path(error: OSError) -> Exception:
-    """A path that cannot be looked at at all, as one that is too long: exit code 2. Other faults stay what they are."""
+def _path_error(error: OSError) -> Exception:
+    """One of `_BAD_PATH` becomes exit code 2; other errors stay what they are."""
     if error.errno not in _BAD_PATH or not isinstance(error.filename, str):
         return error
     streams.fail(str(InputError("path", error.filename, f"{error.strerror}: name another")))
@@ -74,17 +72,17 @@ def _of_path(error: OSError) -> Exception:
 
 
 def _clean(error: Exception) -> None:
-    """Words that were given are repeated in errors of usage; what hides in them is not."""
+    """Take control characters out of an error of usage: it repeats the words that were given."""
     message = getattr(error, "message", None)
     if isinstance(message, str):
         error.message = clean(message)  # type: ignore[attr-defined] # Click's, where there is one
 
 
-def _of_redis(error: Exception) -> str | None:
+def _redis_sentence(error: Exception) -> str | None:
     """The sentence for an error of Redis or of the broker that nobody on the way here had one for; None for others."""
     if type(error).__module__.partition(".")[0] not in {"redis", "kombu"}:
         return None
-    from shared.connections.redis_errors import redis_fault, unforeseen_fault  # noqa: PLC0415 - Redis' client is loaded by now
+    from shared.connections.redis_errors import redis_fault, unforeseen_fault
 
     return f"Redis {redis_fault(error) or unforeseen_fault(error)}"
 
@@ -103,8 +101,8 @@ app = typer.Typer(
 
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
-    ("Corpus", (corpus.ingest, corpus.find, search.search)),
-    ("Questions", (ask.ask, plan.plan, plan.route, batch.batch)),
+    ("Corpus", (corpus.ingest, search.find, search.search)),
+    ("Questions", (ask.ask, ask.plan, ask.route, batch.batch)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, jobs.why, jobs.cancel, jobs.retry)),
 )
 for panel, commands in _COMMANDS:

@@ -1,5 +1,4 @@
 """`up`, `down`, `doctor` and `config`: the machine's side. Nothing here asks a question."""
-# ruff: noqa: PLC0415 - what a command needs is imported when it runs: `--help` must not wait for Celery and Qdrant
 
 from __future__ import annotations
 
@@ -37,21 +36,18 @@ def up(
         _show_state(settings, state, as_json=json)
         streams.note("Ctrl-C stops it.")
 
-    Stack(settings, on_event=_say).run(ready)
+    Stack(settings, on_event=_note).run(ready)
 
 
-def _say(event: StackEvent) -> None:
+def _note(event: StackEvent) -> None:
     streams.note(f"{event.kind.value:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
 
 
 def _show_state(settings: Settings, state: StackState, *, as_json: bool) -> None:
-    if as_json:
-        streams.document(state)
-        return
     from orchestrator.cli.render.system import draw_stack
     from orchestrator.local.state import log_dir
 
-    streams.show(draw_stack(state, log_dir(settings)))
+    streams.output(state, lambda state: draw_stack(state, log_dir(settings)), as_json=as_json)
 
 
 def down(ctx: typer.Context, *, json: options.Json = False) -> None:
@@ -62,10 +58,8 @@ def down(ctx: typer.Context, *, json: options.Json = False) -> None:
     if json:
         streams.document(stopped)
         return
-    said = f"stopped in {stopped.seconds:.1f} s" if stopped.was_running else "no stack was running here"
-    if stopped.killed:
-        said += f"; killed: {', '.join(stopped.killed)}"
-    typer.echo(said)
+    outcome = f"stopped in {stopped.seconds:.1f} s" if stopped.was_running else "no stack was running here"
+    typer.echo(f"{outcome}; killed: {', '.join(stopped.killed)}" if stopped.killed else outcome)
 
 
 def doctor(ctx: typer.Context, *, json: options.Json = False) -> None:
@@ -85,7 +79,7 @@ def doctor(ctx: typer.Context, *, json: options.Json = False) -> None:
 
 def config(ctx: typer.Context, *, json: options.Json = False) -> None:
     """List all settings: value, default and meaning. Secrets are shown as set or not set."""
-    from orchestrator.cli.render.system import setting_rows
+    from orchestrator.cli.render.system import draw_settings, setting_rows
     from shared.settings import config_file
 
     rows = setting_rows(invocation_of(ctx).settings())
@@ -93,7 +87,5 @@ def config(ctx: typer.Context, *, json: options.Json = False) -> None:
     shown = str(file.absolute()) if file else None
     if json:
         streams.document({"file": shown, "settings": rows})
-        return
-    from orchestrator.cli.render.system import draw_settings
-
-    streams.show(draw_settings(rows, shown))
+    else:
+        streams.show(draw_settings(rows, shown))

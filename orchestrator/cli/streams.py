@@ -1,4 +1,4 @@
-"""The two streams: data on stdout (JSON or tables), everything else on stderr. Knows no command."""
+"""The two streams (data on stdout, everything else on stderr), the exit codes, and reading from files or stdin."""
 
 from __future__ import annotations
 
@@ -6,38 +6,77 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from orchestrator.cli.wording import clean
+from orchestrator.cli.text import clean
 from shared.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.progress import ProgressColumn
 
+    from shared.models import BatchStatus, JobStatus
+
+#: Exit codes. 2, bad usage or input, comes with the errors.
+DONE = 0
+FAILED = 1
+PARTIAL = 3
+INTERRUPTED = 130
+
+STDIN = "-"
+_MAX_STDIN_BYTES = 100_000
 #: JSON leaves these as they are, but a terminal may obey them.
 _RAW = re.compile("[\x7f-\x9f\ud800-\udfff]")
+T = TypeVar("T")
 
 
-def data_console() -> Console:
-    """Tables on stdout. Reads no markup and no emoji codes: what it prints is not ours."""
-    from rich.console import Console  # noqa: PLC0415 - `--json` and `--version` do without rich
+def job_exit_code(job: JobStatus) -> int:
+    """A job that is still open counts as done: asking how far it is has worked."""
+    if job.partial:
+        return PARTIAL
+    return FAILED if job.terminal and job.state != "done" else DONE
 
-    return Console(markup=False, highlight=False, emoji=False)
+
+def batch_exit_code(batch: BatchStatus) -> int:
+    """Partial as soon as one job is, or did not end well, or a line was refused."""
+    spoilt = sum(count for state, count in batch.by_state.items() if state not in {"done", "open"})
+    return PARTIAL if spoilt or batch.partial or batch.rejected else DONE
 
 
-def progress_console() -> Console:
-    """Progress on stderr; ask `is_terminal` before drawing anything that moves."""
-    from rich.console import Console  # noqa: PLC0415
+def console(*, stderr: bool = False) -> Console:
+    """Tables on stdout, progress on stderr. Reads no markup and no emoji codes: what it prints is not ours."""
+    from rich.console import Console
 
-    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+@contextmanager
+def progress(
+    name: str, *columns: ProgressColumn, total: int | None = None, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """A bar on stderr, where that is a terminal; yields its `update(completed=..., advance=..., total=...)`."""
+    from rich.progress import Progress
+
+    where = console(stderr=True)
+    with Progress(*columns, console=where, transient=True, disable=not where.is_terminal) as bar:
+        yield partial(bar.update, bar.add_task(name, total=total, **fields))
 
 
 def show(renderable: RenderableType) -> None:
     """Print for people, on stdout."""
-    data_console().print(renderable)
+    console().print(renderable)
+
+
+def output(value: T, draw: Callable[[T], RenderableType], *, as_json: bool) -> None:
+    """Print a command's one result on stdout, as JSON or as `draw` shows it to people."""
+    if as_json:
+        document(value)
+    else:
+        show(draw(value))
 
 
 def document(value: Any) -> None:
@@ -98,36 +137,6 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is no JSON")
-
-
-# --- Exit codes: 0 done, 1 failed, 2 bad usage or input (from the errors), 3 partial, 130 interrupted. Pure.
-
-if TYPE_CHECKING:
-    from shared.models import BatchStatus, JobStatus
-
-DONE = 0
-FAILED = 1
-PARTIAL = 3
-INTERRUPTED = 130
-
-
-def of_job(job: JobStatus) -> int:
-    """A job that is still open counts as done: asking how far it is has worked."""
-    if job.partial:
-        return PARTIAL
-    return FAILED if job.terminal and job.state != "done" else DONE
-
-
-def of_batch(batch: BatchStatus) -> int:
-    """Partial as soon as one job is, or did not end well, or a line was refused."""
-    spoilt = sum(count for state, count in batch.by_state.items() if state not in {"done", "open"})
-    return PARTIAL if spoilt or batch.partial or batch.rejected else DONE
-
-
-# --- Reads what comes from a file or from stdin, and checks files before anything is done with them.
-
-STDIN = "-"
-_MAX_STDIN_BYTES = 100_000
 
 
 def text_argument(name: str, given: str) -> str:

@@ -8,66 +8,29 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.text import cited, heading, pair, plain, snippet
 from orchestrator.cli.render.tree import draw, of_answer, state_text
-from orchestrator.cli.wording import counted, duration, read_as, score
+from orchestrator.cli.text import (
+    cited,
+    columns,
+    counted,
+    duration,
+    heading,
+    numbered,
+    pair,
+    plain,
+    read_as,
+    score,
+    snippet,
+    warnings,
+)  # fmt: skip
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.models.cost import Spending
 from shared.models.enumeration import ListRow, ListTable
+from shared.models.find import MatchedContext
 from shared.models.hits import Effect, StageTrace
 
-# --- Draws how each score came to be: one line a stage, its effect, and from what; the effects sum to the score.
-
-
-def draw_explained(hits: Sequence[Hit]) -> RenderableType:
-    """A small table per hit."""
-    return Group(*(part for place, hit in enumerate(hits, 1) if hit.explain for part in _one(place, hit)))
-
-
-def draw_stages(stages: Sequence[StageTrace]) -> RenderableType:
-    """The stages in order: time, what was left, what one has to say; then the directories that one opened."""
-    table = Table(box=None, padding=(0, 1), pad_edge=False)
-    for name in ("stage", "ms", "hits", "note"):
-        table.add_column(name, justify="right" if name in {"ms", "hits"} else "left", overflow="fold")
-    for trace in stages:
-        table.add_row(plain(trace.stage), f"{trace.ms:.1f}", str(trace.hits), plain(trace.skipped or trace.note or ""))
-    trails = [part for trace in stages if trace.trail or trace.stopped for part in _trail(trace)]
-    return Group(table, *trails) if trails else table
-
-
-def _trail(trace: StageTrace) -> tuple[Text, Table, Text]:
-    table = Table(box=None, padding=(0, 1), pad_edge=False)
-    for name in ("round", "directory", "score", "own", "parent", "hits"):
-        table.add_column(name, justify="left" if name == "directory" else "right", overflow="fold")
-    for step in trace.trail:
-        parent = "" if step.parent is None else f"{step.parent:.4f}"
-        table.add_row(str(step.round), plain(step.path), f"{step.score:.4f}", f"{step.own:.4f}", parent, str(step.hits))
-    return Text(f"\n{trace.stage}: directories in the order of opening"), table, plain(f"stopped: {trace.stopped}")
-
-
-def _one(place: int, hit: Hit) -> tuple[Text, Table]:
-    head = Text(f"{place}. ", "bold").append(plain(f"{hit.title} · {hit.path}")).append(f" = {hit.score:.4f}", "bold")
-    table = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold", style="dim")
-    for effect in hit.explain:
-        table.add_row(f"{effect.effect:+.4f}", plain(effect.stage), plain(_detail(effect)))
-    if hit.via is not None:
-        table.add_row("", "via", plain(f"{hit.via.how} {hit.via.bridge}, hop {hit.via.hop}"))
-    return head, table
-
-
-def _detail(effect: Effect) -> str:
-    parts = []
-    for name, value in effect.detail.items():
-        shown = value if isinstance(value, str) else f"{value:g}" if value == int(value) else f"{value:.4f}"
-        parts.append(f"{name} {shown}")
-    return ", ".join(parts)
-
-
-_MAX_BEST_COLUMNS = 100
+_BEST_COLUMNS, _SENTENCE_COLUMNS = 100, 120
 #: Rows of a complete list that the answer shows.
 _MAX_ROWS = 50
 
@@ -84,12 +47,12 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
         yield pair("Read as", read_as(answer.route))
     yield Text()
     if answer.table:
-        yield from draw_table(answer.job_id, answer.table, _MAX_ROWS)
+        yield from _list(answer.job_id, answer.table)
     else:
         yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
     if answer.steps:
-        yield from heading(steps_title(answer))
-        yield draw_steps(answer)
+        yield from heading("Aspects" if answer.steps[0].kind == "aspect" else "Steps")
+        yield _steps(answer)
     if answer.summary.citations:
         yield from heading("Sources")
         yield _sources(answer)
@@ -109,8 +72,7 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
     if answer.budget:
         yield pair("Budget", budget_line(answer.budget))
     yield pair("Times", times_line(answer.timings_ms))
-    for warning in answer.warnings:
-        yield pair("Warning", warning, "yellow")
+    yield from warnings(answer.warnings)
 
 
 def _standing(answer: Answer) -> Text:
@@ -126,9 +88,7 @@ def _standing(answer: Answer) -> Text:
 def _sources(answer: Answer) -> Table:
     hits: dict[str, Hit] = {hit.chunk_id: hit for leaf in answer.leaves for hit in leaf.hits}
     hits |= {hit.chunk_id: hit for hit in answer.results}
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = numbered()
     for citation in answer.summary.citations:
         grid.add_row(Text(f"[{citation.number}]", "bold cyan"), _source(citation, hits.get(citation.chunk_id)))
     return grid
@@ -147,33 +107,25 @@ def _best_hits(answer: Answer) -> dict[str, Text]:
     for leaf in answer.leaves:
         if leaf.hits:
             hit = leaf.hits[0]
-            line = Text("best: ", "dim").append(plain(_title(hit))).append(f"  {score(hit.score)}", "dim")
-            line.truncate(_MAX_BEST_COLUMNS, overflow="ellipsis")
+            line = Text("best: ", "dim").append(plain(title(hit))).append(f"  {score(hit.score)}", "dim")
+            line.truncate(_BEST_COLUMNS, overflow="ellipsis")
             best[leaf.node_id] = line
     return best
 
 
-def _title(hit: Hit) -> str:
+def title(hit: Hit | MatchedContext) -> str:
     """Document and heading, unless the heading only repeats the title."""
     return f"{hit.title} › {hit.heading}" if hit.heading and hit.heading != hit.title else hit.title
 
 
 def _results(results: tuple[MergedHit, ...]) -> Table:
-    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim", expand=False)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("document", overflow="fold", ratio=3)
-    table.add_column("found by leaf #rank", overflow="fold", ratio=2)
+    table = columns("#", "score", "document", "found by leaf #rank", right=("#", "score"), whole=("#", "score"))
     for place, hit in enumerate(results, 1):
+        where = f"{hit.path}  {hit.date}" if hit.date else hit.path
+        document = plain(title(hit)).append("\n").append(plain(where, "dim"))
         found = ", ".join(f"{source.node_id} #{source.rank}" for source in hit.sources)
-        table.add_row(str(place), score(hit.score), document(hit), plain(found, "dim"))
+        table.add_row(str(place), score(hit.score), document, plain(found, "dim"))
     return table
-
-
-def document(hit: Hit) -> Text:
-    """Title and heading; path and date under it."""
-    where = f"{hit.path}  {hit.date}" if hit.date else hit.path
-    return plain(_title(hit)).append("\n").append(plain(where, "dim"))
 
 
 def cost_line(cost: Cost) -> str:
@@ -189,8 +141,10 @@ def cost_line(cost: Cost) -> str:
     return ", ".join(parts) or "nothing: no call to an LLM, embedding or rerank server"
 
 
-def budget_line(spent: Spending) -> str:
-    """What is spent of each limit."""
+def budget_line(spent: Spending | None) -> str:
+    """What is spent of each limit; empty without limits."""
+    if not spent:
+        return ""
     parts = {
         "max_calls": f"LLM calls {spent.calls} of {spent.max_calls}",
         "max_tokens": f"tokens {spent.tokens} of {spent.max_tokens}",
@@ -206,31 +160,24 @@ def times_line(timings_ms: Mapping[str, float]) -> str:
     return " · ".join(f"{name} {duration(ms)}" for name, ms in stages) or "not known"
 
 
-_SENTENCE_COLUMNS = 120
-
-
-def draw_table(job_id: str, table: ListTable, most: int) -> Iterator[RenderableType]:
-    """The headline, at most `most` rows, and how to get the others."""
-    yield _table_headline(table)
-    for note in _table_notes(table):
+def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
+    """A complete list: the headline, the first rows, and how to get the others."""
+    head = Text(counted(table.matched, "document"), "bold")
+    if table.understood:
+        head.append(" · ").append(plain(table.understood))
+    coverage = table.coverage or f"scanned {table.scanned} of {table.planned} documents"
+    yield head.append(" · ").append(plain(coverage, "yellow" if table.partial else "green"))
+    for note in _list_notes(table):
         yield Text(note, "yellow")
-    shown = table.rows[:most]
+    shown = table.rows[:_MAX_ROWS]
     if shown:
         yield Text()
-        yield _table_rows(shown, table.columns)
+        yield _list_rows(shown, table.columns)
     if table.matched > len(shown):
         yield plain(f"{table.matched - len(shown)} more: `ramify result {job_id} --rows` shows all of them", "dim")
 
 
-def _table_headline(table: ListTable) -> Text:
-    shown = Text(counted(table.matched, "document"), "bold")
-    if table.understood:
-        shown.append(" · ").append(plain(table.understood))
-    coverage = table.coverage or f"scanned {table.scanned} of {table.planned} documents"
-    return shown.append(" · ").append(plain(coverage, "yellow" if table.partial else "green"))
-
-
-def _table_notes(table: ListTable) -> Iterator[str]:
+def _list_notes(table: ListTable) -> Iterator[str]:
     if table.partial:
         yield "The list is not complete: the job's time was up, or a part of the corpus was not read."
     if table.changed:
@@ -241,18 +188,12 @@ def _table_notes(table: ListTable) -> Iterator[str]:
         yield f"{counted(table.dropped, 'value')} of the model that stand in no document were left out."
 
 
-def _table_rows(rows: tuple[ListRow, ...], columns: tuple[str, ...]) -> Table:
-    grid = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim", expand=False)
-    grid.add_column("#", justify="right", no_wrap=True)
-    grid.add_column("document", overflow="fold", ratio=3)
-    for name in columns:
-        grid.add_column(plain(name), overflow="fold", ratio=2)
-    if not columns:
-        grid.add_column("says", overflow="fold", ratio=4)
+def _list_rows(rows: tuple[ListRow, ...], names: tuple[str, ...]) -> Table:
+    table = columns("#", "document", *(names or ("says",)), right=("#",), whole=("#",))
     for number, row in enumerate(rows, 1):
-        told = [plain(row.fields.get(name, "")) for name in columns] or [snippet(row.sentence, _SENTENCE_COLUMNS)]
-        grid.add_row(str(number), _row_document(row), *told)
-    return grid
+        cells = [plain(row.fields.get(name, "")) for name in names] or [snippet(row.sentence, _SENTENCE_COLUMNS)]
+        table.add_row(str(number), _row_document(row), *cells)
+    return table
 
 
 def _row_document(row: ListRow) -> Text:
@@ -262,34 +203,28 @@ def _row_document(row: ListRow) -> Text:
     return shown.append(f"  as {row.copy_of}", "dim") if row.copy_of else shown
 
 
-def steps_title(answer: Answer) -> str:
-    """What the steps are called."""
-    return "Aspects" if answer.steps[0].kind == "aspect" else "Steps"
-
-
-def draw_steps(answer: Answer) -> Table:
+def _steps(answer: Answer) -> Table:
     """One row a step. Where the summary shows the sentences of the aspects already, only their numbers stand here."""
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(overflow="fold")
-    told = answer.summary.kind == "extractive"
+    grid = numbered()
+    extractive = answer.summary.kind == "extractive"
     for step in answer.steps:
-        lines = Text("\n").join(_step_lines(step, told=told and step.kind == "aspect"))
+        lines = Text("\n").join(_step_lines(step, numbers_only=extractive and step.kind == "aspect"))
         grid.add_row(Text(f"{step.number}.", "bold cyan"), lines)
     return grid
 
 
-def _step_lines(step: ReasoningStep, *, told: bool) -> Iterator[Text]:
+def _step_lines(step: ReasoningStep, *, numbers_only: bool) -> Iterator[Text]:
     yield _step_asked(step)
     for bridge in step.bridges:
         yield _step_bridge(bridge)
-    if told:
+    if numbers_only:
         if step.passages:
             yield Text("".join(f"[{number}]" for number in step.passages), "bold cyan")
     elif step.text:
         yield cited(step.text)
     if step.found:
-        yield _step_found(step)
+        label = "names handed on: " if step.found_by == "names" else "found: "
+        yield Text(label, "green").append(plain("; ".join(step.found)))
     if step.gap:
         yield Text("gap: ", "yellow").append(plain(step.gap, "yellow"))
 
@@ -310,7 +245,42 @@ def _step_bridge(bridge: Bridge) -> Text:
     return shown.append(" → ", "dim").append(f"[{bridge.end}]", "bold cyan").append(f"  {bridge.how}", "dim")
 
 
-def _step_found(step: ReasoningStep) -> Text:
-    """What goes on to the next steps: an answer, or names of which nobody knows which is right."""
-    label = "names handed on: " if step.found_by == "names" else "found: "
-    return Text(label, "green").append(plain("; ".join(step.found)))
+def draw_explained(hits: Sequence[Hit]) -> RenderableType:
+    """A small table per hit."""
+    return Group(*(part for place, hit in enumerate(hits, 1) if hit.explain for part in _explained(place, hit)))
+
+
+def draw_stages(stages: Sequence[StageTrace]) -> RenderableType:
+    """The stages in order: time, what was left, what one has to say; then the directories that one opened."""
+    table = columns("stage", "ms", "hits", "note", right=("ms", "hits"))
+    for trace in stages:
+        table.add_row(plain(trace.stage), f"{trace.ms:.1f}", str(trace.hits), plain(trace.skipped or trace.note or ""))
+    return Group(table, *(part for trace in stages if trace.trail or trace.stopped for part in _trail(trace)))
+
+
+def _trail(trace: StageTrace) -> tuple[Text, Table, Text]:
+    numbers = ("round", "score", "own", "parent", "hits")
+    table = columns("round", "directory", "score", "own", "parent", "hits", right=numbers)
+    for step in trace.trail:
+        parent = "" if step.parent is None else f"{step.parent:.4f}"
+        table.add_row(str(step.round), plain(step.path), f"{step.score:.4f}", f"{step.own:.4f}", parent, str(step.hits))
+    return Text(f"\n{trace.stage}: directories in the order of opening"), table, plain(f"stopped: {trace.stopped}")
+
+
+def _explained(place: int, hit: Hit) -> tuple[Text, Table]:
+    head = Text(f"{place}. ", "bold").append(plain(f"{hit.title} · {hit.path}")).append(f" = {hit.score:.4f}", "bold")
+    table = columns("effect", "stage", "detail", right=("effect",), whole=("effect", "stage"))
+    table.show_header, table.columns[2].style = False, "dim"
+    for effect in hit.explain:
+        table.add_row(f"{effect.effect:+.4f}", plain(effect.stage), plain(_detail(effect)))
+    if hit.via is not None:
+        table.add_row("", "via", plain(f"{hit.via.how} {hit.via.bridge}, hop {hit.via.hop}"))
+    return head, table
+
+
+def _detail(effect: Effect) -> str:
+    parts = []
+    for name, value in effect.detail.items():
+        shown = value if isinstance(value, str) else f"{value:g}" if value == int(value) else f"{value:.4f}"
+        parts.append(f"{name} {shown}")
+    return ", ".join(parts)

@@ -13,9 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.evaluation import QUESTION, columns, draw_evaluation, draw_jobs, percent, title
-from orchestrator.cli.render.text import plain
-from orchestrator.cli.wording import one_line
+from orchestrator.cli.render.evaluation import QUESTION, draw_evaluation, draw_jobs, percent, title
+from orchestrator.cli.text import columns, one_line, plain
 from orchestrator.evaluation.from_jobs import KEPT, Difference, JobsEvaluation
 from orchestrator.evaluation.report import Case, Evaluation
 from orchestrator.evaluation.statistics import MEASURES
@@ -151,7 +150,7 @@ def _cases(found: Evaluation) -> Table:
     def cells(case: Case) -> tuple[Text, Text, str, str]:
         return plain(case.question_id, "dim"), plain(case.question[:QUESTION]), percent(case.a), percent(case.b)
 
-    table = columns("id", "question", *(arm.strategy for arm in found.arms[:2]), tight=True)
+    table = columns("id", "question", *(arm.strategy for arm in found.arms[:2]))
     for case in found.cases:
         table.add_row(*cells(case))
     return table

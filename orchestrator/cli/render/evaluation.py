@@ -9,8 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.text import plain
-from orchestrator.cli.wording import counted
+from orchestrator.cli.text import columns, counted, plain
 from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method, OfType, Pair
 from orchestrator.evaluation.statistics import ALL, MEASURES, NDCG
 
@@ -103,7 +102,7 @@ def _types(found: Evaluation, measures: Sequence[str]) -> list[Table]:
 
 
 def _pair_table(found: Evaluation, a: str, b: str, measures: Sequence[str]) -> Table:
-    table = columns("type", "n", "measure", a, b, "difference", "95 %", "p", tight=True)
+    table = columns("type", "n", "measure", a, b, "difference", "95 %", "p")
     metrics: Mapping[str, Mapping[str, float]] = {arm.strategy: arm.metrics for arm in found.arms}
     groups = [("all", found.questions, metrics, found.pairs)]
     groups += [(one.type, one.questions, one.metrics, one.pairs) for one in found.types]
@@ -117,17 +116,9 @@ def _pair_table(found: Evaluation, a: str, b: str, measures: Sequence[str]) -> T
 
 
 def _means(types: Sequence[OfType], arm: str, measures: Sequence[str]) -> Table:
-    table = columns("type", "n", *measures, tight=True)
+    table = columns("type", "n", *measures)
     for one in types:
         table.add_row(plain(one.type), str(one.questions), *(percent(one.metrics[arm][name]) for name in measures))
-    return table
-
-
-def columns(*names: str, tight: bool = False) -> Table:
-    """An empty table without lines. The first column never folds, unless `tight`, for tables of many columns."""
-    table = Table(box=None, padding=(0, 1 if tight else 2), pad_edge=False, header_style="dim")
-    for place, name in enumerate(names):
-        table.add_column(plain(name), overflow="fold", no_wrap=not (place or tight))
     return table
 
 
@@ -168,7 +159,7 @@ def _columns_of(found: JobsEvaluation) -> Table:
 
 
 def _agreements(found: JobsEvaluation) -> Table:
-    table = columns("first ten documents", "n", "overlap@10", "same first", "differ", tight=True)
+    table = columns("first ten documents", "n", "overlap@10", "same first", "differ")
     for one in found.agreements:
         share = Text(f"{percent(one.overlap)}").append(f"  {percent(one.low)}-{percent(one.high)}", "dim")
         table.add_row(plain(f"{one.a} / {one.b}"), str(one.n), share, percent(one.same_first), str(one.differ))

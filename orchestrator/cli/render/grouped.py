@@ -8,9 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.answer import cost_line, draw_explained, draw_stages, times_line
-from orchestrator.cli.render.text import heading, plain, snippet
-from orchestrator.cli.wording import counted, score
+from orchestrator.cli.render.answer import cost_line, draw_explained, draw_stages, times_line, title
+from orchestrator.cli.text import columns, counted, heading, plain, score, snippet
 from shared.models.find import FindResult, MatchedContext, QueryResult, SessionResult
 from shared.models.request import TypedQuery
 
@@ -63,45 +62,40 @@ def _parts(found: FindResult) -> Iterator[RenderableType]:
 
 def _matches(hits: Sequence[MatchedContext], places: dict[str, int]) -> Table:
     """One block a hit: rank among all hits, score, title, address, abstract, related contexts."""
-    table = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
-    told: set[str] = set()
+    table = columns("rank", "score", "hit", right=("rank", "score"), whole=("rank", "score"))
+    table.show_header, table.columns[1].style = False, "dim"
+    shown: set[str] = set()
     for hit in hits:
-        table.add_row(str(places.get(hit.chunk_id, "")), score(hit.score), _match(hit, told))
+        table.add_row(str(places.get(hit.chunk_id, "")), score(hit.score), _match(hit, shown))
     return table
 
 
-def _match(hit: MatchedContext, told: set[str]) -> Text:
-    """`told` holds the abstracts that were shown: a directory's stands with its first hit only."""
-    title = f"{hit.title} › {hit.heading}" if hit.heading and hit.heading != hit.title else hit.title
-    shown = plain(title, "bold")
+def _match(hit: MatchedContext, abstracts: set[str]) -> Text:
+    """`abstracts`: those that were shown before; a directory's stands with its first hit only."""
+    text = plain(title(hit), "bold")
     if not hit.leaf:
-        shown.append("  directory", "cyan")
+        text.append("  directory", "cyan")
     where = f"{hit.uri}  {hit.date}" if hit.date else hit.uri
-    shown.append("\n").append(plain(where, "dim"))
+    text.append("\n").append(plain(where, "dim"))
     if hit.via:
-        shown.append(f"\nreached ({hit.via.how}): ", "cyan").append(plain(hit.via.bridge, "dim"))
+        text.append(f"\nreached ({hit.via.how}): ", "cyan").append(plain(hit.via.bridge, "dim"))
     if hit.snippet:
-        shown.append("\n").append(snippet(hit.snippet, _SNIPPET_COLUMNS))
-    if hit.abstract not in {"", hit.snippet, *told}:
-        told.add(hit.abstract)
-        shown.append("\nits directory: ", "cyan").append(snippet(hit.abstract, _ABSTRACT_COLUMNS))
+        text.append("\n").append(snippet(hit.snippet, _SNIPPET_COLUMNS))
+    if hit.abstract not in {"", hit.snippet, *abstracts}:
+        abstracts.add(hit.abstract)
+        text.append("\nits directory: ", "cyan").append(snippet(hit.abstract, _ABSTRACT_COLUMNS))
     by_how: dict[str, list[str]] = {}
     for related in hit.related:
         by_how.setdefault(related.how, []).append(related.title)
     for how, titles in by_how.items():
-        shown.append(f"\n{how}: ", "cyan").append(plain(" · ".join(titles), "dim"))
-    return shown
+        text.append(f"\n{how}: ", "cyan").append(plain(" · ".join(titles), "dim"))
+    return text
 
 
 def _plan(plan: Sequence[TypedQuery], results: Sequence[QueryResult]) -> Table:
     """The queries in order, and the best hits of each."""
     own = {(result.query, result.context_type): result for result in results}
-    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
-    for name in ("priority", "type", "query and what it found"):
-        table.add_column(name, overflow="fold", justify="right" if name == "priority" else "left")
+    table = columns("priority", "type", "query and what it found", right=("priority",))
     for query in plan:
         result = own.get((query.query, query.context_type))
         shown = plain(query.query, "bold").append("  ").append(plain(query.intent, "dim"))

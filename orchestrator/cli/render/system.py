@@ -13,8 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.render.tables import columns, pairs
-from orchestrator.cli.render.text import plain
+from orchestrator.cli.text import columns, pairs, plain
 from shared.models.base import Model
 from shared.settings import Settings
 from shared.settings.strategies import defaults
@@ -93,7 +92,6 @@ def _without_login(url: str) -> str:
 
 
 if TYPE_CHECKING:
-    # FIXME import vanished
     from orchestrator.local.checks import Check
     from orchestrator.local.state import StackState
 

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from rich.text import Text
 from rich.tree import Tree
 
-from orchestrator.cli.render.text import plain
-from orchestrator.cli.wording import counted, duration
+from orchestrator.cli.text import counted, duration, plain
 from shared.models import ROOT_ID, Answer, JobEvent, LeafStatus, Node, NodeKind
 
 # --- What is known of a job's tree: grows event by event, or comes from an answer. Pure; draws nothing.

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.render.answer import budget_line
-from orchestrator.cli.render.tables import columns, pairs, retries
-from orchestrator.cli.render.text import plain, snippet
+from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import state_text
-from orchestrator.cli.wording import counted, duration
+from orchestrator.cli.text import columns, counted, duration, pairs, plain, snippet, warnings
 from orchestrator.explain.wording import worker_name
 from shared.models.status import BatchWhy, PendingWork, Turn, Why
 
@@ -21,18 +19,17 @@ _STYLES = {"working": "green", "queued": "cyan", "waits": "dim", "lost": "red"}
 
 def draw_why(found: Why | BatchWhy) -> RenderableType:
     """The answer in bold, then what it was read from."""
-    facts = list(_of_job(found) if isinstance(found, Why) else _of_batch(found))
-    faults = [Text("Warning: ", "yellow").append(plain(fault)) for fault in found.faults]
+    facts = list(_job_facts(found)) if isinstance(found, Why) else [_batch_facts(found)]
     then = Text("→ ", "yellow").append(plain(found.next))
-    return Group(plain(found.said, "bold"), *facts, *faults, then)
+    return Group(plain(found.said, "bold"), *facts, *warnings(found.faults), then)
 
 
-def _of_job(why: Why) -> Iterator[RenderableType]:
+def _job_facts(why: Why) -> Iterator[RenderableType]:
     yield pairs(_rows(why))
     if why.work:
         table = columns("item", "stands", "queue", "tries", "worker", "since", "subquestion")
-        for piece in why.work:
-            _row(table, piece)
+        for work in why.work:
+            table.add_row(*_work_cells(work))
         yield table
     if why.failed:
         failed = columns("failed", "error", "subquestion")
@@ -41,42 +38,36 @@ def _of_job(why: Why) -> Iterator[RenderableType]:
         yield failed
 
 
-def _row(table: Table, piece: PendingWork) -> None:
-    who = worker_name(piece.worker) if piece.worker else ", ".join(piece.needs)
-    since = duration(piece.since_s * 1000) if piece.since_s is not None else ""
-    table.add_row(
-        plain(piece.item), plain(piece.stands, _STYLES[piece.stands]), piece.queue, str(piece.tries), plain(who), since,
-        snippet(piece.what, 60),
+def _work_cells(work: PendingWork) -> tuple[str | Text, ...]:
+    worker = worker_name(work.worker) if work.worker else ", ".join(work.needs)
+    since = duration(work.since_s * 1000) if work.since_s is not None else ""
+    return (
+        plain(work.item), plain(work.stands, _STYLES[work.stands]), work.queue, str(work.tries), plain(worker), since,
+        snippet(work.what, 60),
     )  # fmt: skip
 
 
 def _rows(why: Why) -> dict[str, RenderableType | str]:
-    rows: dict[str, RenderableType | str] = {
+    last = f", the last: {', '.join(why.redrives[-1].items)} ({why.redrives[-1].why})" if why.redrives else ""
+    deaths = "; ".join(f"{worker_name(death.worker)} at {death.item}" for death in why.deaths)
+    deadline, left = "", why.deadline_left_s
+    if left is not None:
+        deadline = f"in {duration(left * 1000)}" if left > 0 else f"{duration(-left * 1000)} ago"
+    return {
         "job": why.job_id,
         "question": snippet(why.question),
         "state": state_text(why.state, partial=why.partial),
         "lane": f"{why.lane}, tenant {why.tenant}",
+        "turn": _turn(why.turn) if why.turn else "",
+        "sent again": f"{counted(why.redriven, 'time')}{last}" if why.redriven else "",
+        "deaths": plain(deaths, "red"),
+        "retired": plain(", ".join(why.dead_letters), "red"),
+        "providers": plain("; ".join(why.providers), "yellow"),
+        "last error": why.last_error or "",
+        "deadline": deadline,
+        "budget": budget_line(why.budget),
+        **retries(why),
     }
-    if why.turn:
-        rows["turn"] = _turn(why.turn)
-    if why.redriven:
-        last = f", the last: {', '.join(why.redrives[-1].items)} ({why.redrives[-1].why})" if why.redrives else ""
-        rows["sent again"] = f"{counted(why.redriven, 'time')}{last}"
-    if why.deaths:
-        died = "; ".join(f"{worker_name(death.worker)} at {death.item}" for death in why.deaths)
-        rows["deaths"] = plain(died, "red")
-    if why.dead_letters:
-        rows["retired"] = plain(", ".join(why.dead_letters), "red")
-    if why.providers:
-        rows["providers"] = plain("; ".join(why.providers), "yellow")
-    if why.last_error:
-        rows["last error"] = plain(why.last_error)
-    if why.deadline_left_s is not None:
-        left = why.deadline_left_s
-        rows["deadline"] = f"in {duration(left * 1000)}" if left > 0 else f"{duration(-left * 1000)} ago"
-    if why.budget:
-        rows["budget"] = budget_line(why.budget)
-    return rows | retries(why)
 
 
 def _turn(turn: Turn) -> str:
@@ -85,17 +76,18 @@ def _turn(turn: Turn) -> str:
     return f"{turn.ahead} before it, {counted(turn.tenants, 'tenant')}, {turn.waiting} wait in the lane, {held}{eta}"
 
 
-def _of_batch(why: BatchWhy) -> Iterator[RenderableType]:
-    rows: dict[str, RenderableType | str] = {
-        "batch": why.batch_id,
-        "jobs": f"{why.waiting} wait, {why.under_way} under way, {why.finished} of {why.total} ended",
-    }
+def _batch_facts(why: BatchWhy) -> RenderableType:
+    slowest = ""
     if why.slowest:
-        rows["slowest"] = f"{why.slowest.job_id}, {why.slowest.state} since {duration(why.slowest.for_s * 1000)}"
-    if why.error:
-        rows["commonest error"] = plain(why.error.error, "red")
-    if why.providers:
-        rows["providers"] = plain("; ".join(why.providers), "yellow")
-    if why.budget:
-        rows["budget"] = budget_line(why.budget)
-    yield pairs(rows | retries(why))
+        slowest = f"{why.slowest.job_id}, {why.slowest.state} since {duration(why.slowest.for_s * 1000)}"
+    return pairs(
+        {
+            "batch": why.batch_id,
+            "jobs": f"{why.waiting} wait, {why.under_way} under way, {why.finished} of {why.total} ended",
+            "slowest": slowest,
+            "commonest error": plain(why.error.error if why.error else "", "red"),
+            "providers": plain("; ".join(why.providers), "yellow"),
+            "budget": budget_line(why.budget),
+            **retries(why),
+        }
+    )

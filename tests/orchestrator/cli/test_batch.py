@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.batch import EndedJobs, follow_batch
+from orchestrator.cli.follow import EndedJobs, follow_batch
 from orchestrator.cli.main import app
 from shared.errors import NotRunningError
 from shared.models import Lane
@@ -17,7 +17,7 @@ from tests.fakes.ramify_client import CREATED, FakeRamify
 def client(monkeypatch):
     fake = FakeRamify()
     monkeypatch.setattr("orchestrator.client.Ramify", lambda _: fake)
-    monkeypatch.setattr("orchestrator.cli.batch._POLL_S", 0.0)
+    monkeypatch.setattr("orchestrator.cli.follow._POLL_S", 0.0)
     return fake
 
 
@@ -132,10 +132,10 @@ def test_given_more_jobs_than_a_round_when_they_end_then_each_is_told_of_once(cl
     ids = [client.submit(f"q{number}") for number in range(1200)]
     told = []
     ended = EndedJobs(client, ids, lambda status: told.append(status.job_id))
-    ended.look(10)
+    ended.poll(10)
     assert len(told) == 10
-    ended.rest()
-    ended.rest()
+    ended.finish()
+    ended.finish()
     assert sorted(told) == ids
 
 

@@ -19,9 +19,8 @@ from orchestrator.cli import streams
 from orchestrator.cli.render.answer import cost_line, draw_answer, draw_explained, draw_stages
 from orchestrator.cli.render.grouped import draw_found
 from orchestrator.cli.render.tables import draw_batch, draw_job, draw_jobs
-from orchestrator.cli.render.text import cited
 from orchestrator.cli.render.tree import Growth, apply, compact, draw, of_answer, replay
-from orchestrator.cli.wording import clean, duration, one_line
+from orchestrator.cli.text import cited, clean, duration, one_line
 from orchestrator.searching import grouped, ranking
 from shared.models import BatchStatus, Cost, Hit, JobEvent, MergedHit, SearchResult, Summary, Via
 from shared.models.find import Context, Related

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.cli.corpus import _pace
+from orchestrator.cli.corpus import pace
 from orchestrator.cli.render.system import draw_pace
 from orchestrator.ingest import Progress
 
@@ -19,6 +19,6 @@ def test_given_no_parts_when_drawn_then_the_rate_stands_alone() -> None:
 
 def test_given_a_last_step_when_asked_for_json_then_it_has_numbers_and_without_one_nothing() -> None:
     step = Progress(read=10, total=10, seconds=4.0, parts={"writing": 1.23456})
-    assert _pace(step) == {"files": 10, "seconds": 4.0, "files_per_s": 2.5, "parts": {"writing": 1.235}}
-    assert _pace(Progress(read=0, total=0))["files_per_s"] is None
-    assert _pace(None) == {}
+    assert pace(step) == {"files": 10, "seconds": 4.0, "files_per_s": 2.5, "parts": {"writing": 1.235}}
+    assert pace(Progress(read=0, total=0))["files_per_s"] is None
+    assert pace(None) == {}

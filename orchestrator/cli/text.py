@@ -1,0 +1,140 @@
+"""Text for people, safe for a terminal: no escapes, no hidden direction marks, and never read as markup.
+
+Quick to import: rich is loaded by the functions that return its `Text`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from shared.models.route import Route
+
+#: Direction overrides and the byte order mark: they make a line read as other than it is.
+_HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_CITATION = r"\[\d{1,3}\]"
+_HEADING = re.compile(r"#{1,6} +")
+
+
+def clean(text: str) -> str:
+    """`text` without control characters (line breaks and tabs stay), lone surrogates and direction overrides."""
+    text = _HIDDEN.sub("", text.replace("\r\n", "\n"))
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
+
+
+def one_line(text: str) -> str:
+    """`clean`, with white space folded to single blanks."""
+    return " ".join(clean(text.replace("\r", " ")).split())
+
+
+def duration(ms: float) -> str:
+    """Milliseconds for people: 12 ms, 1.2 s, 2 min 03 s."""
+    if ms < 1000:
+        return f"{ms:.0f} ms"
+    if ms < 100_000:
+        return f"{ms / 1000:.1f} s"
+    minutes, seconds = divmod(round(ms / 1000), 60)
+    return f"{minutes} min {seconds:02d} s"
+
+
+def counted(number: int, thing: str) -> str:
+    """1 hit, 2 hits."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def score(value: float) -> str:
+    """A score with four significant digits: rerankers differ too much in scale for fixed places."""
+    return f"{value:.4g}"
+
+
+def read_as(route: Route) -> str:
+    """How a job's question was read, by whom, and the way that it took for that."""
+    kind = f"{route.type.value}, {route.hops.value}" if route.hops else route.type.value
+    read = f"{kind} ({route.intent.value}, {route.confidence:.2f} by {route.by}{', unsure' if route.unsure else ''})"
+    return f"{read}: planner {route.planner.value}, strategy {route.strategy}, aggregator {route.aggregator}"
+
+
+def plain(text: str, style: str = "") -> Text:
+    """One safe line; rich reads no markup in it."""
+    from rich.text import Text
+
+    return Text(one_line(text), style=style)
+
+
+def cited(text: str) -> Text:
+    """Several safe lines: Markdown headings in bold, the citation marks `[n]` lifted out."""
+    from rich.text import Text
+
+    lines = []
+    for line in clean(text).strip().split("\n"):
+        heading = _HEADING.match(line)
+        lines.append(Text(line[heading.end() :], "bold") if heading else Text(line))
+    shown = Text("\n").join(lines)
+    shown.highlight_regex(_CITATION, "bold cyan")
+    return shown
+
+
+def heading(title: str) -> Iterator[Text]:
+    """A blank line, then the title of a part."""
+    yield plain("")
+    yield plain(title, "bold underline")
+
+
+def pair(name: str, text: str, style: str = "dim") -> Text:
+    """One line: the name, then its text in plain."""
+    from rich.text import Text
+
+    return Text(f"{name}: ", style or "bold").append(plain(text))
+
+
+def warnings(sentences: Collection[str]) -> Iterator[Text]:
+    """A line for each."""
+    return (pair("Warning", sentence, "yellow") for sentence in sentences)
+
+
+def snippet(text: str, columns: int = 160) -> Text:
+    """The beginning of a passage as one line of at most `columns` cells (a CJK character fills two)."""
+    shown = plain(text, "dim")
+    shown.truncate(columns, overflow="ellipsis")
+    return shown
+
+
+def columns(*names: str, right: Collection[str] = (), whole: Collection[str] = ()) -> Table:
+    """An empty table without lines, that folds what does not fit; the columns in `whole` never fold."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    for name in names:
+        justify: JustifyMethod = "right" if name in right else "left"
+        table.add_column(plain(name), justify=justify, overflow="fold", no_wrap=name in whole)
+    return table
+
+
+def numbered() -> Table:
+    """An empty grid: numbers on the left, text on the right."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def pairs(rows: Mapping[str, RenderableType | str]) -> Table:
+    """Names on the left, values on the right; a pair with an empty value is left out."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows.items():
+        if value:
+            grid.add_row(name, plain(value) if isinstance(value, str) else value)
+    return grid
