@@ -33,7 +33,7 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
     """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
     with invocation_of(ctx).client() as client:
         steps = client.ingest(paths, prune=prune, namespace=namespace or "default", tenant=tenant or "default")
-        counts, passed_over, last = _follow(steps, as_json=json)
+        counts, passed_over, last = follow_ingest(steps, as_json=json)
     for sentence in passed_over:
         streams.warn(f"passed over: {sentence}")
     warnings = last.warnings if last else ()
@@ -53,7 +53,7 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
         raise typer.Exit(streams.PARTIAL)
 
 
-def _follow(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str, int], list[str], Progress | None]:
+def follow_ingest(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str, int], list[str], Progress | None]:
     """Follow an ingest to its end: documents by status with the chunks written, what was passed over, the last step."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 

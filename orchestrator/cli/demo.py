@@ -9,9 +9,7 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,21 +18,24 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
 from orchestrator.cli import streams
-from orchestrator.cli.follow import FRAMES_PER_S
+from orchestrator.cli.corpus import follow_ingest
 from orchestrator.cli.render.answer import draw_answer
 from orchestrator.cli.render.system import draw_ingest
-from orchestrator.cli.render.tree import Growth, apply, compact, draw
+from orchestrator.cli.render.tree import Growth, compact, draw, replay
 from orchestrator.client import Ramify
 from orchestrator.intake import read_questions
 from orchestrator.local import background
-from orchestrator.local.background import down
 from orchestrator.local.state import StackState
 from shared.errors import RamifyError
-from shared.models import DocumentStatus, JobRequest
+from shared.models import JobRequest
 from shared.settings import CONFIG_ENV, Settings, load_settings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _DEADLINE_S = 60.0
+#: Seconds that one look at a job's events takes; five of them are one frame.
+_READ_S = 0.02
+#: Lines of the screen that stay free below the trees.
+_MARGIN_LINES = 2
 #: The question whose whole answer is printed, from 0.
 _SHOWN = 1
 _NEXT = (
@@ -99,19 +100,14 @@ def _stack(settings: Settings, console: Console) -> Iterator[StackState]:
         console.print(f"Ready in {time.monotonic() - began:.1f} s; Flower: {state.flower_url}\n")
         yield state
     finally:
-        down(settings)
+        background.down(settings)
 
 
 def _ingest(settings: Settings, console: Console) -> None:
-    began, counts = time.monotonic(), Counter[str]()
+    began = time.monotonic()
     console.print("Ingesting examples/notes: Markdown, text and JSON Lines, English and Chinese ...")
     with Ramify(settings) as client:
-        for step in client.ingest([EXAMPLES / "notes"]):
-            for document in step.outcomes:
-                counts[document.status.value] += 1
-                counts["chunks"] += document.chunks
-                if document.status is DocumentStatus.FAILED:
-                    streams.warn(f"{document.path}: {document.reason}")
+        counts, _, _ = follow_ingest(client.ingest([EXAMPLES / "notes"]), as_json=False)
     console.print(draw_ingest(counts).append(f" in {time.monotonic() - began:.1f} s\n"))
 
 
@@ -120,10 +116,8 @@ def _ask(settings: Settings, questions: list[JobRequest], console: Console) -> i
     console.print(f"Asking {len(questions)} questions as one batch ...\n")
     with Ramify(settings) as client:
         taken = client.submit_many(questions)
-        board = Board(client, taken.job_ids, [request.question for request in questions])
-        board.watch(console, _DEADLINE_S)
-        for growth in board.growths():
-            console.print(board.whole(growth))
+        for growth in _watch(client, taken.job_ids, questions, console):
+            console.print(draw(growth))
             console.print()
         shown = taken.job_ids[_SHOWN]
         if client.status(shown).state == "done":
@@ -135,76 +129,35 @@ def _ask(settings: Settings, questions: list[JobRequest], console: Console) -> i
     return batch.by_state.get("done", 0)
 
 
+def _watch(client: Ramify, job_ids: Sequence[str], questions: Sequence[JobRequest], console: Console) -> list[Growth]:
+    """Follow all jobs until they have ended, or the deadline is over; on a terminal their trees are seen growing."""
+    growths = [Growth(question=request.question) for request in questions]
+    end = time.monotonic() + _DEADLINE_S
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        while time.monotonic() < end and not all(growth.ended_ms for growth in growths):
+            for place, job_id in enumerate(job_ids):
+                if not growths[place].ended_ms:
+                    growths[place] = replay(questions[place].question, client.stream(job_id, _READ_S))
+            if console.is_terminal:
+                live.update(_frame(growths, console), refresh=True)
+    return growths
+
+
+def _frame(growths: Sequence[Growth], console: Console) -> RenderableType:
+    """All trees, or two lines for each where the screen is too low for them."""
+    now = time.time() * 1000
+    trees = Group(*(draw(growth, now) for growth in growths))
+    if len(console.render_lines(trees, pad=False)) <= console.height - _MARGIN_LINES:
+        return trees
+    return Group(*(compact(growth, now) for growth in growths))
+
+
 def _farewell(console: Console, state: StackState, seconds: float) -> None:
     console.print(f"The demo took {seconds:.0f} s and now stops everything that it started.")
     console.print(f"Flower, the pool monitor, was at {state.flower_url}; `ramify up` prints where yours is.\n")
     console.print("What next:")
     for command in _NEXT:
         console.print(f"  {command}")
-
-
-_MARGIN_LINES = 2
-
-
-class Board:
-    """The trees of some jobs, in the order of their ids."""
-
-    def __init__(self, client: Ramify, job_ids: Sequence[str], questions: Sequence[str]) -> None:
-        self._client = client
-        self._growths = {job_id: Growth(question=text) for job_id, text in zip(job_ids, questions, strict=True)}
-        self._faults: list[Exception] = []
-        self._left = False
-
-    def growths(self) -> list[Growth]:
-        """The trees as they are now."""
-        return list(self._growths.values())
-
-    def watch(self, console: Console, seconds: float) -> None:
-        """Follow all jobs until they have ended, at most `seconds`; on a terminal the trees are seen growing.
-
-        Raises: what reading the events raised.
-        """
-        end = time.monotonic() + seconds
-        # Daemons: who presses Ctrl-C does not wait for them.
-        threads = [threading.Thread(target=self._read, args=(job_id, seconds), daemon=True) for job_id in self._growths]
-        for thread in threads:
-            thread.start()
-        live = Live(
-            console=console,
-            get_renderable=lambda: self._frame(console),
-            refresh_per_second=FRAMES_PER_S,
-            transient=True,
-            auto_refresh=console.is_terminal,
-        )
-        try:
-            with live:
-                for thread in threads:
-                    thread.join(max(0.0, end - time.monotonic()))
-        finally:
-            self._left = True
-        if self._faults:
-            raise self._faults[0]
-
-    @staticmethod
-    def whole(growth: Growth) -> RenderableType:
-        """One finished tree."""
-        return draw(growth)
-
-    def _read(self, job_id: str, seconds: float) -> None:
-        try:
-            for event in self._client.stream(job_id, timeout_s=seconds):
-                self._growths[job_id] = apply(self._growths[job_id], event)
-        except Exception as error:  # noqa: BLE001 - raised again by `watch`, unless it has left and Redis is going down
-            if not self._left:
-                self._faults.append(error)
-
-    def _frame(self, console: Console) -> RenderableType:
-        """All trees, or two lines for each where the screen is too low for them."""
-        now, growths = time.time() * 1000, self.growths()
-        trees = Group(*(draw(growth, now) for growth in growths))
-        if len(console.render_lines(trees, pad=False)) <= console.height - _MARGIN_LINES:
-            return trees
-        return Group(*(compact(growth, now) for growth in growths))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Draws what concerns the machine: doctor's checks, the running stack, settings, an ingest's counts. Pure."""
+"""Draws what concerns the machine: settings (never a secret), doctor's checks, the stack, an ingest's counts. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,31 +18,33 @@ from shared.models.base import Model
 from shared.settings import Settings
 from shared.settings.strategies import defaults
 
-# --- All settings as rows for `ramify config`. Pure; a secret is only ever "set" or "not set".
+if TYPE_CHECKING:
+    from orchestrator.local.checks import Check
+    from orchestrator.local.state import StackState
+
+_SLOWEST = 3
+_MARKS = {True: ("ok", "green"), False: ("FAULT", "red"), None: ("-", "dim")}
+Shown = str | int | float | bool | dict[str, float] | None
 
 
 class SettingRow(Model):
     """One setting, named as in `ramify.toml`: `search.strategy`."""
 
     name: str
-    value: str | int | float | bool | dict[str, float] | None
-    default: str | int | float | bool | dict[str, float] | None
+    value: Shown
+    default: Shown
     description: str
 
 
 def setting_rows(settings: Settings) -> list[SettingRow]:
     """Every setting, top level first, then section by section."""
-    sections = {name: value for name, value in settings if isinstance(value, BaseModel)}
-    rows = list(_rows("", settings, None, [name for name in Settings.model_fields if name not in sections]))
-    for name, section in sections.items():
-        rows += _rows(f"{name}.", section, Settings.model_fields[name].get_default(call_default_factory=True))
-    return rows
+    return sorted(_rows("", settings, None), key=lambda row: "." in row.name)
 
 
-def _rows(prefix: str, model: BaseModel, built_in: Any, names: Iterable[str] = ()) -> Iterator[SettingRow]:
+def _rows(prefix: str, model: BaseModel, built_in: Any) -> Iterator[SettingRow]:
     """Of `model`, a table in a table row by row. `built_in` has its defaults, or else its fields have."""
-    for name in names or type(model).model_fields:
-        field, value = type(model).model_fields[name], getattr(model, name)
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
         default = defaults() if name == "strategies" else field.get_default(call_default_factory=True)
         default = getattr(built_in, name) if built_in else default
         if isinstance(value, BaseModel):
@@ -56,7 +58,7 @@ def _rows(prefix: str, model: BaseModel, built_in: Any, names: Iterable[str] = (
         )
 
 
-def _value_shown(value: object) -> str | int | float | bool | dict[str, float] | None:
+def _value_shown(value: object) -> Shown:
     match value:
         case SecretStr():
             return "set" if value.get_secret_value() else "not set"
@@ -91,19 +93,9 @@ def _without_login(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-if TYPE_CHECKING:
-    from orchestrator.local.checks import Check
-    from orchestrator.local.state import StackState
-
-_SLOWEST = 3
-_MARKS = {True: ("ok", "green"), False: ("FAULT", "red"), None: ("-", "dim")}
-
-
 def draw_checks(checks: Sequence[Check]) -> Table:
     """One line a check; what to do about it stands under it."""
-    table = columns("", "what", "finding")
-    for column in table.columns[:2]:
-        column.no_wrap = True
+    table = columns("", "what", "finding", whole=("", "what"))
     for check in checks:
         finding = plain(check.detail)
         if check.fix:
@@ -114,20 +106,20 @@ def draw_checks(checks: Sequence[Check]) -> Table:
 
 def draw_stack(state: StackState, logs: Path) -> RenderableType:
     """Where everything of a running stack is."""
-    rows = {
-        "pools": ", ".join(child.name for child in state.children),
-        "Redis": state.redis_url or "the one that redis.url names",
-        "Flower": state.flower_url or "switched off (flower.enabled)",
-        "logs": str(logs),
-    }
-    restarts = ", ".join(f"{child.name} {child.restarts}" for child in state.children if child.restarts)
-    return pairs(rows | ({"restarts": restarts} if restarts else {}))
+    return pairs(
+        {
+            "pools": ", ".join(child.name for child in state.children),
+            "Redis": state.redis_url or "the one that redis.url names",
+            "Flower": state.flower_url or "switched off (flower.enabled)",
+            "logs": str(logs),
+            "restarts": ", ".join(f"{child.name} {child.restarts}" for child in state.children if child.restarts),
+        }
+    )
 
 
 def draw_settings(rows: Sequence[SettingRow], file: str | None) -> RenderableType:
     """Every setting; a value that differs from its default is bold, and the default stands under it."""
-    table = columns("setting", "value", "meaning")
-    table.columns[0].no_wrap = True
+    table = columns("setting", "value", "meaning", whole=("setting",))
     for row in rows:
         changed = row.value != row.default
         value = plain(_shown(row.value), "bold" if changed else "")
@@ -149,8 +141,8 @@ def draw_ingest(counts: Mapping[str, int]) -> Text:
 
 def draw_pace(files: int, seconds: float, parts: Mapping[str, float]) -> Text:
     """One line: files a second, and the parts that took most of the workers' time."""
-    said = f"{files} files in {seconds:.1f} s, {files / seconds:.0f} files/s"
+    pace = f"{files} files in {seconds:.1f} s, {files / seconds:.0f} files/s"
     total = sum(parts.values())
     slowest = sorted(parts.items(), key=lambda item: -item[1])[:_SLOWEST] if total > 0 else []
     shares = ", ".join(f"{name} {spent / total:.0%}" for name, spent in slowest)
-    return plain(f"{said}; slowest: {shares}" if shares else said, "dim")
+    return plain(f"{pace}; slowest: {shares}" if shares else pace, "dim")

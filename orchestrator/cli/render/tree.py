@@ -1,4 +1,4 @@
-"""Draws a job's tree: question, facets, queries, status glyphs, hits and times. Pure."""
+"""A job's tree, grown event by event or taken from an answer, and how it is drawn. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from rich.tree import Tree
 from orchestrator.cli.text import counted, duration, plain
 from shared.models import ROOT_ID, Answer, JobEvent, LeafStatus, Node, NodeKind
 
-# --- What is known of a job's tree: grows event by event, or comes from an answer. Pure; draws nothing.
-
 _UNREADABLE = "A node of the tree came in a form that this release does not know: it is not shown."
+_GLYPHS = {
+    "waiting": ("◌", "dim"),
+    "pending": ("○", "dim"),
+    "searched": ("◐", "yellow"),
+    "done": ("●", "green"),
+    "failed": ("✗", "red"),
+    "branch": ("◇", "cyan"),
+}
+#: Of the states in which a job has ended.
+STATE_STYLES = {"done": "green", "failed": "red", "cancelled": "yellow", "expired": "red"}
+_FACET_COLUMNS = 8
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ def of_answer(answer: Answer) -> Growth:
             status=leaf.status.value,
             hits=len(leaf.hits),
             error=leaf.error or "",
-            ended_ms=round(_total(leaf.timings_ms)),
+            ended_ms=round(leaf.timings_ms.get("total", sum(leaf.timings_ms.values()))),
         )
         for leaf in answer.leaves
     }
@@ -100,15 +109,9 @@ def replay(question: str, events: Iterable[JobEvent]) -> Growth:
     return growth
 
 
-def _total(timings: Mapping[str, float]) -> float:
-    """A leaf's own total where it has one, else the sum of its steps."""
-    return timings.get("total", sum(timings.values()))
-
-
 def _state(growth: Growth, data: Mapping[str, str], at: int) -> Growth:
     state = data.get("state", growth.state)
-    ended = at if state in {"done", "failed", "cancelled", "expired"} else 0
-    partial = data.get("partial") == "1"
+    partial, ended = data.get("partial") == "1", at if state in STATE_STYLES else 0
     return replace(growth, state=state, partial=partial, error=data.get("error", ""), ended_ms=ended)
 
 
@@ -144,23 +147,6 @@ def _milliseconds(event: JobEvent) -> int:
     return int(first) if first.isdecimal() else 0
 
 
-_GLYPHS = {
-    "waiting": ("◌", "dim"),
-    "pending": ("○", "dim"),
-    "searched": ("◐", "yellow"),
-    "done": ("●", "green"),
-    "failed": ("✗", "red"),
-    "branch": ("◇", "cyan"),
-}
-STATE_STYLES = {
-    "done": "green",
-    "failed": "red",
-    "cancelled": "yellow",
-    "expired": "red",
-}
-_FACET_COLUMNS = 8
-
-
 def state_text(state: str, *, partial: bool = False) -> Text:
     """The state in its colour; a partial answer says so."""
     shown = plain(state, STATE_STYLES.get(state, "cyan"))
@@ -170,7 +156,7 @@ def state_text(state: str, *, partial: bool = False) -> Text:
 def draw(growth: Growth, now_ms: float | None = None, notes: Mapping[str, Text] | None = None) -> Tree:
     """The whole tree. `now_ms` (Unix) makes open leaves count up; `notes` puts a line under a node, by its id."""
     tree = Tree(headline(growth, now_ms), guide_style="dim")
-    _grow(tree, growth, "0", now_ms, notes or {})
+    _add_children(tree, growth, ROOT_ID, now_ms, notes or {})
     return tree
 
 
@@ -194,12 +180,12 @@ def headline(growth: Growth, now_ms: float | None = None) -> Text:
     return shown
 
 
-def _grow(branch: Tree, growth: Growth, node_id: str, now_ms: float | None, notes: Mapping[str, Text]) -> None:
+def _add_children(branch: Tree, growth: Growth, node_id: str, now_ms: float | None, notes: Mapping[str, Text]) -> None:
     for node in growth.children(node_id):
         added = branch.add(_label(node, growth.leaves.get(node.id), now_ms))
         if note := notes.get(node.id):
             added.add(note)
-        _grow(added, growth, node.id, now_ms, notes)
+        _add_children(added, growth, node.id, now_ms, notes)
 
 
 def _label(node: Node, leaf: LeafView | None, now_ms: float | None) -> Text:
