@@ -341,7 +341,7 @@ def test_given_keys_of_very_many_chunks_when_counted_then_the_collection_counts_
     keys = ["A.run", "title:zebra", "title:other", "title:unknown"]
     read = places_of(keys, "default", store)
 
-    monkeypatch.setattr("workers.search.stages.edge_keys._READ", 1)
+    monkeypatch.setattr("workers.search.stages.edge_keys._MAX_READ", 1)
 
     assert {key: read[key] for key in keys if key in read} == {"A.run": 4, "title:zebra": 1}
     counted = places_of(keys, "default", store)

@@ -1,6 +1,6 @@
 """The stages and the registry that finds them by name. A stage: (state, options, tools) -> state.
 
-Pure but for the arms' one round trip, the encoders and the reranker, which they are handed.
+Pure except for calls of the store, the encoders, the LLM and the reranker, which `Tools` holds.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workers.search.stages import arms, context, diversity, edges, expansion, fusion, hierarchy, hops, rescoring, truth
-from workers.search.stages import rescoring as rerank
 from workers.search.state import SearchState, Tools
 
-Run = Callable[[SearchState, Any, Tools], SearchState]
+StageFunction = Callable[[SearchState, Any, Tools], SearchState]
 
-STAGES: Mapping[str, Run] = {
+STAGES: Mapping[str, StageFunction] = {
     "strong_signal": expansion.strong_signal,
     "expansion": expansion.expand,
     "lexical": arms.lexical,
@@ -38,7 +37,7 @@ STAGES: Mapping[str, Run] = {
     "mmr": diversity.mmr,
     "limit": diversity.limit,
     "enrich": context.enrich,
-    "rerank": rerank.rerank,
+    "rerank": rescoring.rerank,
     "linked": edges.linked,
     "blend": rescoring.blend,
 }

@@ -1,4 +1,4 @@
-"""The arms: what is to be asked of the store. They ask nothing yet; fusion sends all of them in one round trip."""
+"""The arms: requests for ranked lists. They ask nothing yet; fusion sends all of them in one call of the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.search.language import reads
 from workers.search.state import SearchArm, SearchState, Tools
 
 NO_DENSE = "No embedding model is configured (embedding.provider): keyword search only."
-FOREIGN = "The embedding model does not read the question's language: keyword search only."
+LANGUAGE_NOT_READ = "The embedding model does not read the question's language: keyword search only."
 NO_TRIGRAMS = "The collection has no trigrams: ingest it again with search.trigrams on."
 
 
@@ -22,7 +22,7 @@ def lexical(state: SearchState, options: s.LexicalStage, tools: Tools) -> Search
     """BM25 for the question and every rewrite."""
     _, sparse = tools.need_store()
     vectors = [sparse.encode_query(text) for text in state.query.texts]
-    return _added(state, SPARSE, [to_sparse(v) for v in vectors], options, tools)
+    return _with_arms(state, SPARSE, [to_sparse(v) for v in vectors], options, tools)
 
 
 def trigram(state: SearchState, options: s.TrigramStage, tools: Tools) -> SearchState:
@@ -43,7 +43,7 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
     model = f"{tools.dense.name} {embedding.path}"
     known = reads(model, embedding.languages, state.query.text) if options.languages == "auto" else True
     if known is False:
-        return state.skip(FOREIGN, warn=True)
+        return state.skip(LANGUAGE_NOT_READ, warn=True)
     try:
         embedded = tools.embed(list(state.query.texts), state.query.tenant)
     except RamifyError as error:
@@ -51,14 +51,15 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
         if not state.arms:
             error.cost = spent  # type: ignore[attr-defined] # the step counts it
             raise
-        said = f"The question could not be embedded, keyword search only: {error}"
-        return state.but(cost=spent).skip(said, warn=True)
+        return state.but(cost=spent).skip(
+            f"The question could not be embedded, keyword search only: {error}", warn=True
+        )
     cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)
     state = state.but(vector=embedded.vectors[0], cost=cost, language_unknown=known is None)
-    return _added(state, DENSE, [list(vector) for vector in embedded.vectors], options, tools)
+    return _with_arms(state, DENSE, [list(vector) for vector in embedded.vectors], options, tools)
 
 
-def _added(
+def _with_arms(
     state: SearchState,
     name: str,
     queries: Sequence[models.SparseVector | list[float]],
@@ -77,7 +78,7 @@ def _added(
 def _request(
     state: SearchState, query: models.SparseVector | list[float], using: str, limit: int, tools: Tools
 ) -> models.QueryRequest:
-    """The same filter for every arm. A list is twice as long as what is wanted, so that the arms can agree."""
+    """The same filter for every arm. A list is twice as long as what is wanted, so that the arms share hits."""
     return models.QueryRequest(
         query=query,
         using=using,

@@ -1,4 +1,4 @@
-"""Not the same thing twice: near-duplicates, many chunks of one document, one kind of document only."""
+"""Diversity of the results: no near-duplicates, few chunks of one document, several kinds of documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools
 
 _SHINGLE = 4
-#: Chunks of one document when edges are followed: neighbours in the anchor's own file must not be cut off.
+#: Chunks of one document where edges are followed, in all and for each hop: neighbours in the anchor's own file stay.
 _LINKED_CAP, _LINKED_PER_HOP = 10, 5
 
 
@@ -22,24 +22,24 @@ def limit(state: SearchState, options: s.LimitStage, tools: Tools) -> SearchStat
 def caps(state: SearchState, options: s.CapsStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """At most `per_doc` chunks of a document, one of each identical text, and `per_kind` of what is wanted per kind.
 
-    Kinds are only capped while there are other kinds to fill their place.
+    A kind is only capped while there are other kinds to fill its places.
     """
-    most = max(1, int(options.per_kind * state.query.wanted))
+    per_kind = max(1, int(options.per_kind * state.query.wanted))
     per_doc = options.per_doc or min(_LINKED_CAP, _LINKED_PER_HOP * (state.query.depth or 1))
     docs: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     texts: set[str] = set()
-    kept: list[Candidate] = []
-    spare: list[Candidate] = []
+    within: list[Candidate] = []
+    beyond: list[Candidate] = []
     for candidate in state.candidates:
         hit = candidate.hit
         if docs[hit.doc_id] >= per_doc or hit.text in texts:
             continue
         docs[hit.doc_id] += 1
         texts.add(hit.text)
-        (kept if kinds[hit.kind] < most else spare).append(candidate)
+        (within if kinds[hit.kind] < per_kind else beyond).append(candidate)
         kinds[hit.kind] += 1
-    return state.but(candidates=(*kept, *spare))
+    return state.but(candidates=(*within, *beyond))
 
 
 def dedup(state: SearchState, options: s.DedupStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -48,14 +48,14 @@ def dedup(state: SearchState, options: s.DedupStage, tools: Tools) -> SearchStat
     by_doc: dict[str, list[Candidate]] = {}
     for candidate in state.candidates:
         same = by_doc.setdefault(candidate.hit.doc_id, [])
-        if all(likeness(candidate, other) < options.threshold for other in same):
+        if all(pair_similarity(candidate, other) < options.threshold for other in same):
             same.append(candidate)
             kept.append(candidate)
     return state.but(candidates=tuple(kept))
 
 
 def mmr(state: SearchState, options: s.MmrStage, tools: Tools) -> SearchState:  # noqa: ARG001
-    """Carbonell and Goldstein 1998: next is what maximises r * score - (1 - r) * likeness to what was taken.
+    """Carbonell and Goldstein 1998: next is what maximises r * score - (1 - r) * similarity to what was taken.
 
     Scores are scaled by the best; the order changes, the scores stay what they were.
     """
@@ -72,17 +72,13 @@ def mmr(state: SearchState, options: s.MmrStage, tools: Tools) -> SearchState:  
         chosen = rest.pop(place)
         nearest.pop(place)
         taken.append(chosen.plus("mmr", 0.0, value=values[place]))
-        nearest = [max(near, likeness(chosen, other)) for other, near in zip(rest, nearest, strict=True)]
+        nearest = [max(near, pair_similarity(chosen, other)) for other, near in zip(rest, nearest, strict=True)]
     return state.but(candidates=(*taken, *state.candidates[options.limit :]))
 
 
-def likeness(one: Candidate, other: Candidate) -> float:
-    """0..1: cosine where both have vectors, else the Jaccard overlap of shingles."""
+def pair_similarity(one: Candidate, other: Candidate) -> float:
+    """Cosine where both have vectors, else the Jaccard overlap of shingles of 4 words: 0..1."""
     if one.hit.vector and other.hit.vector:
         return max(0.0, similarity(one.hit.vector, other.hit.vector))
-    return _overlap(shingles(one.hit.text, _SHINGLE), shingles(other.hit.text, _SHINGLE))
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    union = len(one | other)
-    return len(one & other) / union if union else 0.0
+    own, others = shingles(one.hit.text, _SHINGLE), shingles(other.hit.text, _SHINGLE)
+    return len(own & others) / len(own | others) if own or others else 0.0

@@ -1,4 +1,4 @@
-"""Search from a named symbol: the definitions that bear the name, or a sentence that names the nearest ones."""
+"""Search from a named symbol: the definitions of that name, or a warning that names the most similar symbols."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from shared.store.schema import equals, one_of
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 #: Definitions of one name that a search starts from; chunks looked at to find them; later parts of long ones.
-_DEFINITIONS, _LOOKED_AT, _PARTS = 3, 50, 20
-_SUGGESTED = 3
+_MAX_DEFINITIONS, _MAX_LOOKUP, _MAX_PARTS = 3, 50, 20
+_MAX_SUGGESTIONS = 3
 
 
-def asked_for(state: SearchState, tools: Tools) -> tuple[SearchState, list[tuple[float, list[Hit]]]]:
-    """The definitions of the symbol asked for, as (score, chunks) to start from; they then lead the candidates.
+def near_symbol_anchors(state: SearchState, tools: Tools) -> tuple[SearchState, list[tuple[float, list[Hit]]]]:
+    """The state, and the definitions of `near_symbol` as (score, chunks) to start from; they lead the candidates.
 
     A definition scores twice the best candidate, so that what it calls, at half of that, competes with what the
-    question found. An unknown name is a warning with the nearest known ones, a name of several definitions says so.
+    question found. A warning says where the name is unknown, with the most similar symbols, or has several definitions.
     """
     name = state.query.near_symbol or ""
     named = _definitions(name, state, tools)
     if not named:
         return state.but(warnings=(*state.warnings, _unknown(name, state, tools))), []
-    chosen = named[:_DEFINITIONS]
+    chosen = named[:_MAX_DEFINITIONS]
     if len(named) > 1:
         state = state.but(warnings=(*state.warnings, _several(name, named)))
     best = max((candidate.score for candidate in state.candidates), default=0.0)
@@ -46,7 +46,7 @@ def _definitions(name: str, state: SearchState, tools: Tools) -> list[Hit]:
     store, _ = tools.need_store()
     flt = models.Filter(must=[to_filter(state.query.filters), equals("defines", name)])
     longest: dict[tuple[str, str | None], Hit] = {}
-    for hit in sorted(store.lookup(flt, _LOOKED_AT, tools.dense is not None), key=lambda hit: -len(hit.text)):
+    for hit in sorted(store.lookup(flt, _MAX_LOOKUP, tools.dense is not None), key=lambda hit: -len(hit.text)):
         if hit.symbol:
             longest.setdefault((hit.doc_id, hit.symbol), hit)
     found = list(longest.values())
@@ -60,7 +60,7 @@ def _parts(chosen: Sequence[Hit], state: SearchState, tools: Tools) -> list[Hit]
     symbols, docs = [hit.symbol for hit in chosen if hit.symbol], [hit.doc_id for hit in chosen]
     flt = models.Filter(must=[to_filter(state.query.filters), one_of("doc_id", docs), one_of("symbol", symbols)])
     first = {hit.chunk_id for hit in chosen}
-    found = store.lookup(flt, _PARTS, tools.dense is not None)
+    found = store.lookup(flt, _MAX_PARTS, tools.dense is not None)
     return [hit for hit in found if hit.chunk_id not in first]
 
 
@@ -76,9 +76,9 @@ def _leading(candidates: Sequence[Candidate], chosen: Sequence[Hit], score: floa
 
 def _several(name: str, named: Sequence[Hit]) -> str:
     symbols = [hit.symbol or "" for hit in named]
-    told = ", ".join(f"{symbol} ({hit.path})" for symbol, hit in zip(symbols[:_DEFINITIONS], named, strict=False))
-    more = f" and {len(named) - _DEFINITIONS} more" if len(named) > _DEFINITIONS else ""
-    return f"{name} names {len(named)} definitions, {told}{more}: write more of the name to start from one of them."
+    shown = ", ".join(f"{symbol} ({hit.path})" for symbol, hit in zip(symbols[:_MAX_DEFINITIONS], named, strict=False))
+    more = f" and {len(named) - _MAX_DEFINITIONS} more" if len(named) > _MAX_DEFINITIONS else ""
+    return f"{name} names {len(named)} definitions, {shown}{more}: write more of the name to start from one of them."
 
 
 def _unknown(name: str, state: SearchState, tools: Tools) -> str:
@@ -95,10 +95,10 @@ def _nearest(name: str, state: SearchState, tools: Tools) -> list[str]:
         query=to_sparse(words),
         using=SPARSE,
         filter=models.Filter(must=[to_filter(state.query.filters), equals("part", PagePart.CODE.value)]),
-        limit=_LOOKED_AT,
+        limit=_MAX_LOOKUP,
         with_payload=True,
     )
     tail = models.Filter(must=[to_filter(state.query.filters), equals("defines", name.rpartition(".")[2])])
-    found = [*store.query([request])[0], *store.lookup(tail, _LOOKED_AT)]
+    found = [*store.query([request])[0], *store.lookup(tail, _MAX_LOOKUP)]
     symbols = sorted({hit.symbol for hit in found if hit.symbol})
-    return get_close_matches(name, symbols, n=_SUGGESTED, cutoff=0.6)
+    return get_close_matches(name, symbols, n=_MAX_SUGGESTIONS, cutoff=0.6)

@@ -1,9 +1,10 @@
-"""Rescoring: by the cosine, by what is known before any question (sources, links, dates, kinds), and after a rerank."""
+"""New scores for candidates: by the cosine, by path, links, date or facet, by the reranker, and blended after it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from itertools import takewhile
 from math import log1p
 
 import numpy as np
@@ -20,16 +21,12 @@ def cosine(state: SearchState, options: s.CosineStage, tools: Tools) -> SearchSt
         return state.skip("no vector of the question")
     best = max(candidate.score for candidate in state.candidates)
     mixed = []
-    for candidate, near in zip(state.candidates, cosines(state), strict=True):
+    for candidate in state.candidates:
+        near = similarity(state.vector, candidate.hit.vector)
         scaled = candidate.score / best if best > 0 else 0.0
         score = (1 - options.weight) * scaled + options.weight * near
         mixed.append(candidate.plus("cosine", score - candidate.score, cosine=near, scaled=scaled))
     return state.but(candidates=by_score(mixed))
-
-
-def cosines(state: SearchState) -> list[float]:
-    """Each candidate's cosine to the question."""
-    return [similarity(state.vector, candidate.hit.vector) for candidate in state.candidates]
 
 
 def similarity(one: Sequence[float], other: Sequence[float]) -> float:
@@ -46,37 +43,37 @@ def sources(state: SearchState, options: s.SourcesStage, tools: Tools) -> Search
     boosts = tools.settings.search.source_boosts
     if not boosts:
         return state.skip("no search.source_boosts")
-    boosted = []
-    for candidate in state.candidates:
+
+    def boosted(candidate: Candidate) -> Candidate:
         prefix = max((p for p in boosts if candidate.hit.path.startswith(p)), key=len, default=None)
-        boosted.append(candidate if prefix is None else candidate.times("sources", boosts[prefix], prefix=prefix))
-    return state.but(candidates=by_score(boosted))
+        return candidate if prefix is None else candidate.times("sources", boosts[prefix], prefix=prefix)
+
+    return state.but(candidates=by_score([*map(boosted, state.candidates)]))
 
 
 def backlinks(state: SearchState, options: s.BacklinksStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Multiply by 1 + w * ln(1 + n), n the number of other documents that link to the document."""
     if not any(candidate.hit.backlinks for candidate in state.candidates):
         return state.skip("no other document links to what was found")
-    boosted = []
-    for candidate in state.candidates:
+
+    def boosted(candidate: Candidate) -> Candidate:
         links = candidate.hit.backlinks
-        factor = 1 + options.weight * log1p(links)
-        boosted.append(candidate.times("backlinks", factor, links=links) if links else candidate)
-    return state.but(candidates=by_score(boosted))
+        return candidate.times("backlinks", 1 + options.weight * log1p(links), links=links) if links else candidate
+
+    return state.but(candidates=by_score([*map(boosted, state.candidates)]))
 
 
 def recency(state: SearchState, options: s.RecencyStage, tools: Tools) -> SearchState:
     """Multiply by 1 + w * 0.5^(age / half-life)."""
     today = tools.today or date.today()  # noqa: DTZ011 - documents carry dates without zones
-    boosted = []
-    for candidate in state.candidates:
+
+    def boosted(candidate: Candidate) -> Candidate:
         if candidate.hit.date is None:
-            boosted.append(candidate)
-            continue
-        age = max(0, (today - date.fromisoformat(candidate.hit.date)).days)
-        factor = 1 + options.weight * 0.5 ** (age / options.half_life_days)
-        boosted.append(candidate.times("recency", factor, days=age))
-    return state.but(candidates=by_score(boosted))
+            return candidate
+        days = max(0, (today - date.fromisoformat(candidate.hit.date)).days)
+        return candidate.times("recency", 1 + options.weight * 0.5 ** (days / options.half_life_days), days=days)
+
+    return state.but(candidates=by_score([*map(boosted, state.candidates)]))
 
 
 def facet(state: SearchState, options: s.FacetStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -86,12 +83,12 @@ def facet(state: SearchState, options: s.FacetStage, tools: Tools) -> SearchStat
         return state.skip("the question asks for no facet")
     if not any(candidate.hit.facet == wanted for candidate in state.candidates):
         return state.skip(f"nothing found is a memory's {wanted}")
-    boosted = []
-    for candidate in state.candidates:
+
+    def boosted(candidate: Candidate) -> Candidate:
         factor = 1 + options.weight * (1 - min(max(candidate.score, 0.0), 1.0))
-        fits = candidate.hit.facet == wanted
-        boosted.append(candidate.times("facet", factor, facet=wanted) if fits else candidate)
-    return state.but(candidates=by_score(boosted))
+        return candidate.times("facet", factor, facet=wanted) if candidate.hit.facet == wanted else candidate
+
+    return state.but(candidates=by_score([*map(boosted, state.candidates)]))
 
 
 def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -101,48 +98,32 @@ def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> Search
         return state.skip("no search.excludes")
     asked = state.query.filters.paths
     dropped = tuple(p for p in excludes if not any(a.startswith(p) for a in asked))
-    kept = tuple(c for c in state.candidates if not c.hit.path.startswith(dropped)) if dropped else state.candidates
-    return state.but(candidates=kept)
+    return state.but(candidates=tuple(c for c in state.candidates if not c.hit.path.startswith(dropped)))
 
 
 def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """W * fused / best fused + (1 - w) * rerank; w by the rank in the fused list: 1-3, 4-10, 11 and on."""
-    fused = {candidate.hit.chunk_id: _before_rerank(candidate) for candidate in state.candidates}
+    fused = {candidate.hit.chunk_id: _score_before_rerank(candidate) for candidate in state.candidates}
     best = max(fused.values(), default=0.0)
     order = sorted(fused, key=lambda chunk_id: (-fused[chunk_id], chunk_id))
     ranks = {chunk_id: rank for rank, chunk_id in enumerate(order, start=1)}
     mixed = []
     for candidate in state.candidates:
         chunk_id = candidate.hit.chunk_id
-        weight = _weight(ranks[chunk_id], options)
+        rank = ranks[chunk_id]
+        weight = options.first if rank <= 3 else options.middle if rank <= 10 else options.rest
         scaled = fused[chunk_id] / best if best > 0 else 0.0
         score = weight * scaled + (1 - weight) * candidate.score
-        mixed.append(
-            candidate.plus("blend", score - candidate.score, rank=float(ranks[chunk_id]), weight=weight, fused=scaled)
-        )
+        mixed.append(candidate.plus("blend", score - candidate.score, rank=float(rank), weight=weight, fused=scaled))
     return state.but(candidates=by_score(mixed))
 
 
-def _weight(rank: int, options: s.BlendStage) -> float:
-    if rank <= 3:
-        return options.first
-    return options.middle if rank <= 10 else options.rest
-
-
-def _before_rerank(candidate: Candidate) -> float:
-    total = 0.0
-    for effect in candidate.effects:
-        if effect.stage == "rerank":
-            break
-        total += effect.effect
-    return total
-
-
-# --- The rerank pool's stage: the configured reranker over the best candidates.
+def _score_before_rerank(candidate: Candidate) -> float:
+    return sum(effect.effect for effect in takewhile(lambda one: one.stage != "rerank", candidate.effects))
 
 
 def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchState:
-    """Replace scores by the reranker's. A reranker that fails leaves the order as it is and a warning."""
+    """Replace the best candidates' scores by the reranker's; if that fails, keep the order and add a warning."""
     if tools.reranker is None:
         return state.skip("no reranker on this pool", warn=True)
     best = state.candidates[: options.limit]
