@@ -3,72 +3,59 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.language import derived, languages
 from shared.language.sentences import sentences
-from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Summary
+from shared.models import Cost, Facet, MergedHit, NodeKind, Summary
 from shared.models.answer import ReasoningStep
 from shared.models.base import Model
 from shared.models.plan import node_order
-from shared.models.route import Intent
-from shared.providers.llm.client import LLM, spent
+from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
 from shared.providers.llm.replies import summary_text
 from workers.display import safe
-from workers.merge.extract import best_quote, citation, extract
+from workers.merge.extract import best_quote, citation
+from workers.merge.findings import Aggregated, Findings
 
-_FEWEST_CHARS = 400
-_LEAST_TIME_S = 0.5
-
-Written = tuple[Summary, Cost, tuple[str, ...]]
+_MIN_MEMORY_CHARS = 400
+_MIN_TIME_S = 0.5
+_MAX_RANGE = 50
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
 _CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
 _CITED = re.compile(r"\[(\d{1,9})\]")
 _NO_BRACKETS = str.maketrans("[]", "()")
-_LONGEST_RANGE = 50
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRequest:
-    """What the LLM is asked for: the style that the question's intent wants, and the steps to conclude from."""
+class CheckedText(Model):
+    """`text` with valid citations only, each as [n]; `cited` in order of appearance; `removed` counts the others."""
 
-    intent: Intent = Intent.GENERAL
-    steps: tuple[ReasoningStep, ...] = ()
+    text: str
+    cited: tuple[int, ...] = ()
+    removed: int = 0
 
 
-def summarise(  # noqa: PLR0913 - what is known of the question, and what may be spent on it
-    question: str,
-    pool: MergedPool,
-    nodes: Mapping[str, Node],
-    *,
-    llm: LLM | None,
-    timeout_s: float,
-    ask: SummaryRequest | None = None,
-    fallback: Callable[[], Summary] | None = None,
-) -> Written:
-    """The summary of `pool`, what it cost and the warnings.
+def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[ReasoningStep] = ()) -> Aggregated:
+    """The summary of what was found, or the conclusion from `steps`; `[n]` in it is the n-th hit of the pool.
 
-    `[n]` in the text is the n-th hit of the pool. Without an LLM or without hits it is the `fallback`, by default the
-    extractive one. An LLM that fails, or that cites no source it was given, leaves that one with a warning; it never
-    raises for that.
+    Without an LLM or without hits it is the `fallback`. It is that too, with a warning, where the LLM fails or cites
+    no source that it was given; never raises for that.
     """
-    own = fallback or (lambda: extract(question, pool, nodes))
-    if llm is None or not pool.hits:
-        return own(), Cost(), ()
-    asked = ask or SummaryRequest()
-    memories = _memories(pool.hits)
-    cost = Cost()
+    own = Aggregated(summary=Summary(text="", kind="none"), steps=tuple(steps))
+    hits = found.pool.hits
+    if found.llm is None or not hits:
+        return own.model_copy(update={"summary": fallback()})
+    memories, cost = _memories(hits), Cost()
     try:
-        if timeout_s < _LEAST_TIME_S:
+        if found.timeout_s < _MIN_TIME_S:
             raise TransientError("no time was left for it")
-        tree = sorted(nodes.values(), key=lambda node: node_order(node.id))
+        tree = sorted(found.nodes.values(), key=lambda node: node_order(node.id))
+        whole = all(node.kind is not NodeKind.LEAF or node.facet is Facet.ORIGINAL for node in tree)
         prompt = summarise_prompt(
-            question, memories, tree, intent=asked.intent, steps=asked.steps, whole=_is_whole(nodes)
+            found.question, memories, tree, intent=found.routed.intent, steps=own.steps, whole=whole
         )
-        reply = llm.complete(prompt, timeout_s=timeout_s)
+        reply = found.llm.complete(prompt, timeout_s=found.timeout_s)
         cost = reply.cost
         checked = check_citations(summary_text(safe(reply.text)), len(memories))
         if not checked.cited:
@@ -76,25 +63,24 @@ def summarise(  # noqa: PLR0913 - what is known of the question, and what may be
     except RamifyError as error:
         reason = str(error).strip().rstrip(".")
         warning = f"The summary by LLM cannot be used, so it is extractive: {reason}."
-        return own(), cost or spent(error).cost, (warning,)
-    return _summary(checked, pool), cost, _warnings(checked)
+        changed = {"summary": fallback(), "cost": cost or spent(error).cost, "warnings": (warning,)}
+        return own.model_copy(update=changed)
+    removed = f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
+    warnings = (removed,) if checked.removed else ()
+    return own.model_copy(update={"summary": _summary(checked, hits), "cost": cost, "warnings": warnings})
 
 
-def _summary(checked: Checked, pool: MergedPool) -> Summary:
+def _summary(checked: CheckedText, hits: Sequence[MergedHit]) -> Summary:
     claims: dict[int, list[str]] = {number: [] for number in checked.cited}
     # Mask brackets in code before splitting: a code span may hold a sentence end, and its `[3]` is no citation.
     for sentence in _claims(_CODE.sub(lambda code: code[0].translate(_NO_BRACKETS), checked.text)):
         for number in claims.keys() & map(int, _CITED.findall(sentence)):
             claims[number].append(sentence)
-    return Summary(
-        text=checked.text,
-        kind="llm",
-        citations=tuple(
-            citation(number, pool.hits[number - 1], best_quote(pool.hits[number - 1], " ".join(claims[number])))
-            for number in sorted(claims)
-        ),
-        removed=checked.removed,
+    citations = tuple(
+        citation(number, hits[number - 1], best_quote(hits[number - 1], " ".join(claims[number])))
+        for number in sorted(claims)
     )
+    return Summary(text=checked.text, kind="llm", citations=citations, removed=checked.removed)
 
 
 def _claims(text: str) -> list[str]:
@@ -111,20 +97,15 @@ def _claims(text: str) -> list[str]:
     return claims
 
 
-def _warnings(checked: Checked) -> tuple[str, ...]:
-    if not checked.removed:
-        return ()
-    return (f"{checked.removed} citation(s) of sources that do not exist were removed from the summary.",)
-
-
 def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
     """The hits by number, best first, each cut to an even share of all; a very long tail is left out."""
-    shown = hits[: SUMMARY_MEMORY_CHARS // _FEWEST_CHARS]
-    each = SUMMARY_MEMORY_CHARS // len(shown)
-    return [
-        Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=_cut(hit.full_text, each))
-        for number, hit in enumerate(shown, start=1)
-    ]
+    shown = hits[: SUMMARY_MEMORY_CHARS // _MIN_MEMORY_CHARS]
+    limit = SUMMARY_MEMORY_CHARS // len(shown)
+    memories = []
+    for number, hit in enumerate(shown, start=1):
+        text = hit.full_text if len(hit.full_text) <= limit else f"{hit.full_text[: limit - 1]}…"
+        memories.append(Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=text))
+    return memories
 
 
 def _facet(hit: MergedHit) -> str:
@@ -133,28 +114,11 @@ def _facet(hit: MergedHit) -> str:
     return best.facet if best else Facet.CORE.value
 
 
-def _is_whole(nodes: Mapping[str, Node]) -> bool:
-    """True for a question that was not split."""
-    return all(node.kind is not NodeKind.LEAF or node.facet is Facet.ORIGINAL for node in nodes.values())
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-class Checked(Model):
-    """`text` with valid citations only, each as [n]; `cited` in order of appearance; `removed` counts the others."""
-
-    text: str
-    cited: tuple[int, ...] = ()
-    removed: int = 0
-
-
-def check_citations(text: str, sources: int) -> Checked:
+def check_citations(text: str, sources: int) -> CheckedText:
     """Keep the citations of 1..`sources`, remove and count the others.
 
-    Lists, ranges, footnote marks and wide brackets ([1, 3], [2-4], [^1], 【1】) become [1][3]. What stands in code
-    is code: `rows[0]` cites nothing.
+    Lists, ranges, footnote marks and wide brackets ([1, 3], [2-4], [^1], 【1】) become [1][3]. Code is left as it is:
+    `rows[0]` cites nothing.
     """
     cited: dict[int, None] = {}
     removed = 0
@@ -169,13 +133,13 @@ def check_citations(text: str, sources: int) -> Checked:
 
     parts = _CODE.split(text)
     parts[::2] = [_citation().sub(rewrite, part) for part in parts[::2]]
-    return Checked(text="".join(parts), cited=tuple(cited), removed=removed)
+    return CheckedText(text="".join(parts), cited=tuple(cited), removed=removed)
 
 
 @derived
 def _citation() -> re.Pattern[str]:
-    joints = "|".join((r"[,，、;；\-–]", *(word for language in languages() for word in language.words.and_)))
-    numbers = rf"\^?\d{{1,9}}(?:\s?(?:{joints})\s?\^?\d{{1,9}})*"
+    separators = "|".join((r"[,，、;；\-–]", *(word for language in languages() for word in language.words.and_)))
+    numbers = rf"\^?\d{{1,9}}(?:\s?(?:{separators})\s?\^?\d{{1,9}})*"
     return re.compile(rf"[ \t]{{0,3}}(?:\[({numbers})\]|【({numbers})】|［({numbers})］)")
 
 
@@ -184,6 +148,6 @@ def _numbers(inside: str, sources: int) -> list[int]:
     numbers: list[int] = []
     for part in _PART.finditer(inside):
         first, last = int(part[1]), int(part[2] or part[1])
-        whole = first <= last <= sources + _LONGEST_RANGE and last - first <= _LONGEST_RANGE
+        whole = first <= last <= sources + _MAX_RANGE and last - first <= _MAX_RANGE
         numbers.extend(range(first, last + 1) if whole else (first, last))
     return numbers

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Source
+from shared.models.route import Intent, QueryType, Routed
 from shared.providers.llm.client import LLMReply
 from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS
+from workers.merge.extract import extract
+from workers.merge.findings import Findings
 from workers.merge.summarise import check_citations, summarise
 
 QUESTION = "Why are queries slow?"
@@ -46,7 +49,10 @@ def pool(*texts: str) -> MergedPool:
 
 
 def ask(llm: Scripted | None, found: MergedPool | None = None, timeout_s: float = 10.0) -> tuple:
-    return summarise(QUESTION, found or pool(), NODES, llm=llm, timeout_s=timeout_s)
+    hits, routed = found or pool(), Routed(type=QueryType.SIMPLE_RULE, intent=Intent.GENERAL, confidence=1)
+    findings = Findings(QUESTION, hits, NODES, (), routed, llm=llm, timeout_s=timeout_s)
+    made = summarise(findings, lambda: extract(QUESTION, hits, NODES))
+    return made.summary, made.cost, made.warnings
 
 
 def test_given_a_cited_reply_then_llm_summary_with_matching_quotes_and_cost() -> None:

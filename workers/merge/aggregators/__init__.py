@@ -1,6 +1,6 @@
-"""What an answer is made by: one function a file, by name in one registry. They read; they never search.
+"""The aggregators, by name: each makes an answer of what a job has found. They never search.
 
-A fault of one never costs the answer: the plain one is made instead, and a warning says why.
+Where one fails, the plain answer is made instead, with a warning.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from shared.errors import shown
 from shared.plugins import AGGREGATORS, plugins, run_of, why
 from shared.settings import sections as options
-from workers.merge.aggregators.base import Aggregated, Aggregator, Findings
 from workers.merge.aggregators.reasoning import reasoning
 from workers.merge.aggregators.simple import enumeration, simple
+from workers.merge.findings import Aggregated, Aggregator, Findings
 
 __all__ = ["BUILT_IN", "SIMPLE", "Aggregated", "Aggregator", "Findings", "aggregate"]
 
@@ -36,8 +36,8 @@ def aggregate(
 ) -> tuple[str, Aggregated]:
     """The name of the aggregator that made the answer, and the answer.
 
-    `given` are the options of aggregator `name`. The plain one stands in, with a warning, for a name that is not
-    `known` (a job of another release, a plugin that this worker lacks) and for an aggregator that fails.
+    `given` are the options of aggregator `name`. The plain one is used, with a warning, for a name that is not `known`
+    (a job of another release, a plugin that this worker lacks) and for an aggregator that fails.
     """
     chosen = known.get(name)
     if chosen is None:
@@ -54,12 +54,9 @@ def _simple(found: Findings, reason: str) -> Aggregated:
     return plain.model_copy(update={"warnings": (*plain.warnings, f"The plain answer was made: {reason}.")})
 
 
-# --- The aggregators that answers can be made by: our own, and those of plugins.
-
-
 @cache
 def all_known() -> Mapping[str, Aggregator]:
-    """By name; our own go before those of plugins. One that cannot be loaded is left out, and told as such."""
+    """By name; our own go before those of plugins. A plugin that cannot be loaded is refused with its reason."""
     found: dict[str, Aggregator] = {}
     for name, (entry, plugin) in list(plugins().loaded[AGGREGATORS].items()):
         try:

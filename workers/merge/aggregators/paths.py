@@ -12,8 +12,8 @@ from shared.models import Facet, Hit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.store.page_keys import PAGE_KEYS, is_page_key
 from workers.display import plain_line
-from workers.merge.aggregators.base import Findings
 from workers.merge.extract import Passage, passages, written
+from workers.merge.findings import Findings
 
 #: Results among which a way is looked for by names, and of which one may end it.
 _NEAR = 6

@@ -1,4 +1,4 @@
-"""The plain answer: the merged results and their summary."""
+"""The plain answer (the merged results and their summary), and the complete list of an enumeration as an answer."""
 
 from __future__ import annotations
 
@@ -7,28 +7,16 @@ from shared.models import Summary
 from shared.models.enumeration import ListRow, ListTable
 from shared.settings.sections import EnumerationAggregator, SimpleAggregator
 from workers.display import plain_line
-from workers.merge.aggregators.base import Aggregated, Findings
 from workers.merge.extract import extract
-from workers.merge.summarise import SummaryRequest, summarise
+from workers.merge.findings import Aggregated, Findings
+from workers.merge.summarise import summarise
+
+_NO_TABLE = "There is no complete list for this question, so the answer is made of what was found."
 
 
 def simple(found: Findings, options: SimpleAggregator) -> Aggregated:
     """One text: direct for a question of one leaf, in headed groups for one that branched."""
-    summary, cost, warnings = summarise(
-        found.question,
-        found.pool,
-        found.nodes,
-        llm=found.llm,
-        timeout_s=found.timeout_s,
-        ask=SummaryRequest(intent=found.routed.intent),
-        fallback=lambda: extract(found.question, found.pool, found.nodes, options.sentences),
-    )
-    return Aggregated(summary=summary, cost=cost, warnings=warnings)
-
-
-# --- The complete list as an answer: how many, of how many, and the first rows, each with its source. Pure.
-
-_NO_TABLE = "There is no complete list for this question, so the answer is made of what was found."
+    return summarise(found, lambda: extract(found.question, found.pool, found.nodes, options.sentences))
 
 
 def enumeration(found: Findings, options: EnumerationAggregator) -> Aggregated:
@@ -40,9 +28,9 @@ def enumeration(found: Findings, options: EnumerationAggregator) -> Aggregated:
     return Aggregated(summary=Summary(text=text, kind="extractive"), table=found.table)
 
 
-def as_markdown(table: ListTable, most: int, language: Language) -> str:
-    """The count, what was understood and looked through, then at most `most` rows as a Markdown table."""
-    shown = table.rows[:most]
+def as_markdown(table: ListTable, limit: int, language: Language) -> str:
+    """The count, what was understood and looked through, then at most `limit` rows as a Markdown table."""
+    shown = table.rows[:limit]
     parts = [_headline(table, language)]
     if shown:
         parts.append(_rows(shown, table.columns, language))
@@ -55,10 +43,10 @@ def _headline(table: ListTable, language: Language) -> str:
     counted = sentence_in(language, "listed_one" if table.matched == 1 else "listed", table.matched)
     understood = plain_line(table.understood)
     end = sentence_in(language, "understood", understood) if understood else sentence_in(language, "full_stop")
-    said = [counted + end, sentence_in(language, "scanned", table.scanned, table.planned)]
-    said += [sentence_in(language, "copies", table.copies)] if table.copies else []
-    said += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
-    return sentence_in(language, "space").join(said)
+    parts = [counted + end, sentence_in(language, "scanned", table.scanned, table.planned)]
+    parts += [sentence_in(language, "copies", table.copies)] if table.copies else []
+    parts += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
+    return sentence_in(language, "space").join(parts)
 
 
 def _rows(rows: tuple[ListRow, ...], columns: tuple[str, ...], language: Language) -> str:
@@ -66,11 +54,11 @@ def _rows(rows: tuple[ListRow, ...], columns: tuple[str, ...], language: Languag
     head = (*head, *(columns or (sentence_in(language, "sentence"),)))
     lines = [head, ("---",) * len(head)]
     for number, row in enumerate(rows, 1):
-        told = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)
-        lines.append((str(number), row.title, row.path, row.date or "", *told))
+        values = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)
+        lines.append((str(number), row.title, row.path, row.date or "", *values))
     return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
 
 
 def _cell(text: str) -> str:
-    """One line that ends no cell."""
+    """One line, with what would end the cell escaped."""
     return plain_line(text).replace("\\", "\\\\").replace("|", "\\|")
