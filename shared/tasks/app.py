@@ -9,13 +9,7 @@ from typing import Any
 
 from celery import Celery, current_app
 from celery.exceptions import CPendingDeprecationWarning
-from celery.signals import (
-    setup_logging,
-    worker_init,
-    worker_process_init,
-    worker_process_shutdown,
-    worker_shutdown,
-)
+from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown, worker_shutdown
 
 from shared.connections.addresses import KEEPALIVE, Address, health_check_s
 from shared.connections.connect import connect
@@ -41,12 +35,8 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     install()
     address = Address(settings.redis)
     broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
-    app = Celery(
-        "ramify",
-        broker=broker or address.celery_url,
-        backend=backend or address.celery_url,
-        include=list(include),
-    )
+    urls = {"broker": broker or address.celery_url, "backend": backend or address.celery_url}
+    app = Celery("ramify", **urls, include=list(include))
     app.conf.update(_conf(settings) | _broker(settings, address, own=not broker) | _backend(settings, address))
     return app
 
@@ -70,7 +60,7 @@ def _conf(settings: Settings) -> dict[str, Any]:
 
 
 def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any]:
-    """How a connection to the broker is lost, noticed and found again: without end, whatever Redis answered.
+    """Reconnecting to the broker: without end, whatever Redis answers.
 
     Kombu drops a BRPOP that is overdue by `health_check_interval`, and pub/sub after two of them: a half-open
     connection is noticed by nothing else. `own` False: `redis.broker_url` names another broker.
@@ -80,7 +70,7 @@ def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any
         "broker_connection_max_retries": None,
         # Else OOM, READONLY or MISCONF as the answer to one command ends the worker.
         "broker_channel_error_retry": True,
-        # Else a worker that was busy when the connection was lost takes less from then on.
+        # Else a worker that was busy when the connection was lost takes fewer messages from then on.
         "worker_enable_prefetch_count_reduction": False,
         "broker_use_ssl": address.celery_tls if own else None,
         "broker_transport_options": {
@@ -120,24 +110,24 @@ class _Process:
 
 @worker_init.connect
 def start_heartbeat(sender: Any, **_: object) -> None:
-    """Name the worker by its node name and begin before it takes a task, or that would look like a dead worker's."""
+    """Name the worker by its node name and begin before it takes a task, which would look like a dead worker's."""
     set_pool_name(str(sender.hostname).partition("@")[0])
     _begin(sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
 
 
 @worker_process_init.connect
 def start_heartbeat_of_child(**_: object) -> None:
-    """A forked worker process runs tasks itself: what it inherited was its parent's."""
+    """A forked worker process runs tasks itself: the heartbeat that it inherited is its parent's."""
     settings = current_app.conf.get("ramify")
     if settings is not None:
         _begin(settings, _Process.heartbeat.queues if _Process.heartbeat else ())
 
 
 def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
-    if _Process.pid == os.getpid():  # a pool of one process tells both signals
+    if _Process.pid == os.getpid():  # a pool of one process sends both signals
         return
     _Process.pid = os.getpid()
-    # Without retries: the first silence is worth knowing, since the process' other connections share it.
+    # Without retries: the first timeout is a sign that the process' other connections are dead too.
     _Process.heartbeat = Heartbeat(connect(settings, retries=0), settings, queues)
     _Process.heartbeat.start()
 
@@ -145,7 +135,7 @@ def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
 @worker_shutdown.connect
 @worker_process_shutdown.connect
 def end_heartbeat(**_: object) -> None:
-    """The worker leaves by itself: whoever waits for it need not wait for its heartbeat to expire."""
+    """A worker that ends by itself deletes its heartbeat: nobody has to wait until it expires."""
     if _Process.heartbeat:
         _Process.heartbeat.stop()
 
@@ -154,8 +144,7 @@ def end_heartbeat(**_: object) -> None:
 def log_to_stderr(loglevel: int | str = logging.INFO, **_: object) -> None:
     """One line per record, without colours; Celery's own formats would print task arguments."""
     logging.basicConfig(level=loglevel or logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # Eight lines at every lost connection, about a choice that is made above.
+    # Eight lines at every lost connection, about `worker_cancel_long_running_tasks_on_connection_loss` above.
     warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
-    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)
+    for name in ("httpx", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Kombu's Redis transport, where its way back after a lost connection needs help. Behaves the same otherwise.
+"""Kombu's Redis transport with three patches for its recovery after a lost connection, for kombu 5.7 and redis-py 8.
 
 Installed, as is `shared.tasks.thread_pool`, under the names that kombu and Celery have for their own (`redis`,
 `threads`), so that URLs and command lines stay what their documentation says.
@@ -13,7 +13,7 @@ from celery import concurrency
 from kombu.transport import TRANSPORT_ALIASES, redis
 from redis.backoff import NoBackoff
 from redis.client import PubSub
-from redis.exceptions import ConnectionError  # noqa: A004 - kombu knows this one
+from redis.exceptions import ConnectionError  # noqa: A004 - kombu expects this class
 from redis.retry import Retry
 
 from shared.connections.connect import remember
@@ -23,11 +23,11 @@ _RETRIES = 1
 
 
 class ReadySub(PubSub):
-    """Reads what is there, and does not wait for what is not.
+    """Reads only what has arrived, and never waits.
 
-    Kombu reads a pub/sub socket in its event loop, once that is said to be readable. When it is not (the connection was
-    reset, and redis-py made a new one inside the same call), redis-py 8 waits for a message without any timeout: the
-    whole worker stands still, connected and alive, until somebody sends a remote control command.
+    Kombu reads a pub/sub socket in its event loop once it is readable. When the connection was reset, redis-py makes a
+    new one inside the same call and waits for a message on it without a timeout: the worker blocks, connected and
+    alive, until a remote control command arrives. Related: celery/celery#2606; no upstream issue known for this cause.
     """
 
     def parse_response(self, block: bool = True, timeout: float = 0) -> Any:
@@ -39,18 +39,18 @@ class ReadySub(PubSub):
         return read(block=False, timeout=timeout or connection.socket_timeout or 1)
 
 
-class _Steady:
-    """What both kinds of channels share. Retries: for the commands alone, never for what the event loop reads.
+class _PatchedChannel:
+    """Patches of both kinds of channels. No upstream issue is known for the retries.
 
-    A message that was popped is noted as taken by a command of its own; when that meets a dead connection and is not
-    tried again, the message is lost until the reaper misses it. On the event loop's connections a retry inside redis-py
-    replaces a socket that the loop still waits on.
+    A popped message is noted as taken by a command of its own; without a retry a dead connection loses the message
+    until the reaper misses it (celery/kombu#305 is about lost messages in general). Connections of the event loop must
+    not retry: redis-py would replace a socket that the loop still waits on.
     """
 
     def _connparams(self: Any, asynchronous: bool = False) -> dict[str, Any]:
         if getattr(self.connection, "client", None) is None:
-            # Else AttributeError, as which nobody expects it: the acknowledgement of a task that outlived its
-            # connection ended the whole worker.
+            # The error of celery/kombu#83: AttributeError for a closed connection, which no caller expects: the
+            # acknowledgement of a task that outlived its connection ended the whole worker.
             raise ConnectionError("the connection to the broker was closed")
         params: dict[str, Any] = super()._connparams(asynchronous)  # type: ignore[misc]
         if not asynchronous:
@@ -69,11 +69,11 @@ class _Steady:
         return ReadySub(self._create_client(asynchronous=True).connection_pool)
 
 
-class Channel(_Steady, redis.Channel):
+class Channel(_PatchedChannel, redis.Channel):
     """To one Redis."""
 
 
-class SentinelChannel(_Steady, redis.SentinelChannel):
+class SentinelChannel(_PatchedChannel, redis.SentinelChannel):
     """To the master that Sentinel names."""
 
 
@@ -90,13 +90,8 @@ class SentinelTransport(redis.SentinelTransport):
 
 
 def install() -> None:
-    """Make kombu use these for its URLs, and Celery our pool of threads, in this process. Changes nothing twice."""
+    """Make kombu use these for its URLs, and Celery our pool of threads, in this process. Repeatable."""
     pools: dict[str, str] = vars(concurrency)["ALIASES"]
     pools["threads"] = "shared.tasks.thread_pool:ThreadPool"
-    TRANSPORT_ALIASES.update(
-        {
-            "redis": "shared.tasks.redis_transport:Transport",
-            "rediss": "shared.tasks.redis_transport:Transport",
-            "sentinel": "shared.tasks.redis_transport:SentinelTransport",
-        }
-    )
+    TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "shared.tasks.redis_transport:Transport"))
+    TRANSPORT_ALIASES["sentinel"] = "shared.tasks.redis_transport:SentinelTransport"

@@ -1,7 +1,7 @@
-"""Builds a job's chord, and adds members to it while it runs. Sends nothing by itself.
+"""Builds a job's chord, adds to it while it runs, and dispatches admitted jobs.
 
 Header: `search -> rerank` for every leaf, `shard` for every part of a list, `refine` for every branch. Body: merge ->
-root rerank -> summarise. A leaf that waits for others is no member yet: the last of these adds it.
+root rerank -> summarise. A leaf that waits for others is not in the header: the last of these adds it.
 All signatures are immutable and carry ids only; results live in the job store.
 """
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 else:
     AnyTask = Task
 
-
+log = logging.getLogger("ramify.dispatch")
 #: Header of a message that the reaper has sent again: when (Unix seconds, text).
 _SENT_AGAIN = "ramify_sent_again"
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """How a message came: by which priority of its queue, and when the reaper had sent it again, if it did."""
+    """How a message came: its priority, and when the reaper had sent it again, if it did (Unix seconds)."""
 
     priority: int | None = None
     sent_again: float | None = None
 
 
 def delivery(request: Any) -> Delivery:
-    """That of a task's request."""
+    """The delivery of a task's request."""
     again, by = getattr(request, _SENT_AGAIN, None), (getattr(request, "delivery_info", None) or {}).get("priority")
     try:
         return Delivery(by if isinstance(by, int) else None, None if again is None else float(again))
@@ -49,7 +49,7 @@ def delivery(request: Any) -> Delivery:
 
 
 def sent_again(signature: Signature, at: float) -> Signature:
-    """The same, to be sent by the reaper at that time (Unix seconds): its first task says so."""
+    """`signature` with a header in its first message: sent again by the reaper at `at` (Unix seconds)."""
     first = signature.tasks[0] if isinstance(signature, chain) else signature
     first.set(headers={_SENT_AGAIN: f"{at:.3f}"})
     return signature
@@ -68,21 +68,18 @@ def task_signature(app: Celery, name: TaskName, message: TaskMessage, priority: 
 
 
 def node_signature(app: Celery, job_id: str, priority: int, node: Node) -> Signature:
-    """A node's member of the chord: a leaf is searched, then reranked; a list's shard is read; a branch is refined."""
+    """A node's part of the chord: a leaf is searched, then reranked; a list's shard is read; a branch is refined."""
     message = TaskMessage(job_id=job_id, node_id=node.id)
     if node.kind is NodeKind.BRANCH:
         return task_signature(app, TaskName.PLAN_REFINE, message, priority)
     if node.shard is not None:
         return task_signature(app, TaskName.SEARCH_SHARD, message, priority)
-    return chain(
-        task_signature(app, TaskName.SEARCH_LEAF, message, priority),
-        task_signature(app, TaskName.RERANK_LEAF, message, priority),
-        app=app,
-    )
+    both = (task_signature(app, name, message, priority) for name in (TaskName.SEARCH_LEAF, TaskName.RERANK_LEAF))
+    return chain(*both, app=app)
 
 
 def merge_signature(app: Celery, job_id: str, priority: int, *, force: bool = False) -> Signature:
-    """What runs when every node is settled: tree merge, root rerank, summary.
+    """What runs when every node has ended: tree merge, root rerank, summary.
 
     The merge takes the root rerank out where only the question's own leaf has found something (see `skip_next`).
     """
@@ -98,16 +95,10 @@ def merge_signature(app: Celery, job_id: str, priority: int, *, force: bool = Fa
 def job_chord(app: Celery, job_id: str, priority: int, nodes: Iterable[Node]) -> Signature:
     """The one chord of a job over the nodes that can start; refined nodes add children, leaves those that waited."""
     nodes = tuple(nodes)
-    settled = grown_branches(nodes)
-    return chord(
-        [
-            node_signature(app, job_id, priority, node)
-            for node in nodes
-            if not node.depends_on and node.id not in settled
-        ],
-        merge_signature(app, job_id, priority),
-        app=app,
-    )
+    grown = grown_branches(nodes)
+    ready = (node for node in nodes if not node.depends_on and node.id not in grown)
+    header = [node_signature(app, job_id, priority, node) for node in ready]
+    return chord(header, merge_signature(app, job_id, priority), app=app)
 
 
 def skip_next(task: AnyTask, name: TaskName) -> None:
@@ -121,26 +112,21 @@ def skip_next(task: AnyTask, name: TaskName) -> None:
 
 
 def add_to_chord(task: AnyTask, signature: Signature) -> None:
-    """Into the chord of the running task, or, when the reaper has sent that one again, on its own."""
+    """Add to the chord of the running task; send it on its own when the reaper has sent that task again."""
     if task.request.chord:
         task.add_to_chord(signature)
     else:
         signature.apply_async()
 
 
-# --- Lets waiting jobs in, and sends the message that starts each. Harmless to repeat.
-
-log = logging.getLogger("ramify.dispatch")
-
-
 class Dispatcher:
-    """Serves the lines of one job store. The reaper sends what got lost after a job was let in."""
+    """Admits waiting jobs and sends the first message of each. Repeatable; the reaper sends again what gets lost."""
 
     def __init__(self, app: Celery, jobs: JobStore) -> None:
         self._app, self._jobs = app, jobs
 
     def run(self) -> int:
-        """Let in what there is room for; returns how many jobs. Raises: RedisError, OperationalError."""
+        """Admit jobs while there is room; returns how many. Raises: RedisError, OperationalError."""
         sent = 0
         while admitted := dict(self._jobs.admission.admit()):
             for job_id in self._jobs.admitted(list(admitted.items())):
@@ -149,7 +135,7 @@ class Dispatcher:
         return sent
 
     def try_run(self) -> None:
-        """The same, where something else has just succeeded that this must not spoil: a failure is logged."""
+        """As `run`, after something else has succeeded: a failure is logged, not raised."""
         try:
             self.run()
         except (RedisError, OperationalError) as error:

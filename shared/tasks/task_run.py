@@ -1,7 +1,7 @@
-"""Wraps every task of a job in one place: reads message and job, skips ended jobs, leaves marks, shows failures.
+"""Wraps every task of a job: reads message and job, skips ended jobs, notes the attempt, records failures.
 
-A task never raises into Celery for a fault of its own: a raising chord member would keep the body from running.
-Only a lost Redis or broker gets out; the reaper then re-drives what is missing.
+A task never raises into Celery for a fault of its own: a raising chord member would keep the chord's body from running.
+Only a lost Redis or broker is raised; the reaper then sends again what is missing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from celery import Celery
 from kombu.exceptions import OperationalError
@@ -50,12 +50,7 @@ class TaskRun:
         return str(self.task.request.id)
 
 
-class Body(Protocol):
-    """What a task does."""
-
-    def __call__(self, run: TaskRun) -> None: ...
-
-
+TaskBody = Callable[[TaskRun], None]
 OnError = Callable[[TaskRun, str], None]
 
 
@@ -70,10 +65,10 @@ class TaskRegistry:
         self._ledger = Ledger(self.jobs.client, self.settings, self.jobs.clock)
         self._tracker = WorkTracker(self.jobs)
 
-    def __call__(self, name: TaskName, on_error: OnError) -> Callable[[Body], AnyTask]:
-        """Decorator: register `body` under `name`; `on_error` turns its failure into data."""
+    def __call__(self, name: TaskName, on_error: OnError) -> Callable[[TaskBody], AnyTask]:
+        """Decorator: register a function as task `name`; `on_error` records its failure."""
 
-        def register(body: Body) -> AnyTask:
+        def register(body: TaskBody) -> AnyTask:
             def run(task: AnyTask, raw: Mapping[str, object]) -> dict[str, str]:
                 return self._run(task, dict(raw), body, on_error)
 
@@ -82,7 +77,7 @@ class TaskRegistry:
 
         return register
 
-    def _run(self, task: AnyTask, raw: dict[str, object], body: Body, on_error: OnError) -> dict[str, str]:
+    def _run(self, task: AnyTask, raw: dict[str, object], body: TaskBody, on_error: OnError) -> dict[str, str]:
         try:
             message = read_message(raw)
         except MessageVersionError as error:
@@ -112,12 +107,12 @@ class TaskRegistry:
                 "%s of job %s, node %s failed: %s", run.task.name, run.job.id, run.message.node_id, reason,
                 exc_info=not isinstance(error, RamifyError),
             )  # fmt: skip
-            if (cost := getattr(error, "cost", None)) is not None:  # what was spent before it failed
+            if (cost := getattr(error, "cost", None)) is not None:  # spent before it failed
                 self.jobs.annotate(run.job.id, cost)
             on_error(run, reason)
 
     def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
-        """A message of another release: the job says so, if it can be found, and ends by its deadline."""
+        """A message of another release: a warning in the job, if it can be found; it ends by its deadline."""
         log.error("message refused: %s", error)
         job_id = raw.get("job_id")
         if isinstance(job_id, str):
@@ -126,7 +121,7 @@ class TaskRegistry:
 
 
 def fail_job(run: TaskRun, reason: str) -> None:
-    """`on_error` of steps without which there is no answer."""
+    """`on_error` of tasks without which there is no answer."""
     run.jobs.stop(run.job, State.FAILED, f"{run.task.name}: {reason}")
 
 

@@ -1,4 +1,10 @@
-"""Celery's pool of threads, which here gives back the place of a task whose end could not be recorded."""
+"""Celery's pool of threads, patched to give back the place of a task whose end could not be recorded.
+
+For Celery 5.7. Related: celery/celery#5642 (the same starvation in the prefork pool); no upstream issue known for threads.
+Celery records a task's end in the result backend after its body. When Redis is unreachable just then, that raises out of
+Celery's own code, and the pool of threads drops the error: the task counts as running for ever, its message is not
+acknowledged, and after as many as there are threads the worker takes nothing any more, though it answers.
+"""
 
 from __future__ import annotations
 
@@ -11,51 +17,47 @@ from celery.concurrency import thread
 from celery.concurrency.base import apply_target
 
 _log = logging.getLogger(__name__)
+Callback = Callable[..., Any] | None
 
 
 class ThreadPool(thread.TaskPool):
-    """Stands in for `-P threads`.
-
-    Celery records a task's end in the result backend after its body. When Redis is away just then, that raises out of
-    Celery's own code, and the pool of threads drops the error: the task counts as running for ever, its message is not
-    acknowledged, and after as many as there are threads the worker takes nothing any more, though it answers.
-    """
+    """Stands in for `-P threads`."""
 
     def on_apply(
         self,
         target: Callable[..., Any],
         args: tuple[Any, ...] | None = None,
         kwargs: dict[str, Any] | None = None,
-        callback: Callable[..., Any] | None = None,
-        accept_callback: Callable[..., Any] | None = None,
+        callback: Callback = None,
+        accept_callback: Callback = None,
         **_: Any,
     ) -> Any:
-        """Run `target` on a thread; `callback` hears of its end in every case."""
+        """Run `target` on a thread; `callback` is called at its end in every case."""
         own: Any = self
-        ways: Any = thread
-        return ways.ApplyResult(own.executor.submit(_apply, target, args, kwargs, callback, accept_callback))
+        untyped: Any = thread
+        return untyped.ApplyResult(own.executor.submit(_apply, target, args, kwargs, callback, accept_callback))
 
 
 def _apply(
     target: Callable[..., Any],
     args: tuple[Any, ...] | None,
     kwargs: dict[str, Any] | None,
-    callback: Callable[..., Any] | None,
-    accept_callback: Callable[..., Any] | None,
+    callback: Callback,
+    accept_callback: Callback,
 ) -> None:
-    """What the body did stands in the job store; what it could not do, the reaper sees there. So the message goes."""
-    told = False
+    """Acknowledge the message even so: the job store has what the body did, and the reaper sees what it did not do."""
+    called = False
 
-    def tell(result: Any) -> None:
-        nonlocal told
-        told = True
+    def call_once(result: Any) -> None:
+        nonlocal called
+        called = True
         if callback:
             callback(result)
 
     try:
-        apply_target(target, args or (), kwargs, tell, accept_callback)
+        apply_target(target, args or (), kwargs, call_once, accept_callback)
     except Exception as error:
         _log.warning("the end of a task could not be recorded (%s: %s)", type(error).__name__, error)
-        if told:
+        if called:
             raise
-        tell((True, ExceptionInfo(internal=True), 0.0))
+        call_once((True, ExceptionInfo(internal=True), 0.0))

@@ -1,4 +1,4 @@
-"""Marks what this process is at, so that the reaper sees what is lost, and retires poison."""
+"""Notes which items this process is at, so that the reaper sees what is lost, and retires poison messages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from shared.models.status import DeadLetter
 from shared.tasks.signatures import Delivery
 
 log = logging.getLogger("ramify.watch")
-#: Seconds between two words about how far a queue has come.
-_FRONT_S = 1.0
+#: Seconds between two notes about the same queue and priority.
+_NOTE_S = 1.0
 _RETRY_S = 1.0
-#: Steps that have nothing to do for a node in any other state; a reranked leaf may still have to start others.
-_DOES = {
+#: Node states in which a task has something to do. Not rerank.leaf: a reranked leaf may still have to start others.
+_WORKS_ON = {
     TaskName.SEARCH_LEAF.value: {"pending"},
     TaskName.SEARCH_SHARD.value: {"pending"},
     TaskName.RERANK_COLUMNS.value: {"searched"},
@@ -34,39 +34,39 @@ _DOES = {
 
 
 def already_done(task: str, node_state: str) -> bool:
-    """True when the step of a node is done already: its message came twice, or late."""
-    return task in _DOES and node_state not in _DOES[task]
+    """True when the task of a node is done already: its message came twice, or late."""
+    return task in _WORKS_ON and node_state not in _WORKS_ON[task]
 
 
 class WorkTracker:
-    """Over the steps of one process."""
+    """Notes begin and end of the tasks of one process."""
 
     def __init__(self, jobs: JobStore) -> None:
         self._jobs = jobs
         self._dead = DeadLetterStore(jobs.client, jobs.settings)
-        self._told: dict[str, float] = {}
+        self._noted_at: dict[str, float] = {}
         self._unended: deque[tuple[str, str, Attempt]] = deque()
         self._lock = Lock()
         self._ending: Thread | None = None
 
     @contextmanager
     def tracked(self, message: TaskMessage, task: str, came: Delivery) -> Iterator[StartedWork]:
-        """Marks the work as begun, and as ended when the block ends, however it does. Raises: RedisError at first."""
-        item, mark = message.node_id or task, self._jobs.work.attempt(task)
+        """Notes the begin, and the end when the block ends, however it does. Raises: RedisError before the block."""
+        item, attempt = message.node_id or task, self._jobs.work.attempt(task)
         try:
-            begun = self._jobs.work.begin(message.job_id, item, task, mark)
-        except RedisError:  # it may have been done all the same, and only its reply been lost
-            self._end_when_possible(message.job_id, item, mark)
+            begun = self._jobs.work.begin(message.job_id, item, task, attempt)
+        except RedisError:  # Redis may have run it, and only the reply was lost
+            self._end_when_possible(message.job_id, item, attempt)
             raise
         try:
-            self._tell_front(begun, task, came)
+            self._note_taken(begun, task, came)
             yield begun
         finally:
             if begun.job is not None and not begun.job.terminal:
-                self._end(message.job_id, item, mark)
+                self._end(message.job_id, item, attempt)
 
     def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> str | None:
-        """Why this work is not to be tried any more: it has killed too many workers. Leaves a dead letter."""
+        """Why an item is not to be tried any more: too many workers died at it. Adds a dead letter."""
         item, deaths = message.node_id or task, begun.deaths
         before = read_attempt(begun.before)
         if before is not None and before.worker not in alive_workers(self._jobs.client, [before.worker]):
@@ -78,7 +78,7 @@ class WorkTracker:
         log.error("%s of job %s, item %s: %s", task, message.job_id, item, reason)
         node = self._jobs.node(message.job_id, item) if message.node_id else None
         request = begun.job.request
-        proof = tuple(str(mark) for mark in self._jobs.work.items(message.job_id)[item].proof)
+        proof = tuple(str(one) for one in self._jobs.work.items(message.job_id)[item].proof)
         self._dead.add(
             DeadLetter(
                 id=dead_letter_id, kind="work", at=begun.attempt.begun_at, tenant=request.tenant, job_id=message.job_id,
@@ -88,34 +88,34 @@ class WorkTracker:
         )  # fmt: skip
         return reason
 
-    def _tell_front(self, begun: StartedWork, task: str, came: Delivery) -> None:
-        """Now and then: messages older than this one are no longer in its queue.
+    def _note_taken(self, begun: StartedWork, task: str, came: Delivery) -> None:
+        """Once a second per queue and priority: messages older than this one are no longer in its queue.
 
-        Only where it is known when this one was sent: a mark that the reaper has renewed may be about another.
+        Only where it is known when this one was sent: a time that the reaper has renewed may be another message's.
         """
         if begun.job is None or (begun.again and came.sent_again is None):
             return
         sent = came.sent_again or begun.sent_at or begun.job.updated_at
         queue, rank = TaskName(task).queue.value, begun.job.rank if came.priority is None else came.priority
         name, now = f"{queue}:{rank}", time.monotonic()
-        if now - self._told.get(name, -_FRONT_S) < _FRONT_S:
+        if now - self._noted_at.get(name, -_NOTE_S) < _NOTE_S:
             return
-        self._told[name] = now
+        self._noted_at[name] = now
         try:
             self._jobs.work.note_taken(queue, rank, sent)
         except RedisError as error:  # costs the reaper a hint
-            log.warning("the front of %s could not be told: %s", name, type(error).__name__)
+            log.warning("the latest message of %s could not be noted: %s", name, type(error).__name__)
 
-    def _end(self, job_id: str, item: str, mark: Attempt) -> None:
-        """Without Redis it is told when that is back: a mark that stays would say that this process is still at it."""
+    def _end(self, job_id: str, item: str, attempt: Attempt) -> None:
+        """While Redis is unreachable the end is noted later: else this process would seem to be at the item still."""
         try:
-            self._jobs.work.end(job_id, item, mark)
+            self._jobs.work.end(job_id, item, attempt)
         except RedisError:
-            self._end_when_possible(job_id, item, mark)
+            self._end_when_possible(job_id, item, attempt)
 
-    def _end_when_possible(self, job_id: str, item: str, mark: Attempt) -> None:
+    def _end_when_possible(self, job_id: str, item: str, attempt: Attempt) -> None:
         with self._lock:
-            self._unended.append((job_id, item, mark))
+            self._unended.append((job_id, item, attempt))
             if self._ending is None or not self._ending.is_alive():
                 self._ending = Thread(target=self._end_later, name="ended-steps", daemon=True)
                 self._ending.start()
@@ -126,9 +126,9 @@ class WorkTracker:
                 if not self._unended:
                     self._ending = None
                     return
-                job_id, item, mark = self._unended[0]
+                job_id, item, attempt = self._unended[0]
             try:
-                self._jobs.work.end(job_id, item, mark)
+                self._jobs.work.end(job_id, item, attempt)
             except RedisError:
                 time.sleep(_RETRY_S)
             else:
