@@ -1,6 +1,6 @@
-"""Where Redis is, read once from `redis.url` and the Sentinel settings, for redis-py and for Celery.
+"""The address of Redis, read once from `redis.url` and the Sentinel settings, for redis-py and for Celery.
 
-The two spell the same thing differently: TLS options, and the way to a master that Sentinel names.
+The two spell TLS options and Sentinel differently.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from redis.connection import parse_url
 from shared.errors import SettingsError
 from shared.settings.services import RedisSettings
 
-#: A peer that is gone without a word (its machine lost power, a firewall forgot the connection) is noticed by the
-#: kernel after 10 + 3 x 5 s. Not every system has all of these.
+#: The kernel notices a half-open connection (a machine lost power, a firewall forgot it) after 10 + 3 x 5 s. Not every
+#: system has all of these.
 KEEPALIVE: Mapping[int, int] = MappingProxyType(
     {
         getattr(socket, name): value
@@ -32,7 +32,7 @@ _SENTINEL_PORT = 26_379
 
 
 def health_check_s(settings: RedisSettings) -> float:
-    """Seconds of rest after which a connection is tried with a PING, and of silence after which it counts as dead."""
+    """Idle seconds after which a connection is checked with a PING; without a reply for as long it is dead."""
     return settings.timeout_s
 
 
@@ -44,13 +44,13 @@ class Address:
         self._settings = settings
         self.url = settings.url.get_secret_value()
         if urlsplit(self.url).scheme not in {"redis", "rediss"}:
-            raise SettingsError(
-                "redis.url", self.place, "write redis://[user:password@]host:port/db, rediss:// for TLS"
-            )
+            fix = "write redis://[user:password@]host:port/db, rediss:// for TLS"
+            raise SettingsError("redis.url", self.label, fix)
+        untyped: Any = parse_url
         try:
-            self.options: dict[str, Any] = _parse(self.redis_url)
+            self.options: dict[str, Any] = dict(untyped(self.redis_url))
         except ValueError as error:
-            raise SettingsError("redis.url", self.place, f"{error}") from None
+            raise SettingsError("redis.url", self.label, f"{error}") from None
         self.tls = self.options.pop("connection_class", None) is not None
 
     @property
@@ -64,11 +64,12 @@ class Address:
         return tuple(host_and_port(one) for one in self._settings.sentinels)
 
     @property
-    def place(self) -> str:
-        """Where it is, for people: host and port, or the master's name; without a password."""
+    def label(self) -> str:
+        """For people: host and port, or the master's name; without a password."""
         if self._settings.sentinels:
             return f"{self._settings.sentinel_master} (by Sentinel)"
-        return where(self.url)
+        parts = urlsplit(self.url)
+        return f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else parts.path
 
     @property
     def certificates(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class Address:
 
     @property
     def sentinel_options(self) -> dict[str, Any]:
-        """How the Sentinels themselves are spoken to: their own login, TLS where the master has it."""
+        """Options for the connections to the Sentinels: their own login, TLS where the master has it."""
         seconds, given = self._settings.timeout_s, self._settings
         login = {"username": given.sentinel_username, "password": given.sentinel_password.get_secret_value()}
         timeouts = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
@@ -94,9 +95,8 @@ class Address:
             return urlunsplit(parts._replace(query="", fragment=""))
         login = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
         database = self.options.get("db", 0)
-        return ";".join(
-            f"sentinel://{login}{quote(host, safe='[]:')}:{port}/{database}" for host, port in self._bracketed()
-        )
+        hosts = [(f"[{host}]" if ":" in host else host, port) for host, port in self.sentinels]
+        return ";".join(f"sentinel://{login}{quote(host, safe='[]:')}:{port}/{database}" for host, port in hosts)
 
     @property
     def celery_tls(self) -> dict[str, Any] | None:
@@ -108,32 +108,18 @@ class Address:
 
     @property
     def celery_options(self) -> dict[str, Any]:
-        """Transport options of broker and backend: the way to the master."""
+        """Transport options of broker and backend: how to find the master."""
         if not self._settings.sentinels:
             return {}
         return {"master_name": self.master, "sentinel_kwargs": self.sentinel_options}
 
-    def _bracketed(self) -> list[tuple[str, int]]:
-        return [(f"[{host}]" if ":" in host else host, port) for host, port in self.sentinels]
-
     @property
     def redis_url(self) -> str:
-        """As redis-py reads it: Celery's documentation writes CERT_REQUIRED where that wants `required`."""
+        """As redis-py reads it: Celery's documentation writes CERT_REQUIRED where redis-py wants `required`."""
         url = self.url
         for name in _CERTIFICATES:
             url = url.replace(f"ssl_cert_reqs=CERT_{name.upper()}", f"ssl_cert_reqs={name}")
         return url
-
-
-def _parse(url: str) -> dict[str, Any]:
-    read: Any = parse_url  # has no types
-    return dict(read(url))
-
-
-def where(url: str) -> str:
-    """Host and port of a URL, without its password."""
-    parts = urlsplit(url)
-    return f"{parts.hostname or ''}:{parts.port or 6379}" if parts.hostname else parts.path
 
 
 def host_and_port(text: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Connects to Redis, and says in one sentence when it cannot."""
+"""Connects to Redis, and turns its errors into one sentence with what to do."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from shared.connections.redis_errors import redis_fault, unforeseen_fault
 from shared.errors import NotRunningError, RamifyError, SettingsError
 from shared.settings import Settings
 
-# --- All pools of connections that this process has to Redis, so that what is known of one can help the others.
-
+#: Errors of a command whose connection broke: Redis may have run it.
+LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
+#: All connection pools of this process, so that a dead connection of one warns the others.
 _pools: WeakSet[Any] = WeakSet()
 _lock = threading.Lock()
 
@@ -32,18 +33,14 @@ def remember(pool: Any) -> None:
 
 
 def drop_idle() -> None:
-    """Close the connections that nobody uses now; the next use opens them anew.
+    """Close the idle connections of all pools; the next use opens them anew.
 
-    After a connection went silent the others most often have too, and each of them would cost a time-out of its own.
+    After one connection has timed out the others mostly would too, each at the cost of a timeout of its own.
     """
     with _lock:
         pools = list(_pools)
     for pool in pools:
         pool.disconnect(inuse_connections=False)
-
-
-#: A command whose connection broke: it may have been carried out.
-LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 
 
 def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = None) -> redis.Redis:
@@ -68,48 +65,43 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
     try:
         found = _by_sentinel(address, options) if address.master else redis.Redis.from_url(address.redis_url, **options)
     except (ValueError, TypeError) as error:  # TypeError: an option of the URL that no client has
-        raise SettingsError("redis.url", address.place, f"{error}") from None
+        raise SettingsError("redis.url", address.label, f"{error}") from None
     remember(found.connection_pool)
     return found
 
 
-class _Managed(redis.Redis):
-    """A client that Sentinels tell the way; closing it closes the connections to them too."""
+class _SentinelClient(redis.Redis):
+    """A client of the master; closing it closes the connections to the Sentinels too."""
 
-    guide: Any = None
+    sentinel: Any = None
 
     def close(self) -> None:
         super().close()
-        if self.guide:
-            self.guide.close()
+        if self.sentinel:
+            self.sentinel.close()
 
 
 def _by_sentinel(address: Address, options: dict[str, Any]) -> redis.Redis:
-    ways: Any = sentinel
-    guide = ways.Sentinel(address.sentinels, sentinel_kwargs=address.sentinel_options)
+    untyped: Any = sentinel
+    group = untyped.Sentinel(address.sentinels, sentinel_kwargs=address.sentinel_options)
     own = {name: value for name, value in address.options.items() if name not in {"host", "port"}}
     tls = {"ssl": True} if address.tls else {}
-    client: _Managed = guide.master_for(address.master, redis_class=_Managed, **options, **own, **tls)
-    client.guide = guide
+    client: _SentinelClient = group.master_for(address.master, redis_class=_SentinelClient, **options, **own, **tls)
+    client.sentinel = group
     return client
 
 
 @contextmanager
 def reachable(settings: Settings) -> Iterator[None]:
-    """Turns what Redis does wrong inside the block into one sentence.
+    """Turns an error of Redis inside the block into one sentence.
 
     Raises: NotRunningError naming the address and the fix; RamifyError for an error of Redis that nobody foresaw.
     """
     try:
         yield
     except Exception as error:
-        said = redis_fault(error)
-        if said:
-            raise NotRunningError(f"Redis at {_place(settings)} {said}") from None
+        if fault := redis_fault(error):
+            raise NotRunningError(f"Redis at {Address(settings.redis).label} {fault}") from None
         if isinstance(error, RedisError):
-            raise RamifyError(f"Redis at {_place(settings)} {unforeseen_fault(error)}") from error
+            raise RamifyError(f"Redis at {Address(settings.redis).label} {unforeseen_fault(error)}") from error
         raise
-
-
-def _place(settings: Settings) -> str:
-    return Address(settings.redis).place

@@ -1,6 +1,6 @@
-"""Tells which workers live: each has an id and renews a key with a TTL in Redis, its heartbeat.
+"""Which workers are alive: each has an id and renews a key with a TTL in Redis, its heartbeat.
 
-A worker that is cut off from Redis counts as gone to every other host.
+A worker that is cut off from Redis counts as dead to every other host.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ TTL_S = 20
 BEAT_S = 2.0
 #: Seconds without a heartbeat after which a worker is forgotten.
 _KEPT_S = 86_400
-_HOST_CHARS = 48
-_POOL_CHARS = 16
+_HOST_CHARS, _POOL_CHARS = 48, 16
 _ID = re.compile(r"(?P<pool>[\w.\-]*)@(?P<host>[\w.\-]+):(?P<pid>\d{1,10}):(?P<mark>[\w.\-]+):(?P<space>\d{1,20})")
 _log = logging.getLogger(__name__)
 
 
-class _Name:
+class _Identity:
     """This process's pool, and its id once that was asked for."""
 
     pool = ""
@@ -43,9 +42,9 @@ class _Name:
 
 
 def set_pool_name(pool: str) -> None:
-    """Name this process's pool; from then on it stands in `worker_id`."""
-    _Name.pool = _key_part(pool)[:_POOL_CHARS]
-    _Name.pid = 0
+    """Name this process's pool; from then on it is part of `worker_id`."""
+    _Identity.pool = _key_part(pool)[:_POOL_CHARS]
+    _Identity.pid = 0
 
 
 def worker_id() -> str:
@@ -54,18 +53,18 @@ def worker_id() -> str:
     Another process never has it, not even one that is given the same pid later.
     """
     pid = os.getpid()
-    if _Name.pid != pid:  # not asked before, or by the parent of this fork
-        _Name.id = f"{_Name.pool}@{_host()}:{pid}:{_mark(pid)}:{pid_namespace()}"
-        _Name.pid = pid
-    return _Name.id
+    if _Identity.pid != pid:  # not asked before, or by the parent of this fork
+        _Identity.id = f"{_Identity.pool}@{_host()}:{pid}:{_start_mark(pid)}:{pid_namespace()}"
+        _Identity.pid = pid
+    return _Identity.id
 
 
 def _host() -> str:
-    """The end of a long name tells pods apart, so that is what is kept."""
+    """The last characters of the host name: they tell pods apart."""
     return _key_part(socket.gethostname())[-_HOST_CHARS:] or "_"
 
 
-def _mark(pid: int) -> str:
+def _start_mark(pid: int) -> str:
     """The process's start: the boot id, shortened, and the ticks since then."""
     boot, _, ticks = (identity(pid) or "gone").rpartition(":")
     return _key_part(f"{boot[:8]}-{ticks}" if boot else ticks)
@@ -76,7 +75,7 @@ def _key_part(text: str) -> str:
 
 
 class WorkerBeat(Model):
-    """A worker's heartbeat as it stands in Redis. `queues`: those that it takes messages from."""
+    """A worker's heartbeat as stored. `queues`: those that it takes messages from."""
 
     worker: str
     pool: str
@@ -84,7 +83,7 @@ class WorkerBeat(Model):
 
 
 def key(worker: str) -> str:
-    """Where a worker's heartbeat stands."""
+    """The key of a worker's heartbeat."""
     return f"ramify:worker:{worker}"
 
 
@@ -93,22 +92,22 @@ class Heartbeat:
 
     def __init__(self, client: Redis, settings: Settings, queues: tuple[str, ...] = ()) -> None:
         self._client, self._settings, self.queues = client, settings, queues
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin; a second call changes nothing."""
         if self._thread is None:
-            self._over.clear()
+            self._stopped.clear()
             self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End, and delete the heartbeat. Takes no longer than one command may; does not raise."""
+        """End, and delete the heartbeat. Takes at most about two timeouts of a command; does not raise."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
-        self._over.set()
+        self._stopped.set()
         thread.join(timeout=self._settings.redis.timeout_s)
         try:
             with self._client.pipeline(transaction=False) as pipe:
@@ -119,19 +118,19 @@ class Heartbeat:
             _log.info("the heartbeat stays until it expires (%s)", type(error).__name__)
 
     def _run(self) -> None:
-        """No error ends the thread: an outage is when the heartbeat must come back by itself."""
+        """No error ends the thread: after an outage the heartbeat must come back by itself."""
         silent = False
-        while not self._over.is_set():
+        while not self._stopped.is_set():
             try:
                 self._beat()
                 silent = False
-            except Exception as error:  # noqa: BLE001 - see above; logged once, and all see the missing heartbeat
+            except Exception as error:  # noqa: BLE001 - see above; logged once an outage
                 if isinstance(error, RedisTimeoutError):
                     drop_idle()
                 if not silent:
                     _log.warning("no heartbeat can be written (%s: %s); trying on", type(error).__name__, error)
                 silent = True
-            self._over.wait(BEAT_S)
+            self._stopped.wait(BEAT_S)
 
     def _beat(self) -> None:
         me = worker_id()
@@ -139,7 +138,7 @@ class Heartbeat:
         self._client.expire(key(me), TTL_S)
         now = _now(self._client)
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.set(key(me), json.dumps({"pool": _Name.pool, "queues": self.queues}), ex=TTL_S)
+            pipe.set(key(me), json.dumps({"pool": _Identity.pool, "queues": self.queues}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)
@@ -147,33 +146,31 @@ class Heartbeat:
 
 
 def alive_workers(client: Redis, ids: Iterable[str], *, heartbeats: bool = True) -> frozenset[str]:
-    """Which of these workers live: one of this host and pid namespace by a look at its process, others by heartbeat.
+    """Which of these workers are alive: those of this host and pid namespace by their process, others by heartbeat.
 
-    `heartbeats` False: a worker of another host lives, whatever its heartbeat says. Asks Redis once, and not at all
-    when all are of this host. Raises: RedisError.
+    `heartbeats` False: workers of other hosts count as alive without one. Asks Redis once, and not at all when all are
+    of this host. Raises: RedisError.
     """
-    found, away = set[str](), list[str]()
+    alive, remote = set[str](), list[str]()
     for worker in dict.fromkeys(ids):
         if (parts := _ID.fullmatch(worker)) is None:
             continue
         if parts["host"] == _host() and int(parts["space"]) == pid_namespace() and _same_boot(parts["mark"]):
-            if _mark(int(parts["pid"])) == parts["mark"]:
-                found.add(worker)
+            if _start_mark(int(parts["pid"])) == parts["mark"]:
+                alive.add(worker)
         else:
-            away.append(worker)
-    if not heartbeats:
-        return frozenset(found.union(away))
-    if away:
+            remote.append(worker)
+    if remote and heartbeats:
         with client.pipeline(transaction=False) as pipe:
-            for worker in away:
+            for worker in remote:
                 pipe.exists(key(worker))
-            found.update(worker for worker, there in zip(away, pipe.execute(), strict=True) if there)
-    return frozenset(found)
+            remote = [worker for worker, there in zip(remote, pipe.execute(), strict=True) if there]
+    return frozenset(alive.union(remote))
 
 
 def _same_boot(mark: str) -> bool:
     """Two machines may share a name and, outside of containers, the number of the pid namespace."""
-    return mark.rpartition("-")[0] == _mark(os.getpid()).rpartition("-")[0]
+    return mark.rpartition("-")[0] == _start_mark(os.getpid()).rpartition("-")[0]
 
 
 def workers(client: Redis) -> Sequence[WorkerBeat]:
@@ -182,8 +179,8 @@ def workers(client: Redis) -> Sequence[WorkerBeat]:
     with client.pipeline(transaction=False) as pipe:
         for worker in seen:
             pipe.get(key(_text(worker)))
-        said = pipe.execute()
-    beats = (_read(_text(worker), raw) for worker, raw in zip(seen, said, strict=True) if raw)
+        values = pipe.execute()
+    beats = (_read(_text(worker), raw) for worker, raw in zip(seen, values, strict=True) if raw)
     return sorted((beat for beat in beats if beat), key=lambda beat: beat.worker)
 
 

@@ -1,4 +1,4 @@
-"""Tells a process from a later one that was given the same pid, so that a stranger is never signalled."""
+"""Tells a process from a later one that was given the same pid, so that the wrong one is never signalled."""
 
 from __future__ import annotations
 
@@ -53,10 +53,7 @@ def signal_process(pid: int, mark: str, signum: int, *, group: bool = False) -> 
     if not alive(pid, mark):
         return False
     with suppress(ProcessLookupError):
-        if group:
-            os.killpg(pid, signum)
-        else:
-            os.kill(pid, signum)
+        (os.killpg if group else os.kill)(pid, signum)
         return True
     return False
 

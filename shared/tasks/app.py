@@ -35,8 +35,8 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     install()
     address = Address(settings.redis)
     broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
-    urls = {"broker": broker or address.celery_url, "backend": backend or address.celery_url}
-    app = Celery("ramify", **urls, include=list(include))
+    own_url = address.celery_url
+    app = Celery("ramify", broker=broker or own_url, backend=backend or own_url, include=list(include))
     app.conf.update(_conf(settings) | _broker(settings, address, own=not broker) | _backend(settings, address))
     return app
 

@@ -1,9 +1,9 @@
 """Celery's pool of threads, patched to give back the place of a task whose end could not be recorded.
 
-For Celery 5.7. Related: celery/celery#5642 (the same starvation in the prefork pool); no upstream issue known for threads.
-Celery records a task's end in the result backend after its body. When Redis is unreachable just then, that raises out of
-Celery's own code, and the pool of threads drops the error: the task counts as running for ever, its message is not
-acknowledged, and after as many as there are threads the worker takes nothing any more, though it answers.
+For Celery 5.7. Related: celery/celery#5642, the same starvation in the prefork pool; for threads no upstream issue is
+known. Celery records a task's end in the result backend after its body. When Redis is unreachable just then, that
+raises out of Celery's own code, and the pool of threads drops the error: the task counts as running for ever, its
+message is not acknowledged, and after as many as there are threads the worker takes nothing any more.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def test_sentinels_stand_for_the_host_of_the_url() -> None:
     )
     assert found.sentinels == (("one", 26379), ("::1", 7))
     assert found.celery_url == "sentinel://me:p%2Fw@one:26379/3;sentinel://me:p%2Fw@[::1]:7/3"
-    assert found.place == "jobs (by Sentinel)"
+    assert found.label == "jobs (by Sentinel)"
     kinds = {"ssl": True, "ssl_cert_reqs": "required", "ssl_ca_certs": "/ca"}
     times = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
     assert found.celery_options == {"master_name": "jobs", "sentinel_kwargs": {**kinds, **times, "password": "guard"}}
