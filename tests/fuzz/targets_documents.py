@@ -16,7 +16,7 @@ from tests.fuzz.mutate import Mutator, as_json
 from tests.fuzz.target import Target, always
 from workers.index.code import occurrences
 from workers.index.metadata import read_metadata
-from workers.index.pipeline import chunked
+from workers.index.pipeline import chunks_of
 from workers.index.readers import READERS, UnreadableError, read_documents
 from workers.index.readers.base import clean
 from workers.index.readers.markdown import split_front_matter
@@ -35,7 +35,7 @@ def _ingest(suffix: str, content: bytes) -> None:
             continue
         for note in item.notes:
             _one_line(note)
-        chunks, fault = chunked(item, _SIZES)
+        chunks, fault = chunks_of(item, _SIZES)
         assert bool(chunks) != bool(fault)
         for chunk in chunks:
             chunk.model_dump_json().encode()

@@ -1,4 +1,4 @@
-"""What a document is once it is read, and the two names it has: its id and its hash. Never reads or cuts one."""
+"""A document as it was read, its id, its hash and the root that it belongs to. Never reads or cuts one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.tenants import DEFAULT_TENANT
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
 INDEX_VERSION = 4
-_SPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
+_ID_NAMESPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 
 
@@ -71,9 +71,9 @@ class Document(Model):
 
 def document_id(identity: str, namespace: str, tenant: str) -> str:
     """A UUID that stays the same over ingests. The same file in two namespaces, or of two tenants, is two documents."""
-    # A space for each tenant: no namespace and no path can spell another tenant's id.
-    space = _SPACE if tenant == DEFAULT_TENANT else uuid.uuid5(_SPACE, tenant)
-    return str(uuid.uuid5(space, namespace + _SEPARATOR + identity))
+    # A UUID namespace for each tenant: no namespace and no path can spell another tenant's id.
+    own = _ID_NAMESPACE if tenant == DEFAULT_TENANT else uuid.uuid5(_ID_NAMESPACE, tenant)
+    return str(uuid.uuid5(own, namespace + _SEPARATOR + identity))
 
 
 def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
@@ -98,9 +98,6 @@ def prune_scope(source: str, namespace: str) -> str:
     return source if namespace == "default" else f"{namespace}:{source}"
 
 
-# --- Where a known document belongs: one root and one path, however it is ingested later. Pure.
-
-
 def with_known_origin(
     read: Sequence[Document | DocumentOutcome], origins: Mapping[str, tuple[str, str]]
 ) -> list[Document | DocumentOutcome]:
@@ -109,7 +106,7 @@ def with_known_origin(
     `origins`: doc_id -> (source, path) as stored. Else citations would change their path, and a prune of the root would
     no longer see the document.
     """
-    return [_settled(item, origins.get(item.doc_id)) if isinstance(item, Document) else item for item in read]
+    return [_at_origin(item, origins.get(item.doc_id)) if isinstance(item, Document) else item for item in read]
 
 
 def belongs_to(origin: str, source: str) -> bool:
@@ -117,7 +114,7 @@ def belongs_to(origin: str, source: str) -> bool:
     return source == origin or source.startswith(f"{origin.rstrip('/')}/")
 
 
-def _settled(document: Document, origin: tuple[str, str] | None) -> Document:
+def _at_origin(document: Document, origin: tuple[str, str] | None) -> Document:
     if origin is None or document.source == origin[0] or not belongs_to(origin[0], document.source):
         return document
     return document.model_copy(update={"source": origin[0], "path": origin[1]})

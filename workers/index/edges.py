@@ -1,7 +1,7 @@
-"""Joins what an ingest wrote with the rest of the corpus: mentions and backlinks, of what changed and no more.
+"""Brings mentions and backlinks up to date with what an ingest wrote: of what changed, and no more.
 
-What is left to do stands in the store, as `pending` of the chunks, and goes last. So an ingest that is killed anywhere
-is brought to the same end by the next one, and one that wrote nothing has nothing to do.
+What is left to do is stored as `pending` of the chunks and cleared last. So an ingest that is killed anywhere is
+finished by the next one, and one that wrote nothing has nothing to do.
 """
 
 from __future__ import annotations
@@ -20,13 +20,124 @@ from shared.store.page_keys import LABEL, fallbacks, is_page_key, links, title_k
 from shared.store.schema import READ_BATCH, equals, of_documents, one_of, sliced
 from workers.index.mentions import mention_changes
 
-# --- How many other documents link to each, asked of the store's indexes. Writes nothing.
-
-#: Documents, or keys, of one question to the store.
+#: Documents, or keys, of one request to the store.
 _SLICE = 500
 
 
-def owners(store: ChunkStore, namespace: str, keys: Iterable[str]) -> defaultdict[str, set[str]]:
+class StoredState(NamedTuple):
+    """What a document's new points take over from its stored ones."""
+
+    title: str
+    pending: int
+    common: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _PendingChunks:
+    """What is pending in a namespace, and the keys whose definers may have gained or lost a link by it."""
+
+    chunk_ids: set[str] = field(default_factory=set)
+    doc_ids: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
+
+    def add(self, chunk_id: str, payload: Mapping[str, Any]) -> None:
+        self.chunk_ids.add(chunk_id)
+        self.doc_ids.add(payload["doc_id"])
+        defines = [key for key in payload.get("defines", ()) if is_page_key(key)]
+        self.keys.update(key for key in payload.get("refs", ()) if is_page_key(key))
+        self.keys.update(defines, *(fallbacks(key) for key in defines))
+
+
+def mark_lost_links(store: ChunkStore, after: Mapping[str, Sequence[Chunk]]) -> dict[str, StoredState]:
+    """Mark the documents that lose a link, or the namesake of their title, as pending.
+
+    Called before documents are rewritten or removed: `after` has the chunks that they will have. Returns what is stored
+    of them now.
+    """
+    before: dict[str, StoredState] = {}
+    gone: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    fields = ("doc_id", "namespace", "title", "refs", "defines", "pending", "common")
+    for doc_ids in sliced(list(after), READ_BATCH):
+        for _, payload in store.read(of_documents(doc_ids), fields):
+            doc_id, title = payload["doc_id"], payload["title"]
+            known = before.get(doc_id, StoredState(title, 0, ()))
+            pending = max(known.pending, payload.get("pending", 0))
+            before[doc_id] = StoredState(title, pending, tuple(payload.get("common", ())))
+            for key, level in _lost(payload, after[doc_id]).items():
+                marks = gone[payload["namespace"]]
+                marks[key] = max(level, marks.get(key, 0))
+    for namespace, keys in gone.items():
+        for level in (Pending.CHUNK, Pending.PAGE):
+            _mark_definers(store, namespace, [key for key, its in keys.items() if its == level], level, after)
+    return before
+
+
+def with_pending(points: Sequence[ChunkPoint], before: Mapping[str, StoredState]) -> list[ChunkPoint]:
+    """`points` as pending: a page that keeps its title need not be searched for in every chunk again."""
+    marked = []
+    for point in points:
+        old = before.get(point.chunk.doc_id)
+        same = old is not None and old.title == point.chunk.title
+        changes: dict[str, Any] = {"pending": Pending.PAGE}
+        if old is not None and same:
+            changes = {"pending": Pending(max(old.pending, Pending.CHUNK)), "common": old.common}
+        marked.append(point.model_copy(update=changes))
+    return marked
+
+
+def update_edges(store: ChunkStore) -> None:
+    """Bring mentions and backlinks up to date in every namespace where something is pending. Nothing pending: no work.
+
+    Raises: StoreError or TransientError of the store.
+    """
+    concerned: defaultdict[str, _PendingChunks] = defaultdict(_PendingChunks)
+    pending = models.Filter(must=[models.FieldCondition(key="pending", range=models.Range(gte=1))])
+    for chunk_id, payload in store.read(pending, ("namespace", "doc_id", "refs", "defines")):
+        concerned[payload["namespace"]].add(chunk_id, payload)
+    for namespace, found in concerned.items():
+        changes = mention_changes(store, namespace)
+        store.set_payloads({
+            chunk_id: {"mentions": fields["mentions"]} for chunk_id, fields in changes.items() if "mentions" in fields
+        })  # fmt: skip
+        linked = definers(store, namespace, found.keys)
+        store.set_backlinks(backlink_counts(store, namespace, found.doc_ids.union(*linked.values())))
+        done: dict[str, dict[str, Any]] = {chunk_id: {"pending": 0} for chunk_id in found.chunk_ids}
+        for chunk_id, fields in changes.items():
+            if "common" in fields:
+                done.setdefault(chunk_id, {})["common"] = fields["common"]
+        store.set_payloads(done)
+
+
+def _lost(payload: Mapping[str, Any], chunks: Sequence[Chunk]) -> dict[str, int]:
+    """The keys of a stored chunk that none of its document's new chunks has.
+
+    Who defines one has a link less (CHUNK), or a namesake less (PAGE).
+    """
+    refs = {key for chunk in chunks for key in chunk.refs}
+    defines = {key for chunk in chunks for key in chunk.defines}
+    lost = {key: int(Pending.CHUNK) for key in payload.get("refs", ()) if key not in refs and is_page_key(key)}
+    title = title_key(payload["title"])
+    for key in payload.get("defines", ()):
+        if key not in defines and is_page_key(key):
+            lost |= dict.fromkeys(fallbacks(key), int(Pending.CHUNK))
+            lost[key] = int(Pending.PAGE if key == title else Pending.CHUNK)
+    return lost
+
+
+def _mark_definers(
+    store: ChunkStore, namespace: str, keys: Sequence[str], level: Pending, but: Mapping[str, object]
+) -> None:
+    """Mark the first chunk of each other document that defines one of `keys`, unless it is marked that much already."""
+    marks = {
+        chunk_id: {"pending": int(level)}
+        for chunk_id, payload in defining(store, namespace, keys, ("doc_id", "pending"))
+        if payload["doc_id"] not in but and payload.get("pending", 0) < level
+    }
+    if marks:
+        store.set_payloads(marks)
+
+
+def definers(store: ChunkStore, namespace: str, keys: Iterable[str]) -> defaultdict[str, set[str]]:
     """Key -> ids of the documents that define it."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     wanted = set(keys)
@@ -59,18 +170,18 @@ def backlink_counts(store: ChunkStore, namespace: str, doc_ids: Collection[str])
     """
     counts: dict[str, int] = {}
     for part in sliced(sorted(doc_ids), _SLICE):
-        counts |= _counted(store, namespace, part)
+        counts |= _counts_of(store, namespace, part)
     return counts
 
 
-def _counted(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> dict[str, int]:
+def _counts_of(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> dict[str, int]:
     own = _defined(store, namespace, doc_ids)
     sources: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for payload in _linking(store, namespace, own):
         for link in links(payload["refs"]):
             if not own.isdisjoint(link):
                 sources[link].add(payload["doc_id"])
-    known = owners(store, namespace, {key for link in sources for key in link})
+    known = definers(store, namespace, {key for link in sources for key in link})
     backlinks: dict[str, set[str]] = {doc_id: set() for doc_id in doc_ids}
     for link, linking in sources.items():
         named = next((known[key] for key in link if key in known), set())
@@ -94,128 +205,14 @@ def _defined(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> set[s
 
 
 def _linking(store: ChunkStore, namespace: str, keys: Collection[str]) -> Iterator[dict[str, Any]]:
-    """The chunks with one of `keys` among their refs; some come twice."""
+    """doc_id and refs of the chunks with one of `keys` among their refs; some come twice."""
     for part in sliced(sorted(keys), _SLICE):
-        for _, payload in store.read(_where(namespace, "refs", part), ("doc_id", "refs")):
-            yield payload
+        yield from (payload for _, payload in store.read(_where(namespace, "refs", part), ("doc_id", "refs")))
 
 
 def _where(namespace: str, field: str, values: Sequence[str], *, first: bool = False) -> models.Filter:
     """Chunks of a namespace with one of `values` in a field; `first`: the first of each document only."""
-    must: list[models.Condition] = [
-        equals("namespace", namespace),
-        one_of(field, values),
-    ]
+    must: list[models.Condition] = [equals("namespace", namespace), one_of(field, values)]
     if first:
         must.append(models.FieldCondition(key="ordinal", range=models.Range(lte=0)))
     return models.Filter(must=must)
-
-
-class Before(NamedTuple):
-    """A document as it was stored: what its next form keeps of it."""
-
-    title: str
-    pending: int
-    common: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Concerned:
-    """What is pending in a namespace, and the keys whose definers may have gained or lost a link by it."""
-
-    chunk_ids: set[str] = field(default_factory=set)
-    doc_ids: set[str] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)
-
-    def add(self, chunk_id: str, payload: Mapping[str, Any]) -> None:
-        self.chunk_ids.add(chunk_id)
-        self.doc_ids.add(payload["doc_id"])
-        defines = [key for key in payload.get("defines", ()) if is_page_key(key)]
-        self.keys.update(key for key in payload.get("refs", ()) if is_page_key(key))
-        self.keys.update(defines, *(fallbacks(key) for key in defines))
-
-
-def release(store: ChunkStore, after: Mapping[str, Sequence[Chunk]]) -> dict[str, Before]:
-    """Call before documents are written anew or removed: `after` has the chunks that they will have.
-
-    Marks the documents that lose a link, or the namesake of their title, and tells what the documents were.
-    """
-    before: dict[str, Before] = {}
-    gone: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    fields = ("doc_id", "namespace", "title", "refs", "defines", "pending", "common")
-    for doc_ids in sliced(list(after), READ_BATCH):
-        for _, payload in store.read(of_documents(doc_ids), fields):
-            doc_id, title = payload["doc_id"], payload["title"]
-            known = before.get(doc_id, Before(title, 0, ()))
-            pending = max(known.pending, payload.get("pending", 0))
-            before[doc_id] = Before(title, pending, tuple(payload.get("common", ())))
-            for key, level in _lost(payload, after[doc_id]).items():
-                marks = gone[payload["namespace"]]
-                marks[key] = max(level, marks.get(key, 0))
-    for namespace, keys in gone.items():
-        for level in (Pending.CHUNK, Pending.PAGE):
-            _mark(store, namespace, [key for key, its in keys.items() if its == level], level, after)
-    return before
-
-
-def carried(points: Sequence[ChunkPoint], before: Mapping[str, Before]) -> list[ChunkPoint]:
-    """`points` with the mark that they need: a page under its old title need not be sought in every chunk again."""
-    marked = []
-    for point in points:
-        old = before.get(point.chunk.doc_id)
-        same = old is not None and old.title == point.chunk.title
-        changes: dict[str, Any] = {"pending": Pending.PAGE}
-        if old is not None and same:
-            changes = {"pending": Pending(max(old.pending, Pending.CHUNK)), "common": old.common}
-        marked.append(point.model_copy(update=changes))
-    return marked
-
-
-def settle(store: ChunkStore) -> None:
-    """Bring mentions and backlinks up to date in every namespace where something is pending. Nothing pending: no work.
-
-    Raises: StoreError or TransientError of the store.
-    """
-    concerned: defaultdict[str, _Concerned] = defaultdict(_Concerned)
-    pending = models.Filter(must=[models.FieldCondition(key="pending", range=models.Range(gte=1))])
-    for chunk_id, payload in store.read(pending, ("namespace", "doc_id", "refs", "defines")):
-        concerned[payload["namespace"]].add(chunk_id, payload)
-    for namespace, found in concerned.items():
-        changes = mention_changes(store, namespace)
-        store.set_payloads({
-            chunk_id: {"mentions": fields["mentions"]} for chunk_id, fields in changes.items() if "mentions" in fields
-        })  # fmt: skip
-        linked = owners(store, namespace, found.keys)
-        store.set_backlinks(backlink_counts(store, namespace, found.doc_ids.union(*linked.values())))
-        done: dict[str, dict[str, Any]] = {chunk_id: {"pending": 0} for chunk_id in found.chunk_ids}
-        for chunk_id, fields in changes.items():
-            if "common" in fields:
-                done.setdefault(chunk_id, {})["common"] = fields["common"]
-        store.set_payloads(done)
-
-
-def _lost(payload: Mapping[str, Any], chunks: Sequence[Chunk]) -> dict[str, int]:
-    """The keys of a stored chunk that none of its document's new chunks has.
-
-    Who defines one has a link less (CHUNK), or a namesake less (PAGE).
-    """
-    refs = {key for chunk in chunks for key in chunk.refs}
-    defines = {key for chunk in chunks for key in chunk.defines}
-    lost = {key: int(Pending.CHUNK) for key in payload.get("refs", ()) if key not in refs and is_page_key(key)}
-    title = title_key(payload["title"])
-    for key in payload.get("defines", ()):
-        if key not in defines and is_page_key(key):
-            lost |= dict.fromkeys(fallbacks(key), int(Pending.CHUNK))
-            lost[key] = int(Pending.PAGE if key == title else Pending.CHUNK)
-    return lost
-
-
-def _mark(store: ChunkStore, namespace: str, keys: Sequence[str], level: Pending, but: Mapping[str, object]) -> None:
-    """Mark the first chunk of each other document that defines one of `keys`, unless it is marked that much already."""
-    marks = {
-        chunk_id: {"pending": int(level)}
-        for chunk_id, payload in defining(store, namespace, keys, ("doc_id", "pending"))
-        if payload["doc_id"] not in but and payload.get("pending", 0) < level
-    }
-    if marks:
-        store.set_payloads(marks)

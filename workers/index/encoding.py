@@ -1,4 +1,4 @@
-"""What is encoded of a chunk, how long it is, and its dense vector if there is an encoder. Never writes to a store."""
+"""The encoders of a tenant's chunks: dense vectors, BM25 with its average passage length, trigrams. Writes no chunk."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ from shared.store.directories import in_dirs
 
 #: Passages of one call to the dense encoder, which makes its own smaller batches.
 _PASSAGES = 512
+#: Sparse vectors are encoded again when the mean length is off by more than this share of the recorded one.
+MAX_DRIFT = 0.10
+_PAGE = 256
+#: Chunk ids are hashes, so the first pages in id order are a random sample. With passage lengths that spread as widely
+#: as their mean, 2,048 of them put the mean within about 4 % (two standard errors).
+_SAMPLE_PAGES = 8
+
+#: Average passage length in tokens -> the encoder.
+SparseFactory = Callable[[float], SparseEncoder]
 
 
 class EncoderError(RamifyError):
@@ -59,42 +68,22 @@ def dense_vectors(encoder: DenseEncoder | None, chunks: Sequence[Chunk]) -> tupl
     return vectors, cost
 
 
-# --- Keeps BM25's average passage length true to a tenant's corpus. Never touches dense vectors or text.
+def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
+    """Encode all sparse vectors again if the mean length drifted from `avg_len` by more than MAX_DRIFT.
 
-SparseFactory = Callable[[float], SparseEncoder]
-
-#: Weights are made anew when the mean length is off by more than this share of the recorded one.
-MAX_DRIFT = 0.10
-_PAGE = 256
-#: Chunk ids are hashes, so the first pages in id order are a random sample. With passage lengths that spread as widely
-#: as their mean, 2,048 of them put the mean within about 4 % (two standard errors).
-_SAMPLE_PAGES = 8
-
-
-def measured_length(store: ChunkStore, encoder: SparseEncoder) -> float:
-    """Mean passage length in tokens of (a sample of) the documents' chunks, 0 without; directory nodes do not count."""
+    Measured on a sample of the documents' chunks; directory nodes do not count. Returns the average length that counts
+    from now on. It is recorded last, so an interrupted run is done again.
+    """
     pages = islice(store.scroll(None, _PAGE), _SAMPLE_PAGES)
     sample = [hit for page in pages for hit in page if not in_dirs(hit)]
-    return mean_length(encoder, sample) if sample else 0.0
-
-
-def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
-    """Make all sparse vectors anew if the mean length drifted from `avg_len` by more than MAX_DRIFT.
-
-    Returns the average length that counts from now on. It is recorded last, so an interrupted run is done again.
-    """
-    found = measured_length(store, make(avg_len))
-    if not found or abs(found / avg_len - 1) <= MAX_DRIFT:
+    found = mean_length(make(avg_len), sample)
+    if not sample or abs(found / avg_len - 1) <= MAX_DRIFT:
         return avg_len
     encoder = make(found)
     for page in store.scroll(None, _PAGE):
         store.set_sparse({hit.chunk_id: encoder.encode_passage(hit.full_text) for hit in page}, avg_len)
     store.set_sparse({}, found)
     return found
-
-
-# --- How a tenant's chunks are made: the collection and its keyword encoders, from the first batch on. Writes no
-# chunk.
 
 
 class KeywordEncoders(NamedTuple):
@@ -104,7 +93,7 @@ class KeywordEncoders(NamedTuple):
     trigrams: TrigramEncoder | None
 
 
-class Beginning:
+class CollectionEncoders:
     """Knows the encoders of a tenant, and makes or joins the collection when there are none. Safe for threads."""
 
     def __init__(
@@ -128,7 +117,7 @@ class Beginning:
             return None
         return KeywordEncoders(encoder, TrigramEncoder() if info.built_with.trigrams == TrigramEncoder.name else None)
 
-    def made(self, chunks: Sequence[Chunk]) -> KeywordEncoders:
+    def ensure(self, chunks: Sequence[Chunk]) -> KeywordEncoders:
         """The encoders; where there are none, the average length is fitted on `chunks`, the tenant's first.
 
         So no tenant's weights depend on what others wrote. Raises: StoreMismatchError, StoreError.

@@ -1,4 +1,4 @@
-"""Finds the names of other pages in prose without markup: an edge that nobody drew. Pure, one pass over a text.
+"""Finds the titles of other pages in prose without markup, as edges between chunks. One pass over a text.
 
 Precision goes before coverage: a wrong edge costs a place among the neighbours of every search that walks it.
 """
@@ -23,6 +23,12 @@ from shared.store.base import Pending
 from shared.store.page_keys import title_key
 from shared.store.schema import equals
 
+#: Mentions of one chunk.
+MAX_MENTIONS = 16
+#: A name in more chunks than this, or than this share of them, is too common: its edges would lead from everywhere.
+MAX_CHUNKS, MAX_SHARE = 50, 0.02
+_PAGE_FIELDS = ("doc_id", "title", "common", "pending", "defines")
+_CHUNK_FIELDS = ("doc_id", "text", "part", "pending", "refs", "mentions")
 #: Letters of the shortest name of one word, characters of the shortest Chinese name; and of those in quotation marks.
 MIN_WORD, MIN_CJK = 5, 3
 MIN_QUOTED_WORD, MIN_QUOTED_CJK = 3, 2
@@ -38,6 +44,8 @@ _QUOTES = frozenset({'""', "“”", "''", "‘’", "「」", "『』", "《》
 _PATHLIKE = "/\\@.=&"
 _PREVIOUS = re.compile(r"([^\W_]+) $")
 _NEXT = re.compile(r" ([^\W\d_])")
+
+Payloads = dict[str, dict[str, Any]]
 
 
 class Name(NamedTuple):
@@ -71,7 +79,9 @@ def names_of(title: str) -> tuple[tuple[str, Name], ...]:
     names = [Name(whole)]
     if bracket := _BRACKET.search(whole):
         names.append(Name(whole[: bracket.start()], False, frozenset(terms(bracket[1]))))
-    return tuple((phrase(name.shown), name) for name in names if _telling(name.shown, MIN_QUOTED_WORD, MIN_QUOTED_CJK))
+    return tuple(
+        (phrase(name.shown), name) for name in names if _is_distinctive(name.shown, MIN_QUOTED_WORD, MIN_QUOTED_CJK)
+    )
 
 
 def phrase(shown: str) -> str:
@@ -98,21 +108,13 @@ class Scanner:
         spans = [
             (start, end, number)
             for number, start, end in self._automaton.find_matches_as_indexes(phrase(shown), overlapping=True)
-            if _names(self._targets[number].name.shown, shown, start, end)
+            if _is_name_at(self._targets[number].name.shown, shown, start, end)
         ]
         numbers = {number for number in _outermost(spans) if self._targets[number].doc_id != doc_id}
         hinted = any(not self._targets[number].name.full for number in numbers)
-        said = frozenset(terms(shown)) if hinted else frozenset()
-        return {self._phrases[number] for number in numbers if _meant(self._targets[number].name, said)}
-
-
-def _meant(name: Name, said: frozenset[str]) -> bool:
-    return name.full or not name.hint.isdisjoint(said)
-
-
-def key_of(title: str) -> str:
-    """The key that a mention of this page holds."""
-    return title_key(title)
+        words = frozenset(terms(shown)) if hinted else frozenset()
+        names = {number: self._targets[number].name for number in numbers}
+        return {self._phrases[n] for n, name in names.items() if name.full or not name.hint.isdisjoint(words)}
 
 
 def _prose(text: str) -> str:
@@ -121,8 +123,8 @@ def _prose(text: str) -> str:
     return _BESIDE_CJK.sub("", "\n".join(" ".join(part.split()) for part in _PARAGRAPH.split(text)))
 
 
-def _telling(shown: str, min_word: int = MIN_WORD, min_cjk: int = MIN_CJK) -> bool:
-    """True for two words with something to say, one long word, or three Chinese characters."""
+def _is_distinctive(shown: str, min_word: int = MIN_WORD, min_cjk: int = MIN_CJK) -> bool:
+    """True for two words that are no stop words, one long word, or three Chinese characters."""
     if _CJK.search(shown):
         return sum(2 if _CJK.match(char) else 1 for char in shown) >= 2 * min_cjk
     words = _WORD.findall(shown)
@@ -131,27 +133,32 @@ def _telling(shown: str, min_word: int = MIN_WORD, min_cjk: int = MIN_CJK) -> bo
     return len(words) == 1 and sum(char.isalpha() for char in shown) >= min_word
 
 
-def _names(name: str, text: str, start: int, end: int) -> bool:
+def _is_name_at(name: str, text: str, start: int, end: int) -> bool:
     """True when the name stands there as a name: at word bounds, with its capitals, in no longer name."""
-    if not _bounded(text, start, end):
+    if not _at_word_bounds(text, start, end):
         return False
-    capitals = _capitals(name, text[start:end])
+    capitals = _keeps_capitals(name, text[start:end])
     if text[start - 1 : start] + text[end : end + 1] in _QUOTES:
         return capitals
-    if _CJK.search(name) or not _telling(name):
-        return _telling(name)
+    if _CJK.search(name) or not _is_distinctive(name):
+        return _is_distinctive(name)
     if len(_WORD.findall(name)) == 1:
-        return capitals and text[start].isupper() and not _starts(text, start) and _alone(text, start, end)
-    # "Query optimization" is no name but a matter: it may stand in small letters.
-    matter = len(terms(name)) > 1 and not any(char.isupper() for char in name[1:])
-    return matter or (capitals and not _goes_on(text, end))
+        return (
+            capitals
+            and text[start].isupper()
+            and not _at_sentence_start(text, start)
+            and _stands_alone(text, start, end)
+        )
+    # "Query optimization" is a common noun and no proper name: it may stand in small letters.
+    common_noun = len(terms(name)) > 1 and not any(char.isupper() for char in name[1:])
+    return common_noun or (capitals and not _name_continues(text, end))
 
 
-def _capitals(name: str, here: str) -> bool:
+def _keeps_capitals(name: str, here: str) -> bool:
     return all(found.isupper() for wanted, found in zip(name, here, strict=True) if wanted.isupper())
 
 
-def _bounded(text: str, start: int, end: int) -> bool:
+def _at_word_bounds(text: str, start: int, end: int) -> bool:
     """True when no word runs on over either end; Chinese has no bounds."""
     before, after = text[start - 1 : start], text[end : end + 1]
     if _is_letter(text[start]) and (_is_letter(before) or (before and before in _PATHLIKE)):
@@ -163,23 +170,23 @@ def _is_letter(char: str) -> bool:
     return bool(char) and (char.isalnum() or char == "_") and not _CJK.match(char)
 
 
-def _starts(text: str, start: int) -> bool:
+def _at_sentence_start(text: str, start: int) -> bool:
     """True at the start of a sentence, a line or a quotation, where any word may have a capital."""
     before = text[max(0, start - 3) : start].rstrip(" ")
     return not before or before[-1] in _STARTS
 
 
-def _alone(text: str, start: int, end: int) -> bool:
+def _stands_alone(text: str, start: int, end: int) -> bool:
     """True when no neighbour makes it part of a longer name: "Washington" is no "George Washington"."""
     before = _PREVIOUS.search(text[max(0, start - 40) : start])
     if before and before[1][0].isupper():
         first = start - 1 - len(before[1])
-        if terms(before[1]) or not _starts(text, first):
+        if terms(before[1]) or not _at_sentence_start(text, first):
             return False
-    return not _goes_on(text, end)
+    return not _name_continues(text, end)
 
 
-def _goes_on(text: str, end: int) -> bool:
+def _name_continues(text: str, end: int) -> bool:
     found = _NEXT.match(text, end)
     return bool(found and found[1].isupper())
 
@@ -194,17 +201,6 @@ def _outermost(spans: Iterable[tuple[int, int, int]]) -> list[int]:
     return kept
 
 
-# --- Which chunks mention which pages of a namespace, brought up to date. Reads the store and says what to write.
-
-MAX_MENTIONS = 16
-#: A name in more chunks than this, or than this share of them, says nothing: its edges would lead from everywhere.
-MAX_CHUNKS, MAX_SHARE = 50, 0.02
-_PAGE_FIELDS = ("doc_id", "title", "common", "pending", "defines")
-_CHUNK_FIELDS = ("doc_id", "text", "part", "pending", "refs", "mentions")
-
-Payloads = dict[str, dict[str, Any]]
-
-
 class _Page(NamedTuple):
     """A document by its first chunk. `common`: names of it that were too common when its title was new."""
 
@@ -216,8 +212,8 @@ class _Page(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Found:
-    """What the pass saw: phrases by chunk id, what the chunks hold now, and how many chunks there are."""
+class _ScanResult:
+    """Phrases by chunk id, what the chunks hold now (refs, mentions, whether pending), and the number of chunks."""
 
     phrases: dict[str, set[str]] = field(default_factory=dict)
     stored: dict[str, tuple[set[str], list[str], bool]] = field(default_factory=dict)
@@ -230,12 +226,12 @@ def mention_changes(store: ChunkStore, namespace: str) -> Payloads:
     A title that several pages share leads to none of them. A name is judged common when its page enters.
     """
     pages = _pages(store, namespace)
-    entering = _entering(pages)
+    entering = _entering_pages(pages)
     names = _target_names(pages, entering)
-    fresh = {text: name for text, name in names.items() if name.doc_id in entering}
-    found = _scan(store, namespace, Scanner(names), Scanner(fresh), whole=bool(entering))
-    common = _common(found, fresh)
-    forgotten = {key_of(page.title) for page in pages if page.doc_id in entering}
+    new_names = {text: name for text, name in names.items() if name.doc_id in entering}
+    found = _scan(store, namespace, Scanner(names), Scanner(new_names), whole=bool(entering))
+    common = _common(found, new_names)
+    forgotten = {title_key(page.title) for page in pages if page.doc_id in entering}
     changes: Payloads = {}
     for chunk_id, (refs, mentions, pending) in found.stored.items():
         kept = () if pending else (key for key in mentions if key not in forgotten)
@@ -245,7 +241,7 @@ def mention_changes(store: ChunkStore, namespace: str) -> Payloads:
             changes[chunk_id] = {"mentions": keys}
     for page in pages:
         if page.doc_id in entering:
-            too_common = sorted(text for text in common if fresh[text].doc_id == page.doc_id)
+            too_common = sorted(text for text in common if new_names[text].doc_id == page.doc_id)
             if too_common != list(page.common):
                 changes.setdefault(page.chunk_id, {})["common"] = too_common
     return changes
@@ -262,11 +258,11 @@ def _pages(store: ChunkStore, namespace: str) -> list[_Page]:
             payload.get("pending", 0) == Pending.PAGE,
         )
         for chunk_id, payload in store.read(_within(namespace, first), _PAGE_FIELDS)
-        if key_of(payload["title"]) in payload.get("defines", ())
+        if title_key(payload["title"]) in payload.get("defines", ())
     ]
 
 
-def _owners(pages: Sequence[_Page]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def _pages_by_name(pages: Sequence[_Page]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Phrase -> ids of the pages that it is the title of, and the same for titles without their brackets."""
     full: defaultdict[str, set[str]] = defaultdict(set)
     bare: defaultdict[str, set[str]] = defaultdict(set)
@@ -278,33 +274,33 @@ def _owners(pages: Sequence[_Page]) -> tuple[dict[str, set[str]], dict[str, set[
 
 def _target_names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, Target]:
     """What to look for: names that one page alone has, a whole title before one without its bracket."""
-    full, bare = _owners(pages)
+    full, bare = _pages_by_name(pages)
     names = {}
     for page in pages:
         for text, name in names_of(page.title):
-            mine = len(full[text]) == 1 if name.full else text not in full and len(bare[text]) == 1
-            if mine and (page.doc_id in entering or text not in page.common):
-                names[text] = Target(name, key_of(page.title), page.doc_id)
+            unique = len(full[text]) == 1 if name.full else text not in full and len(bare[text]) == 1
+            if unique and (page.doc_id in entering or text not in page.common):
+                names[text] = Target(name, title_key(page.title), page.doc_id)
     return names
 
 
-def _entering(pages: Sequence[_Page]) -> set[str]:
+def _entering_pages(pages: Sequence[_Page]) -> set[str]:
     """The pages whose title is new, and those that share a name with one."""
     texts = {page.doc_id: {text for text, _ in names_of(page.title)} for page in pages}
     new = set[str]().union(*(texts[page.doc_id] for page in pages if page.entering))
     return {page.doc_id for page in pages if page.entering or not new.isdisjoint(texts[page.doc_id])}
 
 
-def _scan(store: ChunkStore, namespace: str, scanner: Scanner, fresh: Scanner, *, whole: bool) -> _Found:
-    """Pending chunks against all names; `whole`: all the others against the fresh ones."""
-    found = _Found()
+def _scan(store: ChunkStore, namespace: str, scanner: Scanner, new_names: Scanner, *, whole: bool) -> _ScanResult:
+    """Pending chunks against all names; `whole`: all the others against the new_names ones."""
+    found = _ScanResult()
     pending = models.FieldCondition(key="pending", range=models.Range(gte=1))
     for chunk_id, payload in store.read(_within(namespace, *([] if whole else [pending])), _CHUNK_FIELDS):
         found.chunks += 1
         is_pending = payload.get("pending", 0) > Pending.NOTHING
         mentions = list(payload.get("mentions", ()))
         if payload.get("part") != PagePart.CODE:
-            texts = (scanner if is_pending else fresh).found(payload["text"], payload["doc_id"])
+            texts = (scanner if is_pending else new_names).found(payload["text"], payload["doc_id"])
             if texts:
                 found.phrases[chunk_id] = texts
         if is_pending or mentions or chunk_id in found.phrases:
@@ -312,8 +308,8 @@ def _scan(store: ChunkStore, namespace: str, scanner: Scanner, fresh: Scanner, *
     return found
 
 
-def _common(found: _Found, fresh: Mapping[str, object]) -> set[str]:
-    counts = Counter(text for texts in found.phrases.values() for text in texts if text in fresh)
+def _common(found: _ScanResult, new_names: Mapping[str, object]) -> set[str]:
+    counts = Counter(text for texts in found.phrases.values() for text in texts if text in new_names)
     return {text for text, count in counts.items() if count > max(MAX_CHUNKS, MAX_SHARE * found.chunks)}
 
 

@@ -1,4 +1,4 @@
-"""A batch's way into the store: read, skip what is unchanged, chunk, encode, write. Knows no queue and no Redis."""
+"""Puts a batch into the store: read, skip what is unchanged, chunk, encode, write. Knows no queue and no Redis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 from shared.errors import InputError
@@ -20,13 +21,25 @@ from shared.store import ChunkPoint, ChunkStore
 from workers.index.chunking import chunk_document
 from workers.index.directories import Directories
 from workers.index.documents import INDEX_VERSION, Document, Markup, document_hash, prune_scope, with_known_origin
-from workers.index.edges import carried, release, settle
-from workers.index.encoding import Beginning, EncoderError, KeywordEncoders, SparseFactory, dense_vectors, refit
+from workers.index.edges import mark_lost_links, update_edges, with_pending
+from workers.index.encoding import (
+    CollectionEncoders,
+    EncoderError,
+    KeywordEncoders,
+    SparseFactory,
+    dense_vectors,
+    refit,
+)
 from workers.index.readers import read_documents
 from workers.index.units import Unit, known_files, mark_units, units_of
 
-# --- What becomes of a batch's documents: which of them are to be written, and what is said of each. Pure.
-
+_parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
+#: Most lines of a document: Markdown is read line by line at about 10 us and 1 kB a line.
+_LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000, Markup.RST: 500_000}
+#: Most chunks of a document: four times what 10 MB of prose make.
+_CHUNKS = 20_000
+#: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
+FLUSH_S = 10.0
 TWICE = "its id stands more than once in this batch: the last one counts"
 
 
@@ -44,46 +57,21 @@ def last_of_each(
     read: Sequence[Document | DocumentOutcome],
 ) -> tuple[list[Document | DocumentOutcome], set[str]]:
     """`read` with the last document of each id only, and the ids that stood there more than once."""
-    last = {item.doc_id: place for place, item in enumerate(read) if isinstance(item, Document)}
+    places = [(item, place) for place, item in enumerate(read) if isinstance(item, Document)]
+    last = {item.doc_id: place for item, place in places}
     kept = [item for place, item in enumerate(read) if not isinstance(item, Document) or last[item.doc_id] == place]
-    dropped = {
-        item.doc_id for place, item in enumerate(read) if isinstance(item, Document) and last[item.doc_id] > place
-    }
-    return kept, dropped
+    return kept, {item.doc_id for item, place in places if last[item.doc_id] > place}
 
 
 def outcome_of(document: Document, status: DocumentStatus, chunks: int = 0, reason: str = "") -> DocumentOutcome:
-    """What became of `document`; what was left out of it is said with it."""
-    said = "; ".join(part for part in (reason, *document.notes) if part)
-    return DocumentOutcome(path=document.path, doc_id=document.doc_id, status=status, chunks=chunks, reason=said)
-
-
-def failure_of(document: Document, reason: str) -> DocumentOutcome:
-    """A document that could not be written."""
-    return outcome_of(document, DocumentStatus.FAILED, reason=reason)
-
-
-def written_of(change: Change) -> DocumentOutcome:
-    """A document that was."""
-    status = DocumentStatus.CHANGED if change.known else DocumentStatus.ADDED
-    return outcome_of(change.document, status, len(change.chunks))
-
-
-def noted(outcome: DocumentOutcome, note: str) -> DocumentOutcome:
-    """`outcome` with one more thing to say."""
-    reason = f"{outcome.reason}; {note}" if outcome.reason else note
-    return outcome.model_copy(update={"reason": reason})
-
-
-# --- Where the time of an index task goes: seconds by part, added up over a task. Outside of one, it measures
-# nothing.
-
-_parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
+    """What became of `document`; its notes belong to the reason."""
+    reason = "; ".join(filter(None, (reason, *document.notes)))
+    return DocumentOutcome(path=document.path, doc_id=document.doc_id, status=status, chunks=chunks, reason=reason)
 
 
 @contextmanager
-def measured() -> Iterator[dict[str, float]]:
-    """Part -> seconds of what runs inside, filled as it runs."""
+def timings() -> Iterator[dict[str, float]]:
+    """Part of an index task -> seconds spent in it inside this context, filled as it runs."""
     parts: dict[str, float] = {}
     token = _parts.set(parts)
     try:
@@ -93,8 +81,8 @@ def measured() -> Iterator[dict[str, float]]:
 
 
 @contextmanager
-def part(name: str) -> Iterator[None]:
-    """The time inside counts for `name`. Parts are not put into each other: their sum is the time they took."""
+def timed(name: str) -> Iterator[None]:
+    """Add the time inside to `name` of the enclosing `timings`, if any. Parts are not nested, so that they add up."""
     parts = _parts.get()
     began = time.perf_counter()
     try:
@@ -104,17 +92,8 @@ def part(name: str) -> Iterator[None]:
             parts[name] = parts.get(name, 0.0) + time.perf_counter() - began
 
 
-# --- Bounds what one document may cost. Below them, cutting takes seconds and some hundred MB at worst; never cuts
-# itself.
-
-#: Markdown is read line by line at about 10 us and 1 kB a line.
-_LINES = {Markup.MARKDOWN: 200_000, Markup.TEXT: 2_000_000, Markup.RST: 500_000}
-#: Four times what 10 MB of prose make.
-_CHUNKS = 20_000
-
-
-def chunked(document: Document, sizes: ChunkingSettings) -> tuple[list[Chunk], str]:
-    """The chunks of a document; or none, and why."""
+def chunks_of(document: Document, sizes: ChunkingSettings) -> tuple[list[Chunk], str]:
+    """The chunks of a document; or none, and why: within these bounds, cutting takes seconds and some hundred MB."""
     lines, most = document.text.count("\n") + 1, _LINES.get(document.markup)
     if most is not None and lines > most:
         return [], f"has {lines} lines, more than {most}: split it"
@@ -124,10 +103,6 @@ def chunked(document: Document, sizes: ChunkingSettings) -> tuple[list[Chunk], s
     if len(chunks) > _CHUNKS:
         return [], f"makes {len(chunks)} chunks, more than {_CHUNKS}: split it"
     return chunks, ""
-
-
-#: Seconds between two flushes: they guard against a power cut, and cost more the more is stored.
-FLUSH_S = 10.0
 
 
 class Indexer:
@@ -143,19 +118,19 @@ class Indexer:
     ) -> None:
         """`llm` describes directories; None: one of their own where the settings want it."""
         self._store, self._sparse, self._dense, self._sizes = store, sparse_factory, dense, settings.chunking
-        self._beginning = Beginning(store, sparse_factory, dense, trigrams=settings.search.trigrams)
+        self._encoders = CollectionEncoders(store, sparse_factory, dense, trigrams=settings.search.trigrams)
         # Two writes of a document must not mix their chunks.
         self._writing = Lock()
         self._flushed = 0.0
         self.directories = Directories(store, dense, settings, llm)
 
-    def known(self, hashes: FileHashes) -> tuple[list[DocumentOutcome], list[int]]:
+    def known_files(self, hashes: FileHashes) -> tuple[list[DocumentOutcome], list[int]]:
         """Outcomes of the files that are stored whole and unchanged, and the numbers of those that must travel.
 
         Raises: StoreMismatchError, StoreError or TransientError of the store.
         """
-        with part("looking up"):
-            if self._beginning.existing() is None:
+        with timed("looking up"):
+            if self._encoders.existing() is None:
                 return [], list(range(len(hashes.files)))
             return known_files(self._store, hashes, self._sizes)
 
@@ -168,7 +143,7 @@ class Indexer:
         """
         if others := {raw.tenant for raw in batch} - {self._store.tenant}:
             raise InputError("tenant", ", ".join(sorted(others)), f"this is the store of {self._store.tenant}")
-        with part("reading"):
+        with timed("reading"):
             pieces = [(raw, read_documents(raw, self._sizes.max_document_bytes)) for raw in batch]
             units = units_of(pieces, self._sizes)
         read, twice = last_of_each([item for _, items in pieces for item in items])
@@ -177,20 +152,27 @@ class Indexer:
         done: dict[str, DocumentOutcome] = {}
         cost = Cost()
         try:
-            existing = self._beginning.existing()
+            existing = self._encoders.existing()
             if existing:
                 read = with_known_origin(read, self._store.origins([document.doc_id for document in documents]))
                 documents = [item for item in read if isinstance(item, Document)]
-            with part("chunking"):
+            with timed("chunking"):
                 changes = self._changes(documents, existing is not None, done)
             points, cost = self._encode(changes, existing, units)
             self._write(changes, points)
             mark_units(self._store, units, list(done))
-            done |= {change.document.doc_id: written_of(change) for change in changes}
+            for change in changes:
+                status = DocumentStatus.CHANGED if change.known else DocumentStatus.ADDED
+                done[change.document.doc_id] = outcome_of(change.document, status, len(change.chunks))
         except EncoderError as error:
-            done = {document.doc_id: failure_of(document, str(error)) for document in documents} | done
+            failed = partial(outcome_of, status=DocumentStatus.FAILED, reason=str(error))
+            done = {document.doc_id: failed(document) for document in documents} | done
         outcomes = [done[item.doc_id] if isinstance(item, Document) else item for item in read]
-        return [noted(outcome, TWICE) if outcome.doc_id in twice else outcome for outcome in outcomes], cost
+        for number, outcome in enumerate(outcomes):
+            if outcome.doc_id in twice:
+                reason = "; ".join(filter(None, (outcome.reason, TWICE)))
+                outcomes[number] = outcome.model_copy(update={"reason": reason})
+        return outcomes, cost
 
     def finish(
         self,
@@ -216,20 +198,20 @@ class Indexer:
         built_with = info.built_with
         with self._writing:
             scopes = {prune_scope(source, namespace): seen for source, seen in (prune or {}).items()}
-            with part("pruning"):
+            with timed("pruning"):
                 removed = [out for scope, seen in scopes.items() for out in self._prune(scope, seen, unreadable)]
-            with part("directories"):
-                self.directories.renew(namespace, self._beginning.existing)
+            with timed("directories"):
+                self.directories.renew(namespace, self._encoders.existing)
             if not (written or removed) and info.finished == self._state():
                 return []
             if self._sparse(built_with.avg_len).name == built_with.sparse:
-                with part("lengths"):
+                with timed("lengths"):
                     refit(self._store, self._sparse, built_with.avg_len)
-            with part("links"):
-                settle(self._store)
+            with timed("links"):
+                update_edges(self._store)
             self._store.mark_finished(self._state())
-            self.directories.settled(namespace)
-        with part("optimising"):
+            self.directories.mark_current(namespace)
+        with timed("optimising"):
             self._store.optimize()
             self._store.flush()
         return removed
@@ -244,11 +226,11 @@ class Indexer:
             if known == content_hash:
                 done[document.doc_id] = outcome_of(document, DocumentStatus.UNCHANGED)
                 continue
-            chunks, fault = chunked(document, self._sizes)
+            chunks, fault = chunks_of(document, self._sizes)
             if chunks:
                 changes.append(Change(document, content_hash, tuple(chunks), known is not None))
             else:
-                done[document.doc_id] = failure_of(document, fault)
+                done[document.doc_id] = outcome_of(document, DocumentStatus.FAILED, reason=fault)
         return changes
 
     def _encode(
@@ -258,11 +240,11 @@ class Indexer:
         if not changes:
             return [], Cost()
         chunks = [chunk for change in changes for chunk in change.chunks]
-        with part("embedding"):
+        with timed("embedding"):
             vectors, cost = dense_vectors(self._dense, chunks)
-        encoder, trigrams = existing or self._beginning.made(chunks)
-        owners = (change for change in changes for _ in change.chunks)
-        with part("keyword vectors"):
+        encoder, trigrams = existing or self._encoders.ensure(chunks)
+        change_of_chunk = (change for change in changes for _ in change.chunks)
+        with timed("keyword vectors"):
             points = [
                 ChunkPoint(
                     chunk=chunk,
@@ -273,7 +255,7 @@ class Indexer:
                     trigrams=trigrams.encode_passage(chunk.full_text) if trigrams else SparseVector(),
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
                 )
-                for change, chunk, vector in zip(owners, chunks, vectors, strict=True)
+                for change, chunk, vector in zip(change_of_chunk, chunks, vectors, strict=True)
             ]
         return points, cost
 
@@ -281,11 +263,11 @@ class Indexer:
         """Each document's new chunks, then its stale ones go, so that a search always finds it."""
         if not changes:
             return
-        with self._writing, part("writing"):
-            before = release(self._store, {change.document.doc_id: change.chunks for change in changes})
+        with self._writing, timed("writing"):
+            before = mark_lost_links(self._store, {change.document.doc_id: change.chunks for change in changes})
             # The store does not tell a document that a crash tore from one it never saw: clear what it may have.
             self._store.delete_documents([change.document.doc_id for change in changes if not change.known])
-            self._store.upsert(carried(points, before))
+            self._store.upsert(with_pending(points, before))
             for change in changes:
                 if change.known:
                     self._store.delete_chunks(change.document.doc_id, [chunk.chunk_id for chunk in change.chunks])
@@ -306,7 +288,7 @@ class Indexer:
             if doc_id not in keep and path not in files and path.rpartition("#")[0] not in files
         }
         if gone:
-            release(self._store, dict.fromkeys(gone, ()))
+            mark_lost_links(self._store, dict.fromkeys(gone, ()))
             self._store.delete_documents(list(gone))
         return [
             DocumentOutcome(path=path, doc_id=doc_id, status=DocumentStatus.REMOVED) for doc_id, path in gone.items()

@@ -17,26 +17,24 @@ from shared.providers.encoders import Bm25Encoder
 from shared.settings import Settings
 from shared.tasks.task_run import reason_of, remote
 from workers.app import app
-from workers.index.pipeline import Indexer, measured
-from workers.index.poison import Careful
+from workers.index.pipeline import Indexer, timings
+from workers.index.poison import PoisonGuard
 from workers.search.corpus import corpus
 
 log = logging.getLogger("ramify.index")
-
-
-_making = Lock()
-#: (ingest, batch) that a thread of this process is at: who waits for one sends its message again.
-_at_work: set[tuple[str, int]] = set()
+_lock = Lock()
+#: (ingest, batch) that a thread of this process works on: the client that waits for one sends its message again.
+_running: set[tuple[str, int]] = set()
 
 
 def _indexer(tenant: str) -> Indexer:
-    """One a tenant: it keeps its writes in line. `cache` alone would let two threads make one each."""
-    with _making:
-        return _made(tenant)
+    """One a tenant, since it orders its writes. `cache` alone would let two threads make one each."""
+    with _lock:
+        return _new_indexer(tenant)
 
 
 @cache
-def _made(tenant: str) -> Indexer:
+def _new_indexer(tenant: str) -> Indexer:
     settings: Settings = app.conf.ramify
     llm = corpus().llm() if settings.hierarchy.writer == "auto" else None
     return Indexer(corpus().store(tenant), Bm25Encoder, corpus().dense(), settings, llm)
@@ -44,18 +42,18 @@ def _made(tenant: str) -> Indexer:
 
 @remote(app, TaskName.INDEX_DOCUMENTS)
 def index_documents(raw: dict[str, Any]) -> None:
-    """Put one batch of an ingest into the store, or say which of its files need not travel."""
+    """Put one batch of an ingest into the store, or report which of its files are stored and need not be sent."""
 
     def work(inbox: Inbox, batch: int) -> IngestReport | None:
         content = inbox.documents(batch)
         if content is None:
             return None
         if content.hashes is not None:
-            known, wanted = _indexer(content.tenant).known(content.hashes)
+            known, wanted = _indexer(content.tenant).known_files(content.hashes)
             return IngestReport(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
-        careful = Careful(inbox.client, inbox.ingest_id, app.conf.ramify, ServerClock(inbox.client).now)
+        guard = PoisonGuard(inbox.client, inbox.ingest_id, app.conf.ramify, ServerClock(inbox.client).now)
         index = _indexer(content.tenant).index
-        outcomes, cost = careful.index(batch, content.documents, index, TaskName.INDEX_DOCUMENTS.value)
+        outcomes, cost = guard.index(batch, content.documents, index, TaskName.INDEX_DOCUMENTS.value)
         return IngestReport(batch=batch, outcomes=tuple(outcomes), cost=cost)
 
     _answer(raw, work)
@@ -71,31 +69,31 @@ def index_finish(raw: dict[str, Any]) -> None:
             return None
         indexer = _indexer(order.tenant)
         removed = indexer.finish(order.keep, order.unreadable, order.namespace, written=order.written)
-        warnings, cost = indexer.directories.told()
+        warnings, cost = indexer.directories.take_report()
         return IngestReport(batch=batch, outcomes=tuple(removed), warnings=warnings, cost=cost)
 
     _answer(raw, work)
 
 
 def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], IngestReport | None]) -> None:
-    """Run `work` and report: the person at the other end waits for a word on every batch."""
+    """Run `work` and report its result or its error: the client waits for a report on every batch."""
     message = IndexMessage.model_validate(raw)
     at = (message.ingest_id, message.batch)
-    with _making:
-        if at in _at_work:
+    with _lock:
+        if at in _running:
             return
-        _at_work.add(at)
+        _running.add(at)
     try:
         _report(message, work)
     finally:
-        with _making:
-            _at_work.discard(at)
+        with _lock:
+            _running.discard(at)
 
 
 def _report(message: IndexMessage, work: Callable[[Inbox, int], IngestReport | None]) -> None:
     inbox = Inbox(connect(app.conf.ramify), message.ingest_id)
     try:
-        with measured() as seconds:
+        with timings() as seconds:
             report = work(inbox, message.batch)
     except Exception as error:
         log.log(

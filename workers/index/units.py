@@ -12,7 +12,7 @@ from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkStore
 from shared.store.schema import of_documents
-from shared.store.units import StoredDocument, whole_units
+from shared.store.units import whole_units
 from workers.index.documents import INDEX_VERSION, Document, belongs_to, prune_scope
 
 
@@ -41,7 +41,7 @@ def units_of(
 ) -> dict[str, Unit]:
     """doc_id -> its unit, of the pieces that gave nothing but documents without a note.
 
-    What a person must be told (a bad line, a date left out) is told on every ingest, so such a piece always travels.
+    A note (a bad line, a date left out) is reported on every ingest, so such a piece always travels.
     """
     units: dict[str, Unit] = {}
     for raw, items in read:
@@ -65,7 +65,11 @@ def known_files(
     keys = [unit_key(file, hashes.namespace, sizes) for file in hashes.files]
     held = whole_units(store, keys)
     scope = prune_scope(hashes.source, hashes.namespace)
-    wanted = {file.identity for file, key in zip(hashes.files, keys, strict=True) if not _at_home(held, key, scope)}
+    wanted = {
+        file.identity
+        for file, key in zip(hashes.files, keys, strict=True)
+        if key not in held or not all(belongs_to(document.source, scope) for document in held[key])
+    }
     outcomes = [
         DocumentOutcome(path=document.path, doc_id=document.doc_id, status=DocumentStatus.UNCHANGED)
         for file, key in zip(hashes.files, keys, strict=True)
@@ -76,7 +80,7 @@ def known_files(
 
 
 def mark_units(store: ChunkStore, units: Mapping[str, Unit], unchanged: Collection[str]) -> None:
-    """Note the units of documents that were stored already: their bytes differ, but not what was read from them."""
+    """Store the units of documents that were stored already: their bytes differ, but not what was read from them."""
     if known := [doc_id for doc_id in unchanged if doc_id in units]:
         chunks = [
             (chunk_id, units[held["doc_id"]], held.get("unit"))
@@ -84,7 +88,3 @@ def mark_units(store: ChunkStore, units: Mapping[str, Unit], unchanged: Collecti
         ]
         if changes := {chunk_id: unit.fields() for chunk_id, unit, stored in chunks if stored != unit.key}:
             store.set_payloads(changes)
-
-
-def _at_home(held: Mapping[str, Sequence[StoredDocument]], key: str, scope: str) -> bool:
-    return key in held and all(belongs_to(document.source, scope) for document in held[key])

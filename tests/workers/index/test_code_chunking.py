@@ -91,6 +91,10 @@ def test_given_endless_nesting_when_cut_then_it_ends_in_time(suffix: str, bomb: 
     assert lines_of("\n".join(chunk.text for chunk in found)) == lines_of(text)
 
 
+def test_given_an_impl_block_without_an_end_when_cut_then_its_lines_are_kept() -> None:
+    assert [chunk.text for chunk in chunks("a.rs", "impl A {\n  f();")] == ["impl A {\n  f();"]
+
+
 def test_given_a_parser_out_of_time_when_cut_then_the_lines_are_kept_and_the_heading_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -226,10 +226,10 @@ def test_given_an_llm_when_renewed_then_it_describes_bottom_up_from_escaped_text
     assert '<directory title="n">Caches and more.</directory>' in model.prompts[2]
     assert nodes(store)["n/"].text == "Caches and more."
     assert nodes(store, PagePart.OVERVIEW)["n/"].text == "All about caches."
-    warnings, cost = directories.told()
+    warnings, cost = directories.take_report()
     assert warnings == ()
     assert (cost.llm_calls, cost.llm_tokens_in) == (4, 40)
-    assert directories.told()[1].llm_calls == 0
+    assert directories.take_report()[1].llm_calls == 0
 
 
 def test_given_an_endless_reply_when_renewed_then_the_bounds_hold(store: ChunkStore, settings: Settings) -> None:
@@ -246,7 +246,7 @@ def test_given_an_llm_that_fails_when_renewed_then_a_warning_tells_and_the_next_
     model = Model(error=TransientError("the server is away"))
     directories = made(store, settings, model)
     directories.renew("default", encoders)
-    warnings, _ = directories.told()
+    warnings, _ = directories.take_report()
     assert warnings == ("2 of 2 directories are described without the LLM, until the next ingest: the server is away.",)
     assert "Caches expire." in nodes(store, PagePart.OVERVIEW)["n/"].text
     model.error = None
@@ -263,7 +263,7 @@ def test_given_no_time_for_the_llm_when_renewed_then_it_is_not_asked(store: Chun
     directories.renew("default", encoders)
     assert time.perf_counter() - begun < 2
     assert model.prompts == []
-    assert "no time was left" in directories.told()[0][0]
+    assert "no time was left" in directories.take_report()[0][0]
 
 
 def test_given_an_encoder_that_fails_when_renewed_then_a_warning_tells_and_the_next_one_mends_it(
@@ -285,7 +285,7 @@ def test_given_an_encoder_that_fails_when_renewed_then_a_warning_tells_and_the_n
     directories = Directories(store, dense, settings)
     directories.renew("default", encoders)
     assert nodes(store) == {}
-    assert directories.told()[0] == ("Directories are not described as they are now: refused",)
+    assert directories.take_report()[0] == ("Directories are not described as they are now: refused",)
     dense.error = None
     directories.renew("default", encoders)
     assert set(nodes(store)) == {"n/", "/"}

@@ -275,7 +275,7 @@ def test_given_a_store_that_refuses_when_finished_then_the_work_stays_pending(
     with monkeypatch.context() as patched:
         patched.setattr(type(store), "set_backlinks", refusing)
         with pytest.raises(StoreError):
-            edges.settle(store)
+            edges.update_edges(store)
     assert pending(store) == 2
-    edges.settle(store)
+    edges.update_edges(store)
     assert (pending(store), joined(store)["b"][1]) == (0, 1)

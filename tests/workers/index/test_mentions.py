@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from workers.index.mentions import Name, Scanner, Target, key_of, names_of, phrase
+from shared.store.page_keys import title_key
+from workers.index.mentions import Name, Scanner, Target, names_of, phrase
 
 
 def found(title: str, text: str) -> bool:
-    names = {text: Target(name, key_of(title), "page") for text, name in names_of(title)}
+    names = {text: Target(name, title_key(title), "page") for text, name in names_of(title)}
     return bool(Scanner(names).found(text, "other"))
 
 
@@ -70,7 +71,7 @@ def test_given_a_word_that_names_nothing_when_scanned_then_it_is_left(title: str
 
 def test_given_a_name_inside_a_longer_one_when_scanned_then_only_the_longer_counts() -> None:
     titles = ("York City", "New York City", "York City Council")
-    names = {phrase(title): Target(Name(title), key_of(title), title) for title in titles}
+    names = {phrase(title): Target(Name(title), title_key(title), title) for title in titles}
     assert Scanner(names).found("moved to New York City for good", "x") == {"new york city"}
     assert Scanner(names).found("moved to New York City for good", "New York City") == set()
 

@@ -206,7 +206,7 @@ class Scopes:
         return None
 
     def _list_members(self) -> None:
-        types = {item.names for item in self._definitions if item.is_type}
+        types = {item.names for item in self._definitions if item.is_type and item.names}
         every = [names for item in self._definitions for _, names in item.members]
         self._names |= set(every)
         for names in types:

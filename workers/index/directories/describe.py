@@ -18,8 +18,6 @@ from shared.providers.llm.prompts import escaped, filled
 from shared.providers.llm.replies import summary_text
 from workers.display import plain_line, safe
 
-# --- Abstract and overview without a model: titles and sentences of the documents, the most typical first. Pure.
-
 ABSTRACT_CHARS, OVERVIEW_CHARS = 256, 4000
 #: Characters of a chunk that are read, and of a document's lead.
 _READ, LEAD_CHARS = 4000, 600
@@ -30,6 +28,8 @@ _SHORT = 4  # terms; what is shorter does not gain by it
 _LINE = (48, 400)  # characters of a line of the overview, at least and at most
 _ENDS = (".", "。", "?", "？", "!", "！", "…")
 _PAUSES = " ,;:.，；：、。"
+_MIN_TIME_S = 0.5  # for a call of the LLM
+_CUT_MARK = 2  # characters that `summary_text` may add to a text that it cuts
 
 
 class DirectoryItem(NamedTuple):
@@ -42,12 +42,68 @@ class DirectoryItem(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What is told of a directory: `items` are read, `more` are titles alone, `left` counts what is not even named."""
+    """What a directory is described by: `items` are read, `more` are titles alone, `left` counts what is not named."""
 
     path: str
     items: Sequence[DirectoryItem]
     more: Sequence[str] = ()
     left: int = 0
+
+
+class Described(NamedTuple):
+    """A directory's abstract and overview, what they cost, and why the LLM did not write them, if it should have."""
+
+    abstract: str
+    overview: str
+    cost: Cost = Cost()
+    fault: str | None = None
+
+
+def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
+    """Describe a directory; the LLM is asked until `end` (time.monotonic()). Never raises for the LLM's faults."""
+    abstract = abstract_of(contents)
+    plain = Described(abstract, overview_of(contents, abstract))
+    if llm is None:
+        return plain
+    cost = Cost()
+    try:
+        reply = _ask(llm, _overview_prompt(contents), end)
+        cost += reply.cost
+        overview = summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK)
+        reply = _ask(llm, filled("abstract", {"path": _path(contents.path), "overview": escaped(overview)}), end)
+        cost += reply.cost
+        abstract = plain_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
+        if not abstract:
+            raise ReplyError("the reply holds no abstract")
+    except RamifyError as error:
+        return plain._replace(cost=cost + spent(error).cost, fault=str(error).strip().rstrip("."))
+    return Described(clipped(abstract, ABSTRACT_CHARS), overview, cost)
+
+
+def _ask(llm: LLM, prompt: str, end: float) -> LLMReply:
+    left = end - time.monotonic()
+    if left < _MIN_TIME_S:
+        raise TransientError("no time was left for it (hierarchy.llm_budget_s)")
+    return llm.complete(prompt, timeout_s=left)
+
+
+def _overview_prompt(contents: Contents) -> str:
+    values = {
+        "path": _path(contents.path),
+        "contents": "\n".join(map(_element, contents.items)) or "(none)",
+        "more": escaped("; ".join(map(plain_line, contents.more))) or "(none)",
+        "left": str(contents.left),
+    }
+    return filled("overview", values)
+
+
+def _element(item: DirectoryItem) -> str:
+    name = "directory" if item.is_directory else "document"
+    return f'<{name} title="{escaped(plain_line(item.title))}">{escaped(item.lead)}</{name}>'
+
+
+def _path(path: str) -> str:
+    return escaped(plain_line(path))
 
 
 def lead_of(chunk: Chunk) -> str:
@@ -160,64 +216,3 @@ def _whole_lines(text: str) -> str:
     if len(text) <= OVERVIEW_CHARS:
         return text
     return text[:OVERVIEW_CHARS].rpartition("\n")[0] or text[:OVERVIEW_CHARS]
-
-
-_LEAST_TIME_S = 0.5
-#: What `summary_text` may add to a text that it cuts.
-_CUT_MARK = 2
-
-
-class Described(NamedTuple):
-    """A directory's abstract and overview, what they cost, and why the LLM did not write them, if it should have."""
-
-    abstract: str
-    overview: str
-    cost: Cost = Cost()
-    fault: str | None = None
-
-
-def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
-    """Describe a directory; the LLM is asked until `end` (time.monotonic()). Never raises for the LLM's faults."""
-    abstract = abstract_of(contents)
-    plain = Described(abstract, overview_of(contents, abstract))
-    if llm is None:
-        return plain
-    cost = Cost()
-    try:
-        reply = _ask(llm, _overview_prompt(contents), end)
-        cost += reply.cost
-        overview = summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK)
-        reply = _ask(llm, filled("abstract", {"path": _path(contents.path), "overview": escaped(overview)}), end)
-        cost += reply.cost
-        abstract = plain_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
-        if not abstract:
-            raise ReplyError("the reply holds no abstract")
-    except RamifyError as error:
-        return plain._replace(cost=cost + spent(error).cost, fault=str(error).strip().rstrip("."))
-    return Described(clipped(abstract, ABSTRACT_CHARS), overview, cost)
-
-
-def _ask(llm: LLM, prompt: str, end: float) -> LLMReply:
-    left = end - time.monotonic()
-    if left < _LEAST_TIME_S:
-        raise TransientError("no time was left for it (hierarchy.llm_budget_s)")
-    return llm.complete(prompt, timeout_s=left)
-
-
-def _overview_prompt(contents: Contents) -> str:
-    values = {
-        "path": _path(contents.path),
-        "contents": "\n".join(map(_element, contents.items)) or "(none)",
-        "more": escaped("; ".join(map(plain_line, contents.more))) or "(none)",
-        "left": str(contents.left),
-    }
-    return filled("overview", values)
-
-
-def _element(item: DirectoryItem) -> str:
-    name = "directory" if item.is_directory else "document"
-    return f'<{name} title="{escaped(plain_line(item.title))}">{escaped(item.lead)}</{name}>'
-
-
-def _path(path: str) -> str:
-    return escaped(plain_line(path))

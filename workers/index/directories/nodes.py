@@ -1,40 +1,31 @@
-"""A described directory as two chunks, ready to store: where they stand and what leads to them. Writes nothing."""
+"""Directories in the store: their nodes as chunks, ready to write, and what describes them. Writes nothing."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from qdrant_client import models
 
 from shared.models import Chunk, Cost, Hit
 from shared.models.hits import PagePart
-from shared.providers.encoders import DenseEncoder, SparseEncoder, SparseVector
-from shared.providers.encoders.sparse import TrigramEncoder
+from shared.providers.encoders import DenseEncoder, SparseVector
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.directories import dirs_namespace, dirs_source, lineage, parent_of, path_key
 from shared.store.schema import DOCUMENT_FIELDS, equals, hashes_of, of_source, one_of, sliced
 from workers.index.directories.describe import Described, lead_of
 from workers.index.directories.tree import Directory, DirectoryEntry
 from workers.index.documents import document_id
-from workers.index.encoding import dense_vectors
+from workers.index.encoding import KeywordEncoders, dense_vectors
 
 _DIRECTORY = "directory"
-
-
-class Encoders(Protocol):
-    """What keyword vectors are made with; no trigrams: the collection has none."""
-
-    @property
-    def sparse(self) -> SparseEncoder: ...
-
-    @property
-    def trigrams(self) -> TrigramEncoder | None: ...
+_ENTRY_FIELDS = ("doc_id", "document_hash", "path", "title", "kind")
+#: Documents whose beginnings are read with one request.
+_PAGE = 500
 
 
 def node_id(namespace: str, path: str, tenant: str) -> str:
-    """The doc_id of a directory: the same for ever."""
+    """The doc_id of a directory's node: the same over ingests."""
     return document_id(path, dirs_namespace(namespace), tenant)
 
 
@@ -43,7 +34,7 @@ def points_of(
     tenant: str,
     described: Sequence[tuple[Directory, Described, str]],
     dense: DenseEncoder | None,
-    encoders: Encoders,
+    encoders: KeywordEncoders,
 ) -> tuple[list[ChunkPoint], Cost]:
     """Two points a directory, with the hash that is given with it, and what the dense encoder cost.
 
@@ -94,13 +85,6 @@ def _chunks(namespace: str, tenant: str, directory: Directory, words: Described)
     ]
 
 
-# --- What the store knows that directories are described by: documents, how they begin, abstracts. Never writes.
-
-_ENTRY_FIELDS = ("doc_id", "document_hash", "path", "title", "kind")
-#: Documents whose beginnings are read with one call.
-_PAGE = 500
-
-
 def entries(store: ChunkStore, namespace: str) -> Iterator[DirectoryEntry]:
     """Every document of the namespace."""
     flt = models.Filter(must=[equals("namespace", namespace), equals("ordinal", 0)])
@@ -114,7 +98,7 @@ def stored_nodes(store: ChunkStore, namespace: str) -> tuple[dict[str, str], set
     return hashes_of(payloads), {payload["doc_id"] for payload in payloads}
 
 
-def leads(store: ChunkStore, doc_ids: Sequence[str]) -> dict[str, str]:
+def beginnings(store: ChunkStore, doc_ids: Sequence[str]) -> dict[str, str]:
     """How documents begin: by their compiled truth where they have one, else by their first chunk."""
     found: dict[str, Hit] = {}
     for some in sliced(list(doc_ids), _PAGE):

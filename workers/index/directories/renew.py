@@ -1,7 +1,7 @@
-"""Keeps the directory nodes of a tenant true to its documents: what changed and what stands above it is made anew.
+"""Keeps the directory nodes of a tenant up to date with its documents: describes what changed and its parents.
 
-Nodes are told apart by the digest of what they are made of, which the store keeps with them: nothing else needs to be
-remembered, so an ingest that was killed half-way is finished by the next one.
+The store keeps with each node the digest of what it was made of, and nothing else is remembered: an ingest that was
+killed half-way is finished by the next one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from shared.settings import Settings
 from shared.store import ChunkStore
 from shared.store.schema import sliced
 from workers.index.directories.describe import Contents, Described, DirectoryItem, describe
-from workers.index.directories.nodes import Encoders, abstracts, entries, leads, node_id, points_of, stored_nodes
+from workers.index.directories.nodes import abstracts, beginnings, entries, node_id, points_of, stored_nodes
 from workers.index.directories.tree import Directory, tree_of
-from workers.index.encoding import EncoderError
+from workers.index.encoding import EncoderError, KeywordEncoders
 
 log = logging.getLogger("ramify.index")
 #: Directories that are described and written at a time.
@@ -49,29 +49,29 @@ class Directories:
         self, store: ChunkStore, dense: DenseEncoder | None, settings: Settings, llm: LLM | None = None
     ) -> None:
         self._store, self._dense, self._options = store, dense, settings.hierarchy
-        asked = settings.hierarchy.writer == "auto" and settings.has_llm
-        self._llm = llm or (ChatClient(settings) if asked else None)
+        wanted = settings.hierarchy.writer == "auto" and settings.has_llm
+        self._llm = llm or (ChatClient(settings) if wanted else None)
         self._writer = f"llm:{settings.llm_model}" if self._llm else "extractive"
         self._lock = Lock()
-        self._seen: dict[str, int] = {}  # namespace -> index version at which its nodes were true
+        self._current: dict[str, int] = {}  # namespace -> index version at which its nodes were up to date
         self._warnings: list[str] = []
         self._cost = Cost()
 
-    def told(self) -> tuple[tuple[str, ...], Cost]:
-        """The warnings and the cost since this was asked last."""
+    def take_report(self) -> tuple[tuple[str, ...], Cost]:
+        """The warnings and the cost since the last call."""
         with self._lock:
             warnings, cost = tuple(dict.fromkeys(self._warnings)), self._cost
             self._warnings, self._cost = [], Cost()
             return warnings, cost
 
-    def settled(self, namespace: str) -> None:
-        """What was written since `renew` changed no document: the nodes are as true as they were."""
+    def mark_current(self, namespace: str) -> None:
+        """What was written since `renew` changed no document: the nodes are still up to date."""
         version = self._version()
         with self._lock:
-            if namespace in self._seen and version is not None:
-                self._seen[namespace] = version
+            if namespace in self._current and version is not None:
+                self._current[namespace] = version
 
-    def renew(self, namespace: str, encoders: Callable[[], Encoders | None]) -> Renewed:
+    def renew(self, namespace: str, encoders: Callable[[], KeywordEncoders | None]) -> Renewed:
         """Describe what changed, bottom-up; remove directories that hold nothing any more.
 
         `encoders` is asked only if there is something to write. Without a change this reads one number; after a
@@ -80,8 +80,8 @@ class Directories:
         """
         with self._lock:
             version = self._version()
-            if version is None or version == self._seen.pop(namespace, None):
-                self._seen |= {namespace: version} if version is not None else {}
+            if version is None or version == self._current.pop(namespace, None):
+                self._current |= {namespace: version} if version is not None else {}
                 return Renewed()
             found = entries(self._store, namespace) if self._options.enabled else ()
             tree = tree_of(found, self._options.sample, self._writer)
@@ -92,7 +92,7 @@ class Directories:
                 self._store.delete_documents(some)
             stale = [tree[path] for doc_id, path in ids.items() if digests.get(doc_id) != tree[path].digest]
             if not stale or self._build(namespace, stale, tree, encoders):
-                self._seen[namespace] = self._version() or 0
+                self._current[namespace] = self._version() or 0
         renewed = Renewed(tuple(directory.path for directory in stale), len(tree) - len(stale), len(gone))
         log.info("directories of %s: %d described, %d unchanged, %d removed", namespace, len(stale), *renewed[1:])
         return renewed
@@ -106,7 +106,7 @@ class Directories:
         namespace: str,
         stale: Sequence[Directory],
         tree: dict[str, Directory],
-        encoders: Callable[[], Encoders | None],
+        encoders: Callable[[], KeywordEncoders | None],
     ) -> bool:
         """Describe and write the stale directories, level by level from below. False: some must be tried again."""
         end = time.monotonic() + self._options.llm_budget_s
@@ -137,7 +137,7 @@ class Directories:
     def _describe(
         self, namespace: str, some: Sequence[Directory], tree: dict[str, Directory], end: float
     ) -> list[Described]:
-        begins = leads(self._store, [entry.doc_id for directory in some for entry in directory.sample])
+        begins = beginnings(self._store, [entry.doc_id for directory in some for entry in directory.sample])
         below = abstracts(self._store, namespace, [path for directory in some for path in directory.below])
         contents = [self._contents(directory, tree, begins, below) for directory in some]
         work = partial(describe, llm=self._llm, end=end)

@@ -60,7 +60,7 @@ class Directory:
     kinds: set[str] = field(default_factory=set)
     roots: list[str] = field(default_factory=list)
     digest: str = ""
-    _drawn: list[tuple[int, DirectoryEntry]] = field(default_factory=list)
+    _candidates: list[tuple[int, DirectoryEntry]] = field(default_factory=list)
     _children: set[str] = field(default_factory=set)
 
     @property
@@ -79,25 +79,25 @@ class Directory:
         return [root_key(kind) for kind in ("", *self.roots)] if self.roots else []
 
     def add(self, entry: DirectoryEntry, most: int) -> None:
-        """Count a document, and keep it if it is drawn: those of the lowest hashes, a README before all."""
+        """Count a document, and keep it if its hash is among the lowest; a README comes before all."""
         self.count += 1
         self.direct.add(entry.kind)
-        draw = -1 if entry.describes else _draw(self.path, entry.doc_id)
+        draw = -1 if entry.describes else _draw_key(self.path, entry.doc_id)
         # A heap with the highest hash in front: that one leaves.
         item = (-draw, entry)
-        if len(self._drawn) < most * _TITLES:
-            heappush(self._drawn, item)
+        if len(self._candidates) < most * _TITLES:
+            heappush(self._candidates, item)
         else:
-            heappushpop(self._drawn, item)
+            heappushpop(self._candidates, item)
 
-    def settle(self, most: int) -> None:
-        """Fix the samples, each in the order of paths, so that they depend on what there is and on nothing else."""
-        drawn = [entry for _, entry in sorted(self._drawn, key=lambda item: (-item[0], item[1]))]
+    def fix_samples(self, most: int) -> None:
+        """Fix the samples, each in the order of paths, so that they depend on nothing but the documents."""
+        drawn = [entry for _, entry in sorted(self._candidates, key=lambda item: (-item[0], item[1]))]
         self.sample = sorted(drawn[:most], key=lambda entry: (not entry.describes, entry.path))
         self.named = sorted(drawn[most:], key=lambda entry: entry.path)
         self.wide = len(self._children)
-        self.below = sorted(nsmallest(MOST_NAMED, self._children, key=lambda path: _draw(self.path, path)))
-        self._drawn, self._children = [], set()
+        self.below = sorted(nsmallest(MOST_NAMED, self._children, key=lambda path: _draw_key(self.path, path)))
+        self._candidates, self._children = [], set()
 
 
 def tree_of(entries: Iterable[DirectoryEntry], most: int, writer: str) -> dict[str, Directory]:
@@ -119,7 +119,7 @@ def tree_of(entries: Iterable[DirectoryEntry], most: int, writer: str) -> dict[s
             tree[parent].kinds |= directory.kinds
     _set_roots(tree)
     for directory in tree.values():
-        directory.settle(most)
+        directory.fix_samples(most)
         directory.digest = _digest(directory, tree, writer)
     return tree
 
@@ -159,6 +159,6 @@ def _digest(directory: Directory, tree: dict[str, Directory], writer: str) -> st
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _draw(path: str, name: str) -> int:
-    """A number that is as good as random, the same every time."""
+def _draw_key(path: str, name: str) -> int:
+    """A hash as a number: the same sample in every run."""
     return int.from_bytes(hashlib.blake2b(f"{path}\n{name}".encode("utf-8", "replace"), digest_size=8).digest())
