@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -18,19 +19,11 @@ from shared.models.hits import PagePart
 from workers.index.documents import Markup
 from workers.index.metadata import labels, printable_line
 
-# --- How wide a text is: a CJK character or emoji counts as two, everything else as one.
-
+#: A CJK character or emoji, which counts as two.
 _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
     "\U0001f300-\U0001faff\U00020000-\U0003fffd]+"
 )
-
-
-def width(text: str) -> int:
-    """Characters of `text`, wide ones counted twice."""
-    if text.isascii():
-        return len(text)
-    return len(text) + sum(len(run) for run in _WIDE.findall(text))
 
 
 #: Link definitions stay text: as a rule of their own they would leave no token.
@@ -40,6 +33,19 @@ _MAX_HEADING = 200
 #: Characters within which a title is sought.
 _TITLE_WITHIN = 20_000
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+
+
+def width(text: str) -> int:
+    """Characters of `text`, wide ones counted twice."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(len(run) for run in _WIDE.findall(text))
+
+
+def cut_anywhere(text: str, limit: int) -> list[str]:
+    """`text` in parts that are no wider than `limit`."""
+    step = limit if text.isascii() else max(limit // 2, 1)
+    return [text[start : start + step] for start in range(0, len(text), step)]
 
 
 class BlockType(StrEnum):
@@ -69,6 +75,8 @@ class Block:
 
 
 _ATOMS = {"fence": BlockType.FENCE, "code_block": BlockType.CODE, "table_open": BlockType.TABLE}
+#: A line of its own that opens the timeline whatever follows.
+_SENTINELS = frozenset({"<!-- timeline -->", "--- timeline ---"})
 
 
 def blocks_of(text: str, markup: Markup, max_chars: int) -> list[Block]:
@@ -135,14 +143,8 @@ def _inside(tokens: list[Token], index: int, lines: list[str]) -> Iterator[Block
 
 def _paragraphs(lines: list[str]) -> list[Block]:
     """Plain text, cut at empty lines."""
-    blocks, first = [], 0
-    for number in range(len(lines) + 1):
-        if number < len(lines) and lines[number].strip():
-            continue
-        if number > first:
-            blocks.append(_block(lines, first, number, BlockType.TEXT))
-        first = number + 1
-    return blocks
+    blank = [-1, *(number for number, line in enumerate(lines) if not line.strip()), len(lines)]
+    return [_block(lines, a + 1, b, BlockType.TEXT) for a, b in pairwise(blank) if b > a + 1]
 
 
 def _block(lines: list[str], start: int, end: int, kind: BlockType) -> Block:
@@ -164,21 +166,14 @@ def _heading_text(title: str) -> str:
     return printable_line(_LINK.sub(r"\1", title).replace("*", "").replace("`", ""))
 
 
-# --- What a section is of its page: compiled truth, timeline or neither. Read from headings and rules alone.
-
-#: A line of its own that opens the timeline whatever follows.
-_SENTINELS = frozenset({"<!-- timeline -->", "--- timeline ---"})
-
-
 def part_of(title: str, headings: Sequence[str]) -> PagePart | None:
     """The part that a heading path names, the deepest heading first; None when no heading says so.
 
     The document's own title may make it all a timeline ("Changelog"), never all truth.
     """
-    for heading in reversed(headings):
-        if part := _named(heading):
-            return part
-    return PagePart.TIMELINE if _named(title) is PagePart.TIMELINE else None
+    if part := next(filter(None, map(_named_part, reversed(headings))), None):
+        return part
+    return PagePart.TIMELINE if _named_part(title) is PagePart.TIMELINE else None
 
 
 def timeline_start(blocks: Sequence[Block]) -> int | None:
@@ -197,11 +192,11 @@ def timeline_start(blocks: Sequence[Block]) -> int | None:
 
 def _opens_timeline(block: Block) -> bool:
     if block.kind is BlockType.HEADING:
-        return _named(block.text) is PagePart.TIMELINE or bool(_dated().match(block.text))
+        return _named_part(block.text) is PagePart.TIMELINE or bool(_dated().match(block.text))
     return block.kind is BlockType.TEXT and bool(_dated().match(block.text))
 
 
-def _named(heading: str) -> PagePart | None:
+def _named_part(heading: str) -> PagePart | None:
     return next((part for label in labels(heading) if (part := _headings().get(label))), None)
 
 

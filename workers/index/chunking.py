@@ -9,15 +9,31 @@ from dataclasses import dataclass, field
 from shared.models import Chunk
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
-from shared.store.page_keys import label_key, page_keys, path_key
-from workers.index.blocks import Block, BlockType, blocks_of, part_of, timeline_start, width
+from shared.store.page_keys import label_key, page_keys
+from workers.index.blocks import Block, BlockType, blocks_of, cut_anywhere, part_of, timeline_start, width
 from workers.index.code.chunking import chunk_code
 from workers.index.documents import Document, Markup
 from workers.index.links import refs_of
 from workers.index.metadata import facet_of, kind_of, label_of
 from workers.index.rst import rst_blocks
 
-# --- A document's blocks as sections: one heading, one part of the page, one facet. Never loses a block but rules.
+#: A piece narrower than this share of `target_chars` does not stand alone if it can join its neighbour.
+_TINY_SHARE = 4
+_ARROW = " > "
+#: Labels of one chunk.
+_MAX_LABELS = 64
+#: Code stays whole up to this many times `max_chars`.
+_CODE_FACTOR = 4
+#: A table's head is repeated over each part if it takes no more than this share of `max_chars`.
+_HEAD_SHARE = 4
+_MAX_INFO = 200
+_FENCE = re.compile(r"(?P<before>[^`~]*)(?P<marker>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
+_AFTER_SENTENCE = re.compile(
+    r"[。！？；…][」』”’）】]*+(?![。！？；…])|(?<=[.!?])\s+|(?<=[.!?][\"')\]”’])\s+",
+)
+_AFTER_LINE = re.compile(r"\n")
+_AFTER_CLAUSE = re.compile(r"[，、：,;:]|\s+")
+_CUTS = (_AFTER_SENTENCE, _AFTER_LINE, _AFTER_CLAUSE)
 
 
 @dataclass(slots=True)
@@ -35,6 +51,95 @@ class Section:
     part: PagePart | None = None
     labels: tuple[str, ...] = ()
     blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Text with the gap before it: an empty line, a line end, or nothing."""
+
+    text: str
+    gap: str
+    code: bool
+    labels: tuple[str, ...] = ()
+
+
+def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
+    """Chunks in order.
+
+    `heading` is the path "A > B > C" without the document's title, `facet` the storage facet, `part` compiled truth or
+    timeline.
+
+    A chunk never spans two sections. It is as wide as `target_chars` where possible; a single block stays whole up to
+    `max_chars`, code up to four times that. Widths count a CJK character as two. Every chunk defines its page's keys
+    and refers to what its text links to; a heading's links and labels count for its first chunk.
+    """
+    if document.markup is Markup.CODE:
+        return chunk_code(document, sizes)
+    kind = kind_of(document.kind, document.path, sizes.kinds)
+    defines = page_keys(document.title, document.path)
+    chunks: list[Chunk] = []
+    rst = document.markup is Markup.RST
+    blocks = list(rst_blocks(document.text)) if rst else blocks_of(document.text, document.markup, sizes.max_chars)
+    for section in sections_of(blocks):
+        headings = section.path[1:] if section.path[:1] == (document.title,) else section.path
+        linking = f"{section.source}\n\n" if section.source else ""
+        for text, code, labels in _texts(section, sizes):
+            if not (code and rst):  # a literal block holds no links
+                linking += text
+            chunks.append(
+                document.chunk(
+                    len(chunks),
+                    text,
+                    heading=_ARROW.join(headings),
+                    kind=kind,
+                    facet=facet_of(headings) or label_of(text) or document.facet,
+                    part=PagePart.CODE if code else part_of(document.title, headings) or section.part or PagePart.TEXT,
+                    defines=(*defines, *labels),
+                    refs=refs_of(linking, document.path),
+                )
+            )
+            linking = ""
+    return chunks
+
+
+def _texts(section: Section, sizes: ChunkingSettings) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
+    """The texts of a section's chunks, whether each is code alone, and the keys of the labels in it."""
+    above = section.labels
+    for group in _packed(_pieces(section, sizes), sizes):
+        text = "".join((piece.gap if index else "") + piece.text for index, piece in enumerate(group))
+        if trimmed := text.strip("\n").rstrip():
+            labels = [*above, *(label for piece in group for label in piece.labels)][:_MAX_LABELS]
+            yield trimmed, all(piece.code for piece in group), tuple(dict.fromkeys(map(label_key, labels)))
+            above = ()
+
+
+def _pieces(section: Section, sizes: ChunkingSettings) -> Iterator[_Piece]:
+    for block in section.blocks:
+        for index, text in enumerate(split_block(block, sizes.target_chars, sizes.max_chars)):
+            # Parts of cut text are verbatim and join without a gap; parts of code and tables are blocks of their own.
+            verbatim = index and block.kind is BlockType.TEXT
+            gap = "" if verbatim else "\n\n" if block.loose or index else "\n"
+            yield _Piece(text, gap, block.kind in {BlockType.FENCE, BlockType.CODE}, () if index else block.labels)
+
+
+def _packed(pieces: Iterator[_Piece], sizes: ChunkingSettings) -> list[list[_Piece]]:
+    """Neighbours joined up to `target_chars`. A tiny one joins further, up to `max_chars`."""
+    tiny = sizes.target_chars // _TINY_SHARE
+    groups: list[list[_Piece]] = []
+    widths: list[int] = []
+    for piece in pieces:
+        wide = width(piece.text) + len(piece.gap)
+        total = widths[-1] + wide if groups else 0
+        if groups and (total <= sizes.target_chars or (widths[-1] < tiny and total <= sizes.max_chars)):
+            groups[-1].append(piece)
+            widths[-1] = total
+        else:
+            groups.append([piece])
+            widths.append(wide)
+    if len(groups) > 1 and widths[-1] < tiny and widths[-2] + widths[-1] <= sizes.max_chars:
+        tail = groups.pop()
+        groups[-1] += tail
+    return groups
 
 
 def sections_of(blocks: Sequence[Block]) -> list[Section]:
@@ -84,22 +189,6 @@ def _by_label(section: Section) -> Iterator[Section]:
         )
 
 
-# --- Cuts one block that is too wide for a chunk. Never loses a character and never leaves a fence open.
-
-#: Code stays whole up to this many times `max_chars`.
-_CODE_FACTOR = 4
-#: A table's head is repeated over each part if it takes no more than this share of `max_chars`.
-_HEAD_SHARE = 4
-_MAX_INFO = 200
-_FENCE = re.compile(r"(?P<before>[^`~]*)(?P<marker>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
-_AFTER_SENTENCE = re.compile(
-    r"[。！？；…][」』”’）】]*+(?![。！？；…])|(?<=[.!?])\s+|(?<=[.!?][\"')\]”’])\s+",
-)
-_AFTER_LINE = re.compile(r"\n")
-_AFTER_CLAUSE = re.compile(r"[，、：,;:]|\s+")
-_CUTS = (_AFTER_SENTENCE, _AFTER_LINE, _AFTER_CLAUSE)
-
-
 def split_block(block: Block, target: int, limit: int) -> list[str]:
     """Parts of `block` in order. Text parts are verbatim: joined without separator they are the block again.
 
@@ -145,7 +234,7 @@ def _split_table(text: str, limit: int) -> list[str]:
 def _lines(text: str, limit: int) -> list[str]:
     """Lines with their ends; a line wider than `limit` in several pieces."""
     lines = [line for line in re.split(r"(?<=\n)", text) if line]
-    return [piece for line in lines for piece in ([line] if width(line) <= limit else _hard(line, limit))]
+    return [piece for line in lines for piece in ([line] if width(line) <= limit else cut_anywhere(line, limit))]
 
 
 def _spans(text: str, limit: int, level: int = 0) -> list[str]:
@@ -153,16 +242,11 @@ def _spans(text: str, limit: int, level: int = 0) -> list[str]:
     if width(text) <= limit and level:
         return [text]
     if level == len(_CUTS):
-        return _hard(text, limit)
+        return cut_anywhere(text, limit)
     ends = [found.end() for found in _CUTS[level].finditer(text)]
     starts = [0, *ends]
     pieces = [text[start:end] for start, end in zip(starts, [*ends, len(text)], strict=True)]
     return [span for piece in pieces if piece for span in _spans(piece, limit, level + 1)]
-
-
-def _hard(text: str, limit: int) -> list[str]:
-    step = limit if text.isascii() else max(limit // 2, 1)
-    return [text[start : start + step] for start in range(0, len(text), step)]
 
 
 def _group(pieces: Iterable[str], size: int) -> list[str]:
@@ -178,115 +262,3 @@ def _group(pieces: Iterable[str], size: int) -> list[str]:
             groups.append([piece])
             total = wide
     return ["".join(group) for group in groups]
-
-
-#: A piece narrower than this share of `target_chars` does not stand alone if it can join its neighbour.
-_TINY_SHARE = 4
-_ARROW = " > "
-#: Labels of one chunk.
-_MAX_LABELS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Text with what parts it from the piece before: an empty line, a line end, or nothing."""
-
-    text: str
-    gap: str
-    code: bool
-    labels: tuple[str, ...] = ()
-
-
-def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
-    """Chunks in order.
-
-    `heading` is the path "A > B > C" without the document's title, `facet` the storage facet, `part` compiled truth or
-    timeline.
-
-    A chunk never spans two sections. It is as wide as `target_chars` where possible; a single block stays whole up to
-    `max_chars`, code up to four times that. Widths count a CJK character as two. Every chunk defines its page's keys
-    and refers to what its text links to; a heading's links and labels count for its first chunk.
-    """
-    if document.markup is Markup.CODE:
-        return _linkable(chunk_code(document, sizes))
-    kind = kind_of(document.kind, document.path, sizes.kinds)
-    defines = page_keys(document.title, document.path)
-    chunks: list[Chunk] = []
-    for section in sections_of(_blocks(document, sizes)):
-        headings = section.path[1:] if section.path[:1] == (document.title,) else section.path
-        linking = section.source
-        for text, code, labels in _texts(section, sizes):
-            chunks.append(
-                document.chunk(
-                    len(chunks),
-                    text,
-                    heading=_ARROW.join(headings),
-                    kind=kind,
-                    facet=facet_of(headings) or label_of(text) or document.facet,
-                    part=PagePart.CODE if code else part_of(document.title, headings) or section.part or PagePart.TEXT,
-                    defines=(*defines, *labels),
-                    refs=refs_of(_linking(linking, text, code=code and document.markup is Markup.RST), document.path),
-                )
-            )
-            linking = ""
-    return chunks
-
-
-def _blocks(document: Document, sizes: ChunkingSettings) -> list[Block]:
-    if document.markup is Markup.RST:
-        return list(rst_blocks(document.text))
-    return blocks_of(document.text, document.markup, sizes.max_chars)
-
-
-def _linking(heading: str, text: str, *, code: bool) -> str:
-    """Where links are sought: code without the line that says so, as a literal block, holds none."""
-    text = "" if code else text
-    return f"{heading}\n\n{text}" if heading else text
-
-
-def _linkable(chunks: list[Chunk]) -> list[Chunk]:
-    """Chunks of code, the first with the file's path among its keys: prose links to files."""
-    return [
-        chunk if chunk.ordinal else chunk.model_copy(update={"defines": (*chunk.defines, path_key(chunk.path))})
-        for chunk in chunks
-    ]
-
-
-def _texts(section: Section, sizes: ChunkingSettings) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
-    """The texts of a section's chunks, whether each is code alone, and the keys of the labels in it."""
-    above = section.labels
-    for group in _packed(_pieces(section, sizes), sizes):
-        text = "".join((piece.gap if index else "") + piece.text for index, piece in enumerate(group))
-        if trimmed := text.strip("\n").rstrip():
-            labels = [*above, *(label for piece in group for label in piece.labels)][:_MAX_LABELS]
-            yield trimmed, all(piece.code for piece in group), tuple(dict.fromkeys(map(label_key, labels)))
-            above = ()
-
-
-def _pieces(section: Section, sizes: ChunkingSettings) -> Iterator[_Piece]:
-    for block in section.blocks:
-        for index, text in enumerate(split_block(block, sizes.target_chars, sizes.max_chars)):
-            # Parts of cut text are verbatim and join without a gap; parts of code and tables are blocks of their own.
-            verbatim = index and block.kind is BlockType.TEXT
-            gap = "" if verbatim else "\n\n" if block.loose or index else "\n"
-            yield _Piece(text, gap, block.kind in {BlockType.FENCE, BlockType.CODE}, () if index else block.labels)
-
-
-def _packed(pieces: Iterator[_Piece], sizes: ChunkingSettings) -> list[list[_Piece]]:
-    """Neighbours joined up to `target_chars`. A tiny one joins further, up to `max_chars`."""
-    tiny = sizes.target_chars // _TINY_SHARE
-    groups: list[list[_Piece]] = []
-    widths: list[int] = []
-    for piece in pieces:
-        wide = width(piece.text) + len(piece.gap)
-        total = widths[-1] + wide if groups else 0
-        if groups and (total <= sizes.target_chars or (widths[-1] < tiny and total <= sizes.max_chars)):
-            groups[-1].append(piece)
-            widths[-1] = total
-        else:
-            groups.append([piece])
-            widths.append(wide)
-    if len(groups) > 1 and widths[-1] < tiny and widths[-2] + widths[-1] <= sizes.max_chars:
-        tail = groups.pop()
-        groups[-1] += tail
-    return groups

@@ -1,4 +1,4 @@
-"""What documents say of themselves. Never fails: what it drops, it says."""
+"""What documents say of themselves: front matter, facets, kinds. Never fails: a value that is dropped leaves a note."""
 
 from __future__ import annotations
 
@@ -12,52 +12,6 @@ from shared.language import derived, languages
 from shared.language.text import month_number
 from shared.models.base import Model
 
-# --- Which storage facet a section is: by its heading, by a label at its start, by the document's front matter.
-
-FACETS = ("context", "intent", "action", "result", "insight")
-_PARTS = re.compile(r"[（()）/／|·:：]")
-_LABEL = re.compile(r"[\W_]{0,8}([^\W_][^:：*_\n]{0,40}+)(?:\*\*|__|\*|_)?\s{0,2}[:：]")
-
-
-def labels(heading: str) -> list[str]:
-    """What a heading says, folded: the whole of it and its parts, without number, emphasis and brackets.
-
-    "二、行（Action）" says 行 and action.
-    """
-    found = _number().match(heading)
-    bare = heading[found.end() if found else 0 :]
-    return [part.strip(" *_").casefold() for part in (bare, *_PARTS.split(bare))]
-
-
-def facet_of(headings: Sequence[str]) -> str | None:
-    """context, intent, action, result or insight for a heading path, the deepest heading first."""
-    return next((facet for heading in reversed(headings) for facet in _facet_named(heading)), None)
-
-
-def label_of(text: str) -> str | None:
-    """The facet that a text is labelled with at its start: "**Result:** ...", "- Result: ...", "结果：..."."""
-    found = _LABEL.match(text)
-    return next(_facet_named(found[1]), None) if found else None
-
-
-def _facet_named(heading: str) -> Iterator[str]:
-    return (facet for label in labels(heading) if (facet := _facets().get(label)))
-
-
-@derived
-def _facets() -> Mapping[str, str]:
-    tables = (language.words.sections.facets for language in languages())
-    return {title: facet for table in tables for facet, titles in table.items() for title in titles}
-
-
-@derived
-def _number() -> re.Pattern[str]:
-    """The number of a heading, in digits or numerals, and marks around it."""
-    numerals = [f"[{each}]{{1,3}}" for language in languages() if (each := language.words.sections.numerals)]
-    counted = "|".join((r"\d{1,3}", *numerals))
-    return re.compile(rf"[\W_]*(?:(?:{counted})[.、．)）:：]\s*)*")
-
-
 _FIELDS = ("title", "date", "tags", "kind", "facet")
 _MAX_TITLE, _MAX_TAG, _MAX_TAGS = 300, 100, 50
 _TAG_SEPARATORS = re.compile(r"[,，、;；\n]")
@@ -67,6 +21,11 @@ _NUMBERS = (
     re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?!\d)"),
 )
 _NOTHING = ("", "null", "~")
+FACETS = ("context", "intent", "action", "result", "insight")
+_PARTS = re.compile(r"[（()）/／|·:：]")
+_LABEL = re.compile(r"[\W_]{0,8}([^\W_][^:：*_\n]{0,40}+)(?:\*\*|__|\*|_)?\s{0,2}[:：]")
+RESOURCE = "resource"
+_SKILL_FILE = "skill.md"
 
 
 class Metadata(Model):
@@ -195,20 +154,53 @@ def _dropped(name: str, value: object, fix: str, notes: list[str]) -> None:
         notes.append(f"{name}: {shown(value)} left out: {fix}")
 
 
-# --- Which kind of context a document is: memory, resource, skill, or a word of its own. Pure.
+def labels(heading: str) -> list[str]:
+    """What a heading says, folded: the whole of it and its parts, without number, emphasis and brackets.
 
-RESOURCE = "resource"
-_SKILL_FILE = "skill.md"
+    "二、行（Action）" says 行 and action.
+    """
+    found = _number().match(heading)
+    bare = heading[found.end() if found else 0 :]
+    return [part.strip(" *_").casefold() for part in (bare, *_PARTS.split(bare))]
 
 
-def kind_of(said: str, path: str, folders: Mapping[str, str]) -> str:
+def facet_of(headings: Sequence[str]) -> str | None:
+    """context, intent, action, result or insight for a heading path, the deepest heading first."""
+    return next((facet for heading in reversed(headings) for facet in _facet_named(heading)), None)
+
+
+def label_of(text: str) -> str | None:
+    """The facet that a text is labelled with at its start: "**Result:** ...", "- Result: ...", "结果：..."."""
+    found = _LABEL.match(text)
+    return next(_facet_named(found[1]), None) if found else None
+
+
+def _facet_named(heading: str) -> Iterator[str]:
+    return (facet for label in labels(heading) if (facet := _facets().get(label)))
+
+
+@derived
+def _facets() -> Mapping[str, str]:
+    tables = (language.words.sections.facets for language in languages())
+    return {title: facet for table in tables for facet, titles in table.items() for title in titles}
+
+
+@derived
+def _number() -> re.Pattern[str]:
+    """The number of a heading, in digits or numerals, and marks around it."""
+    numerals = [f"[{each}]{{1,3}}" for language in languages() if (each := language.words.sections.numerals)]
+    counted = "|".join((r"\d{1,3}", *numerals))
+    return re.compile(rf"[\W_]*(?:(?:{counted})[.、．)）:：]\s*)*")
+
+
+def kind_of(given: str, path: str, folders: Mapping[str, str]) -> str:
     """What the document says of itself; else by its name (SKILL.md) or the folder it stands in; else resource.
 
     `folders`: "memories/" = "memory". A folder counts as the root itself or right below it: `path` begins with the
     root's name.
     """
-    if said:
-        return said
+    if given:
+        return given
     if PurePosixPath(path).name.lower() == _SKILL_FILE:
         return "skill"
     below = path.partition("/")[2]

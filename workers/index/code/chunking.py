@@ -14,7 +14,7 @@ from shared.models import Chunk
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import page_keys
-from workers.index.blocks import width
+from workers.index.blocks import cut_anywhere, width
 from workers.index.code.languages import HOLDERS, language_of
 from workers.index.code.names import Name, key, keys_of
 from workers.index.code.occurrences import occurrences, parse
@@ -254,5 +254,4 @@ def _texts(rows: Sequence[int], lines: Sequence[str], limit: int) -> list[str]:
     text = "\n\n".join(run.rstrip() for run in runs if run.strip())
     if width(text) <= limit or len(rows) > 1:
         return [text] if text else []
-    step = limit if text.isascii() else limit // 2
-    return [part for start in range(0, len(text), step) if (part := text[start : start + step]).strip()]
+    return [part for part in cut_anywhere(text, limit) if part.strip()]

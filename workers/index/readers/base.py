@@ -1,40 +1,30 @@
-"""What a reader is. Never opens a file: the bytes are given."""
+"""What a reader is, and bytes to text: UTF-8, or UTF-16 with a byte order mark. Never guesses, never opens a file."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
 
 from shared.errors import RamifyError, encodable
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from workers.index.documents import Document, document_id
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class UnreadableError(RamifyError):
     """A file, or one line of it, cannot be read. The message says why and what to do; it becomes the outcome."""
 
 
-class Reader(Protocol):
-    """Bytes of one file to its documents."""
-
-    def __call__(self, raw: RawDocument) -> Iterator[Document | DocumentOutcome]:
-        """Documents in the order of the file; a failed outcome for a part that cannot be read.
-
-        Raises: UnreadableError when nothing of the file can be read.
-        """
-        ...
+#: Bytes of one file -> its documents in order; a failed outcome for a part that cannot be read.
+#: Raises UnreadableError when nothing of the file can be read.
+Reader = Callable[[RawDocument], Iterator[Document | DocumentOutcome]]
 
 
 def failed(raw: RawDocument, reason: str, identity: str = "") -> DocumentOutcome:
     """The outcome of a file (or the part of it with its own `identity`) that could not be read."""
     doc_id = document_id(identity or raw.identity, raw.namespace, raw.tenant)
     return DocumentOutcome(path=raw.path, doc_id=doc_id, status=DocumentStatus.FAILED, reason=reason)
-
-
-# --- Bytes to text. Never guesses an encoding: UTF-8, or UTF-16 that says so by its byte order mark.
-
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def decode(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Reads Markdown with YAML front matter. Never renders it."""
+"""Reads Markdown with YAML front matter. Renders nothing; YAML builds strings, lists and mappings only."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from workers.index.documents import Document, Markup
 from workers.index.metadata import read_metadata
 from workers.index.readers.base import UnreadableError, decode
 
-# --- Splits the YAML front matter off a Markdown text. Never builds anything but strings, lists and mappings.
-
 _MAX_CHARS, _MAX_NODES, _MAX_DEPTH = 65_536, 5_000, 10
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"[ \t]*[\w\"'][^\n:]{0,80}:(?:\s|$)")
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+def read_markdown(raw: RawDocument) -> Iterator[Document]:
+    """One document. Its title is the front matter's, else the first level-1 heading, else the file's name."""
+    fields, body = split_front_matter(decode(raw.content))
+    if not body.strip():
+        raise UnreadableError("is empty")
+    meta = read_metadata(fields)
+    title = meta.title or first_title(body) or PurePath(raw.path).stem
+    yield Document.of(raw, text=body, markup=Markup.MARKDOWN, **{**dict(meta), "title": title})
 
 
 def split_front_matter(text: str) -> tuple[dict[str, object], str]:
@@ -77,13 +85,3 @@ def _check_events(head: str) -> None:
 def _line(mark: Any) -> int:
     """The line of the file, from 1: the YAML starts on its second line, and YAML counts from 0."""
     return int(mark.line) + 2 if mark else 1
-
-
-def read_markdown(raw: RawDocument) -> Iterator[Document]:
-    """One document. Its title is the front matter's, else the first level-1 heading, else the file's name."""
-    fields, body = split_front_matter(decode(raw.content))
-    if not body.strip():
-        raise UnreadableError("is empty")
-    meta = read_metadata(fields)
-    title = meta.title or first_title(body) or PurePath(raw.path).stem
-    yield Document.of(raw, text=body, markup=Markup.MARKDOWN, **{**dict(meta), "title": title})

@@ -1,4 +1,4 @@
-"""Reads plain text. Never looks for markup in it."""
+"""Reads plain text, reStructuredText and source code. Executes no directive and parses no code."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from workers.index.documents import Document, Markup
 from workers.index.readers.base import UnreadableError, decode
 from workers.index.rst import first_heading
 
+#: A file with a longer line was written by a program: minified, bundled, or data.
+MAX_LINE = 5000
+
 
 def read_text(raw: RawDocument) -> Iterator[Document]:
     """One document, titled by its file's name."""
@@ -20,20 +23,11 @@ def read_text(raw: RawDocument) -> Iterator[Document]:
     yield Document.of(raw, title=PurePath(raw.path).stem, text=text, markup=Markup.TEXT)
 
 
-# --- Reads reStructuredText. Never executes a directive: includes are not followed.
-
-
 def read_rst(raw: RawDocument) -> Iterator[Document]:
     """One document, titled by its first section heading, else by its file's name."""
     for document in read_text(raw):
         title = first_heading(document.text) or document.title
         yield document.model_copy(update={"title": title, "markup": Markup.RST})
-
-
-# --- Reads source code. Never parses it: what it means is found when it is cut into chunks.
-
-#: A file with a longer line was written by a program: minified, bundled, or data.
-MAX_LINE = 5000
 
 
 def read_code(raw: RawDocument) -> Iterator[Document]:
