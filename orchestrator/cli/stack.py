@@ -40,7 +40,7 @@ def up(
 
 
 def _note(event: StackEvent) -> None:
-    streams.note(f"{event.kind.value:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
+    streams.note(f"{event.kind:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
 
 
 def _show_state(settings: Settings, state: StackState, *, as_json: bool) -> None:

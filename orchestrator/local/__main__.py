@@ -28,12 +28,10 @@ def main() -> int:
 
 
 def _answer(answer: dict[str, object]) -> None:
-    """Write the one line to the pipe, then close it: its reader may be gone by now."""
+    """Write the one line to the pipe, then replace it by the log: its reader goes away."""
     with suppress(BrokenPipeError):
         os.write(1, json.dumps(answer).encode() + b"\n")
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
+    os.dup2(2, 1)
 
 
 def _log(event: StackEvent) -> None:

@@ -44,8 +44,7 @@ def start(settings: Settings, *, bound: bool = False) -> StackState:
     RamifyError when the supervisor says nothing in time.
     """
     make_folders(settings)
-    log = log_dir(settings) / "supervisor.log"
-    rotate(log)
+    log = rotate(log_dir(settings) / "supervisor.log")
     command = (*(launcher(signal.SIGTERM) if bound else ()), sys.executable, "-m", "orchestrator.local")
     with log.open("ab") as errors:
         process = subprocess.Popen(

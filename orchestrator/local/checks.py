@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
-from pathlib import Path
 
 import httpx
 from pydantic import HttpUrl, SecretStr
@@ -74,7 +73,7 @@ def machine(settings: Settings) -> Sequence[Check]:
     """Everything that needs no other process."""
     file = config_file()
     used = passed("settings", str(file.absolute()) if file else "no ramify.toml: defaults are used")
-    return (_versions(), used, _plugins(), _redis_binary(settings), _data_dir(settings), _disk(settings))
+    return (_versions(), used, _plugins(), _redis_binary(settings), *_data_folder(settings))
 
 
 def _versions() -> Check:
@@ -117,24 +116,19 @@ def _redis_binary(settings: Settings) -> Check:
     return passed("redis binary", f"{binary} {number}")
 
 
-def _existing(folder: Path) -> Path:
-    return next(path for path in (folder, *folder.parents) if path.exists())
-
-
-def _data_dir(settings: Settings) -> Check:
+def _data_folder(settings: Settings) -> Sequence[Check]:
+    """Whether the stack can write there, and how much room is left."""
     folder = settings.data_dir.absolute()
-    existing = _existing(folder)
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        writable = passed("data folder", f"{folder}{'' if existing == folder else ' (not created yet)'}")
+    else:
         fix = "make it writable, or set data_dir to another folder"
-        return failed("data folder", f"{existing} cannot be written", fix)
-    return passed("data folder", f"{folder}{'' if existing == folder else ' (not created yet)'}")
-
-
-def _disk(settings: Settings) -> Check:
-    free = shutil.disk_usage(_existing(settings.data_dir.absolute())).free
-    if free < _LOW_DISK_BYTES:
-        return failed("disk", f"{size(free)} free", "make room: Redis and the store stop when the disk is full")
-    return passed("disk", f"{size(free)} free")
+        writable = failed("data folder", f"{existing} cannot be written", fix)
+    free = shutil.disk_usage(existing).free
+    if free >= _LOW_DISK_BYTES:
+        return writable, passed("disk", f"{size(free)} free")
+    return writable, failed("disk", f"{size(free)} free", "make room: Redis and the store stop when the disk is full")
 
 
 def llm(settings: Settings) -> Check:

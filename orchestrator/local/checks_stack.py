@@ -51,31 +51,30 @@ def supervisor(settings: Settings, state: StackState | None) -> Check:
     return passed("stack", detail) if state.ready else unknown("stack", f"{detail}, still starting")
 
 
-def workers(settings: Settings, connected: Settings | None) -> Iterator[Check]:
+def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
     """Whether every queue has a worker that serves it, and what the search worker says about its store."""
+    found, store = _pools_and_store(connected)
+    return [*found, *_store_folder(settings), store]
+
+
+def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check]:
     if connected is None:
-        yield unknown("pools", NOT_RUNNING, START)
-        yield from _store_folder(settings)
-        yield unknown("store", "the search worker, which owns it, is not running", START)
-        return
+        store = unknown("store", "the search worker, which owns it, is not running", START)
+        return [unknown("pools", NOT_RUNNING, START)], store
     try:
         require_redis(connected)  # Celery would try for minutes to reach one that is not there
     except RamifyError:
         detail = "cannot be asked: Redis does not answer"
-        yield unknown("pools", detail)
-        yield from _store_folder(settings)
-        yield unknown("store", detail)
-        return
+        return [unknown("pools", detail)], unknown("store", detail)
     answers = _served_queues(connected)
     with quick_client(connected) as client:
         beats, ages = heartbeat.workers(client), dict[str, float]()
         for worker, age in heartbeat.ages(client).items():
             name = _node_name(worker)
             ages[name] = min(age, ages.get(name, age))
-    yield from pools(answers, beats, ages)
-    yield from _store_folder(settings)
     searched = any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values())
-    yield _store(connected) if searched else unknown("store", "no search worker answers", START)
+    store = _store(connected) if searched else unknown("store", "no search worker answers", START)
+    return pools(answers, beats, ages), store
 
 
 def _served_queues(settings: Settings) -> dict[str, list[str]]:

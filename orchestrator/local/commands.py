@@ -39,30 +39,23 @@ def environment(settings: Settings) -> dict[str, str]:
 
     Empty values are left out (they mean "not set"); secrets travel here and never in a command line.
     """
-    return dict(_variables("RAMIFY_", settings)) | {"RAMIFY_DATA_DIR": str(settings.data_dir.absolute())}
+    return _variables("RAMIFY_", settings) | {"RAMIFY_DATA_DIR": str(settings.data_dir.absolute())}
 
 
-def _variables(prefix: str, model: BaseModel) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def _variables(prefix: str, model: BaseModel) -> dict[str, str]:
+    found: dict[str, str] = {}
     for field in type(model).model_fields:
-        value, name = getattr(model, field), f"{prefix}{field.upper()}"
-        if isinstance(value, BaseModel):
-            found += _variables(f"{name}__", value)
-        elif text := _text(value):
-            found.append((name, text))
-    return found
-
-
-def _text(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case SecretStr():
-            return value.get_secret_value()
-        case Mapping() | list() | tuple():
-            return to_json(value).decode()
-        case _:
-            return str(value)
+        name = f"{prefix}{field.upper()}"
+        match getattr(model, field):
+            case BaseModel() as section:
+                found |= _variables(f"{name}__", section)
+            case SecretStr() as secret:
+                found[name] = secret.get_secret_value()
+            case Mapping() | list() | tuple() as values:
+                found[name] = to_json(values).decode()
+            case value:
+                found[name] = "" if value is None else str(value)
+    return {name: value for name, value in found.items() if value}
 
 
 def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) -> Program:

@@ -32,28 +32,28 @@ def can_copy() -> bool:
     return sys.platform == "linux"
 
 
-class Template:
+class Template(Child):
     """The template process, as one of the stack's children; it is started again when it dies."""
 
     def __init__(self, apps: Sequence[str], programs: Sequence[Program], log: Path) -> None:
         """`apps`: Celery apps to load. `programs`: those that are to be copies, all in the same environment."""
         room = max(len(os.fsencode(" ".join(program.argv))) for program in programs)  # a copy shows its own there
         self._arguments = (",".join(dict.fromkeys(apps)), "." * room)
-        self.child = Child(Program(NAME, (), programs[0].env), log)
+        super().__init__(Program(NAME, (), programs[0].env), log)
         self._control: socket.socket | None = None
         self._ready = False
         self._loading_until = 0.0
 
-    def start(self) -> None:
-        """Start it, or start it again."""
+    def start(self, copy: AdoptedProcess | None = None) -> None:
+        """Start it, or start it again; it is no `copy`."""
         self._disconnect()
         self._loading_until = time.monotonic() + _LOADING_S
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             argv = (sys.executable, "-m", "orchestrator.local.template", str(theirs.fileno()), *self._arguments)
-            self.child.program = replace(self.child.program, argv=argv, pass_fds=(theirs.fileno(),))
-            self.child.start()
+            self.program = replace(self.program, argv=argv, pass_fds=(theirs.fileno(),))
+            super().start(copy)
 
     def ready(self) -> bool:
         """True once it has loaded everything; False while it does, and when it ended."""
@@ -62,18 +62,13 @@ class Template:
 
     def loading(self) -> bool:
         """True while it is about to be ready, at most 30 s: waiting for it is faster than starting without it."""
-        return self.child.runs and not self.ready() and time.monotonic() < self._loading_until
+        return self.runs and not self.ready() and time.monotonic() < self._loading_until
 
     def copy(self, program: Program, log: Path) -> AdoptedProcess | None:
         """A copy that runs `program`; None where it cannot be copied, or no copy comes within 5 s."""
-        if not program.copied or program.env != self.child.program.env or not self.ready() or self._control is None:
+        if not program.copied or program.env != self.program.env or not self.ready() or self._control is None:
             return None
-        order = {
-            "argv": [*program.argv],
-            "log": str(log),
-            "parent": os.getpid(),
-            "orphaned": int(program.when_orphaned),
-        }
+        order = {"argv": [*program.argv], "log": str(log), "parent": os.getpid(), "signal": int(program.when_orphaned)}
         try:
             self._control.send(json.dumps(order).encode())
             if answer := self._receive(_COPY_S):
@@ -86,7 +81,7 @@ class Template:
     def give_up(self) -> None:
         """Kill a template that does not answer: a copy that comes too late finds nobody to tell, and ends as well."""
         self._disconnect()
-        self.child.signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
 
     def _disconnect(self) -> None:
         self._ready = False

@@ -58,7 +58,6 @@ def _outcome(name: str, future: Future[Sequence[Check]], until: float) -> Sequen
         return future.result(timeout=max(0.1, until - time.monotonic()))
     except TimeoutError:
         return [failed(name, f"no answer within {_TOGETHER_S:.0f} s", "see its log")]
-    except RamifyError as error:
-        return [failed(name, str(error))]
     except Exception as error:  # noqa: BLE001 - a fault of one look must not hide the others
-        return [failed(name, f"cannot be examined: {type(error).__name__}: {error}")]
+        known = isinstance(error, RamifyError)
+        return [failed(name, str(error) if known else f"cannot be examined: {type(error).__name__}: {error}")]

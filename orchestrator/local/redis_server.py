@@ -17,7 +17,7 @@ from redis.retry import Retry
 
 from orchestrator.local import ports
 from orchestrator.local.child_process import Child, Program
-from orchestrator.local.state import log_dir, tail
+from orchestrator.local.state import log_dir, rotate, tail
 from shared import jobs
 from shared.errors import RamifyError
 from shared.settings import Settings
@@ -57,15 +57,6 @@ def version(binary: Path) -> tuple[int, ...]:
     return tuple(int(part or 0) for part in found.groups()) if found else ()
 
 
-def arguments(binary: Path, port: int) -> tuple[str, ...]:
-    """The command line. It runs in its own folder, so that no path needs quoting."""
-    options = (
-        f"--bind {HOST} --port {port} --dir ./ --protected-mode yes --daemonize no --appendonly yes "
-        "--appendfsync everysec --maxmemory-policy noeviction"
-    )
-    return (str(binary), *options.split(), "--logfile", "", "--save", "")
-
-
 def connect(url: str, timeout_s: float) -> redis.Redis:
     """A client that never retries: its callers want to know how things are now."""
     retry = Retry(NoBackoff(), 0)
@@ -87,7 +78,7 @@ class RedisServer:
         self._binary = find_binary()
         self._folder = settings.data_dir.absolute() / "redis"
         self.port = 0
-        self.child = Child(self._program(0), log_dir(settings) / "redis.log")
+        self.child = Child(self._program(0), rotate(log_dir(settings) / "redis.log"))
 
     @property
     def url(self) -> str:
@@ -138,7 +129,13 @@ class RedisServer:
         return False
 
     def _program(self, port: int) -> Program:
-        return Program("redis", arguments(self._binary, port), cwd=self._folder, when_orphaned=signal.SIGTERM)
+        """It runs in its own folder, so that no path needs quoting."""
+        options = (
+            f"--bind {HOST} --port {port} --dir ./ --protected-mode yes --daemonize no --appendonly yes "
+            "--appendfsync everysec --maxmemory-policy noeviction"
+        )
+        argv = (str(self._binary), *options.split(), "--logfile", "", "--save", "")
+        return Program("redis", argv, cwd=self._folder, when_orphaned=signal.SIGTERM)
 
     def _refuse_newer_files(self) -> None:
         """Redis before 7 ignores the files of 7 and later: it would start empty, without an error."""

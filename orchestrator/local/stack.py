@@ -10,8 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -46,16 +45,7 @@ _STARTUP_DEATHS = 3
 _RECONNECT_S = 15.0
 
 
-class StackEventKind(StrEnum):
-    """What can happen to a part of the stack."""
-
-    STARTING = "starting"
-    READY = "ready"
-    DIED = "died"
-    RESTARTED = "restarted"
-    STOPPING = "stopping"
-    KILLED = "killed"
-    STOPPED = "stopped"
+StackEventKind = Literal["starting", "ready", "died", "restarted", "stopping", "killed", "stopped"]
 
 
 class StackEvent(Model):
@@ -137,7 +127,7 @@ class Stack:
 
     def _start(self) -> None:
         for name in clear_leftovers(self._settings):
-            self._emit(StackEventKind.KILLED, name, "left over from a stack that was killed")
+            self._emit("killed", name, "left over from a stack that was killed")
         self._save()
         self._settings = self._with_redis(self._settings)
         env = commands.environment(self._settings)
@@ -150,28 +140,25 @@ class Stack:
             self._launch(program)
         self._wait_ready()
         self._save(ready=True)
-        self._emit(StackEventKind.READY, "stack", ", ".join(self._children))
+        self._emit("ready", "stack", ", ".join(self._children))
 
     def _with_redis(self, settings: Settings) -> Settings:
         """Start the embedded Redis, unless the settings name another, which must answer."""
         if settings.redis.url.get_secret_value():
             require_redis(settings)
             return settings
-        self._emit(StackEventKind.STARTING, "redis")
-        rotate(log_dir(settings) / "redis.log")
+        self._emit("starting", "redis")
         self._redis = RedisServer(settings, self._signals.keep_waiting)
         self._children["redis"] = self._redis.child
         self._redis.start()
         self._save(redis_url=self._redis.url)
-        self._emit(StackEventKind.READY, "redis", self._redis.url)
+        self._emit("ready", "redis", self._redis.url)
         return with_redis_url(settings, self._redis.url)
 
     def _start_template(self, programs: Sequence[Program]) -> None:
-        log = log_dir(self._settings) / f"{copies.NAME}.log"
-        rotate(log)
+        log = rotate(log_dir(self._settings) / f"{copies.NAME}.log")
         apps = [*(pool.app for pool in self._pools.values()), self._control_app]
-        self._template = copies.Template(apps, programs, log)
-        self._children[copies.NAME] = self._template.child
+        self._template = self._children[copies.NAME] = copies.Template(apps, programs, log)
         self._template.start()
         self._save()
         while self._template.loading():
@@ -184,10 +171,9 @@ class Stack:
         return commands.flower(self._control_app, port, self._settings, commands.environment(self._settings))
 
     def _launch(self, program: Program) -> None:
-        log = log_dir(self._settings) / f"{program.name}.log"
-        rotate(log)
+        log = rotate(log_dir(self._settings) / f"{program.name}.log")
         child = self._children[program.name] = Child(program, log)
-        self._emit(StackEventKind.STARTING, program.name)
+        self._emit("starting", program.name)
         child.start(self._copy(child))
         self._save()
 
@@ -204,7 +190,7 @@ class Stack:
                 raise RamifyError(f"{names} did not answer in {_READY_S:.0f} s; the end of {log}:\n{tail(log)}")
             for name in silent & answering_pools(self._settings, len(self._pools)):
                 silent.discard(name)
-                self._emit(StackEventKind.READY, name)
+                self._emit("ready", name)
             time.sleep(_TICK_S)
 
     def _watch(self) -> None:
@@ -215,7 +201,7 @@ class Stack:
                 if name == copies.NAME and code >= 0:
                     self._do_without_template(_ending(code))
                 else:
-                    self._emit(StackEventKind.DIED, name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
+                    self._emit("died", name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
             elif child.due is not None and now >= child.due and not (child.program.copied and self._template_loading()):
                 self._restart(name, child)
         if self._recheck and time.monotonic() >= self._recheck:
@@ -225,10 +211,7 @@ class Stack:
     def _restart(self, name: str, child: Child) -> None:
         if name == "flower":
             child.program = self._flower()  # the port may have been lost to another program
-        if self._template and name == copies.NAME:
-            self._template.start()
-        else:
-            child.start(self._copy(child))
+        child.start(self._copy(child))
         child.restarts += 1
         if name == "redis" and self._redis:
             if not self._redis.wait_ready():
@@ -236,7 +219,7 @@ class Stack:
                 return  # the next look finds it dead
             self._recheck = time.monotonic() + _RECONNECT_S
         self._save()
-        self._emit(StackEventKind.RESTARTED, name, f"restart {child.restarts}")
+        self._emit("restarted", name, f"restart {child.restarts}")
 
     def _template_loading(self) -> bool:
         return self._template is not None and self._template.loading()
@@ -244,19 +227,18 @@ class Stack:
     def _do_without_template(self, ending: str) -> None:
         """It ended by itself and would again; its log says why."""
         self._template = None
-        self._emit(StackEventKind.DIED, copies.NAME, f"{ending}; every process loads its code itself from now on")
+        self._emit("died", copies.NAME, f"{ending}; every process loads its code itself from now on")
         del self._children[copies.NAME]
         self._save()
 
     def _replace_silent(self) -> None:
-        answered = answering_pools(self._settings, len(self._pools))
-        for name in set(self._pools) - answered:
+        for name in set(self._pools) - answering_pools(self._settings, len(self._pools)):
             if self._children[name].signal(signal.SIGKILL, group=True):
-                self._emit(StackEventKind.KILLED, name, "did not come back after the restart of Redis")
+                self._emit("killed", name, "did not come back after the restart of Redis")
 
     def _stop(self) -> None:
         """Warm stop of all at once, Redis last, so that what finishes can be recorded. A second signal hurries."""
-        self._emit(StackEventKind.STOPPING, "stack")
+        self._emit("stopping", "stack")
         others = [child for name, child in self._children.items() if name != "redis"]
         for child in others:
             child.signal(signal.SIGTERM)
@@ -266,11 +248,11 @@ class Stack:
         for child in others:
             if child.signal(signal.SIGKILL, group=True):
                 child.wait(5.0)
-                self._emit(StackEventKind.KILLED, child.program.name, "was still busy")
+                self._emit("killed", child.program.name, "was still busy")
         if self._redis and not self._redis.stop(_STOP_S):
-            self._emit(StackEventKind.KILLED, "redis", "did not stop")
+            self._emit("killed", "redis", "did not stop")
         remove_state(self._settings)
-        self._emit(StackEventKind.STOPPED, "stack")
+        self._emit("stopped", "stack")
 
     def _save(self, **changes: object) -> None:
         children = tuple(child.state() for child in self._children.values() if child.pid)

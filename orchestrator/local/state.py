@@ -129,10 +129,11 @@ def with_redis_url(settings: Settings, url: str) -> Settings:
     return settings.model_copy(update={"redis": settings.redis.model_copy(update={"url": SecretStr(url)})})
 
 
-def rotate(log: Path) -> None:
-    """Keep the last run's log as `<name>.log.1`."""
+def rotate(log: Path) -> Path:
+    """Keep the last run's log as `<name>.log.1`; returns `log`, which is free now."""
     with suppress(FileNotFoundError):
         log.replace(log.with_name(log.name + ".1"))
+    return log
 
 
 def tail(log: Path, lines: int = 15) -> str:

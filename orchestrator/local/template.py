@@ -1,8 +1,7 @@
-"""`python -m orchestrator.local.template SOCKET APPS PADDING`: loads the pools' code once, then copies itself.
+"""`python -m orchestrator.local.template SOCKET APPS PADDING`: loads the pools' code once, then forks for each pool.
 
-Loading it costs seconds of CPU, a copy (fork) milliseconds: a pool that was killed is back before its work is missed,
-and all pools share the memory of the code. Needs Linux. Runs no task, starts no thread, holds no connection; the
-supervisor's side is `copies.py`.
+Loading costs seconds of CPU, a fork milliseconds, and all pools share the memory of the code. Needs Linux. Runs no
+task, starts no thread, holds no connection. The supervisor's side is `copies.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any
 
 from orchestrator.local.launcher import bind
 from shared.connections.process import stat_fields
@@ -32,17 +31,12 @@ _HIDDEN = ("fastembed", "onnxruntime")
 _LONGEST = 65_536
 
 
-class Order(TypedDict):
-    """What to become: `python -m celery ...` in `argv`, with its log, the supervisor's pid, and the orphan's signal."""
-
-    argv: list[str]
-    log: str
-    parent: int
-    orphaned: int
+#: `argv` (`python -m celery ...`), its `log`, `parent` (the supervisor's pid), `signal` (sent when the parent dies).
+Order = dict[str, Any]
 
 
 def main(argv: Sequence[str]) -> None:
-    """Load, say so, then serve orders until the supervisor hangs up. A copy returns from here as what was ordered."""
+    """Load, report ready, then serve orders until the supervisor disconnects. In a copy: run what was ordered."""
     control = socket.socket(fileno=int(argv[0]))
     show(("-m", __spec__.name if __spec__ else "", argv[1]))
     load(argv[1].split(","))
@@ -50,16 +44,14 @@ def main(argv: Sequence[str]) -> None:
         sys.exit(f"the code started threads when it was loaded: {[thread.name for thread in threading.enumerate()]}")
     gc.freeze()
     control.send(b"ready")
-    order = serve(control)
-    if order is not None:
+    if order := serve(control):
         become(order, control)
-        celery = importlib.import_module("celery.__main__")
-        sys.exit(celery.main())
+        sys.exit(importlib.import_module("celery.__main__").main())
 
 
 def load(apps: Sequence[str]) -> None:
-    """Import the apps with their tasks. What cannot be imported is told in the log, and fails again where it runs."""
-    gc.disable()  # nothing of this is garbage, and a look at it all would cost the copies their shared pages
+    """Import the apps with their tasks. An import that fails is logged here, and fails again in the pool itself."""
+    gc.disable()  # a collection would write to the pages that copies share with the template
     for name in _HIDDEN:
         sys.modules[name] = None  # type: ignore[assignment]  # documented: makes its import an ImportError
     for name in (*_PROGRAMS, *apps):
@@ -75,7 +67,7 @@ def load(apps: Sequence[str]) -> None:
 
 
 def serve(control: socket.socket) -> Order | None:
-    """Make a copy an order. Returns the order in the copy, and None here once the supervisor is gone."""
+    """Fork once for each order. Returns the order in the copy, and None here once the supervisor is gone."""
     while message := control.recv(_LONGEST):
         order: Order = json.loads(message)
         # Twice, so that the copy's parent is gone: the supervisor, a subreaper, adopts it.
@@ -88,16 +80,16 @@ def serve(control: socket.socket) -> Order | None:
 
 
 def become(order: Order, control: socket.socket) -> None:
-    """Leave the template behind: a session, a log and a name of its own, bound to the supervisor; then say the pid."""
+    """Take a session, a log and a command line of its own, bound to the supervisor; then report the pid."""
     os.setsid()
     until = time.monotonic() + _ADOPTED_S
     while os.getppid() != order["parent"] and time.monotonic() < until:
         time.sleep(0.001)
-    if not bind(order["parent"], order["orphaned"]):  # it died meanwhile, or adopts nobody
+    if not bind(order["parent"], order["signal"]):  # the supervisor has died, or is no subreaper
         os._exit(1)
     log = os.open(order["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
+    for stream in (1, 2):
+        os.dup2(log, stream)
     os.close(log)
     show(order["argv"][1:])
     sys.argv = [importlib.import_module("celery").__path__[0] + "/__main__.py", *order["argv"][3:]]

@@ -48,7 +48,7 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     yield start
     for one in started:
         one.give_up()
-        one.child.wait(10)
+        one.wait(10)
 
 
 def test_a_copy_runs_what_was_ordered_and_writes_to_its_own_log(template, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_copy_runs_what_was_ordered_and_writes_to_its_own_log(template, tmp_pa
 
 def test_a_copy_is_a_child_of_ours_in_a_session_of_its_own_under_its_own_name(template, tmp_path: Path) -> None:
     one = template("tiny")
-    assert psutil.Process(one.child.pid).cmdline()[1:4] == ["-m", "orchestrator.local.template", "tiny"]
+    assert psutil.Process(one.pid).cmdline()[1:4] == ["-m", "orchestrator.local.template", "tiny"]
     copy = one.copy(WORKER, tmp_path / "worker.log")
     assert copy is not None
     try:
@@ -71,7 +71,7 @@ def test_a_copy_is_a_child_of_ours_in_a_session_of_its_own_under_its_own_name(te
         assert tuple(word for word in process.cmdline() if word) == WORKER.argv
         until(lambda: "tiny@here ready" in (tmp_path / "worker.log").read_text(), 20)
         one.give_up()
-        assert one.child.wait(10)
+        assert one.wait(10)
         assert copy.poll() is None, "it needs its template no more"
         process.terminate()
         assert copy.wait(20) == 0, "a worker's warm stop"
@@ -102,15 +102,15 @@ def test_an_app_that_cannot_be_loaded_is_told_and_the_others_are_copied(template
 
 def test_code_that_starts_threads_is_not_copied_and_the_log_names_them(template, tmp_path: Path) -> None:
     one = template("threaded")
-    assert one.child.exit_code() == 1
+    assert one.exit_code() == 1
     assert one.copy(WORKER, tmp_path / "log") is None
     assert "idler" in (tmp_path / "template.log").read_text()
 
 
 def test_a_template_that_was_killed_is_no_obstacle_and_comes_back(template, tmp_path: Path) -> None:
     one = template("tiny")
-    os.kill(one.child.pid, signal.SIGKILL)
-    assert one.child.wait(10)
+    os.kill(one.pid, signal.SIGKILL)
+    assert one.wait(10)
     assert one.copy(VERSION, tmp_path / "log") is None
     assert not one.loading()
     one.start()
@@ -123,7 +123,7 @@ def test_a_template_that_was_killed_is_no_obstacle_and_comes_back(template, tmp_
 def test_a_template_that_does_not_answer_is_given_up(template, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "_COPY_S", 0.3)
     one = template("tiny")
-    os.kill(one.child.pid, signal.SIGSTOP)
+    os.kill(one.pid, signal.SIGSTOP)
     assert one.copy(VERSION, tmp_path / "version.log") is None
-    assert one.child.wait(10)
-    assert one.child.exit_code() == -signal.SIGKILL
+    assert one.wait(10)
+    assert one.exit_code() == -signal.SIGKILL
