@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +14,7 @@ from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
-from orchestrator.retry import Retried, Retrying, unknown
+from orchestrator.retry import Retried, Retrying, pages, unknown_id
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
@@ -39,7 +38,6 @@ __all__ = [
     "Submitted",
 ]  # fmt: skip
 
-_PAGE = 200
 _POLL_S = 0.2
 #: Seconds beyond a job's deadline in which it ends by itself.
 _GRACE_S = 60.0
@@ -58,7 +56,7 @@ class Ramify:
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
         self._submitter = Submitter(self._app, self._jobs)
-        self._searching = Searching(self._app, self.settings, self._answered)
+        self._searching = Searching(self._app, self.settings, self._run_job)
 
     def __enter__(self) -> Self:
         return self
@@ -69,12 +67,10 @@ class Ramify:
         self.close()
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         self._submitter.close()
         self._app.close()
         self._redis.close()
-
-    # -- questions ---------------------------------------------------------------------------------------------
 
     def submit(self, question: Question, **options: Any) -> str:
         """Enqueue one question; returns its job id at once. `options` are fields of JobRequest.
@@ -132,13 +128,13 @@ class Ramify:
 
         Raises: BatchFullError when too many jobs wait; what was taken before stays.
         """
-        stream, before = iter(requests), 0
-        while page := list(islice(stream, _PAGE)):
+        before = 0
+        for page in pages(requests):
             with reachable(self.settings):
                 reserved = [(*self._jobs.reserve(request, new_id()), request) for request in page]
                 new = {job_id: request for job_id, exists, request in reserved if not exists}
                 self._jobs.batches.add(batch_id, list(dict.fromkeys(job_id for job_id, _, _ in reserved)))
-                full = self._entered(new, batch_id)
+                full = self._submit_page(new, batch_id)
                 if len(new) < len(reserved):
                     self._jobs.batches.reconcile(batch_id)
             gone = frozenset(full.refused if full else ())
@@ -148,8 +144,8 @@ class Ramify:
                 raise BatchFullError(full, batch_id, places)
             before += len(page)
 
-    def _entered(self, new: Mapping[str, JobRequest], batch_id: str) -> LaneFullError | None:
-        """What of a page found no room."""
+    def _submit_page(self, new: Mapping[str, JobRequest], batch_id: str) -> LaneFullError | None:
+        """Enqueue a page of a batch; the error when some of it found no room."""
         try:
             self._submitter.submit(list(new.items()), batch_id)
         except LaneFullError as error:
@@ -161,8 +157,6 @@ class Ramify:
         if count:
             with reachable(self.settings):
                 self._jobs.batches.add(batch_id, (), rejected=count)
-
-    # -- following ---------------------------------------------------------------------------------------------
 
     def status(self, job_id: str) -> JobStatus:
         """How far a job is. Raises: NotFoundError."""
@@ -222,8 +216,6 @@ class Ramify:
                 raise RamifyError(f"job {job_id} ({state}) has no list: {fix}")
             yield from tables.rows(job_id, table.pages)
 
-    # -- jobs and batches --------------------------------------------------------------------------------------
-
     def batch_status(self, batch_id: str, *, reconcile: bool = True) -> BatchStatus:
         """The counts of a batch. Raises: NotFoundError."""
         with reachable(self.settings):
@@ -251,7 +243,7 @@ class Ramify:
             try:
                 return why_batch(self._jobs, id_)
             except NotFoundError:
-                raise unknown(id_) from None
+                raise unknown_id(id_) from None
 
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
@@ -265,8 +257,8 @@ class Ramify:
     def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
         """End all open jobs of a batch; returns how many. Raises: NotFoundError."""
         with reachable(self.settings):
-            still = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
-            return self._jobs.endings.stop(still, State.CANCELLED, reason)
+            open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
+            return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason)
 
     def retry(self, id_: str, tenant: str | None = None) -> Retried:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
@@ -282,14 +274,12 @@ class Ramify:
             try:
                 return retrying.batch(id_, tenant)
             except NotFoundError:
-                raise unknown(id_) from None
+                raise unknown_id(id_) from None
 
     @property
     def dead(self) -> DeadLetters:
         """The dead letters: `list`, `count`, `get`, `replay`, `drop`."""
         return DeadLetters(self._app, self._jobs, Retrying(self._jobs, self._submitter))
-
-    # -- corpus ------------------------------------------------------------------------------------------------
 
     def find(self, query: str, **options: Any) -> FindResult:
         """One quick search: no plan, no LLM, no job. `options` are fields of FindRequest.
@@ -310,8 +300,8 @@ class Ramify:
         """
         return self._searching.search(question, session, options)
 
-    def _answered(self, request: JobRequest) -> Answer:
-        """The job's answer, as soon as it is there. Raises: RamifyError when it ends without one."""
+    def _run_job(self, request: JobRequest) -> Answer:
+        """Submit a job and wait for its answer. Raises: RamifyError when it ends without one."""
         job_id = self.submit(request)
         left = self.status(job_id).deadline_at - time.time() + _GRACE_S
         for _ in self.stream(job_id, max(1.0, left)):

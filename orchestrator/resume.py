@@ -1,6 +1,6 @@
-"""A retry takes over the tree and the recorded leaves of the job that it tries again, and runs what is missing.
+"""Starts a retry from the tree and the recorded leaves of the job that it tries again, and runs what is missing.
 
-Killed at any point it ends right all the same: what it has not recorded yet is pending, and the reaper sends that.
+It may be killed at any point: what it has not recorded is still pending, and the reaper sends that again.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from shared.tasks.signatures import merge_signature, node_signature, task_signat
 from shared.tasks.task_run import TaskRun
 
 #: Retries of retries that are looked through for one that had been planned.
-_MOST_BACK = 16
+_MAX_CHAIN = 16
 _EVENTS = 1000
 
 
 @dataclass(frozen=True)
-class Inheritance:
+class ResumedTree:
     """`nodes`: the tree as it starts; `kept`: recorded leaves; `start`: nodes to be run.
 
-    `tell`: settled leaves that must be told once more that they have ended, since others wait for nothing else.
+    `notify`: settled leaves whose end must be announced once more, since others wait for nothing else.
     """
 
     nodes: tuple[Node, ...]
     kept: tuple[LeafResult, ...]
     start: tuple[Node, ...]
-    tell: tuple[str, ...]
+    notify: tuple[str, ...]
 
 
-def inherited(nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> Inheritance:
+def resumed_tree(nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> ResumedTree:
     """What of a tree holds and what has to run again. Pure.
 
     A leaf holds when it is done and all that it waited for hold: one that was asked without the answer of a failed
@@ -46,18 +46,18 @@ def inherited(nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> I
     done = {node_id for node_id, result in results.items() if result.status is LeafStatus.DONE and node_id in nodes}
     while lost := {node_id for node_id in done if not done.issuperset(nodes[node_id].depends_on)}:
         done -= lost
-    tree = {node.id: _as_it_starts(node, done) for node in nodes.values()}
-    settled = grown_branches(tree.values()) | done
-    waiting = [node for node in tree.values() if node.depends_on and node.bound_by is None]
-    return Inheritance(
-        nodes=tuple(tree.values()),
-        kept=tuple(results[node_id] for node_id in tree if node_id in done),
-        start=tuple(node for node in tree.values() if node.id not in settled and node not in waiting),
-        tell=tuple(dict.fromkeys(node.depends_on[-1] for node in waiting if done.issuperset(node.depends_on))),
+    start = {node.id: _unbound(node, done) for node in nodes.values()}
+    settled = grown_branches(start.values()) | done
+    waiting = [node for node in start.values() if node.depends_on and node.bound_by is None]
+    return ResumedTree(
+        nodes=tuple(start.values()),
+        kept=tuple(results[node_id] for node_id in start if node_id in done),
+        start=tuple(node for node in start.values() if node.id not in settled and node not in waiting),
+        notify=tuple(dict.fromkeys(node.depends_on[-1] for node in waiting if done.issuperset(node.depends_on))),
     )
 
 
-def _as_it_starts(node: Node, done: set[str]) -> Node:
+def _unbound(node: Node, done: set[str]) -> Node:
     """A leaf that was bound to the answer of one that runs again waits for that anew, as it was planned."""
     if node.asked is None or done.issuperset(node.depends_on):
         return node
@@ -73,26 +73,26 @@ def resume(run: TaskRun, app: Celery) -> bool:
     job, jobs = run.job, run.jobs
     if job.retry_of is None:
         return False
-    old = _planned(jobs, job)
-    found = _inherited(jobs, job, old) if old else None
+    old = _planned_job(jobs, job)
+    found = _read_old(jobs, job, old) if old else None
     if old is None or found is None:
         return False
-    route, inheritance = found
+    route, tree = found
     jobs.route(job.id, route)
-    jobs.annotate(job.id, warnings=_said(jobs, old.id))
-    if jobs.start_searching(job.id, inheritance.nodes):
-        for leaf in inheritance.kept:
+    jobs.annotate(job.id, warnings=_old_warnings(jobs, old.id))
+    if jobs.start_searching(job.id, tree.nodes):
+        for leaf in tree.kept:
             jobs.record_leaf(job.id, leaf)
-        leaves = [node for node in inheritance.nodes if node.kind is NodeKind.LEAF]
-        jobs.retries.record_resumed(job.id, old.id, len(inheritance.kept), len(leaves))
-        _work(app, job, inheritance).apply_async(ignore_result=True)
+        leaves = [node for node in tree.nodes if node.kind is NodeKind.LEAF]
+        jobs.retries.record_resumed(job.id, old.id, len(tree.kept), len(leaves))
+        _signature(app, job, tree).apply_async(ignore_result=True)
     return True
 
 
-def _planned(jobs: JobStore, job: Job) -> Job | None:
+def _planned_job(jobs: JobStore, job: Job) -> Job | None:
     """The newest job of the chain of retries that had been planned."""
     old_id, gone = job.retry_of, f"What job {job.retry_of} had has expired: the question was planned anew."
-    for back in range(_MOST_BACK):
+    for back in range(_MAX_CHAIN):
         old = jobs.job(old_id) if old_id else None
         if old is None:
             if not back:
@@ -109,35 +109,35 @@ def _planned(jobs: JobStore, job: Job) -> Job | None:
     return None
 
 
-def _inherited(jobs: JobStore, job: Job, old: Job) -> tuple[Route, Inheritance] | None:
+def _read_old(jobs: JobStore, job: Job, old: Job) -> tuple[Route, ResumedTree] | None:
     try:
         route, nodes, results = jobs.routed(old.id), jobs.nodes(old.id), jobs.results(old.id)
     except ValueError as error:
-        said = f"What job {old.id} had cannot be read ({error}): the question was planned anew."
-        jobs.annotate(job.id, warnings=[said])
+        warning = f"What job {old.id} had cannot be read ({error}): the question was planned anew."
+        jobs.annotate(job.id, warnings=[warning])
         return None
     if route is None or route.planner is PlannerName.ENUMERATION or not nodes:
         return None
-    return route, inherited(nodes, results)
+    return route, resumed_tree(nodes, results)
 
 
-def _said(jobs: JobStore, old_id: str) -> list[str]:
-    """Warnings of the planning and the searches; what was said of the end holds no more."""
-    said = []
+def _old_warnings(jobs: JobStore, old_id: str) -> list[str]:
+    """Warnings of the planning and the searches; those of the merge no longer hold."""
+    warnings = []
     for event in jobs.events(old_id, _EVENTS):
         if event.get("type") == "warning":
-            said.append(event.get("text", ""))
+            warnings.append(event.get("text", ""))
         elif event.get("type") == "state" and event.get("state") == "merging":
             break
-    return said
+    return warnings
 
 
-def _work(app: Celery, job: Job, inheritance: Inheritance) -> Signature:
+def _signature(app: Celery, job: Job, tree: ResumedTree) -> Signature:
     """The chord over what is to be run; its body alone when every leaf holds."""
-    told = (TaskMessage(job_id=job.id, node_id=node_id) for node_id in inheritance.tell)
+    settled = (TaskMessage(job_id=job.id, node_id=node_id) for node_id in tree.notify)
     members = [
-        *(node_signature(app, job.id, job.rank, node) for node in inheritance.start),
-        *(task_signature(app, TaskName.RERANK_LEAF, message, job.rank) for message in told),
+        *(node_signature(app, job.id, job.rank, node) for node in tree.start),
+        *(task_signature(app, TaskName.RERANK_LEAF, message, job.rank) for message in settled),
     ]
     after = merge_signature(app, job.id, job.rank)
     return chord(members, after, app=app) if members else after

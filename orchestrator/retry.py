@@ -22,7 +22,7 @@ from shared.models.base import Model
 from shared.models.cost import Budget
 
 _PAGE = 200
-#: Seconds between a claim and the new job, at most: after that nobody is at it.
+#: Seconds between a claim and the new job, at most: a claim that is older was left by a client that ended.
 _CLAIMED_S = 30.0
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class _Claim:
 
 
 class Retrying:
-    """Makes the new jobs. May raise redis.exceptions.RedisError."""
+    """Makes the new jobs. Every method may raise redis.exceptions.RedisError."""
 
     def __init__(self, jobs: JobStore, submitter: Submitter) -> None:
         self._jobs, self._submitter = jobs, submitter
@@ -65,21 +65,22 @@ class Retrying:
             raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
         claim = _Claim(new_id(), old.retried_as, request)
         if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}):
-            raise _already(job_id, job_id)
+            raise _already_retried(job_id, job_id)
         if full := self._submit({job_id: claim}):
             raise full
         return Retried(job_id=claim.new, retry_of=job_id)
 
     def _submit(self, claimed: Mapping[str, _Claim], batch_id: str | None = None) -> LaneFullError | None:
         """Enqueue the new jobs of old ones, by the ids of these. The error when some found no room: their links go."""
-        news, full = {claim.new: old for old, claim in claimed.items()}, None
+        old_ids, full = {claim.new: old for old, claim in claimed.items()}, None
+        jobs = [(claim.new, claim.request) for claim in claimed.values()]
         try:
-            self._submitter.submit([(claim.new, claim.request) for claim in claimed.values()], batch_id, retry_of=news)
+            self._submitter.submit(jobs, batch_id, retry_of=old_ids)
         except LaneFullError as error:
             full = error
-            refused = [news.pop(new) for new in error.refused]
+            refused = [old_ids.pop(new) for new in error.refused]
             self._jobs.retries.claim({old: (claimed[old].before, claimed[old].new) for old in refused})
-        self._jobs.retries.announce(news)
+        self._jobs.retries.announce(old_ids)
         return full
 
     def _check(self, old: EndedJob) -> None:
@@ -90,7 +91,7 @@ class Retrying:
             raise InputError("job id", old.job_id, f"it is done and complete: `ramify result {old.job_id}` shows it")
         newer = self._newer([old]).get(old.job_id)
         if newer and newer.open:
-            raise _already(old.job_id, newer.job_id)
+            raise _already_retried(old.job_id, newer.job_id)
         if newer and newer.complete:
             fix = f"its retry has answered: `ramify result {newer.job_id}` shows it"
             raise InputError("job id", old.job_id, fix)
@@ -120,14 +121,14 @@ class Retrying:
             fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
         new, taken = new_id(), 0
-        for page in _pages(self._unanswered(batch_id, tenant)):
+        for page in pages(self._unanswered(batch_id, tenant)):
             if not taken:
                 self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()))
-            more, full = self._enter(new, page)
+            more, full = self._add_page(new, page)
             taken += more
             if full:
                 self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
-                raise _midway(full, batch_id, new, taken)
+                raise _lane_full(full, batch_id, new, taken)
         if not taken:
             fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
             raise InputError("batch id", batch_id, fix)
@@ -136,7 +137,7 @@ class Retrying:
 
     def _unanswered(self, batch_id: str, tenant: str | None) -> Iterator[tuple[EndedJob, JobRequest]]:
         """(old job, request) of what is to be tried again."""
-        for page in _pages(self._jobs.batches.members(batch_id)):
+        for page in pages(self._jobs.batches.members(batch_id)):
             olds = [
                 old
                 for old in self._jobs.retries.read(job_id for job_id, _ in page).values()
@@ -149,7 +150,7 @@ class Retrying:
                 if request is not None and (again is None or not (again.open or again.complete)):
                     yield old, request
 
-    def _enter(self, batch_id: str, page: Sequence[tuple[EndedJob, JobRequest]]) -> tuple[int, LaneFullError | None]:
+    def _add_page(self, batch_id: str, page: Sequence[tuple[EndedJob, JobRequest]]) -> tuple[int, LaneFullError | None]:
         """Submit a page. How many were taken, and what kept the others out."""
         wanted = {old.job_id: _Claim(new_id(), old.retried_as, request) for old, request in page}
         won = self._jobs.retries.claim({old: (claim.new, claim.before) for old, claim in wanted.items()})
@@ -167,22 +168,23 @@ def _request(old: EndedJob) -> JobRequest | None:
         return None
 
 
-def _already(job_id: str, newer: str) -> InputError:
+def _already_retried(job_id: str, newer: str) -> InputError:
     return InputError("job id", job_id, f"it is tried again already: `ramify why {newer}` says how far that is")
 
 
-def _midway(error: LaneFullError, old: str, new: str, taken: int) -> LaneFullError:
+def _lane_full(error: LaneFullError, old: str, new: str, taken: int) -> LaneFullError:
     held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
     return LaneFullError(f"{error}; {held}: `ramify retry {old}` again takes the others", error.refused)
 
 
-def _pages(items: Iterable[T]) -> Iterator[list[T]]:
+def pages(items: Iterable[T]) -> Iterator[list[T]]:
+    """`items` in lists of 200, read as they are wanted."""
     stream = iter(items)
     while page := list(islice(stream, _PAGE)):
         yield page
 
 
-def unknown(id_: str) -> NotFoundError:
+def unknown_id(id_: str) -> NotFoundError:
     """For an id that is neither a job's nor a batch's."""
     return NotFoundError(
         "ID", id_, "there is no such job or batch, or it has expired; `ramify jobs` lists the newest jobs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from celery import Celery
 from pydantic import ValidationError
@@ -16,7 +16,7 @@ from orchestrator.sessions import KeptSession, as_session
 from shared.contract import TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.jobs.budget import with_default_budget
-from shared.models import MAX_QUESTION_CHARS, Answer, Hit, JobRequest, LeafResult, SearchResult
+from shared.models import MAX_QUESTION_CHARS, Answer, Hit, JobRequest, SearchResult
 from shared.models.base import Model
 from shared.models.find import (
     MAX_ANCHORS,
@@ -34,7 +34,7 @@ from shared.models.find import (
     RelatedReply,
     RelatedRequest,
     SessionResult,
-)
+)  # fmt: skip
 from shared.models.request import Session, SessionIntent, TypedQuery
 from shared.settings import Settings
 from shared.settings.faults import request_fault
@@ -46,13 +46,14 @@ _INTENT_TIMEOUT_S = 25.0
 _TOP = 10
 #: Kind of a document -> its group; all other kinds stand under `others`.
 _GROUPS = {"memory": "memories", "resource": "resources", "skill": "skills"}
+Reply = TypeVar("Reply", bound=Model)
 
 
 class Searching:
-    """Asks the search and plan pools directly; `answered` submits a job and waits for its answer."""
+    """Asks the search and plan pools directly; `run_job` submits a job and waits for its answer."""
 
-    def __init__(self, app: Celery, settings: Settings, answered: Callable[[JobRequest], Answer]) -> None:
-        self._app, self._settings, self._answered = app, settings, answered
+    def __init__(self, app: Celery, settings: Settings, run_job: Callable[[JobRequest], Answer]) -> None:
+        self._app, self._settings, self._run_job = app, settings, run_job
 
     def find(self, query: str, options: Mapping[str, Any]) -> FindResult:
         """See `Ramify.find`."""
@@ -62,7 +63,7 @@ class Searching:
             request = FindRequest.model_validate({"related": MAX_RELATED, "query": query, **fields})
         except ValidationError as error:
             raise request_fault(error) from None
-        reply = FindReply.model_validate_json(self._ask(TaskName.SEARCH_FIND, request, FIND_TIMEOUT_S))
+        reply = self._ask(TaskName.SEARCH_FIND, request, FindReply, FIND_TIMEOUT_S)
         if reply.result is None:
             failure = RamifyError(reply.error or "the search gave no reason")
             failure.exit_code = InputError.exit_code if reply.bad_input else failure.exit_code
@@ -81,52 +82,52 @@ class Searching:
         related = fields.pop("related", MAX_RELATED)
         if not isinstance(related, int) or not 0 <= related <= MAX_RELATED:
             raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
-        whose = {"tenant": session.tenant} if isinstance(session, KeptSession) else {}
-        request = as_request(question, {"top_n": _TOP, **whose, **fields})
+        tenant = {"tenant": session.tenant} if isinstance(session, KeptSession) else {}
+        request = as_request(question, {"top_n": _TOP, **tenant, **fields})
         if isinstance(session, KeptSession) and session.tenant != request.tenant:
             raise InputError(
                 "session", session.id, f"it is the tenant {session.tenant}'s, the question {request.tenant}'s"
             )
-        said = session.load() if isinstance(session, KeptSession) else as_session(session or {})
-        llm = with_default_budget(request, self._settings).max_calls != 0  # no LLM at all
-        begun = time.perf_counter()
-        intent = self._intent(IntentRequest(query=request.question, session=said, llm=llm))
-        spent = round((time.perf_counter() - begun) * 1000, 1)
-        if isinstance(session, KeptSession) and not said:
-            unknown = f"The session {session.id} holds nothing (yet, or any more): the question was read alone."
-            intent = intent.model_copy(update={"warnings": (unknown, *intent.warnings)})
+        conversation = session.load() if isinstance(session, KeptSession) else as_session(session or {})
+        llm = with_default_budget(request, self._settings).max_calls != 0
+        began = time.perf_counter()
+        intent = self._intent(IntentRequest(query=request.question, session=conversation, llm=llm))
+        intent_ms = round((time.perf_counter() - began) * 1000, 1)
+        if isinstance(session, KeptSession) and not conversation:
+            warning = f"The session {session.id} holds nothing (yet, or any more): the question was read alone."
+            intent = intent.model_copy(update={"warnings": (warning, *intent.warnings)})
         if not intent.retrieval:
-            result = nothing_needed(request.question, intent)
-            return result.model_copy(update={"timings_ms": {"intent": spent, "total": spent}})
-        answer = self._answered(_job(request, intent))
+            result = no_retrieval_result(request.question, intent)
+            return result.model_copy(update={"timings_ms": {"intent": intent_ms, "total": intent_ms}})
+        answer = self._run_job(_job_request(request, intent))
         mode = request.strategy or (request.mode.value if request.mode else self._settings.search.strategy)
         contexts, warnings = self._contexts(request, answer, related)
-        found = of_job(intent, answer, mode, contexts, plan=plan)
-        timings = {"intent": spent, **found.timings_ms, "total": round((time.perf_counter() - begun) * 1000, 1)}
+        found = session_result(intent, answer, mode, contexts, plan=plan)
+        timings = {"intent": intent_ms, **found.timings_ms, "total": round((time.perf_counter() - began) * 1000, 1)}
         return found.model_copy(update={"timings_ms": timings, "warnings": (*found.warnings, *warnings)})
 
     def _intent(self, request: IntentRequest) -> SessionIntent:
-        reply = IntentReply.model_validate_json(self._ask(TaskName.PLAN_INTENT, request, _INTENT_TIMEOUT_S))
+        reply = self._ask(TaskName.PLAN_INTENT, request, IntentReply, _INTENT_TIMEOUT_S)
         if reply.intent is None:
             raise RamifyError(reply.error or "the plan pool gave no reason")
         return reply.intent
 
     def _contexts(
         self, request: JobRequest, answer: Answer, related: int
-    ) -> tuple[dict[str, Context], tuple[str, ...]]:
+    ) -> tuple[Mapping[str, Context], tuple[str, ...]]:
         """What stands around the merged hits, and a warning where that could not be found."""
         if not related or not answer.results:
             return {}, ()
-        near = anchors(answer.results, MAX_ANCHORS)
-        wanted = RelatedRequest(tenant=request.tenant, filters=request.filters, anchors=near, related=related)
+        anchors = _anchors(answer.results)
+        wanted = RelatedRequest(tenant=request.tenant, filters=request.filters, anchors=anchors, related=related)
         try:
-            reply = RelatedReply.model_validate_json(self._ask(TaskName.SEARCH_RELATED, wanted, FIND_TIMEOUT_S))
+            reply = self._ask(TaskName.SEARCH_RELATED, wanted, RelatedReply, FIND_TIMEOUT_S)
         except NotRunningError as error:
             reply = RelatedReply(error=str(error))
         return reply.contexts, (f"The related contexts could not be found: {reply.error}",) if reply.error else ()
 
-    def _ask(self, name: TaskName, request: Model, timeout_s: float) -> str:
-        return ask(self._app, self._settings, name, request, timeout_s)
+    def _ask(self, name: TaskName, request: Model, reply: type[Reply], timeout_s: float) -> Reply:
+        return reply.model_validate_json(ask(self._app, self._settings, name, request, timeout_s))
 
 
 def targeted(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +151,7 @@ def targeted(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "filters": filters}
 
 
-def _job(request: JobRequest, intent: SessionIntent) -> JobRequest:
+def _job_request(request: JobRequest, intent: SessionIntent) -> JobRequest:
     """One job: the queries are its leaves, and what is merged is ranked against the question in its context."""
     question = intent.standalone if len(intent.standalone) <= MAX_QUESTION_CHARS else request.question
     return request.model_copy(update={"question": question, "typed": intent.queries, "summary": False})
@@ -175,10 +176,10 @@ def grouped(
     )
 
 
-def anchors(hits: Iterable[Hit], most: int) -> tuple[Anchor, ...]:
-    """What the search pool must know of the first `most` hits."""
+def _anchors(hits: Sequence[Hit]) -> tuple[Anchor, ...]:
+    """What the search pool must know of the first hits to find their surroundings."""
     names = set(Anchor.model_fields)
-    return tuple(Anchor(**hit.model_dump(include=names)) for hit, _ in zip(hits, range(most), strict=False))
+    return tuple(Anchor(**hit.model_dump(include=names)) for hit in hits[:MAX_ANCHORS])
 
 
 def ranking(query: TypedQuery, hits: Iterable[Hit], error: str | None = None) -> QueryResult:
@@ -187,7 +188,7 @@ def ranking(query: TypedQuery, hits: Iterable[Hit], error: str | None = None) ->
     return QueryResult(query=query.query, context_type=query.context_type, hits=found, error=error)
 
 
-def of_job(
+def session_result(
     intent: SessionIntent, answer: Answer, mode: str, contexts: Mapping[str, Context], *, plan: bool
 ) -> SessionResult:
     """The result of a search in a conversation, from its job's answer."""
@@ -203,7 +204,7 @@ def of_job(
         warnings=tuple(dict.fromkeys((*intent.warnings, *answer.warnings))),
         cost=intent.cost + answer.cost,
     )
-    results = _per_query(answer, {leaf.node_id: leaf for leaf in answer.leaves}, intent) if plan else None
+    results = _query_results(answer, intent) if plan else None
     whole = grouped(found, contexts, intent.queries if plan else None, results)
     return SessionResult(
         **{name: getattr(whole, name) for name in FindResult.model_fields},
@@ -218,7 +219,7 @@ def of_job(
     )
 
 
-def nothing_needed(question: str, intent: SessionIntent) -> SessionResult:
+def no_retrieval_result(question: str, intent: SessionIntent) -> SessionResult:
     """The result where nothing needs to be looked up: no job, no hits, and why."""
     return SessionResult(
         question=question,
@@ -233,16 +234,12 @@ def nothing_needed(question: str, intent: SessionIntent) -> SessionResult:
     )
 
 
-def _per_query(answer: Answer, leaves: Mapping[str, LeafResult], intent: SessionIntent) -> list[QueryResult]:
+def _query_results(answer: Answer, intent: SessionIntent) -> list[QueryResult]:
     """In the order of the tree; a leaf's query and kinds name the typed query that it is of."""
     typed = {(query.query, query.kinds): query for query in intent.queries}
-    found = []
-    for node in answer.tree:
-        query = typed.get((node.query, node.kinds))
-        leaf = leaves.get(node.id)
-        if query and leaf:
-            found.append(ranking(query, leaf.hits, leaf.error))
-    return found
+    leaves = {leaf.node_id: leaf for leaf in answer.leaves}
+    found = ((typed.get((node.query, node.kinds)), leaves.get(node.id)) for node in answer.tree)
+    return [ranking(query, leaf.hits, leaf.error) for query, leaf in found if query and leaf]
 
 
 def _matched(hit: Hit, context: Context) -> MatchedContext:

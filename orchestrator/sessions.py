@@ -1,9 +1,10 @@
-"""Conversations kept in Redis: a list of messages and a summary, both with bounds and a TTL."""
+"""Conversations: kept in Redis (a bounded list of messages and a summary, with a TTL), or read from a file."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from shared.models.request import MAX_MESSAGE_CHARS, MAX_MESSAGES, ChatMessage, 
 from shared.settings import Settings
 from shared.settings.faults import request_fault
 from shared.tenants import checked_name
+
+MAX_BYTES = 10_000_000
+_FORM = 'write {"summary": "...", "messages": [{"role": "user", "content": "..."}]}, or one message a line'
 
 
 class KeptSession:
@@ -38,45 +42,39 @@ class KeptSession:
             message = ChatMessage(role=role, content=content)
         except ValidationError as error:
             raise request_fault(error) from None
-        with reachable(self._settings), self._client.pipeline(transaction=True) as pipe:
+        with self._update() as pipe:
             pipe.rpush(self._keys.messages, message.model_dump_json())
             pipe.ltrim(self._keys.messages, -MAX_MESSAGES, -1)
-            self._expire(pipe)
-            pipe.execute()
 
     def summarise(self, summary: str) -> None:
         """Keep a summary of what was said. Raises: InputError when it is longer than a message may be."""
         if len(summary) > MAX_MESSAGE_CHARS:
             raise InputError("summary", f"{len(summary)} characters", f"write at most {MAX_MESSAGE_CHARS}")
-        with reachable(self._settings), self._client.pipeline(transaction=True) as pipe:
+        with self._update() as pipe:
             pipe.set(self._keys.summary, summary.encode("utf-8", "replace"))
-            self._expire(pipe)
-            pipe.execute()
 
     def load(self) -> Session:
         """The conversation; an empty one when there is none, or it has expired."""
         with reachable(self._settings), self._client.pipeline(transaction=True) as pipe:
             pipe.lrange(self._keys.messages, 0, -1)
             pipe.get(self._keys.summary)
-            messages, summary = pipe.execute()
-        said = tuple(ChatMessage.model_validate_json(raw) for raw in messages)
-        return Session(summary=text(summary) if summary is not None else "", messages=said)
+            raw_messages, summary = pipe.execute()
+        messages = tuple(ChatMessage.model_validate_json(raw) for raw in raw_messages)
+        return Session(summary=text(summary) if summary is not None else "", messages=messages)
 
     def drop(self) -> bool:
         """Forget it. False when there was none."""
         with reachable(self._settings):
             return bool(self._client.delete(self._keys.messages, self._keys.summary))
 
-    def _expire(self, pipe: Redis) -> None:
-        """Both keys live as long: a summary must not outlast its conversation, nor go before it."""
-        pipe.expire(self._keys.messages, self._settings.jobs.ttl_s)
-        pipe.expire(self._keys.summary, self._settings.jobs.ttl_s)
-
-
-# --- Reads a conversation from a file: one JSON object, or JSON Lines of messages.
-
-MAX_BYTES = 10_000_000
-_FORM = 'write {"summary": "...", "messages": [{"role": "user", "content": "..."}]}, or one message a line'
+    @contextmanager
+    def _update(self) -> Iterator[Redis]:
+        """A transaction that renews the TTL of both keys: the summary lives exactly as long as its conversation."""
+        with reachable(self._settings), self._client.pipeline(transaction=True) as pipe:
+            yield pipe
+            for key in (self._keys.messages, self._keys.summary):
+                pipe.expire(key, self._settings.jobs.ttl_s)
+            pipe.execute()
 
 
 def read_session(path: Path) -> Session:
@@ -116,12 +114,12 @@ def _message(given: Any) -> Any:
 
 
 def _parsed(raw: str, name: str) -> Mapping[str, Any]:
+    """A JSON object with `messages`, a list of messages, or one message a line."""
     try:
         whole = json.loads(raw) if raw.strip() else {}
     except (ValueError, RecursionError):
-        return {
-            "messages": [_line(line, number, name) for number, line in enumerate(raw.split("\n"), 1) if line.strip()]
-        }
+        lines = enumerate(raw.split("\n"), 1)
+        return {"messages": [_line(line, number, name) for number, line in lines if line.strip()]}
     if isinstance(whole, list):
         return {"messages": whole}
     if not isinstance(whole, dict):

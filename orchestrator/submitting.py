@@ -1,4 +1,4 @@
-"""Puts jobs into their lines and says in one sentence when that fails: an id or an error, never both."""
+"""Enqueues jobs: each is taken, or named as refused in one error; never both."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from shared.tasks.signatures import Dispatcher
 
 Jobs = Sequence[tuple[str, JobRequest]]
 #: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
-PATIENCE_S = 8.0
+SUBMIT_RETRY_S = 8.0
 _PAUSE_S = 0.25
 
 
 class Submitter:
-    """One client's way into the lines."""
+    """Enqueues the jobs of one client in their lanes."""
 
     def __init__(self, app: Celery, jobs: JobStore) -> None:
         self._jobs = jobs
         self._dispatcher = Dispatcher(app, jobs)
         jobs.endings.on_end = self._dispatcher.try_run
-        self._doubtful: list[str] = []
+        self._unconfirmed: list[str] = []
 
     def submit(self, jobs: Jobs, batch_id: str | None = None, retry_of: Mapping[str, str] | None = None) -> None:
         """Enqueue all of them, or as many as there is room for.
@@ -38,43 +38,43 @@ class Submitter:
         when it cannot be known: a job of which the caller was told so is cancelled at the next contact.
         `retry_of`: the ended job that each one tries again.
         """
-        self._withdraw()
-        entries = self._entered(jobs, batch_id, retry_of)
-        refused = [job_id for (job_id, _), entry in zip(jobs, entries, strict=True) if entry < EnqueueResult.KNOWN]
+        self._cancel_unconfirmed()
+        results = self._enqueue(jobs, batch_id, retry_of)
+        refused = [job_id for (job_id, _), result in zip(jobs, results, strict=True) if result < EnqueueResult.KNOWN]
         if batch_id and refused:
             self._jobs.batches.forget(batch_id, refused)
         self._dispatcher.try_run()
         if refused:
-            worst = next(entry for entry in entries if entry < EnqueueResult.KNOWN)
-            raise self._full(worst, dict(jobs)[refused[0]], refused)
+            first = next(result for result in results if result < EnqueueResult.KNOWN)
+            raise self._lane_full(first, dict(jobs)[refused[0]], refused)
 
-    def _entered(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[EnqueueResult]:
-        end = time.monotonic() + PATIENCE_S
+    def _enqueue(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[EnqueueResult]:
+        end = time.monotonic() + SUBMIT_RETRY_S
         while True:
             try:
                 return self._jobs.enqueue(jobs, batch_id, retry_of)
             except LOST:
                 if time.monotonic() >= end:
-                    self._doubtful += [job_id for job_id, _ in jobs]
+                    self._unconfirmed += [job_id for job_id, _ in jobs]
                     raise
                 time.sleep(_PAUSE_S)
 
-    def _withdraw(self) -> None:
+    def _cancel_unconfirmed(self) -> None:
         """Jobs of which the caller was told that they were not taken must not run after all."""
-        if self._doubtful:
-            self._jobs.endings.stop(self._doubtful, State.CANCELLED, "the caller was told that it was not taken")
-            self._doubtful = []
+        if self._unconfirmed:
+            self._jobs.endings.stop(self._unconfirmed, State.CANCELLED, "the caller was told that it was not taken")
+            self._unconfirmed = []
 
-    def _full(self, entry: EnqueueResult, request: JobRequest, refused: list[str]) -> LaneFullError:
+    def _lane_full(self, result: EnqueueResult, request: JobRequest, refused: list[str]) -> LaneFullError:
         lane, (most, share) = request.lane, self._jobs.admission.capacity(request.lane)
         setting = f"lanes.max_waiting_{'interactive' if lane is Lane.INTERACTIVE else 'batch'}"
-        if entry is EnqueueResult.TENANT_FULL:
+        if result is EnqueueResult.TENANT_FULL:
             why = f"tenant {request.tenant} has {share:,} jobs waiting in the {lane.value} lane, its share of {setting}"
         else:
             why = f"{most:,} jobs wait in the {lane.value} lane, all that {setting} allows"
         return LaneFullError(f"{why}: try again when some have ended, or raise the setting", refused)
 
     def close(self) -> None:
-        """A last word about what is in doubt, if Redis takes it."""
+        """Cancel the unconfirmed jobs, if Redis answers."""
         with suppress(redis.exceptions.RedisError):
-            self._withdraw()
+            self._cancel_unconfirmed()

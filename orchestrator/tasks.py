@@ -1,4 +1,4 @@
-"""The plan pool's tasks: a question becomes nodes, nodes become one chord that grows."""
+"""The plan pool's tasks: a question becomes nodes, nodes become one chord that grows; a conversation, queries."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from shared.tasks.signatures import add_to_chord, job_chord, merge_signature, no
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job, remote
 
 registry = TaskRegistry(app)
+#: Seconds for both asks of the LLM about a conversation; the rules answer after that.
+INTENT_S = 20.0
+NO_CALLS = "The queries were made by rules, not by the LLM: budget max_calls = 0 allows none."
 
 
 @cache
@@ -87,13 +90,6 @@ def _grow(run: TaskRun, branch: Node, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
             if not node.depends_on:
                 add_to_chord(run.task, node_signature(app, run.job.id, run.job.rank, node))
-
-
-# --- The plan pool's task for `ramify search`: what a question in a conversation asks to be looked up.
-
-#: Seconds for both asks of the LLM together; the rules answer after that.
-INTENT_S = 20.0
-NO_CALLS = "The queries were made by rules, not by the LLM: budget max_calls = 0 allows none."
 
 
 @cache

@@ -18,14 +18,7 @@ from orchestrator.outage import Outage
 from orchestrator.planning.plan_file import PlanFile
 from orchestrator.retry import Retried
 from orchestrator.sessions import KeptSession
-from shared.errors import (
-    InputError,
-    LaneFullError,
-    NotFoundError,
-    NotRunningError,
-    RamifyError,
-    SettingsError,
-)
+from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError, SettingsError
 from shared.jobs import State
 from shared.models import (
     Answer,
@@ -49,7 +42,7 @@ from shared.models import (
     PlanEntry,
     SearchMode,
     Summary,
-)
+)  # fmt: skip
 from shared.models.cost import Budget, Spending
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.find import FindRequest, FindResult, MatchedContext, QueryResult, SessionResult
@@ -58,61 +51,11 @@ from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.settings import Settings, load_settings
 
 __all__ = [
-    "Answer",
-    "BatchFullError",
-    "BatchStatus",
-    "BatchWhy",
-    "Budget",
-    "ChatMessage",
-    "Citation",
-    "ContextType",
-    "Cost",
-    "DeadLetter",
-    "DeadLetters",
-    "DocumentOutcome",
-    "DocumentStatus",
-    "Facet",
-    "Filters",
-    "FindRequest",
-    "FindResult",
-    "Hit",
-    "InputError",
-    "JobEvent",
-    "JobRequest",
-    "JobStatus",
-    "KeptSession",
-    "Lane",
-    "LaneFullError",
-    "LeafResult",
-    "LeafStatus",
-    "ListRow",
-    "ListTable",
-    "MatchedContext",
-    "MergedHit",
-    "Node",
-    "NodeKind",
-    "NotFoundError",
-    "NotRunningError",
-    "Outage",
-    "PlanEntry",
-    "PlanFile",
-    "Progress",
-    "QueryResult",
-    "Ramify",
-    "RamifyError",
-    "Rejected",
-    "Replayed",
-    "Retried",
-    "SearchMode",
-    "Session",
-    "SessionResult",
-    "Settings",
-    "SettingsError",
-    "Spending",
-    "State",
-    "Submitted",
-    "Summary",
-    "TypedQuery",
-    "Why",
-    "load_settings",
+    "Answer", "BatchFullError", "BatchStatus", "BatchWhy", "Budget", "ChatMessage", "Citation", "ContextType", "Cost",
+    "DeadLetter", "DeadLetters", "DocumentOutcome", "DocumentStatus", "Facet", "Filters", "FindRequest", "FindResult",
+    "Hit", "InputError", "JobEvent", "JobRequest", "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult",
+    "LeafStatus", "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind", "NotFoundError",
+    "NotRunningError", "Outage", "PlanEntry", "PlanFile", "Progress", "QueryResult", "Ramify", "RamifyError",
+    "Rejected", "Replayed", "Retried", "SearchMode", "Session", "SessionResult", "Settings", "SettingsError",
+    "Spending", "State", "Submitted", "Summary", "TypedQuery", "Why", "load_settings",
 ]  # fmt: skip

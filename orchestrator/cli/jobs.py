@@ -48,7 +48,7 @@ def status(
 
 def _lookup(client: Ramify, id_: str, *, reconcile: bool = True) -> JobStatus | BatchStatus:
     """The job of that id, or the batch. Raises: NotFoundError when it is neither."""
-    from orchestrator.retry import unknown
+    from orchestrator.retry import unknown_id
 
     try:
         return client.status(id_)
@@ -57,7 +57,7 @@ def _lookup(client: Ramify, id_: str, *, reconcile: bool = True) -> JobStatus | 
     try:
         return client.batch_status(id_, reconcile=reconcile)
     except NotFoundError:
-        raise unknown(id_) from None
+        raise unknown_id(id_) from None
 
 
 def _status(client: Ramify, found: JobStatus | BatchStatus, *, watch: bool, as_json: bool) -> int:

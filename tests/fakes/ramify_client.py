@@ -6,7 +6,7 @@ from collections.abc import Callable
 from orchestrator.ingest import Progress
 from orchestrator.intake import as_request
 from orchestrator.planning.intent import intent_by_rules
-from orchestrator.searching import grouped, nothing_needed, of_job
+from orchestrator.searching import grouped, no_retrieval_result, session_result
 from shared.errors import NotFoundError, RamifyError
 from shared.models import (
     Answer,
@@ -223,9 +223,9 @@ class FakeRamify:
         self.options, self.said = options, session
         intent = self.intent or intent_by_rules(question, session if isinstance(session, Session) else Session())
         if not intent.retrieval:
-            return nothing_needed(question, intent)
+            return no_retrieval_result(question, intent)
         found = answer("job00000", question, partial=self.ends(question) == "partial")
-        return of_job(intent, found, "default", {"c1": AROUND}, plan=bool(options.get("plan")))
+        return session_result(intent, found, "default", {"c1": AROUND}, plan=bool(options.get("plan")))
 
     def session(self, session_id, tenant="default"):
         return self.sessions.setdefault((tenant, session_id), FakeSession())

@@ -22,13 +22,13 @@ import redis
 from orchestrator.client import Ramify
 from orchestrator.local.stack import answering_pools
 from orchestrator.reaper.leader import LOOKED
-from orchestrator.submitting import PATIENCE_S
+from orchestrator.submitting import SUBMIT_RETRY_S
 from shared.connections.heartbeat import workers
 from shared.errors import RamifyError
 from shared.jobs import connect
 from shared.settings import Settings, load_settings
 from tests.faults.redis_proxy import Proxy
-from tests.faults.redis_stage import PATIENCE_S as WAIT_S
+from tests.faults.redis_stage import SUBMIT_RETRY_S as WAIT_S
 from tests.faults.redis_stage import come_back, pools, states, tails
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import seconds_until, until
@@ -41,7 +41,7 @@ NOTES = Path(__file__).parents[2] / "examples" / "notes" / "en" / "queues"
 #: The short form has short timeouts, so that silence is noticed sooner.
 TIMEOUT_S = 2.0 if ROUNDS == 1 else 5.0
 LONG_S = 22.0
-SUBMIT_S = PATIENCE_S + 8 * TIMEOUT_S
+SUBMIT_S = SUBMIT_RETRY_S + 8 * TIMEOUT_S
 
 
 @dataclass

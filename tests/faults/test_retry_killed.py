@@ -37,11 +37,11 @@ class Finder(importlib.abc.MetaPathFinder):
         def exec_module(module):
             import dataclasses
             real(module)
-            inherited = module.inherited
+            resumed_tree = module.resumed_tree
             def deadly(nodes, results):
-                found = inherited(nodes, results)
+                found = resumed_tree(nodes, results)
                 return dataclasses.replace(found, kept=Deadly(found.kept))
-            module.inherited = deadly
+            module.resumed_tree = deadly
         spec.loader.exec_module = exec_module
         return spec
 

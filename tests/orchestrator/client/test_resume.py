@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.resume import Inheritance, inherited
+from orchestrator.resume import ResumedTree, resumed_tree
 from shared.jobs.scripts import node_args
 from shared.models import Facet, LeafResult, LeafStatus, Node, NodeKind
 
@@ -22,13 +22,13 @@ def bound(node_id: str, *others: str) -> Node:
     )  # fmt: skip
 
 
-def of(nodes: list[Node], done: str = "", failed: str = "") -> Inheritance:
+def of(nodes: list[Node], done: str = "", failed: str = "") -> ResumedTree:
     ends = {**dict.fromkeys(failed.split(), LeafStatus.FAILED), **dict.fromkeys(done.split(), LeafStatus.DONE)}
     results = {name: LeafResult(node_id=name, status=status) for name, status in ends.items()}
-    return inherited({one.id: one for one in nodes}, results)
+    return resumed_tree({one.id: one for one in nodes}, results)
 
 
-def states(found: Inheritance) -> dict[str, str]:
+def states(found: ResumedTree) -> dict[str, str]:
     parts = node_args(found.nodes)
     return dict(zip(parts[::3], parts[1::3], strict=True))
 
@@ -37,12 +37,12 @@ def test_given_a_failed_and_a_missing_leaf_then_only_these_run() -> None:
     found = of([node("0.0"), node("0.1"), node("0.2")], done="0.0", failed="0.1")
     assert [leaf.node_id for leaf in found.kept] == ["0.0"]
     assert [one.id for one in found.start] == ["0.1", "0.2"]
-    assert found.tell == ()
+    assert found.notify == ()
 
 
 def test_given_everything_answered_then_nothing_runs_but_the_body() -> None:
     found = of([node("0.0"), node("0.1")], done="0.0 0.1")
-    assert (found.start, found.tell, len(found.kept)) == ((), (), 2)
+    assert (found.start, found.notify, len(found.kept)) == ((), (), 2)
 
 
 def test_given_a_branch_that_was_not_refined_then_it_is_refined_and_a_grown_one_is_not() -> None:
@@ -80,14 +80,14 @@ def test_given_a_failed_leaf_that_had_its_answers_then_it_starts_at_once_as_it_w
     found = of([node("0.1"), bound("0.2", "0.1")], done="0.1", failed="0.2")
     assert [one.query for one in found.start] == ["who is Ada?"]
     assert states(found)["0.2"] == "pending"
-    assert found.tell == ()
+    assert found.notify == ()
 
 
 def test_given_a_leaf_that_nobody_had_bound_then_one_that_it_waits_for_is_told() -> None:
     waiting = node("0.3", depends_on=("0.1", "0.2"))
     found = of([node("0.1"), node("0.2"), waiting], done="0.1 0.2")
-    assert (found.start, found.tell) == ((), ("0.2",))
-    assert of([node("0.1"), node("0.2"), waiting], done="0.1").tell == (), "0.2 runs, and tells it itself"
+    assert (found.start, found.notify) == ((), ("0.2",))
+    assert of([node("0.1"), node("0.2"), waiting], done="0.1").notify == (), "0.2 runs, and tells it itself"
 
 
 def test_given_results_of_nodes_that_are_gone_then_they_are_left_out() -> None:

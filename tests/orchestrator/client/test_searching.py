@@ -5,7 +5,7 @@ import json
 import pytest
 
 from orchestrator.planning.planner import typed_leaves
-from orchestrator.searching import grouped, nothing_needed, of_job, targeted
+from orchestrator.searching import grouped, no_retrieval_result, session_result, targeted
 from orchestrator.sessions import as_session, read_session
 from shared.errors import InputError
 from shared.models import Facet, Filters, JobRequest, LeafResult, LeafStatus, Node, PagePart, SearchResult
@@ -76,18 +76,18 @@ def test_given_kinds_of_a_node_when_searched_then_they_narrow_the_filter_and_nev
 
 def test_given_an_answer_when_grouped_with_its_plan_then_each_query_shows_what_it_found():
     intent = SessionIntent(queries=(TypedQuery(query="q"), TypedQuery(query="Why: q")), standalone="q", by="llm")
-    found = of_job(intent, answer("job1", "q", partial=True), "default", {}, plan=True)
+    found = session_result(intent, answer("job1", "q", partial=True), "default", {}, plan=True)
     assert [(result.query, len(result.hits), result.error) for result in found.query_results] == [
         ("q", 1, None),
         ("Why: q", 0, "the store is gone"),
     ]
     assert (found.job_id, found.partial, found.planned_by, found.total) == ("job1", True, "llm", 1)
     assert "No LLM is configured." in found.warnings
-    assert of_job(intent, answer("job1", "q"), "default", {}, plan=False).query_plan is None
+    assert session_result(intent, answer("job1", "q"), "default", {}, plan=False).query_plan is None
 
 
 def test_given_nothing_to_look_up_when_told_then_there_is_no_job_and_a_reason():
-    found = nothing_needed("hi", SessionIntent(reason="It is a greeting."))
+    found = no_retrieval_result("hi", SessionIntent(reason="It is a greeting."))
     assert (found.retrieval, found.reason, found.job_id, found.total, found.query_plan) == (
         False, "It is a greeting.", None, 0, (),
     )  # fmt: skip
@@ -148,7 +148,7 @@ def test_given_no_conversation_when_taken_then_its_form_is_told(given):
 def test_given_a_failed_leaf_when_shown_then_it_is_no_empty_success():
     leaf = LeafResult(node_id="0.0", status=LeafStatus.FAILED, error="gone")
     whole = answer("j", "q").model_copy(update={"leaves": (leaf,)})
-    found = of_job(SessionIntent(queries=(TypedQuery(query="q"),), standalone="q"), whole, "m", {}, plan=True)
+    found = session_result(SessionIntent(queries=(TypedQuery(query="q"),), standalone="q"), whole, "m", {}, plan=True)
     assert found.query_results[0].error == "gone"
 
 
