@@ -14,7 +14,7 @@ from shared.models.request import ChatMessage, ContextType, SessionIntent, Typed
 from shared.settings import load_settings
 from tests.fakes.ramify_client import answer, hit
 from workers.merge.tree import LEAF_SHARE, apply_root_rerank, leaf_share, merge_tree
-from workers.search.leaf import ask_of
+from workers.search.leaf import leaf_query
 
 RAW = TypedQuery(query="write an RFC", priority=1)
 SKILL = TypedQuery(query="Write RFC", context_type=ContextType.SKILL, priority=2)
@@ -71,7 +71,7 @@ def test_given_a_filter_of_kinds_when_planned_then_queries_for_others_are_named_
 def test_given_kinds_of_a_node_when_searched_then_they_narrow_the_filter_and_never_widen_it(asked, node, searched):
     request = JobRequest(question="q", filters=Filters(kinds=asked, paths=("a/",), namespace="ns"))
     leaf = Node(id="0.1", level=1, facet=Facet.CORE, query="q", kinds=node)
-    assert ask_of(request, leaf, load_settings()).filters == Filters(kinds=searched, paths=("a/",), namespace="ns")
+    assert leaf_query(request, leaf, load_settings()).filters == Filters(kinds=searched, paths=("a/",), namespace="ns")
 
 
 def test_given_an_answer_when_grouped_with_its_plan_then_each_query_shows_what_it_found():
