@@ -1,4 +1,4 @@
-"""One reaper leads, with a fencing token: what a former leader still does is refused."""
+"""One reaper leads, by a lock with a fencing token: what a former leader still sends is refused."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shared.jobs.scripts import Scripts
 _TAG = f"{PREFIX}:{{reaper}}"
 LOCK = f"{_TAG}:lock"
 TOKEN = f"{_TAG}:token"
-#: When a reaper has come to the end of its last look (Unix seconds).
+#: When a reaper finished its last run (Unix seconds).
 LOOKED = f"{_TAG}:looked"
-#: A look takes milliseconds; a leader that died blocks the next one for so long.
+#: A run takes milliseconds; a leader that died blocks the next one for so long.
 _LOCK_MS = 10_000
-#: Seconds that the counter of tokens is kept after the last look.
+#: Seconds that the counter of tokens is kept after the last run.
 _TOKEN_S = 86_400
 
 

@@ -1,7 +1,7 @@
-"""Runs the reaper in the process of the ops pool: a look every two seconds, on a thread of its own.
+"""Runs the reaper in the processes of the ops pool, every two seconds on a thread of its own.
 
-It goes by the monotonic clock: a wall clock that is set back must not stop the looks. Several ops workers may run; the
-leader's lock lets one of them look at a time.
+It uses the monotonic clock: a wall clock that is set back must not stop it. Several ops workers may run; the leader's
+lock lets one of them check at a time.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from shared.settings import Settings
 
 log = logging.getLogger("ramify.reaper")
 EVERY_S = 2.0
-#: Seconds that a worker which stops waits for a look that is under way.
+#: Seconds that a stopping worker waits for a run that is under way.
 _STOP_S = 5.0
 
 
 class ReaperLoop:
-    """Calls `look` every `every_s` seconds, until `stop`. What it raises is logged, and ends nothing."""
+    """Calls `run` every `every_s` seconds, until `stop`. What it raises is logged and does not end the loop."""
 
-    def __init__(self, look: Callable[[], object], every_s: float = EVERY_S) -> None:
-        self._look, self._every_s = look, every_s
-        self._over = threading.Event()
+    def __init__(self, run: Callable[[], object], every_s: float = EVERY_S) -> None:
+        self._call, self._every_s = run, every_s
+        self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin; a second call changes nothing."""
         if self._thread is None:
-            self._over.clear()
+            self._stopped.clear()
             self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
             self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """End, after a look that is under way: waits for it, at most `timeout_s` seconds."""
+        """End after a run that is under way, waiting at most `timeout_s` seconds for it."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._over.set()
+            self._stopped.set()
             thread.join(timeout_s)
 
     def _run(self) -> None:
         failing = False
-        while not self._over.is_set():
+        while not self._stopped.is_set():
             due = time.monotonic() + self._every_s
             try:
-                self._look()
+                self._call()
                 failing = False
             except (RedisError, OperationalError, RamifyError, OSError) as error:
                 if not failing:
@@ -64,7 +64,7 @@ class ReaperLoop:
                 failing = True
             except Exception:
                 log.exception("a look at the jobs failed; trying on")
-            self._over.wait(max(0.0, due - time.monotonic()))
+            self._stopped.wait(max(0.0, due - time.monotonic()))
 
 
 class _Process:

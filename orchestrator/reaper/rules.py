@@ -1,7 +1,7 @@
-"""When is work lost? The rules as a small pure state machine: a View and the World in, a Decision out.
+"""When is work lost? Pure: a View and the World in, a Decision out.
 
-Work is on its way (sent, not begun), at a worker (begun, not ended), or done. It is lost when its worker is dead, or
-when it was sent and is in no queue any more: the queue is empty, or later messages of it have been taken already.
+An item is sent (not begun), at a worker (begun, not ended), or done. It is lost when its worker is dead, or when its
+message is in no queue any more: the queue is empty, or later messages of it have been taken already.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from shared.jobs.work import Attempt, too_many_deaths
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
 GRACE_S = 5.0
 GIVE_UP_S = 60.0
-#: Seconds that a message may be on its way between two processes without standing in a queue.
+#: Seconds that a message may be in transit between two processes, in no queue.
 ON_ITS_WAY_S = 4.0
-#: A message that was sent so long before one that has been taken was lost: producers may be this much out of step.
+#: A message that was sent so many seconds before one that has been taken was lost; producers may differ by as much.
 SLACK_S = 4.0
-#: Seconds after which a message is sent again whatever the queue looks like. Queues are short, so none waits so long.
+#: Seconds after which a message is sent again whatever its queue holds: queues are short, none waits so long.
 TOO_LONG_S = 600.0
-#: Time stamps further in the future than this come from a clock that was wrong.
+#: Seconds; time stamps further in the future come from a clock that was wrong.
 SKEW_S = 5.0
-#: Deaths after which work is tried one at a time: its neighbours may only have died with it.
+#: Deaths after which items are tried one at a time: some may only have been at the same worker as a poison message.
 SUSPECT = 2
-#: Steps that send nodes on their way, one message after the other.
+#: Tasks that send a message for each of several nodes.
 SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
 
 #: The task that a job in this state waits for, and a node in this one.
@@ -40,7 +40,7 @@ NODE_TASKS = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF,
 
 
 def task_of(view: View, node: str) -> TaskName | None:
-    """The task that a node which is not done stands at; None for one that waits, or has ended.
+    """The next task of a node; None for one that waits, or has ended.
 
     A shard of a list counts as a leaf here: its tasks (`OF_SHARD` in the contract) stand in the same queues.
     """
@@ -48,13 +48,13 @@ def task_of(view: View, node: str) -> TaskName | None:
 
 
 def task_of_job(view: View) -> TaskName:
-    """The task that the whole job stands at, when no node of it is open."""
+    """The next task of the whole job, when no node of it is open."""
     at_merge = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
     return JOB_TASKS.get(view.state, at_merge)
 
 
 def decide(view: View, world: World) -> Decision:
-    """What is to be done about a job now."""
+    """What the reaper is to do about a job now."""
     if view.state in TERMINAL:
         return Finalise()
     late = world.now - view.deadline_at
@@ -79,44 +79,47 @@ def dead_attempts(view: View, world: World) -> Iterator[tuple[str, Attempt]]:
 
 
 def _forced(view: View, world: World) -> Decision:
-    body = _body(view, world, "the deadline has passed")
-    sent = view.item(body.item).sent_at
-    return Wait() if sent is not None and 0 <= world.now - sent < GRACE_S else Force(body)
+    merge = _merge(view, world, "the deadline has passed")
+    sent = view.item(merge.item).sent_at
+    return Wait() if sent is not None and 0 <= world.now - sent < GRACE_S else Force(merge)
 
 
 def _missing(view: View, world: World) -> Iterator[Missing]:
     if view.state is State.SEARCHING:
         yield from _missing_nodes(view, world)
         return
-    step = task_of_job(view)
-    if why := _lost(view, world, step.value, step):
-        body = step in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}
-        yield _body(view, world, why, step.value) if body else _step(view, world, step, why)
+    task = task_of_job(view)
+    if why := _lost(view, world, task.value, task):
+        if task in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}:
+            yield _merge(view, world, why, task.value)
+        else:
+            name = task.value
+            yield Missing(name, task, "", view.item(name).sent_raw, why, _suspect(view, world, name))
 
 
 def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
-    open_ = False
+    any_open = False
     for node, state in view.leaves.items():
         task = task_of(view, node)
-        open_ = open_ or task is not None or state == "waiting"
+        any_open = any_open or task is not None or state == "waiting"
         if task and (why := _lost(view, world, node, task)):
             yield Missing(node, task, state, view.item(node).sent_raw, why, _suspect(view, world, node))
     yield from _unbound(view, world)
-    if not open_ and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
-        yield _body(view, world, why)
+    if not any_open and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
+        yield _merge(view, world, why)
 
 
 def _unbound(view: View, world: World) -> Iterator[Missing]:
-    """Leaves whose dependencies are settled but that nobody bound: one of these is told again that it has ended."""
-    told = set[str]()
+    """Leaves whose dependencies have ended but that nobody bound: the end of one dependency is sent again."""
+    again = set[str]()
     for node, state in view.leaves.items():
         others = view.needs.get(node, ())
         if state != "waiting" or not others or any(view.leaves.get(other) not in ENDED_LEAVES for other in others):
             continue
         at_it = any(view.item(other).busy for other in others)
         ended = others[-1]
-        if not at_it and ended not in told and (why := _lost(view, world, ended, TaskName.RERANK_LEAF)):
-            told.add(ended)
+        if not at_it and ended not in again and (why := _lost(view, world, ended, TaskName.RERANK_LEAF)):
+            again.add(ended)
             seen = view.leaves[ended]
             yield Missing(ended, TaskName.RERANK_LEAF, seen, view.item(ended).sent_raw, f"{node} is not bound: {why}")
 
@@ -137,7 +140,7 @@ def _lost(view: View, world: World, name: str, task: TaskName) -> str:
         return "its time of sending lies in the future"
     if age < ON_ITS_WAY_S:
         return ""
-    # Where it stands: what the reaper sends goes before all else of its lane.
+    # What the reaper sends has the first priority of its lane.
     rank = priority(view.lane) if item.again else view.rank
     return _passed(world, task, rank, sent, age)
 
@@ -146,19 +149,14 @@ def _passed(world: World, task: TaskName, rank: int, sent: float, age: float) ->
     if not world.waiting.get(task.queue, 0):
         return "its message is in no queue"
     # What is less urgent is taken only when nothing more urgent waits.
-    fronts = (world.latest_taken.get(f"{task.queue.value}:{step}", 0.0) for step in PRIORITY_STEPS if step >= rank)
-    if max(fronts, default=0.0) > sent + SLACK_S:
+    taken = (world.latest_taken.get(f"{task.queue.value}:{step}", 0.0) for step in PRIORITY_STEPS if step >= rank)
+    if max(taken, default=0.0) > sent + SLACK_S:
         return "later messages have been taken"
     return "it has waited too long" if age > TOO_LONG_S else ""
 
 
-def _step(view: View, world: World, step: TaskName, why: str) -> Missing:
-    name = step.value
-    return Missing(name, step, "", view.item(name).sent_raw, why, _suspect(view, world, name))
-
-
-def _body(view: View, world: World, why: str, suspect_by: str = "") -> Missing:
-    """The body is sent as a whole, under the name of its first task."""
+def _merge(view: View, world: World, why: str, suspect_by: str = "") -> Missing:
+    """Merge, root rerank and summary are sent as a whole, under the name of the first task."""
     name = TaskName.MERGE_TREE.value
     suspect = _suspect(view, world, suspect_by or name)
     return Missing(name, TaskName.MERGE_TREE, "", view.item(name).sent_raw, why, suspect)

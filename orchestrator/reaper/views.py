@@ -1,4 +1,4 @@
-"""What the reaper sees: a job as the store has it, and the world around it. Plain values."""
+"""What the reaper decides by, a job as the store has it (View) and what holds for all (World), and its decisions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.work import WorkItem, read_work
 from shared.models import Lane
 
-#: States of a leaf that has its result.
+_FIELDS = ("state", "rank", "updated_at", "deadline_at", "lane", "tenant")
+#: Seconds after a start of Redis in which a missing heartbeat does not count: the workers have to reconnect first.
+_SETTLING_S = 30
 
 
 @dataclass(frozen=True)
 class View:
-    """One job. Times are Unix seconds. `needs`: of each leaf that waits, the leaves that it waits for.
+    """One job. Times are Unix seconds. `needs`: waiting leaf -> the leaves that it waits for.
 
-    `counted`: it is among those under way. `sender_died`: when the step began that sends nodes to their first queue,
-    and whose worker this look has found dead.
+    `admitted`: it is among those under way. `sender_died`: when a task began that sends nodes to their first queue and
+    whose worker was found dead now.
     """
 
     job_id: str
@@ -44,13 +46,13 @@ class View:
     sender_died: float | None = None
 
     def item(self, name: str) -> WorkItem:
-        """The marks of an item; none if it has none."""
+        """The fields of an item; empty if it has none."""
         return self.items.get(name, WorkItem())
 
 
 @dataclass(frozen=True)
 class World:
-    """What holds for all jobs of one look. `waiting`: messages in each queue; `front`: see `Work.front`."""
+    """What holds for all jobs. `waiting`: messages in each queue; `latest_taken`: see `WorkLog.latest_taken`."""
 
     now: float
     living: frozenset[str] = frozenset()
@@ -61,7 +63,7 @@ class World:
 
 @dataclass(frozen=True)
 class Missing:
-    """Work that is to be sent again. `seen`: the state of its node as it was looked at; "" for a step of the job."""
+    """An item that is to be sent again. `seen`: the state of its node as it was read; "" for a task of the job."""
 
     item: str
     task: TaskName
@@ -73,7 +75,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Finalise:
-    """The job has ended: what is left to count is counted."""
+    """The job has ended: repeat what follows from that."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,9 @@ class Expire:
 
 @dataclass(frozen=True)
 class Force:
-    """The deadline has passed: the leaves that are there make the answer."""
+    """The deadline has passed: merge the leaves that are recorded."""
 
-    body: Missing
+    merge: Missing
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Redrive:
 
 @dataclass(frozen=True)
 class Readmit:
-    """The job is on none of the lists where it belongs. `runs`: it is under way, else it waits."""
+    """The job neither waits nor is under way. `runs`: it should be under way, else it should wait."""
 
     runs: bool
 
@@ -110,13 +112,6 @@ class Wait:
 
 
 Decision = Finalise | Expire | Force | Redrive | Readmit | Wait
-
-
-# --- Reads views of jobs and of the world: one round trip for a page of jobs.
-
-_FIELDS = ("state", "rank", "updated_at", "deadline_at", "lane", "tenant", "created_at")
-#: Seconds after a start of Redis in which a missing heartbeat says nothing yet: the workers have to come back first.
-_SETTLING_S = 30
 
 
 def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list[str]]:
@@ -133,7 +128,7 @@ def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list
     known = {job_id: _fields(values) for job_id, values, *_ in found if values[0] and values[3]}
     places = _places(jobs.client, known)
     views = [
-        _view(jobs, job_id, known[job_id], leaves, work, bool(pool), places[job_id])
+        _view(jobs, job_id, known[job_id], (leaves, work, pool), places[job_id])
         for job_id, _, leaves, work, pool in found
         if job_id in known
     ]
@@ -145,7 +140,7 @@ def _fields(values: Iterable[Any]) -> dict[str, str]:
 
 
 def _places(client: Redis, known: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[bool, bool]]:
-    """Job id -> whether it waits in its line, whether it is counted as under way."""
+    """Job id -> whether it waits for admission, whether it is under way."""
     with client.pipeline(transaction=False) as pipe:
         for job_id, fields in known.items():
             pipe.zscore(AdmissionKeys(fields["lane"]).waiting + fields["tenant"], job_id)
@@ -154,16 +149,12 @@ def _places(client: Redis, known: Mapping[str, Mapping[str, str]]) -> dict[str, 
     return {job_id: (next(rows) is not None, bool(next(rows))) for job_id in known}
 
 
-def _view(  # noqa: PLR0913, PLR0917 - what the rows hold
-    jobs: JobStore,
-    job_id: str,
-    fields: Mapping[str, str],
-    leaves: Mapping[Any, Any],
-    work: Mapping[Any, Any],
-    pool: bool,
-    place: tuple[bool, bool],
+def _view(
+    jobs: JobStore, job_id: str, fields: Mapping[str, str], stored: tuple[Any, Any, Any], place: tuple[bool, bool]
 ) -> View:
+    leaves, work, pool = stored
     states = {text(node): text(state) for node, state in leaves.items()}
+    nodes = jobs.nodes(job_id).values() if "waiting" in states.values() else ()
     return View(
         job_id=job_id,
         state=State(fields["state"]),
@@ -174,15 +165,11 @@ def _view(  # noqa: PLR0913, PLR0917 - what the rows hold
         tenant=fields["tenant"],
         awaiting_admission=place[0],
         admitted=place[1],
-        has_pool=pool,
+        has_pool=bool(pool),
         leaves=states,
         items=read_work(work),
-        needs=_needs(jobs, job_id) if "waiting" in states.values() else {},
+        needs={node.id: node.depends_on for node in nodes if node.depends_on},
     )
-
-
-def _needs(jobs: JobStore, job_id: str) -> dict[str, tuple[str, ...]]:
-    return {node.id: node.depends_on for node in jobs.nodes(job_id).values() if node.depends_on}
 
 
 def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
@@ -198,13 +185,13 @@ def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
 
 
 def living_workers(client: Redis, workers: set[str]) -> frozenset[str]:
-    """Right after a start of Redis a worker of another host is taken to live: its heartbeat has not come back yet."""
+    """Right after a start of Redis, workers of other hosts count as alive: they have not written a heartbeat yet."""
     info: Any = client.info("server") if workers else {}
     return alive_workers(client, workers, heartbeats=int(info.get("uptime_in_seconds", _SETTLING_S)) >= _SETTLING_S)
 
 
 def queue_lengths(app: Celery, queues: Iterable[Queue] = Queue) -> dict[Queue, int]:
-    """Messages that wait in each of these queues, on any broker; one that nobody has declared yet is empty."""
+    """Messages in each of these queues, on any broker; a queue that is not declared yet is empty."""
     lengths = {}
     with app.connection_for_read() as connection:  # a new one: one from the pool may have outlived an outage
         for queue in queues:
