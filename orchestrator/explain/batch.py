@@ -1,4 +1,4 @@
-"""Why a batch is not done: how many wait, run and have ended, the slowest, and the commonest error."""
+"""Why a batch is not done: how many jobs wait, run and have ended, the slowest, and the commonest error."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     waiting = status.total - status.finished - under_way
     slowest = _slowest(store, running)
     error = _common(store, batch_id)
-    pace, tenants = _pace(store, lane, faults)
+    rate, tenants = _ends_per_s(store, lane, faults)
     left = waiting + under_way
-    eta = round(left * tenants / pace, 1) if pace and left else None
+    eta = round(left * tenants / rate, 1) if rate and left else None
     said, then = _answer(status, waiting, under_way, eta, slowest, error)
-    if left and not any(Queue.PLAN.value in sign.queues for sign in workers(store.client)):
+    if left and not any(Queue.PLAN.value in beat.queues for beat in workers(store.client)):
         said, then = f"{said} No worker serves queue plan, so that nothing begins.", "ramify doctor"
     return BatchWhy(
         batch_id=batch_id, said=said, next=then, total=status.total, waiting=waiting, under_way=under_way,
@@ -43,7 +43,7 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
 
 
 def _running(store: JobStore, batch_id: str, faults: list[str]) -> tuple[list[str], Lane]:
-    """Its jobs under way, and the lane of these; what is under way at all is bounded by the lanes' windows."""
+    """Its jobs under way, and their lane; the number under way is bounded by the lanes' windows."""
     try:
         found = store.admission.under_way()
     except ResponseError as error:
@@ -84,8 +84,8 @@ def _common(store: JobStore, batch_id: str) -> CommonError | None:
     return CommonError(error=error, count=count, looked_at=sum(counts.values()))
 
 
-def _pace(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float | None, int]:
-    """Ends a second of the lane, and among how many tenants they are shared."""
+def _ends_per_s(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float | None, int]:
+    """Ends of jobs a second in the lane, and among how many tenants they are shared."""
     try:
         place: Any = store.admission.position("", lane, "")
     except (ResponseError, ValueError) as error:

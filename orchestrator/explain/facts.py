@@ -1,4 +1,4 @@
-"""Reads the facts of one job. A key that is broken costs its own fact, and is named."""
+"""Reads the facts of one job. What cannot be read is left out and named."""
 
 from __future__ import annotations
 
@@ -29,36 +29,13 @@ from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import read_gates
 from shared.settings import Settings
 
-# --- Which model servers are left alone now, by their gates in Redis.
-
-
-def unavailable_providers(client: Redis, settings: Settings) -> tuple[str, ...]:
-    """A sentence for each provider that the settings name and that is paused, or whose breaker is open.
-
-    Raises: redis.exceptions.RedisError.
-    """
-    said = []
-    for gate in read_gates(client, settings):
-        name = f"{'' if gate.provider == 'qdrant' else 'the '}{NAMES[gate.provider]} at {gate.host}"
-        if gate.state == "open":
-            failures = f"{gate.failures} failures in a row: it {gate.why}"
-            said.append(f"{name} is left alone until {time_of_day(gate.until)} after {failures}")
-        elif gate.paused_until:
-            said.append(f"{name} wants no request until {time_of_day(gate.paused_until)}")
-    return tuple(said)
-
-
-_EVENTS = 500
-_REDRIVES = 5
+_EVENTS, _REDRIVES = 500, 5
 T = TypeVar("T")
 
 
 @dataclass
 class Facts:
-    """What is known of one job. `own`: jobs of its tenant under way in its lane.
-
-    `known`: nothing hinders a judgement about what is lost.
-    """
+    """What is known of one job. `own`: jobs of its tenant under way in its lane. `known`: everything could be read."""
 
     status: JobStatus
     view: View
@@ -67,7 +44,7 @@ class Facts:
     known: bool = True
     own: int = 0
     window: int = 0
-    signs: Sequence[WorkerBeat] = ()
+    heartbeats: Sequence[WorkerBeat] = ()
     nodes: Mapping[str, Node] = field(default_factory=dict)
     failed: tuple[Failure, ...] = ()
     redriven: int = 0
@@ -75,6 +52,22 @@ class Facts:
     dead_letters: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     faults: list[str] = field(default_factory=list)
+
+
+def unavailable_providers(client: Redis, settings: Settings) -> tuple[str, ...]:
+    """A sentence for each provider that the settings name and that is paused, or whose breaker is open.
+
+    Raises: redis.exceptions.RedisError.
+    """
+    found = []
+    for gate in read_gates(client, settings):
+        name = f"{'' if gate.provider == 'qdrant' else 'the '}{NAMES[gate.provider]} at {gate.host}"
+        if gate.state == "open":
+            failures = f"{gate.failures} failures in a row: it {gate.why}"
+            found.append(f"{name} is left alone until {time_of_day(gate.until)} after {failures}")
+        elif gate.paused_until:
+            found.append(f"{name} wants no request until {time_of_day(gate.paused_until)}")
+    return tuple(found)
 
 
 def _queues(view: View) -> set[Queue]:
@@ -98,13 +91,16 @@ class FactReader:
         status = JobReader(self._jobs.client).status(self._id)
         lane, settings = Lane(status.lane), self._jobs.settings
         place = self._tried("its line", lambda: self._jobs.admission.position(self._id, lane, status.tenant), None)
-        view, raw = self._view(status, place)
+        values = self._jobs.client.hmget(self._keys.job, ["rank", "redriven"])
+        rank, redriven = (int(text(value)) if value and text(value).isdecimal() else None for value in values)
+        view = self._view(status, place, rank)
         facts = Facts(status=status, view=view, place=place, window=settings.lanes.under_way, faults=self._faults)
-        facts.redriven = int(raw["redriven"]) if raw["redriven"].isdecimal() else 0
-        facts.own = self._tried("its tenant's share", lambda: self._own(lane, status.tenant), 0)
+        facts.redriven = redriven or 0
+        held = AdmissionKeys(lane.value).held
+        facts.own = self._tried("its tenant's share", lambda: self._number(held, status.tenant), 0)
         facts.world = self._world(view)
         facts.known = not self._faults
-        facts.signs = self._tried("the workers", lambda: workers(self._jobs.client), ())
+        facts.heartbeats = self._tried("the workers", lambda: workers(self._jobs.client), ())
         facts.nodes = self._tried("its tree", lambda: self._jobs.nodes(self._id), {})
         facts.failed = self._tried("its failed leaves", lambda: self._failed(view, facts.nodes), ())
         facts.redrives = self._tried("its events", self._redrives, ())
@@ -113,8 +109,8 @@ class FactReader:
         return facts
 
     def _world(self, view: View) -> World:
-        """What cannot be read counts as well: nobody is called dead for that."""
-        busy = {marks.busy.worker for marks in view.items.values() if marks.busy}
+        """Where heartbeats cannot be read, all workers count as alive."""
+        busy = {work.busy.worker for work in view.items.values() if work.busy}
         queues = _queues(view)
         return World(
             now=self._jobs.clock.now(),
@@ -131,43 +127,34 @@ class FactReader:
             self._faults.append(f"{what} cannot be read ({str(error) or type(error).__name__})")
             return otherwise
 
-    def _view(self, status: JobStatus, place: QueuePosition | None) -> tuple[View, dict[str, str]]:
-        """The job as the reaper sees it, and further fields of its hash."""
-        leaves = self._hash("its leaves", self._keys.leaves)
-        items = read_work(self._hash("its marks", self._keys.work))
-        rank, redriven = (text(value) if value is not None else "" for value in self._two("rank", "redriven"))
-        view = View(
+    def _view(self, status: JobStatus, place: QueuePosition | None, rank: int | None) -> View:
+        """The job as the reaper sees it."""
+        return View(
             job_id=self._id,
             state=State(status.state),
-            rank=int(rank) if rank.isdecimal() else priority(Lane(status.lane)),
+            rank=priority(Lane(status.lane)) if rank is None else rank,
             updated_at=status.updated_at,
             deadline_at=status.deadline_at,
             awaiting_admission=bool(place and place.waiting),
             admitted=bool(place and place.under_way),
             has_pool=bool(self._jobs.client.exists(self._keys.pool)),
-            leaves=leaves,
-            items=items,
-            needs={},
+            leaves=self._hash("its leaves", self._keys.leaves),
+            items=read_work(self._hash("its marks", self._keys.work)),
         )
-        return view, {"redriven": redriven}
-
-    def _two(self, *names: str) -> Sequence[Any]:
-        return self._jobs.client.hmget(self._keys.job, list(names))
 
     def _hash(self, what: str, key: str) -> dict[str, str]:
         raw: Mapping[Any, Any] = self._tried(what, lambda: self._jobs.client.hgetall(key), {})
         return {text(name): text(value) for name, value in raw.items()}
 
-    def _own(self, lane: Lane, tenant: str) -> int:
-        return int(self._jobs.client.hget(AdmissionKeys(lane.value).held, tenant) or 0)
+    def _number(self, key: str, field: str) -> int:
+        return int(self._jobs.client.hget(key, field) or 0)
 
     def _failed(self, view: View, nodes: Mapping[str, Node]) -> tuple[Failure, ...]:
         names = [name for name, state in view.leaves.items() if state == "failed"]
         results = self._jobs.results(self._id, sorted(names))
+        queries = {name: nodes[name].query if name in nodes else "" for name in results}
         return tuple(
-            Failure(
-                item=name, what=nodes[name].query if name in nodes else "", error=result.error or "no reason was given"
-            )
+            Failure(item=name, what=queries[name], error=result.error or "no reason was given")
             for name, result in results.items()
         )
 
@@ -185,6 +172,6 @@ class FactReader:
         return tuple(reversed(found[:_REDRIVES]))
 
     def _dead_letters(self, view: View) -> tuple[str, ...]:
-        names = [f"{self._id}:{item}" for item, marks in view.items.items() if marks.deaths or marks.proof]
+        names = [f"{self._id}:{item}" for item, work in view.items.items() if work.deaths or work.proof]
         kept = self._jobs.client.hmget(DeadKeys.dead_letters, names) if names else []
         return tuple(name for name, dead_letter in zip(names, kept, strict=True) if dead_letter is not None)

@@ -1,4 +1,4 @@
-"""Why one job is not done, or how it ended: the sentence, then the command to go on with."""
+"""Why one job is not done, or how it ended: a sentence, and the command to go on with. Changes nothing."""
 
 from __future__ import annotations
 
@@ -15,159 +15,46 @@ from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.states import ENDED_LEAVES
 from shared.models.status import Death, PendingWork, Turn, Why
 
-# --- The work of a job that is not done, piece by piece, each with a sentence. Pure.
-
-
-def pieces(facts: Facts) -> tuple[PendingWork, ...]:
-    """What is open, the longest at work first, then what waits in queues, then what waits for other leaves."""
-    if facts.view.state in TERMINAL or facts.view.awaiting_admission:
-        return ()
-    order = {"lost": 0, "working": 1, "queued": 2, "waits": 3}
-    return tuple(sorted(_pieces(facts), key=lambda piece: (order[piece.stands], -(piece.since_s or 0.0))))
-
-
-def _pieces(facts: Facts) -> Iterator[PendingWork]:
-    view = facts.view
-    if view.state is State.SEARCHING:
-        open_nodes = [node for node, state in view.leaves.items() if state == "waiting" or rules.task_of(view, node)]
-        yield from (_node(facts, node) for node in open_nodes)
-        if open_nodes:
-            return
-    step = rules.task_of_job(view)
-    yield _sent(facts, step.value, step)
-
-
-def _node(facts: Facts, node_id: str) -> PendingWork:
-    node = facts.nodes.get(node_id)
-    what = node.query if node else ""
-    if task := rules.task_of(facts.view, node_id):
-        is_shard = node is not None and node.shard is not None
-        return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
-    needs = (
-        tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in ENDED_LEAVES) if node else ()
-    )
-    for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
-    return PendingWork(
-        item=node_id, task=TaskName.SEARCH_LEAF.value, queue=Queue.SEARCH.value, what=what, stands="waits",
-        said=f"leaf {node_id} waits for {for_what}", needs=needs,
-    )  # fmt: skip
-
-
-def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWork:
-    """A piece that is at a worker, in a queue, or nowhere."""
-    marks, world = facts.view.item(item), facts.world
-    again = sum(item in redriven.items for redriven in facts.redrives)
-    tries, waiting = 1 + max(marks.deaths, again), world.waiting.get(task.queue, 0)
-    serving = sum(task.queue.value in sign.queues for sign in facts.signs)
-    piece = PendingWork(
-        item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
-        serving=serving, tries=tries,
-    )  # fmt: skip
-    name, nth_try = _name(item, task), f", {nth(tries)} try" if tries > 1 else ""
-    if busy := marks.busy:
-        lives = busy.worker in world.living
-        since = max(0.0, world.now - busy.begun_at)
-        at = f"{name} is with {worker_name(busy.worker)} since {duration(since)}{nth_try}"
-        dead = f"{name} was with {worker_name(busy.worker)}, which has died{nth_try}"
-        found = {"worker": busy.worker, "lives": lives, "since_s": round(since, 3)}
-        return piece.model_copy(
-            update={**found, "stands": "working" if lives else "lost", "said": at if lives else dead}
-        )
-    if why := _lost(facts, item):
-        return piece.model_copy(update={"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"})
-    return piece.model_copy(update={"said": f"{name} {_queued(piece)}{nth_try}"})
-
-
-def _queued(piece: PendingWork) -> str:
-    behind = f" behind at most {piece.in_queue - 1:,} others" if piece.in_queue > 1 else ""
-    if not piece.serving:
-        return f"waits in queue {piece.queue}{behind}, and no worker serves that queue"
-    if not piece.in_queue:
-        return f"is on its way to a worker of queue {piece.queue}"
-    workers = "1 worker serves" if piece.serving == 1 else f"{piece.serving} workers serve"
-    return f"waits in queue {piece.queue}{behind}; {workers} it"
-
-
-def _lost(facts: Facts, item: str) -> str:
-    """Why the reaper would send it again now; empty when it would not."""
-    decision = rules.decide(facts.view, facts.world)
-    if not facts.known or not isinstance(decision, Redrive):
-        return ""
-    names = {missing.item: missing.why for missing in decision.missing}
-    body = item in {TaskName.RERANK_ROOT.value, TaskName.MERGE_TREE.value}
-    return names.get(TaskName.MERGE_TREE.value if body else item, "")
-
-
-def _name(item: str, task: TaskName) -> str:
-    match task:
-        case TaskName.SEARCH_LEAF | TaskName.RERANK_LEAF | TaskName.SEARCH_SHARD | TaskName.RERANK_COLUMNS:
-            return f"leaf {item}"
-        case TaskName.PLAN_REFINE:
-            return f"branch {item}"
-        case TaskName.PLAN_JOB:
-            return "its planning"
-        case TaskName.MERGE_SUMMARISE:
-            return "its summary"
-        case TaskName.RERANK_ROOT:
-            return "the rerank of its results"
-        case _:
-            return "the merge of its leaves"
-
-
-#: Seconds after which a job that there is room for should have been let in: the reaper looks every two seconds.
+#: Seconds after which a job should have been admitted where there is room: the reaper runs every two seconds.
 _SOON_S = 15.0
 _MOST_NAMED = 2
+#: Tasks of the whole job, for people.
+_NAMES = {
+    TaskName.PLAN_JOB: "its planning",
+    TaskName.MERGE_TREE: "the merge of its leaves",
+    TaskName.RERANK_ROOT: "the rerank of its results",
+    TaskName.MERGE_SUMMARISE: "its summary",
+}
 
 
 def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
     """Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
-    return explained(FactReader(app, store, job_id).facts())
-
-
-def explained(facts: Facts) -> Why:
-    """The facts in words. Pure."""
+    facts = FactReader(app, store, job_id).facts()
     status, view = facts.status, facts.view
-    open_work, turn = pieces(facts), _turn(facts)
+    open_work, turn = _open_work(facts), _turn(facts)
     said, then = _answer(facts, open_work, turn)
     deaths = [
-        Death(item=item, worker=mark.worker, task=mark.task, at=mark.begun_at)
-        for item, marks in view.items.items()
-        for mark in marks.proof
+        Death(item=item, worker=attempt.worker, task=attempt.task, at=attempt.begun_at)
+        for item, work in view.items.items()
+        for attempt in work.proof
     ]
     return Why(
-        job_id=status.job_id,
-        question=status.question,
-        state=status.state,
-        partial=status.partial,
-        lane=status.lane,
-        tenant=status.tenant,
-        said=said,
-        next=then,
-        turn=turn,
-        work=open_work,
-        failed=facts.failed,
-        redriven=facts.redriven,
-        redrives=facts.redrives,
-        deaths=tuple(sorted(deaths, key=lambda death: death.at)),
-        dead_letters=facts.dead_letters,
-        providers=facts.providers,
-        last_error=_last_error(facts),
+        job_id=status.job_id, question=status.question, state=status.state, partial=status.partial, lane=status.lane,
+        tenant=status.tenant, said=said, next=then, turn=turn, work=open_work, failed=facts.failed,
+        redriven=facts.redriven, redrives=facts.redrives, deaths=tuple(sorted(deaths, key=lambda death: death.at)),
+        dead_letters=facts.dead_letters, providers=facts.providers, last_error=_last_error(facts),
         faults=tuple(dict.fromkeys(facts.faults)),
         deadline_left_s=None if status.terminal else round(status.deadline_at - facts.world.now, 1),
-        ended_at=status.finished_at,
-        budget=status.budget,
-        retry_of=status.retry_of,
-        retried_as=status.retried_as,
-    )
+        ended_at=status.finished_at, budget=status.budget, retry_of=status.retry_of, retried_as=status.retried_as,
+    )  # fmt: skip
 
 
 def _turn(facts: Facts) -> Turn | None:
     place = facts.place
     if place is None or not place.waiting or facts.status.terminal:
         return None
-    eta = None
-    if place.ends_per_s:
-        eta = round((place.ahead + 1) * max(1, place.tenants) / place.ends_per_s, 1)
+    rate = place.ends_per_s
+    eta = round((place.ahead + 1) * max(1, place.tenants) / rate, 1) if rate else None
     return Turn(
         lane=place.lane.value, ahead=place.ahead, tenants=place.tenants, waiting=place.lane_waiting,
         under_way=place.lane_under_way, own=facts.own, window=facts.window, eta_s=eta,
@@ -185,14 +72,14 @@ def _answer(facts: Facts, work: tuple[PendingWork, ...], turn: Turn | None) -> t
         said, then = _waiting(facts, turn)
     elif status.state == State.QUEUED and not facts.view.admitted:
         said = "It is queued but stands in no line: the reaper puts it back where it belongs within seconds"
-        said, then = _reaper(facts, f"{said}.", watch)
+        said, then = _if_reaper_runs(facts, f"{said}.", watch)
     else:
         said, then = _under_way(facts, work, watch)
     return f"{said}{over}", then
 
 
 def _waiting(facts: Facts, turn: Turn) -> tuple[str, str]:
-    """Its turn has not come."""
+    """A job that waits for admission."""
     watch = f"ramify status {facts.status.job_id} --watch"
     before = f"{jobs(turn.ahead)} of its tenant {'is' if turn.ahead == 1 else 'are'} before it" if turn.ahead else ""
     before = before or "it is the next one of its tenant"
@@ -208,7 +95,7 @@ def _waiting(facts: Facts, turn: Turn) -> tuple[str, str]:
     if not _serving(facts, Queue.PLAN):
         return f"{said} No worker serves queue plan, so that nothing begins.", "ramify doctor"
     if turn.own < allowed and not turn.ahead and waited > _SOON_S:
-        return _reaper(facts, f"{said} There is room for it: it is let in at the reaper's next look.", watch)
+        return _if_reaper_runs(facts, f"{said} There is room for it: it is let in at the reaper's next look.", watch)
     return said, watch
 
 
@@ -231,19 +118,19 @@ def _under_way(facts: Facts, work: tuple[PendingWork, ...], watch: str) -> tuple
     if unserved:
         return said, "ramify doctor"
     if any(piece.stands == "lost" for piece in work):
-        return _reaper(facts, f"{said} The reaper sends again what is lost, within seconds.", watch)
+        return _if_reaper_runs(facts, f"{said} The reaper sends again what is lost, within seconds.", watch)
     return said, watch
 
 
-def _reaper(facts: Facts, said: str, then: str) -> tuple[str, str]:
-    """What the reaper does needs one that runs."""
+def _if_reaper_runs(facts: Facts, said: str, then: str) -> tuple[str, str]:
+    """Adds that no reaper runs, where none does."""
     if _serving(facts, Queue.OPS):
         return said, then
     return f"{said} But no worker serves queue ops, where the reaper runs.", "ramify doctor"
 
 
 def _serving(facts: Facts, queue: Queue) -> bool:
-    return any(queue.value in sign.queues for sign in facts.signs)
+    return any(queue.value in beat.queues for beat in facts.heartbeats)
 
 
 def _ended(facts: Facts) -> tuple[str, str]:
@@ -281,3 +168,88 @@ def _last_error(facts: Facts) -> str | None:
     if facts.failed:
         return facts.failed[-1].error
     return status.warnings[-1] if status.warnings else None
+
+
+def _open_work(facts: Facts) -> tuple[PendingWork, ...]:
+    """The open items, each with a sentence: lost, longest at work, in queues, waiting for other leaves."""
+    if facts.view.state in TERMINAL or facts.view.awaiting_admission:
+        return ()
+    order = {"lost": 0, "working": 1, "queued": 2, "waits": 3}
+    return tuple(sorted(_pieces(facts), key=lambda piece: (order[piece.stands], -(piece.since_s or 0.0))))
+
+
+def _pieces(facts: Facts) -> Iterator[PendingWork]:
+    view = facts.view
+    if view.state is State.SEARCHING:
+        open_nodes = [node for node, state in view.leaves.items() if state == "waiting" or rules.task_of(view, node)]
+        yield from (_node(facts, node) for node in open_nodes)
+        if open_nodes:
+            return
+    task = rules.task_of_job(view)
+    yield _sent(facts, task.value, task)
+
+
+def _node(facts: Facts, node_id: str) -> PendingWork:
+    node = facts.nodes.get(node_id)
+    what = node.query if node else ""
+    if task := rules.task_of(facts.view, node_id):
+        is_shard = node is not None and node.shard is not None
+        return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
+    needs = (
+        tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in ENDED_LEAVES) if node else ()
+    )
+    for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
+    return PendingWork(
+        item=node_id, task=TaskName.SEARCH_LEAF.value, queue=Queue.SEARCH.value, what=what, stands="waits",
+        said=f"leaf {node_id} waits for {for_what}", needs=needs,
+    )  # fmt: skip
+
+
+def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWork:
+    """An item that is at a worker, in a queue, or nowhere."""
+    work, world = facts.view.item(item), facts.world
+    again = sum(item in redriven.items for redriven in facts.redrives)
+    tries, waiting = 1 + max(work.deaths, again), world.waiting.get(task.queue, 0)
+    serving = sum(task.queue.value in beat.queues for beat in facts.heartbeats)
+    piece = PendingWork(
+        item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
+        serving=serving, tries=tries,
+    )  # fmt: skip
+    name, nth_try = _name(item, task), f", {nth(tries)} try" if tries > 1 else ""
+    if busy := work.busy:
+        lives = busy.worker in world.living
+        since = max(0.0, world.now - busy.begun_at)
+        at = f"{name} is with {worker_name(busy.worker)} since {duration(since)}{nth_try}"
+        dead = f"{name} was with {worker_name(busy.worker)}, which has died{nth_try}"
+        found = {"worker": busy.worker, "lives": lives, "since_s": round(since, 3)}
+        return piece.model_copy(
+            update={**found, "stands": "working" if lives else "lost", "said": at if lives else dead}
+        )
+    if why := _lost(facts, item):
+        return piece.model_copy(update={"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"})
+    return piece.model_copy(update={"said": f"{name} {_queued(piece)}{nth_try}"})
+
+
+def _queued(piece: PendingWork) -> str:
+    behind = f" behind at most {piece.in_queue - 1:,} others" if piece.in_queue > 1 else ""
+    if not piece.serving:
+        return f"waits in queue {piece.queue}{behind}, and no worker serves that queue"
+    if not piece.in_queue:
+        return f"is on its way to a worker of queue {piece.queue}"
+    workers = "1 worker serves" if piece.serving == 1 else f"{piece.serving} workers serve"
+    return f"waits in queue {piece.queue}{behind}; {workers} it"
+
+
+def _lost(facts: Facts, item: str) -> str:
+    """Why the reaper would send it again now; empty when it would not."""
+    decision = rules.decide(facts.view, facts.world)
+    if not facts.known or not isinstance(decision, Redrive):
+        return ""
+    names = {missing.item: missing.why for missing in decision.missing}
+    return names.get(TaskName.MERGE_TREE.value if item == TaskName.RERANK_ROOT.value else item, "")
+
+
+def _name(item: str, task: TaskName) -> str:
+    if task is TaskName.PLAN_REFINE:
+        return f"branch {item}"
+    return _NAMES.get(task, f"leaf {item}")
