@@ -1,4 +1,4 @@
-"""What models reply, each as a schema: decomposition, rewrites, answer, typed queries, route, columns, marks, summary.
+"""Parsers of the LLM's replies: decomposition, rewrites, answer, typed queries, route, columns, marks, summary.
 
 Replies are untrusted: what does not fit is refused with a named fault, not guessed.
 """
@@ -6,6 +6,8 @@ Replies are untrusted: what does not fit is refused with a named fault, not gues
 from __future__ import annotations
 
 import re
+from enum import StrEnum
+from typing import Literal
 
 from shared.errors import ReplyError, shown
 from shared.language import derived, languages
@@ -16,15 +18,13 @@ from shared.models.route import Hops, Intent, QueryType
 from shared.providers.llm.reply_schema import (
     ElementSchema,
     FieldSchema,
-    ReplyPlace,
+    Reader,
     choice,
-    earlier,
     integer,
     is_control,
     line,
     read_reply,
     without_thinking,
-    yes_or_no,
 )
 
 MIN_QUERY_CHARS, MAX_QUERY_CHARS = 5, 300
@@ -39,18 +39,31 @@ _FENCED = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)\n?```", re.DOTALL)  # poss
 _UNKNOWN = re.compile(r"<unknown\s*/?>", re.IGNORECASE)
 _ANSWER = re.compile(r"<answer\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s)")
-_FACETS = {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL}
-_TYPES = {kind.value: kind for kind in ContextType}
+_NUMBER = re.compile("[0-9]{1,4}")
 
 
 @derived
-def _more_facets() -> dict[str, Facet]:
-    return {name: facet for language in languages() for name, facet in language.words.reply.facets.items()}
+def _facets() -> dict[str, Facet]:
+    """Facets by the names that a model may write, in any language; so the next two."""
+    names = {name: facet for language in languages() for name, facet in language.words.reply.facets.items()}
+    return names | {facet.value: facet for facet in Facet if facet is not Facet.ORIGINAL}
 
 
 @derived
-def _more_types() -> dict[str, ContextType]:
-    return {name: kind for language in languages() for name, kind in language.words.reply.context_types.items()}
+def _context_types() -> dict[str, ContextType]:
+    names = {name: kind for language in languages() for name, kind in language.words.reply.context_types.items()}
+    return names | {kind.value: kind for kind in ContextType}
+
+
+@derived
+def _words(kind: Literal["yes", "none"]) -> frozenset[str]:
+    own = {"yes": ("true", "yes", "1"), "none": ("", "none", "no", "null")}[kind]
+    return frozenset(own).union(*(getattr(language.words.reply, kind) for language in languages()))
+
+
+def _member(kind: type[StrEnum], label: str) -> Reader:
+    names = {member.value: member for member in kind}
+    return choice(label, ", ".join(kind), lambda: names)
 
 
 DECOMPOSITION = ElementSchema(
@@ -59,10 +72,10 @@ DECOMPOSITION = ElementSchema(
         "subquery",
         noun="subquery",
         fields={
-            "dimension": FieldSchema(choice(_FACETS, "dimension", "core, why, how, case, note", _more_facets)),
-            "query": FieldSchema(line(MIN_QUERY_CHARS, MAX_QUERY_CHARS, "query")),
-            "needs_refinement": FieldSchema(yes_or_no, ""),
-            "depends_on": FieldSchema(earlier, ""),
+            "dimension": FieldSchema(choice("dimension", "core, why, how, case, note", _facets)),
+            "query": FieldSchema(line(MIN_QUERY_CHARS, MAX_QUERY_CHARS, "the query")),
+            "needs_refinement": FieldSchema(lambda value: value.strip().casefold() in _words("yes"), ""),
+            "depends_on": FieldSchema(str.strip, ""),
         },
     ),
 )
@@ -77,8 +90,8 @@ PLAN = ElementSchema(
         "typed_query",
         noun="query",
         fields={
-            "context_type": FieldSchema(choice(_TYPES, "context type", "skill, resource, memory", _more_types)),
-            "query": FieldSchema(line(MIN_TYPED_CHARS, MAX_TYPED_CHARS)),
+            "context_type": FieldSchema(choice("context type", "skill, resource, memory", _context_types)),
+            "query": FieldSchema(line(MIN_TYPED_CHARS, MAX_TYPED_CHARS, "the query")),
             "intent": FieldSchema(line(most=MAX_INTENT_CHARS, cut=True), ""),
             "priority": FieldSchema(integer(1, 5, "priority {value} is no number from 1 to {most}"), "3"),
         },
@@ -87,12 +100,12 @@ PLAN = ElementSchema(
 ROUTE = ElementSchema(
     "route",
     fields={
-        "type": FieldSchema(choice({name.value: name for name in QueryType}, "type", ", ".join(QueryType))),
-        "intent": FieldSchema(choice({name.value: name for name in Intent}, "intent", ", ".join(Intent))),
-        "hops": FieldSchema(line(), None),
+        "type": FieldSchema(_member(QueryType, "type")),
+        "intent": FieldSchema(_member(Intent, "intent")),
+        "hops": FieldSchema(str, None),
     },
 )
-_HOPS = choice({name.value: name for name in Hops}, "hops", ", ".join(Hops))
+_HOPS = _member(Hops, "hops")
 
 
 class PlanReply(Model):
@@ -120,12 +133,12 @@ def parse_decomposition(text: str, most: int = 5) -> tuple[SubQuery, ...]:
     read: list[SubQuery] = []
     position_of: dict[str, int] = {}  # folded query -> position kept
     kept_at: list[int] = []  # position in the reply - 1 -> position kept
-    for item in read_reply(text, DECOMPOSITION).items:
-        subquery = SubQuery(**item.fields)
+    for number, item in enumerate(read_reply(text, DECOMPOSITION).items, start=1):
+        before = sorted({kept_at[position - 1] for position in _earlier(item.fields["depends_on"], number)})
+        subquery = SubQuery(**{**item.fields, "depends_on": tuple(before)})
         folded = subquery.query.casefold()
         if folded not in position_of:
-            before = sorted({kept_at[position - 1] for position in subquery.depends_on})
-            read.append(subquery.model_copy(update={"depends_on": tuple(before)}))
+            read.append(subquery)
             position_of[folded] = len(read)
         kept_at.append(position_of[folded])
     if not read:
@@ -133,6 +146,17 @@ def parse_decomposition(text: str, most: int = 5) -> tuple[SubQuery, ...]:
     if len(read) > most:
         raise ReplyError(f"the <decomposition> holds {len(read)} subqueries, at most {most} are allowed")
     return tuple(read)
+
+
+def _earlier(names: str, subquery: int) -> list[int]:
+    """Numbers of subqueries that stand before this one. Raises: ReplyError."""
+    found = []
+    for name in re.split(r"[\s,，、;；#]+", names) if names.casefold() not in _words("none") else ():
+        position = int(name) if _NUMBER.fullmatch(name) else 0
+        if name and not 1 <= position < subquery:
+            raise ReplyError(f"subquery {subquery}: depends_on {shown(name)} is no earlier subquery's number")
+        found += [position] if name else []
+    return found
 
 
 def parse_rewrites(text: str, question: str, most: int) -> tuple[str, ...]:
@@ -156,7 +180,8 @@ def parse_answer(text: str) -> str | None:
 
     Raises: ReplyError naming the fault: neither element, cut off, not well-formed, none or too many characters.
     """
-    if not _ANSWER.search(spoken := without_thinking(text, anywhere=True)) and _UNKNOWN.search(spoken):
+    reply = without_thinking(text, anywhere=True)
+    if not _ANSWER.search(reply) and _UNKNOWN.search(reply):
         return None
     answer: str = read_reply(text, ANSWER).text
     return answer
@@ -169,14 +194,14 @@ def parse_plan(text: str, most: int) -> PlanReply:
     """
     plan = read_reply(text, PLAN)
     none: str | None = plan.fields["none"]
-    if none is not None and plan.children:
+    if none is not None and plan.count:
         raise ReplyError("the <plan> holds <none> beside queries: give one or the other")
     if none is not None:
         return PlanReply(none=none or "no reason given")
-    if not plan.children:
+    if not plan.count:
         raise ReplyError("the <plan> holds neither a <typed_query> nor <none>")
-    if len(plan.children) > most:
-        raise ReplyError(f"the <plan> holds {len(plan.children)} queries, at most {most} are allowed")
+    if plan.count > most:
+        raise ReplyError(f"the <plan> holds {plan.count} queries, at most {most} are allowed")
     return PlanReply(queries=tuple(TypedQuery(**item.fields) for item in plan.items))
 
 
@@ -190,7 +215,7 @@ def parse_route(text: str) -> RouteReply:
     if read["type"] is QueryType.COMPLEX_REASONING:
         if read["hops"] is None:
             raise ReplyError("the <route> has no <hops>")
-        hops = _HOPS(read["hops"], ReplyPlace("the <route>"))
+        hops = _HOPS(read["hops"])
     return RouteReply(type=read["type"], intent=read["intent"], hops=hops)
 
 
@@ -199,14 +224,12 @@ def parse_rows(text: str, documents: int, columns: int) -> dict[tuple[int, int],
 
     Raises: ReplyError when there is no <rows> element that can be read, or one names what was not asked for.
     """
-    fault = "a <{tag}> has the number {{value}}, but there are 1 to {{most}}"
-    row, column = fault.format(tag="row"), fault.format(tag="field")
-    fields = {"column": FieldSchema(integer(1, columns, column), "")}
-    field = ElementSchema("field", fields=fields, text=line())
+    row, column = (f"a <{tag}> has the number {{value}}, but there are 1 to {{most}}" for tag in ("row", "field"))
+    field = ElementSchema("field", fields={"column": FieldSchema(integer(1, columns, column), "")}, text=line())
     ids = {"id": FieldSchema(integer(1, documents, row), "")}
-    rows = ElementSchema("row", fields=ids, items=field, others="taken")
+    rows = ElementSchema("rows", items=ElementSchema("row", fields=ids, items=field, others="taken"), others="taken")
     found: dict[tuple[int, int], str] = {}
-    for read in read_reply(text, ElementSchema("rows", items=rows, others="taken")).items:
+    for read in read_reply(text, rows).items:
         for value in read.items:
             if value.text:
                 found.setdefault((read.fields["id"], value.fields["column"]), value.text)
