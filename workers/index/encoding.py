@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shared.errors import PermanentError, RamifyError, ReplyError, StoreError, TransientError
 from shared.models import Chunk, Cost
-from shared.providers.encoders import DenseEncoder, SparseEncoder
+from shared.providers.encoders import Bm25Encoder, DenseEncoder
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.store import BuiltWith, ChunkStore, check_built_with
 from shared.store.directories import in_dirs
@@ -25,7 +25,7 @@ _PAGE = 256
 _SAMPLE_PAGES = 8
 
 #: Average passage length in tokens -> the encoder.
-SparseFactory = Callable[[float], SparseEncoder]
+SparseFactory = Callable[[float], Bm25Encoder]
 
 
 class EncoderError(RamifyError):
@@ -43,7 +43,7 @@ def encoder_errors() -> Iterator[None]:
         raise EncoderError(str(error)) from error
 
 
-def mean_length(encoder: SparseEncoder, chunks: Sequence[Chunk]) -> float:
+def mean_length(encoder: Bm25Encoder, chunks: Sequence[Chunk]) -> float:
     """Average passage length in tokens, at least 1."""
     return max(sum(encoder.length(chunk.full_text) for chunk in chunks) / len(chunks), 1.0) if chunks else 1.0
 
@@ -89,7 +89,7 @@ def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
 class KeywordEncoders(NamedTuple):
     """What keyword vectors are made with; no trigrams: the collection was built without."""
 
-    sparse: SparseEncoder
+    sparse: Bm25Encoder
     trigrams: TrigramEncoder | None
 
 
@@ -136,7 +136,7 @@ class CollectionEncoders:
                 return encoders
             raise StoreError("the collection was deleted while its first documents were written: ingest again")
 
-    def _built_with(self, encoder: SparseEncoder) -> BuiltWith:
+    def _built_with(self, encoder: Bm25Encoder) -> BuiltWith:
         """What the tenant's chunks are to be made with: a collection of others has the last word on trigrams."""
         if info := self._store.info():
             return info.built_with.model_copy(update={"avg_len": encoder.avg_len})

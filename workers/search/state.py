@@ -12,7 +12,7 @@ from qdrant_client import models
 from shared.cache import Cache
 from shared.models import Cost, Filters, Hit
 from shared.models.hits import Effect, OpenedDirectory, StageTrace, halved
-from shared.providers.encoders.base import DenseEncoder, Embedded, SparseEncoder
+from shared.providers.encoders import Bm25Encoder, DenseEncoder, Embedded
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.providers.llm.client import LLM
 from shared.providers.rerankers.base import Reranker
@@ -134,7 +134,7 @@ class Tools:
 
     settings: Settings
     store: ChunkStore | None = None
-    sparse: SparseEncoder | None = None
+    sparse: Bm25Encoder | None = None
     dense: DenseEncoder | None = None
     embed: Callable[[list[str], str], Embedded] | None = None
     trigrams: TrigramEncoder | None = None
@@ -150,7 +150,7 @@ class Tools:
         """Seconds to wait for another worker that computes the same, before it is computed here."""
         return min(self.settings.cache.wait_s, self.timeout_s)
 
-    def need_store(self) -> tuple[ChunkStore, SparseEncoder]:
+    def need_store(self) -> tuple[ChunkStore, Bm25Encoder]:
         """The store and its sparse encoder. Raises: RuntimeError on a pool that has none (a strategy wrongly split)."""
         if self.store is None or self.sparse is None:
             raise RuntimeError("this pool has no store")

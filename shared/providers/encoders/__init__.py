@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shared.providers.encoders.base import DenseEncoder, Embedded, SparseEncoder, SparseVector
+from shared.providers.encoders.base import DenseEncoder, Embedded, SparseVector
 from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 
-__all__ = ["Bm25Encoder", "DenseEncoder", "Embedded", "SparseEncoder", "SparseVector", "dense_encoder"]
+__all__ = ["Bm25Encoder", "DenseEncoder", "Embedded", "SparseVector", "dense_encoder"]
 
 
 def dense_encoder(settings: Settings) -> DenseEncoder | None:

@@ -67,32 +67,6 @@ class DenseEncoder(Protocol):
         ...
 
 
-class SparseEncoder(Protocol):
-    """Text to token weights. `avg_len` is the average passage length in tokens that weights are made for."""
-
-    @property
-    def name(self) -> str:
-        """Tokenizers and version, e.g. "bm25:multilingual+code:v1"."""
-        ...
-
-    @property
-    def avg_len(self) -> float:
-        """Average passage length, in tokens."""
-        ...
-
-    def encode_query(self, text: str) -> SparseVector:
-        """Weights of a question: 1 for each token."""
-        ...
-
-    def encode_passage(self, text: str) -> SparseVector:
-        """Weights of a passage. For a document with a title, give title, heading and text as three lines."""
-        ...
-
-    def length(self, text: str) -> int:
-        """Tokens of a passage, for fitting `avg_len`."""
-        ...
-
-
 def unit(values: Sequence[float], dim: int, what: str) -> tuple[float, ...]:
     """`values` scaled to length 1. `dim` 0 takes any size; `what` names the model in the error.
 

@@ -49,6 +49,13 @@ def spent(error: BaseException) -> LLMReply:
     return cost if isinstance(cost, LLMReply) else LLMReply(text="", calls=getattr(error, "calls", 0))
 
 
+def with_cost(error: RamifyError, cost: LLMReply) -> RamifyError:
+    """`error` with what it has cost, for `spent`."""
+    error.calls = cost.calls
+    error.spent = cost  # type: ignore[attr-defined]
+    return error
+
+
 class ChatClient:
     """`LLM` over {llm_base_url}/chat/completions. Thread-safe; connections are reused until `close`.
 
@@ -104,7 +111,7 @@ class ChatClient:
                 if isinstance(error, PermanentError) and error.param in _INSTEAD and error.param in body:
                     self._refused |= {error.param}  # left out from now on
                     continue
-                raise _with_cost(error, LLMReply(text="", calls=calls)) from None
+                raise with_cost(error, LLMReply(text="", calls=calls)) from None
             return _read_reply(reply, calls + reply.calls)
 
     def close(self) -> None:
@@ -134,7 +141,7 @@ def _read_reply(reply: JsonReply, calls: int) -> LLMReply:
     try:
         text = _text(reply.body)
     except ReplyError as error:
-        raise _with_cost(error, cost) from None
+        raise with_cost(error, cost) from None
     return cost.model_copy(update={"text": text})
 
 
@@ -153,8 +160,3 @@ def _text(body: dict[str, Any]) -> str:
         reason = choice.get("finish_reason")
         raise ReplyError(f"the LLM's reply holds no text{why.get(reason, '') if isinstance(reason, str) else ''}")
     return content.encode("utf-8", "replace").decode()  # JSON may smuggle in half a surrogate pair
-
-
-def _with_cost(error: RamifyError, cost: LLMReply) -> RamifyError:
-    error.spent = cost  # type: ignore[attr-defined] # read by spent()
-    return error

@@ -1,4 +1,4 @@
-"""Rerankers: a query and its hits in, the same hits better sorted out. One file each, one registry."""
+"""Rerankers: sort the hits of a query by relevance. One file each, one registry."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ from collections.abc import Callable
 
 from shared.errors import RamifyError, SettingsError
 from shared.providers.rerankers.base import NoReranker, Reranked, Reranker
-from shared.providers.rerankers.calibration import NOTHING_RELEVANT, Calibrated, from_lexical, nothing_relevant
+from shared.providers.rerankers.calibration import NOTHING_RELEVANT, nothing_relevant
 from shared.providers.rerankers.chat import ChatScorer
 from shared.providers.rerankers.endpoint import EndpointScorer
 from shared.providers.rerankers.fastembed_cross import CrossEncoderScorer
 from shared.providers.rerankers.guarded import GuardedReranker, Unusable
 from shared.providers.rerankers.lexical import LexicalReranker
-from shared.providers.rerankers.scoring import ScoringReranker
+from shared.providers.rerankers.scoring import Scorer, ScoringReranker
 from shared.settings import Settings
 
 __all__ = ["NOTHING_RELEVANT", "GuardedReranker", "Reranked", "Reranker", "nothing_relevant", "reranker"]
 
-_SCORERS: dict[str, Callable[[Settings], EndpointScorer | CrossEncoderScorer | ChatScorer]] = {
+_SCORERS: dict[str, Callable[[Settings], Scorer]] = {
     "endpoint": EndpointScorer,
     "fastembed": lambda settings: CrossEncoderScorer(settings.rerank),
     "chat": ChatScorer,
 }
-_WITHOUT_MODEL: dict[str, Callable[[], Reranker]] = {
-    "lexical": lambda: Calibrated(LexicalReranker(), from_lexical),
-    "none": NoReranker,
-}
+_WITHOUT_MODEL: dict[str, Callable[[], Reranker]] = {"lexical": LexicalReranker, "none": NoReranker}
 
 
 def reranker(settings: Settings) -> GuardedReranker:
@@ -34,10 +31,9 @@ def reranker(settings: Settings) -> GuardedReranker:
     Build it after a fork, share it between threads, close it at the end: some hold connections.
     """
     try:
-        built = _built(settings)
+        return GuardedReranker(_built(settings), settings.rerank.min_relevance)
     except RamifyError as error:
-        built = Unusable(settings.rerank.provider, error)
-    return GuardedReranker(built, settings.rerank.min_relevance)
+        return GuardedReranker(Unusable(settings.rerank.provider, error), settings.rerank.min_relevance)
 
 
 def _built(settings: Settings) -> Reranker:

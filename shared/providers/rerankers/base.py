@@ -56,10 +56,10 @@ class NoReranker:
         return Reranked(hits=tuple(with_score(hit, hit.score) for hit in hits), reranker=self.name)
 
 
-def rescored(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
-    """`hits` with new `scores`, best first; equal scores keep the fused order."""
-    order = sorted(range(len(hits)), key=lambda i: -scores[i])
-    return tuple(with_score(hits[i], scores[i]) for i in order)
+def rescored(hits: Sequence[Hit], scores: Sequence[float], raw: Sequence[float] | None = None) -> tuple[Hit, ...]:
+    """`hits` with new `scores`, best first by `raw`, the scores before calibration; equal ones keep the fused order."""
+    order = sorted(range(len(hits)), key=lambda at: -(raw or scores)[at])
+    return tuple(with_score(hits[at], scores[at], raw[at] if raw else None) for at in order)
 
 
 def with_score(hit: Hit, score: float, raw: float | None = None) -> Hit:
@@ -67,3 +67,8 @@ def with_score(hit: Hit, score: float, raw: float | None = None) -> Hit:
     own = {} if raw is None else {"rerank_raw": raw}
     parts = {**hit.parts, **own, "fused": hit.score, "rerank": score}
     return hit.model_copy(update={"score": score, "parts": parts})
+
+
+def unscored(hit: Hit, score: float) -> Hit:
+    """`hit` at `score` without a reranker's score: only its old one is noted."""
+    return hit.model_copy(update={"score": score, "parts": {**hit.parts, "fused": hit.score}})

@@ -6,14 +6,13 @@ A map never changes an order: scores are sorted as they came, `parts["rerank_raw
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from shared.models import Hit
-from shared.providers.rerankers.base import Reranked, Reranker, with_score
+from shared.providers.rerankers.base import Reranked
 
 NOTHING_RELEVANT = "nothing relevant"
-#: Proposals for rerank.min_relevance. Other rerankers have none: nobody measured them here.
+#: Suggestions for rerank.min_relevance. The other rerankers have none: they were not measured.
 #: lexical (tests/benchmarks/bench_verdict.py, six sets, BM25's top 50): 91 % of the questions that belong to another
 #: corpus are caught, 5 % of the answerable ones are refused (0 to 14 % by set). It sees a foreign topic, not a missing
 #: fact: with only the gold chunks taken out, a third is caught.
@@ -69,7 +68,7 @@ def from_marks(raw: Sequence[float]) -> Scaled:
 
 
 def sigmoid(logit: float) -> float:
-    """1 / (1 + e^-x). NaN stays NaN, for the guard to refuse; the bound keeps exp from overflowing."""
+    """1 / (1 + e^-x). NaN stays NaN, which GuardedReranker refuses; the bound keeps exp from overflowing."""
     return logit if math.isnan(logit) else 1 / (1 + math.exp(-max(-_LOGIT_BOUND, min(_LOGIT_BOUND, logit))))
 
 
@@ -78,26 +77,3 @@ def nothing_relevant(reranked: Reranked, min_relevance: float) -> bool:
     if min_relevance <= 0 or not all("rerank_raw" in hit.parts for hit in reranked.hits):
         return False
     return all(hit.score < min_relevance for hit in reranked.hits)
-
-
-class Calibrated:
-    """`inner` with its scores mapped by `scale`; the order stays."""
-
-    def __init__(self, inner: Reranker, scale: Callable[[Sequence[float]], Scaled]) -> None:
-        self._inner, self._scale = inner, scale
-
-    @property
-    def name(self) -> str:
-        """The wrapped reranker's name."""
-        return self._inner.name
-
-    def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
-        """As the wrapped reranker."""
-        reranked = self._inner.rerank(query, hits, timeout_s)
-        fused = {hit.chunk_id: hit.score for hit in hits}
-        scores = self._scale([hit.score for hit in reranked.hits]).scores
-        mapped = tuple(
-            with_score(hit.model_copy(update={"score": fused[hit.chunk_id]}), score, hit.score)
-            for hit, score in zip(reranked.hits, scores, strict=True)
-        )
-        return reranked.model_copy(update={"hits": mapped})

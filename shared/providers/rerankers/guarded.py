@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.models import Hit
 from shared.providers.llm.client import spent
-from shared.providers.rerankers.base import Reranked, Reranker
+from shared.providers.rerankers.base import Reranked, Reranker, unscored
 from shared.providers.rerankers.calibration import NOTHING_RELEVANT, nothing_relevant
 
 
@@ -16,13 +16,8 @@ class GuardedReranker:
     """A reranker that never raises, and says "nothing relevant" below `min_relevance`. Wraps any other."""
 
     def __init__(self, inner: Reranker, min_relevance: float = 0.0) -> None:
-        self._inner, self._min_relevance = inner, min_relevance
+        self.name, self._inner, self._min_relevance = inner.name, inner, min_relevance
         self._closed = False
-
-    @property
-    def name(self) -> str:
-        """The wrapped reranker's name."""
-        return self._inner.name
 
     def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
         """As the wrapped reranker, or the fused order with a warning and `reranker="none (NAME failed)"`."""
@@ -56,11 +51,10 @@ class GuardedReranker:
         return reranked.model_copy(update={"verdict": NOTHING_RELEVANT})
 
     def _fused(self, hits: Sequence[Hit], error: RamifyError) -> Reranked:
-        kept = tuple(hit.model_copy(update={"parts": {**hit.parts, "fused": hit.score}}) for hit in hits)
         reason = str(error).strip().rstrip(".")
         cost = spent(error)
         return Reranked(
-            hits=kept,
+            hits=tuple(unscored(hit, hit.score) for hit in hits),
             reranker=f"none ({self.name} failed)",
             calls=cost.calls,
             tokens_in=cost.tokens_in,

@@ -14,6 +14,7 @@ from typing import TypeVar
 from shared.language.text import terms
 from shared.models import Hit
 from shared.providers.rerankers.base import Reranked, rescored
+from shared.providers.rerankers.calibration import from_lexical
 
 # The fused score counts as much as two of the four agreements. One setting for every corpus, taken as it is because the
 # optimum is flat around it; tests/benchmarks/bench_lexical_rerank.py prints what it gives.
@@ -32,8 +33,10 @@ class LexicalReranker:
     name = "lexical:v2"
 
     def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:  # noqa: ARG002 (milliseconds)
-        """Re-sort by `lexical_scores`."""
-        return Reranked(hits=rescored(hits, lexical_scores(query, hits)), reranker=self.name, documents=len(hits))
+        """Re-sort by `lexical_scores`; the hits' scores are calibrated."""
+        raw = lexical_scores(query, hits)
+        ranked = rescored(hits, from_lexical(raw).scores, raw)
+        return Reranked(hits=ranked, reranker=self.name, documents=len(hits))
 
 
 @dataclass(frozen=True, slots=True)

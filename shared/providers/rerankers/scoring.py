@@ -1,4 +1,4 @@
-"""From scores of texts to ranked hits: windows, best window, calibration, what was left out. One place for all models.
+"""Ranks hits by a model's scores of their texts: windows, best window, calibration, documents left out.
 
 Scorers only score; how a document becomes texts and a score becomes a rank is decided here.
 """
@@ -16,83 +16,18 @@ from typing import Protocol
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.language.text import CJK
 from shared.models import Hit
-from shared.providers.llm.client import LLMReply
-from shared.providers.rerankers.base import Reranked, with_score
+from shared.providers.llm.client import LLMReply, with_cost
+from shared.providers.rerankers.base import Reranked, unscored, with_score
 from shared.providers.rerankers.calibration import Scaled
 
-# --- Long documents as overlapping windows, so that a reranker reads all of them. Pure; never drops a character.
-
-OVERLAP = 0.1  # of a window: a sentence on the border is whole in one of the two
+#: Part of a window that the next one repeats: a sentence on the border is whole in one of the two.
+_OVERLAP = 0.1
+#: Title and heading stand before each window while they take at most one part in so many of it.
 _LEAD_SHARE = 4
-_NARROWEST = 60
+_MIN_WIDTH = 60
 _ENDS = re.compile(r"\n+|(?<=[.!?;])\s+|[。！？；]+\s*")
 _SPACES = re.compile(r"\s+")
 _WIDE = re.compile(f"[{CJK}]")
-
-
-def document_windows(hit: Hit, most: int) -> list[str]:
-    """The chunk as texts of at most `most` characters (a CJK character counts as two), at least one.
-
-    Each window begins with title and heading; where these alone take more than a quarter, they are cut like the rest.
-    """
-    whole = hit.full_text
-    if width(whole) <= most:
-        return [whole]
-    lead = whole.removesuffix(hit.text)
-    if width(lead) * _LEAD_SHARE > most:
-        return windows(whole, most)
-    return [lead + piece for piece in windows(hit.text, most - width(lead))]
-
-
-def windows(text: str, most: int) -> list[str]:
-    """`text` in overlapping pieces of at most `most` characters, cut at ends of sentences or lines where there are."""
-    return [text[start:end] for start, end in spans(text, most)]
-
-
-def fitting(text: str, count: Callable[[str], int], room: int) -> list[str]:
-    """`text` in overlapping pieces of at most `room` tokens, as `count` counts them; whole if it fits.
-
-    Pieces of a few words stay as they are, however many tokens they have.
-    """
-    tokens, wide = count(text), width(text)
-    if tokens <= room or wide <= _NARROWEST:
-        return [text]
-    most = max(_NARROWEST, int(wide * 0.9 * room / tokens))
-    return [fine for piece in windows(text, min(most, wide - 1)) for fine in fitting(piece, count, room)]
-
-
-def spans(text: str, most: int) -> list[tuple[int, int]]:
-    """Start and end of each window: they cover the whole text, and each starts before the end of the one before."""
-    widths = [0, *accumulate(1 + bool(_WIDE.match(char)) for char in text)]
-    ends = [match.end() for match in _ENDS.finditer(text)]
-    spaces = [match.end() for match in _SPACES.finditer(text)]
-    found: list[tuple[int, int]] = []
-    start = 0
-    while widths[-1] - widths[start] > most:
-        limit = max(start + 1, bisect_right(widths, widths[start] + most) - 1)
-        end = _last(ends, (start + limit) // 2, limit) or _last(spaces, (start + limit) // 2, limit) or limit
-        found.append((start, end))
-        back = max(start + 1, bisect_left(widths, widths[end] - int(most * OVERLAP)))
-        start = _first(ends, back, end) or _first(spaces, back, end) or back
-    found.append((start, len(text)))
-    return found
-
-
-def width(text: str) -> int:
-    """Characters of `text`, CJK ones counted twice: they hold about twice as many tokens."""
-    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
-
-
-def _last(offsets: list[int], after: int, until: int) -> int | None:
-    """The last offset in (after, until]."""
-    at = bisect_right(offsets, until)
-    return offsets[at - 1] if at and offsets[at - 1] > after else None
-
-
-def _first(offsets: list[int], start: int, before: int) -> int | None:
-    """The first offset in [start, before)."""
-    at = bisect_left(offsets, start)
-    return offsets[at] if at < len(offsets) and offsets[at] < before else None
 
 
 @dataclass(slots=True, eq=False)
@@ -167,10 +102,18 @@ class ScoringReranker:
         pieces = [document_windows(hit, self._window_chars) for hit in hits]
         texts = tuple(text for windows in pieces for text in windows)
         request = Request(query, texts, time.monotonic() + timeout_s)
-        fault = self._scored(request)
-        raw = [_best(request.scores.get(text) for text in windows) for windows in pieces]
+        fault: RamifyError | None = None
+        try:
+            self._scorer.score(request)
+        except RamifyError as error:
+            fault = error
+        raw = [
+            max((score for text in texts if (score := request.scores.get(text)) is not None), default=None)
+            for texts in pieces
+        ]
         if all(score is None for score in raw):
-            raise _with_cost(fault or ReplyError(f"it scored none of {len(hits)} documents"), request)
+            cost = LLMReply(text="", calls=request.calls, tokens_in=request.tokens_in, tokens_out=request.tokens_out)
+            raise with_cost(fault or ReplyError(f"it scored none of {len(hits)} documents"), cost)
         in_part = sum(
             any(request.scores.get(text) is None for text in windows)
             for windows, score in zip(pieces, raw, strict=True)
@@ -191,13 +134,6 @@ class ScoringReranker:
         """Close the scorer."""
         self._scorer.close()
 
-    def _scored(self, request: Request) -> RamifyError | None:
-        try:
-            self._scorer.score(request)
-        except RamifyError as error:
-            return error
-        return None
-
     def _ranked(self, hits: Sequence[Hit], raw: Sequence[float | None]) -> tuple[tuple[Hit, ...], str]:
         """Scored hits best first by the raw score, since a map may round; then the others below the last of them."""
         scored = sorted(
@@ -207,7 +143,7 @@ class ScoringReranker:
         ranked = [with_score(hit, new, old) for new, (old, hit) in zip(scores, scored, strict=True)]
         rest = [hit for hit, score in zip(hits, raw, strict=True) if score is None]
         step = scores[-1] / (len(rest) + 1)
-        ranked += [_unscored(hit, scores[-1] - step * place) for place, hit in enumerate(rest, start=1)]
+        ranked += [unscored(hit, scores[-1] - step * place) for place, hit in enumerate(rest, start=1)]
         return tuple(ranked), scale
 
     def _warnings(self, raw: Sequence[float | None], in_part: int, fault: RamifyError | None) -> Iterable[str]:
@@ -222,17 +158,69 @@ class ScoringReranker:
             yield f"The reranker {self.name} read {in_part} of {len(raw)} documents only in part{why}."
 
 
-def _best(scores: Iterable[float | None]) -> float | None:
-    return max((score for score in scores if score is not None), default=None)
+# Long documents as overlapping windows, so that a model reads all of them.
 
 
-def _unscored(hit: Hit, score: float) -> Hit:
-    return hit.model_copy(update={"score": score, "parts": {**hit.parts, "fused": hit.score}})
+def document_windows(hit: Hit, most: int) -> list[str]:
+    """The chunk as texts of at most `most` characters (a CJK character counts as two), at least one.
+
+    Each window begins with title and heading; where these alone take more than a quarter, they are cut like the rest.
+    """
+    whole = hit.full_text
+    if width(whole) <= most:
+        return [whole]
+    lead = whole.removesuffix(hit.text)
+    if width(lead) * _LEAD_SHARE > most:
+        return windows(whole, most)
+    return [lead + piece for piece in windows(hit.text, most - width(lead))]
 
 
-def _with_cost(error: RamifyError, request: Request) -> RamifyError:
-    error.calls = request.calls
-    error.spent = LLMReply(  # type: ignore[attr-defined] # read by shared.providers.llm.spent
-        text="", calls=request.calls, tokens_in=request.tokens_in, tokens_out=request.tokens_out
-    )
-    return error
+def windows(text: str, most: int) -> list[str]:
+    """`text` in overlapping pieces of at most `most` characters, cut at ends of sentences or lines where there are."""
+    return [text[start:end] for start, end in spans(text, most)]
+
+
+def fitting(text: str, count: Callable[[str], int], room: int) -> list[str]:
+    """`text` in overlapping pieces of at most `room` tokens, as `count` counts them; whole if it fits.
+
+    Pieces of a few words stay as they are, however many tokens they have.
+    """
+    tokens, wide = count(text), width(text)
+    if tokens <= room or wide <= _MIN_WIDTH:
+        return [text]
+    most = max(_MIN_WIDTH, int(wide * 0.9 * room / tokens))
+    return [fine for piece in windows(text, min(most, wide - 1)) for fine in fitting(piece, count, room)]
+
+
+def spans(text: str, most: int) -> list[tuple[int, int]]:
+    """Start and end of each window: they cover the whole text, and each starts before the end of the one before."""
+    widths = [0, *accumulate(1 + bool(_WIDE.match(char)) for char in text)]
+    ends = [match.end() for match in _ENDS.finditer(text)]
+    spaces = [match.end() for match in _SPACES.finditer(text)]
+    found: list[tuple[int, int]] = []
+    start = 0
+    while widths[-1] - widths[start] > most:
+        limit = max(start + 1, bisect_right(widths, widths[start] + most) - 1)
+        end = _last(ends, (start + limit) // 2, limit) or _last(spaces, (start + limit) // 2, limit) or limit
+        found.append((start, end))
+        back = max(start + 1, bisect_left(widths, widths[end] - int(most * _OVERLAP)))
+        start = _first(ends, back, end) or _first(spaces, back, end) or back
+    found.append((start, len(text)))
+    return found
+
+
+def width(text: str) -> int:
+    """Characters of `text`, CJK ones counted twice: they hold about twice as many tokens."""
+    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
+
+
+def _last(offsets: list[int], after: int, until: int) -> int | None:
+    """The last offset in (after, until]."""
+    at = bisect_right(offsets, until)
+    return offsets[at - 1] if at and offsets[at - 1] > after else None
+
+
+def _first(offsets: list[int], start: int, before: int) -> int | None:
+    """The first offset in [start, before)."""
+    at = bisect_left(offsets, start)
+    return offsets[at] if at < len(offsets) and offsets[at] < before else None

@@ -14,14 +14,13 @@ from shared.providers.rerankers import NOTHING_RELEVANT, GuardedReranker, Rerank
 from shared.providers.rerankers.base import with_score
 from shared.providers.rerankers.calibration import (
     SUGGESTED_MIN_RELEVANCE,
-    Calibrated,
     ServerScale,
     from_lexical,
     from_logits,
     from_marks,
     sigmoid,
 )
-from shared.providers.rerankers.lexical import LexicalReranker
+from shared.providers.rerankers.lexical import LexicalReranker, lexical_scores
 
 
 def hit(chunk_id: str, text: str = "x", score: float = 1.0) -> Hit:
@@ -77,7 +76,7 @@ def test_verdict_given_no_hits_then_nothing_is_relevant() -> None:
 
 
 def lexical(min_relevance: float) -> GuardedReranker:
-    return GuardedReranker(Calibrated(LexicalReranker(), from_lexical), min_relevance)
+    return GuardedReranker(LexicalReranker(), min_relevance)
 
 
 CORPUS: Sequence[Hit] = [
@@ -103,10 +102,11 @@ def test_lexical_verdict_at_the_suggested_threshold(question: str, verdict: str 
 
 
 def test_lexical_given_calibration_then_raw_fused_and_new_score_are_all_kept_in_the_same_order() -> None:
-    plain = LexicalReranker().rerank("Redis evict keys", CORPUS, 1)
+    raw = lexical_scores("Redis evict keys", CORPUS)
+    plain = sorted(zip(raw, CORPUS, strict=True), key=lambda scored: -scored[0])
     mapped = lexical(0.0).rerank("Redis evict keys", CORPUS, 1)
-    assert [h.chunk_id for h in mapped.hits] == [h.chunk_id for h in plain.hits]
-    for new, old in zip(mapped.hits, plain.hits, strict=True):
-        assert new.parts["rerank_raw"] == old.score
-        assert new.parts["fused"] == old.parts["fused"]
-        assert new.score == new.parts["rerank"] == from_lexical([old.score]).scores[0]
+    assert [h.chunk_id for h in mapped.hits] == [h.chunk_id for _, h in plain]
+    for new, (score, old) in zip(mapped.hits, plain, strict=True):
+        assert new.parts["rerank_raw"] == score
+        assert new.parts["fused"] == old.score
+        assert new.score == new.parts["rerank"] == from_lexical([score]).scores[0]

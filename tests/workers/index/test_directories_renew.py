@@ -12,7 +12,7 @@ import pytest
 from shared.errors import PermanentError, TransientError
 from shared.models import Chunk, Hit
 from shared.models.hits import PagePart
-from shared.providers.encoders import Embedded, SparseEncoder
+from shared.providers.encoders import Embedded
 from shared.providers.encoders.sparse import Bm25Encoder, TrigramEncoder
 from shared.providers.llm.client import LLMReply
 from shared.settings import Settings, load_settings
@@ -26,7 +26,7 @@ SPARSE = Bm25Encoder(20.0)
 
 
 class Encoders:
-    sparse: SparseEncoder = SPARSE
+    sparse: Bm25Encoder = SPARSE
     trigrams: TrigramEncoder | None = None
 
 
