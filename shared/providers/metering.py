@@ -1,7 +1,7 @@
-"""Asks for leave before each paid call, and settles it afterwards. Holds no connection: accounts are handed in.
+"""Reserves budget before each paid call and settles it afterwards. Holds no connection: accounts are handed in.
 
-The meter of the running step is found through a context variable, so that no call can go past it: whoever asks a
-server does it inside `paid`. Outside a job (ingest, find) there is no meter and nothing is counted.
+The meter of the running task is a context variable, so that no call can bypass it: every client of a server calls it
+inside `paid`. Outside a job (ingest, find) there is no meter and nothing is counted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 from shared.errors import PermanentError
 from shared.settings.services import Prices
 
-#: Money is counted in billionths, as whole numbers: a token may cost less than a millionth.
-#: What a tokenizer makes of one character at most, as a rule.
+#: Tokens that a tokenizer makes of one character at most, as a rule.
 MOST_TOKENS_PER_CHAR = 1.5
+#: Money is counted in billionths, as whole numbers: a token may cost less than a millionth.
 NANO = 1_000_000_000
 T = TypeVar("T")
 Kind = Literal["llm", "embedding", "rerank"]
@@ -30,7 +30,7 @@ class BudgetError(PermanentError):
 
 
 class PaidUse(NamedTuple):
-    """What a call takes of a budget."""
+    """What a call takes of a budget; `nano` is money in billionths."""
 
     calls: int = 0
     tokens: int = 0
@@ -38,7 +38,7 @@ class PaidUse(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why an account gave no leave: the limit's name and value, and what is left of it (for money, in billionths)."""
+    """The limit that a call would exceed: its name and value, and what is left of it (for money, in billionths)."""
 
     limit: str
     value: float
@@ -46,17 +46,13 @@ class Refusal(NamedTuple):
 
 
 class Account(Protocol):
-    """One budget: of the job, or of its batch. `of` is how sentences call its owner ("the batch's ", or nothing)."""
+    """One budget: of the job, or of its batch.
 
-    @property
-    def of(self) -> str:
-        """As above."""
-        ...
+    `of` begins sentences about it ("the batch's ", or nothing). With `counts_money` every model needs a price.
+    """
 
-    @property
-    def counts_money(self) -> bool:
-        """True when it limits money: every model needs a price then."""
-        ...
+    of: str
+    counts_money: bool
 
     def reserve(self, hold: str, use: PaidUse) -> Refusal | None:
         """Reserve `use` under the name `hold`, at once or not at all. Repeating it changes nothing."""
@@ -69,7 +65,7 @@ class Account(Protocol):
 
 def token_range(text: str) -> tuple[int, int]:
     """Fewest and most tokens that a tokenizer is likely to make of `text`; of odd text it may make more."""
-    ascii_chars = sum(map(str.isascii, text)) if not text.isascii() else len(text)
+    ascii_chars = len(text) if text.isascii() else sum(map(str.isascii, text))
     other = len(text) - ascii_chars
     return ascii_chars // 12 + other // 3, math.ceil(ascii_chars / 2 + MOST_TOKENS_PER_CHAR * other)
 
@@ -92,7 +88,7 @@ def no_price(kind: Kind, model: str) -> str:
 
 
 class Meter:
-    """The budgets of one step: its job's and its batch's. Safe for threads if its accounts are."""
+    """The budgets of one task: its job's and its batch's. Safe for threads if its accounts are."""
 
     def __init__(self, accounts: Sequence[Account], prices: Prices) -> None:
         self._accounts, self._prices = accounts, prices
@@ -110,8 +106,7 @@ class Meter:
         """The name of the reservation. Raises: BudgetError, and then nothing is reserved."""
         hold = secrets.token_hex(8)
         for place, account in enumerate(self._accounts):
-            refusal = account.reserve(hold, use)
-            if refusal is not None:
+            if (refusal := account.reserve(hold, use)) is not None:
                 for granted in self._accounts[:place]:
                     granted.settle(hold, PaidUse())
                 raise self._refusal(_sentence(account.of, refusal, use))
@@ -142,13 +137,13 @@ def metered(meter: Meter | None) -> Iterator[None]:
 
 
 def refusals() -> int:
-    """How often a budget has refused a call in this step: what was made without it is not to be kept for others."""
+    """How often a budget has refused a call in this task: a result made without those calls must not be cached."""
     meter = _METER.get()
     return meter.refused if meter else 0
 
 
 def carried(function: Callable[..., T]) -> Callable[..., T]:
-    """`function` for another thread: a pool's threads do not know the meter of the step that they work for."""
+    """`function` for a pool's threads, which do not inherit the meter of the task that they work for."""
     meter = _METER.get()
 
     def run(*args: object) -> T:
@@ -166,10 +161,7 @@ class Call:
         self._hold = ""
 
     def next_try(self) -> None:
-        """To be called right before each try. A try before it has failed: it counts, without tokens.
-
-        Raises: BudgetError.
-        """
+        """Call it right before each try; a try before it failed and counts without tokens. Raises: BudgetError."""
         if self._meter is None:
             return
         self.settle(0, 0)

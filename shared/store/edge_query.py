@@ -1,4 +1,4 @@
-"""Turns neutral queries (qdrant_client.models) into Qdrant Edge's classes. What Edge cannot do is said, not skipped."""
+"""Converts queries (qdrant_client.models) to Qdrant Edge's classes. What Edge cannot do is refused, not skipped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qdrant_client import models
 from shared.errors import StoreError
 
 #: Qdrant's own default where a request names no limit.
-DEFAULT_LIMIT = 10
+_DEFAULT_LIMIT = 10
 
 
 def edge_query(request: models.QueryRequest) -> edge.QueryRequest:
@@ -20,13 +20,14 @@ def edge_query(request: models.QueryRequest) -> edge.QueryRequest:
     """
     if request.prefetch or request.lookup_from or request.shard_key:
         raise _unsupported("prefetch, lookup_from and shard_key")
+    if request.query is not None and request.using is None:
+        raise StoreError("the query names no vector: set `using`")
+    query = None if request.query is None else edge.Query.Nearest(_vector(request.query), using=request.using)
     return edge.QueryRequest(
-        limit=DEFAULT_LIMIT if request.limit is None else request.limit,
+        limit=_DEFAULT_LIMIT if request.limit is None else request.limit,
         offset=request.offset,
-        query=None
-        if request.query is None
-        else edge.Query.Nearest(_vector(request.query), using=_using(request.using)),
-        with_vector=_with_vector(request.with_vector),
+        query=query,
+        with_vector=request.with_vector or False,
         with_payload=True,
         filter=edge_filter(request.filter),
         score_threshold=request.score_threshold,
@@ -60,16 +61,6 @@ def _vector(query: object) -> Any:
     raise _unsupported(f"a query of type {type(query).__name__}")
 
 
-def _using(name: str | None) -> str:
-    if name is None:
-        raise StoreError("the query names no vector: set `using`")
-    return name
-
-
-def _with_vector(wanted: bool | list[str] | None) -> bool | list[str]:
-    return wanted if wanted is not None else False
-
-
 def _params(params: models.SearchParams | None) -> edge.SearchParams | None:
     if params is None:
         return None
@@ -93,54 +84,50 @@ def _condition(condition: object) -> Any:
     match condition:
         case models.Filter():
             return edge_filter(condition)
-        case models.HasIdCondition():
-            return edge.HasIdCondition(set(condition.has_id))
-        case models.HasVectorCondition():
-            return edge.HasVectorCondition(condition.has_vector)
-        case models.IsEmptyCondition():
-            return edge.IsEmptyCondition(condition.is_empty.key)
-        case models.IsNullCondition():
-            return edge.IsNullCondition(condition.is_null.key)
+        case models.HasIdCondition(has_id=ids):
+            return edge.HasIdCondition(set(ids))
+        case models.HasVectorCondition(has_vector=name):
+            return edge.HasVectorCondition(name)
+        case models.IsEmptyCondition(is_empty=field):
+            return edge.IsEmptyCondition(field.key)
+        case models.IsNullCondition(is_null=field):
+            return edge.IsNullCondition(field.key)
         case models.FieldCondition():
-            return _field(condition)
+            if condition.geo_bounding_box or condition.geo_radius or condition.geo_polygon or condition.values_count:
+                raise _unsupported(f"a geo or values_count filter on {condition.key}")
+            return edge.FieldCondition(
+                key=condition.key,
+                match=_match(condition.match),
+                range=_range(condition.range),
+                is_empty=condition.is_empty,
+                is_null=condition.is_null,
+            )
     raise _unsupported(f"a filter of type {type(condition).__name__}")
-
-
-def _field(condition: models.FieldCondition) -> edge.FieldCondition:
-    if condition.geo_bounding_box or condition.geo_radius or condition.geo_polygon or condition.values_count:
-        raise _unsupported(f"a geo or values_count filter on {condition.key}")
-    return edge.FieldCondition(
-        key=condition.key,
-        match=_match(condition.match),
-        range=_range(condition.range),
-        is_empty=condition.is_empty,
-        is_null=condition.is_null,
-    )
 
 
 def _match(match: object) -> Any:
     match match:
         case None:
             return None
-        case models.MatchValue():
-            return edge.MatchValue(match.value)
-        case models.MatchAny():
-            return edge.MatchAny(match.any)
-        case models.MatchExcept():
-            return edge.MatchExcept(match.except_)
-        case models.MatchPrefix():
-            return edge.MatchPrefix(match.prefix)
+        case models.MatchValue(value=value):
+            return edge.MatchValue(value)
+        case models.MatchAny(any=values):
+            return edge.MatchAny(values)
+        case models.MatchExcept(except_=values):
+            return edge.MatchExcept(values)
+        case models.MatchPrefix(prefix=prefix):
+            return edge.MatchPrefix(prefix)
     raise _unsupported(f"a match of type {type(match).__name__}")
 
 
 def _range(bounds: object) -> Any:
+    sides = {side: getattr(bounds, side, None) for side in ("gte", "gt", "lte", "lt")}
     match bounds:
         case None:
             return None
         case models.Range():
-            return edge.RangeFloat(gte=bounds.gte, gt=bounds.gt, lte=bounds.lte, lt=bounds.lt)
+            return edge.RangeFloat(**sides)
         case models.DatetimeRange():
-            sides = {side: getattr(bounds, side) for side in ("gte", "gt", "lte", "lt")}
             return edge.RangeDateTime(**{side: at.isoformat() if at else None for side, at in sides.items()})
     raise _unsupported(f"a range of type {type(bounds).__name__}")
 

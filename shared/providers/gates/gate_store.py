@@ -1,4 +1,4 @@
-"""The state of all gates: one hash a provider in Redis, changed by Lua scripts on Redis' own clock."""
+"""The state of all gates: one hash for each provider in Redis, changed by Lua scripts on Redis' own clock."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: How long a provider's failures and pauses are remembered after the last of them (ms).
 REMEMBERED_MS = 120_000
-#: Seconds for which Redis is not asked again after it failed: the calls in between go ungated, and wait for nothing.
-_REST_S = 5.0
+#: Seconds for which Redis is not asked again after it failed; the calls in between go without limits, at once.
+_REDIS_PAUSE_S = 5.0
 _log = logging.getLogger("ramify.gates")
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ def key_of(name: str) -> str:
 
 
 class GateStore:
-    """Called from many threads. Never raises: while Redis does not answer, calls go ungated.
+    """Called from many threads. Never raises: while Redis does not answer, calls go without limits.
 
     The log says so once, and once when Redis is back.
     """
@@ -122,74 +122,67 @@ class GateStore:
         self._faults = (RedisError, RamifyError, OSError, ValueError)
         self._enter, self._leave = (client.register_script(_source(name)) for name in ("enter", "leave"))
         self._lock = Lock()
-        self._away, self._rest_until = False, 0.0
+        self._unreachable, self._paused_until = False, 0.0
 
     def enter(self, name: str, limits: Limits, admission: Admission) -> GateAnswer:
         """May this call go to the provider `name` now? One round trip; writes only for a rate limit or a probe."""
-        return self._asked(lambda: self._entered(name, limits, admission), GateAnswer(GateVerdict.GO))
+
+        def ask() -> GateAnswer:
+            reply: Any = self._enter(
+                keys=[key_of(name)],
+                args=[
+                    limits.interval, limits.burst, limits.failures, limits.longest_open, limits.longest_pause,
+                    admission.token, admission.lease, admission.left, int(admission.turn), REMEMBERED_MS,
+                ],
+            )  # fmt: skip
+            verdict, wait, first, second, failures, why = (part.decode("utf-8", "replace") for part in reply)
+            if verdict == GateVerdict.GO:
+                return GateAnswer(GateVerdict.GO, probe=first == "1", watched=second == "1")
+            span, until = float(first), float(second)
+            return GateAnswer(GateVerdict(verdict), float(wait), False, False, span, until, int(failures), why)
+
+        return self._asked(ask, GateAnswer(GateVerdict.GO))
 
     def leave(self, name: str, limits: Limits, report: CallReport) -> str:
         """A call has ended. Returns "opened" or "closed" when that is what it did to the breaker, else ""."""
-        return self._asked(lambda: self._left(name, limits, report), "")
 
-    def _entered(self, name: str, limits: Limits, admission: Admission) -> GateAnswer:
-        reply: Any = self._enter(
-            keys=[key_of(name)],
-            args=[
-                limits.interval, limits.burst, limits.failures, limits.longest_open, limits.longest_pause,
-                admission.token, admission.lease, admission.left, int(admission.turn), REMEMBERED_MS,
-            ],
-        )  # fmt: skip
-        verdict, wait, first, second, failures, why = (part.decode("utf-8", "replace") for part in reply)
-        if verdict == GateVerdict.GO:
-            return GateAnswer(GateVerdict.GO, probe=first == "1", watched=second == "1")
-        return GateAnswer(
-            GateVerdict(verdict), float(wait), span=float(first), until=float(second), failures=int(failures), why=why
-        )
+        def tell() -> str:
+            change: Any = self._leave(
+                keys=[key_of(name)],
+                args=[
+                    report.outcome.value, report.token, report.pause, report.why, limits.failures, limits.first_open,
+                    limits.longest_open, limits.first_pause, limits.longest_pause, REMEMBERED_MS,
+                ],
+            )  # fmt: skip
+            return str(change.decode())
 
-    def _left(self, name: str, limits: Limits, report: CallReport) -> str:
-        news: Any = self._leave(
-            keys=[key_of(name)],
-            args=[
-                report.outcome.value, report.token, report.pause, report.why, limits.failures, limits.first_open,
-                limits.longest_open, limits.first_pause, limits.longest_pause, REMEMBERED_MS,
-            ],
-        )  # fmt: skip
-        return str(news.decode())
+        return self._asked(tell, "")
 
-    def _asked(self, call: Callable[[], T], ungated: T) -> T:
-        if not self._due():
-            return ungated
+    def _asked(self, call: Callable[[], T], without_redis: T) -> T:
+        """While Redis is unreachable one call in a while asks it; the others do not wait for its time-out."""
+        with self._lock:
+            now = time.monotonic()
+            if now < self._paused_until:
+                return without_redis
+            if self._unreachable:
+                self._paused_until = now + _REDIS_PAUSE_S
         try:
             answer = call()
         except self._faults as error:
-            self._lost(error)
-            return ungated
-        if self._away:
             with self._lock:
-                self._away = False
+                known, self._unreachable = self._unreachable, True
+                self._paused_until = time.monotonic() + _REDIS_PAUSE_S
+            if not known:
+                _log.warning(
+                    "Redis does not hold the rate limits and circuit breakers (%s): calls go without them",
+                    type(error).__name__,
+                )
+            return without_redis
+        if self._unreachable:
+            with self._lock:
+                self._unreachable = False
             _log.info("Redis holds the rate limits and circuit breakers of all workers again")
         return answer
-
-    def _due(self) -> bool:
-        """While Redis is away one call in a while asks it; the others do not wait for its time-out."""
-        with self._lock:
-            now = time.monotonic()
-            if now < self._rest_until:
-                return False
-            if self._away:
-                self._rest_until = now + _REST_S
-            return True
-
-    def _lost(self, error: Exception) -> None:
-        with self._lock:
-            told, self._away = self._away, True
-            self._rest_until = time.monotonic() + _REST_S
-        if not told:
-            _log.warning(
-                "Redis does not hold the rate limits and circuit breakers (%s): calls go without them",
-                type(error).__name__,
-            )
 
 
 def _source(name: str) -> str:

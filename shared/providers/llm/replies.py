@@ -194,14 +194,14 @@ def parse_plan(text: str, most: int) -> PlanReply:
     """
     plan = read_reply(text, PLAN)
     none: str | None = plan.fields["none"]
-    if none is not None and plan.count:
+    if none is not None and plan.size:
         raise ReplyError("the <plan> holds <none> beside queries: give one or the other")
     if none is not None:
         return PlanReply(none=none or "no reason given")
-    if not plan.count:
+    if not plan.size:
         raise ReplyError("the <plan> holds neither a <typed_query> nor <none>")
-    if plan.count > most:
-        raise ReplyError(f"the <plan> holds {plan.count} queries, at most {most} are allowed")
+    if plan.size > most:
+        raise ReplyError(f"the <plan> holds {plan.size} queries, at most {most} are allowed")
     return PlanReply(queries=tuple(TypedQuery(**item.fields) for item in plan.items))
 
 

@@ -61,11 +61,11 @@ class ElementSchema:
 
 
 class ParsedElement(NamedTuple):
-    """What was read of an element by its schema. Its `count` items are read one by one, and raise ReplyError."""
+    """What was read of an element. Its items, `size` in all, are read one by one, and may raise ReplyError."""
 
     fields: dict[str, Any]
     text: Any
-    count: int
+    size: int
     items: Iterator[ParsedElement]
 
 

@@ -179,7 +179,7 @@ def test_a_redis_that_is_killed_and_comes_back_costs_no_call(
     server: FakeOpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ramify.gates")
-    monkeypatch.setattr("shared.providers.gates.gate_store._REST_S", 0.2)
+    monkeypatch.setattr("shared.providers.gates.gate_store._REDIS_PAUSE_S", 0.2)
     with (
         RedisServer(tmp_path) as own,
         connect(load_settings(redis={"url": own.url}), retries=1, timeout_s=1) as shared,  # as `share` makes it
