@@ -16,12 +16,24 @@ from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, Nod
 from shared.models.plan import node_order
 from workers.display import has_controls, plain_line, without_links
 
-# --- The sentences of a pool that may be quoted: verbatim slices of their chunks, with their terms. Pure.
-
-_LONGEST = 400  # characters; a CJK one counts as two
-_CLIPPED = 300
+MAX_SENTENCES = 10
+_DIRECT, _DIRECT_BROAD, _PER_GROUP = 3, 2, 2
+_MAX_QUOTE, _CLIPPED_QUOTE = 400, 300  # characters; a CJK one counts as two
 _BREAKS = " ,;，；、"
-_FEWEST_TERMS = 2
+_MIN_TERMS = 2
+#: Weights of a sentence's worth: of new terms, of the terms of title and heading, of its hit's rank, of its place.
+_NOVELTY, _LEAD, _RANK, _PLACE = 0.5, 0.3, 0.6, 0.1
+_FULL_TERMS = 6  # a shorter sentence rarely stands by itself, and counts in proportion
+_OPENING_HITS = 2  # the first sentence of the best hits may answer in other words
+_MIN_SHARE = 0.15
+_MIN_OF_BEST = 0.55  # of the group's best sentence; what is weaker is left out
+_ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
+_CONTEXT = 0.5  # weight of the whole question's terms beside a subquestion's own
+#: The best hit is an answer, however few of the question's terms it has, from this score of a reranker that reads
+#: meaning, not words.
+_TRUSTED_SCORE = 0.5
+_SEMANTIC_RERANKERS = ("endpoint:", "fastembed:")
+_LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +59,15 @@ def passages(hits: Iterable[Hit], *, joined: bool = True) -> list[Passage]:
         for position, (quote, shown) in enumerate(_pieces(hit.text, joined=joined)):
             text = plain_line(shown)
             words = frozenset(terms(without_links(quote)))
-            if len(words) >= _FEWEST_TERMS and not text.endswith(("?", "？", ":", "：")):
+            if len(words) >= _MIN_TERMS and not text.endswith(("?", "？", ":", "：")):
                 found.append(Passage(number, position, quote, text, words))
     return found
 
 
 def citation(number: int, hit: Hit, quote: str) -> Citation:
     """`[number]` stands for `hit`; `quote` is a verbatim slice of its text."""
-    return Citation(
-        number=number,
-        chunk_id=hit.chunk_id,
-        path=plain_line(hit.path),
-        title=plain_line(hit.title),
-        quote=quote,
-    )
+    path, title = plain_line(hit.path), plain_line(hit.title)
+    return Citation(number=number, chunk_id=hit.chunk_id, path=path, title=title, quote=quote)
 
 
 def best_quote(hit: Hit, claim: str) -> str:
@@ -81,24 +88,23 @@ def _pieces(text: str, *, joined: bool) -> Iterator[tuple[str, str]]:
         quote = text[span.start : span.end]
         if has_controls(quote):
             continue
-        if joined and following and following.kind is span.kind and _goes_on(text[span.end : following.start]):
+        if joined and following and following.kind is span.kind and _same_paragraph(text[span.end : following.start]):
             both = text[span.start : following.end]
-            if _width(both) <= _LONGEST and not has_controls(both):
+            if _width(both) <= _MAX_QUOTE and not has_controls(both):
                 quote = both
-        clipped = _clip(quote)
-        yield clipped, clipped
+        yield (_clip(quote),) * 2
 
 
 def _rows(table: str) -> Iterator[tuple[str, str]]:
     """The rows of a table without its head; the cells are shown with a dash between."""
     for row in table.splitlines()[2:]:
         cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
-        if len(row) <= _LONGEST and not has_controls(row):
+        if len(row) <= _MAX_QUOTE and not has_controls(row):
             yield row.strip(), " – ".join(cell for cell in cells if cell)
 
 
-def _goes_on(between: str) -> bool:
-    """True inside a paragraph: nothing but white space, and no blank line or list mark."""
+def _same_paragraph(between: str) -> bool:
+    """True when nothing but white space without a blank line stands between two sentences."""
     return not between.strip() and between.count("\n") < 2
 
 
@@ -108,22 +114,11 @@ def _width(text: str) -> int:
 
 def _clip(quote: str) -> str:
     """The first part of an overlong sentence, up to a pause: still a verbatim slice."""
-    if _width(quote) <= _LONGEST:
+    if _width(quote) <= _MAX_QUOTE:
         return quote
-    part = quote[: _CLIPPED * len(quote) // _width(quote)]
+    part = quote[: _CLIPPED_QUOTE * len(quote) // _width(quote)]
     pause = max(part.rfind(mark) for mark in _BREAKS)
     return part[:pause] if pause > len(part) // 2 else part
-
-
-# --- Which sentences of a pool answer a query best: coverage of its terms, novelty, rank and place. Pure.
-
-_NOVELTY, _LEAD, _RANK, _PLACE = 0.5, 0.3, 0.6, 0.1
-_FULL_TERMS = 6  # a shorter sentence rarely stands by itself, and counts in proportion
-_OPENING_HITS = 2  # the first sentence of the best hits may answer in other words
-_LEAST_SHARE = 0.15
-_WORTH = 0.55  # of the group's best sentence; what is weaker is left out
-_ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
-_CONTEXT = 0.5  # weight of the whole question's terms beside a subquestion's own
 
 
 class Picker:
@@ -132,17 +127,11 @@ class Picker:
     def __init__(self, question: str, hits: Sequence[MergedHit], *, joined: bool) -> None:
         """`joined`: a sentence brings the next one along."""
         self._question = terms(question)
-        self._passages = passages(hits, joined=joined)
+        self._hits, self._passages = hits, passages(hits, joined=joined)
         self._leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
         self._words = [lead | frozenset(terms(hit.text)) for lead, hit in zip(self._leads, hits, strict=True)]
-        self._lines = [passage.words for passage in self._passages]
-        self._hits = hits
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
         self.picked: list[Passage] = []
-
-    def forget(self) -> None:
-        """From now on, what was picked may be picked again."""
-        self.picked = []
 
     def coverage(self, query: str, node_id: str | None = None) -> float:
         """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
@@ -151,34 +140,33 @@ class Picker:
         question, its own words would count nothing.
         """
         asked = frozenset(terms(query))
-        found = [
-            words for words, ids in zip(self._words, self._nodes, strict=True) if node_id is None or node_id in ids
-        ]
-        return max((len(asked & words) / len(asked) for words in found), default=0.0) if asked else 1.0
+        hits = zip(self._words, self._nodes, strict=True)
+        shares = (len(asked & words) / len(asked) for words, ids in hits if node_id is None or node_id in ids)
+        return max(shares, default=0.0) if asked else 1.0
 
-    def pick(self, query: str, node_id: str | None, most: int, holding: str = "") -> list[Passage]:
-        """Up to `most` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf).
+    def pick(self, query: str, node_id: str | None, limit: int, containing: str = "") -> list[Passage]:
+        """Up to `limit` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf).
 
-        Where some of them hold the words `holding`, from these alone.
+        Where some sentences have the words `containing`, from these alone.
         """
         weights = self._weights(terms(query))
         for term, weight in self._weights(self._question).items():
             weights.setdefault(term, _CONTEXT * weight)
         left = [p for p in self._passages if node_id is None or node_id in self._nodes[p.number - 1]]
-        holders = [p for p in left if flat(holding) in flat(p.quote)] if holding else []
-        left = holders or [p for p in left if share(weights, p.words) >= _LEAST_SHARE or _opens(p)]
+        holders = [p for p in left if flat(containing) in flat(p.quote)] if containing else []
+        left = holders or [p for p in left if _share(weights, p.words) >= _MIN_SHARE or _opens(p)]
         ranks = self._ranks(node_id)
-        fixed = {(p.number, p.position): self._fixed(p, weights, ranks[p.number - 1]) for p in left}
+        fixed = {p: self._fixed_score(p, weights, ranks[p.number - 1]) for p in left}
         chosen: list[Passage] = []
         covered: set[str] = set()
-        bar = 0.0
-        while len(chosen) < most:
-            left = [p for p in left if not any(_alike(p, other) or _touches(p, other) for other in self.picked)]
-            values = {p: fixed[p.number, p.position] + _NOVELTY * share(weights, p.words - covered) for p in left}
-            best = max(left, key=lambda p: (values[p], -p.number, -p.position), default=None)
-            if best is None or values[best] < bar:
+        least = 0.0
+        while len(chosen) < limit:
+            left = [p for p in left if not any(_repeats(p, other) for other in self.picked)]
+            scores = {p: fixed[p] + _NOVELTY * _share(weights, p.words - covered) for p in left}
+            best = max(left, key=lambda p: (scores[p], -p.number, -p.position), default=None)
+            if best is None or scores[best] < least:
                 break
-            bar = bar or _WORTH * values[best]
+            least = least or _MIN_OF_BEST * scores[best]
             chosen.append(best)
             covered |= best.words
             self.picked.append(best)
@@ -189,8 +177,8 @@ class Picker:
 
         Terms that no sentence holds are left out: they cannot tell sentences apart.
         """
-        counts = Counter(term for words in self._lines for term in words.intersection(asked))
-        return {term: math.sqrt(math.log(1 + len(self._lines) / count)) for term, count in counts.items()}
+        counts = Counter(term for passage in self._passages for term in passage.words.intersection(asked))
+        return {term: math.sqrt(math.log(1 + len(self._passages) / count)) for term, count in counts.items()}
 
     def _ranks(self, node_id: str | None) -> list[float]:
         """How well each hit did, 0..1: among the leaf's own results, or in the pool."""
@@ -200,43 +188,27 @@ class Picker:
         best = max(scores, default=0.0)
         return [score / best if best > 0 else 0.0 for score in scores]
 
-    def _fixed(self, passage: Passage, weights: Mapping[str, float], rank: float) -> float:
-        """What a passage is worth whatever else is picked; `rank` is how well its hit did."""
-        own = share(weights, passage.words) * min(1.0, len(passage.words) / _FULL_TERMS)
-        return (
-            own
-            + _LEAD * share(weights, self._leads[passage.number - 1])
-            + _RANK * rank
-            + _PLACE / (1 + passage.position)
-        )
+    def _fixed_score(self, passage: Passage, weights: Mapping[str, float], rank: float) -> float:
+        """A passage's score whatever else is picked; `rank` is how well its hit did."""
+        own = _share(weights, passage.words) * min(1.0, len(passage.words) / _FULL_TERMS)
+        lead = _share(weights, self._leads[passage.number - 1])
+        return own + _LEAD * lead + _RANK * rank + _PLACE / (1 + passage.position)
 
 
-def share(weights: Mapping[str, float], present: AbstractSet[str]) -> float:
+def _share(weights: Mapping[str, float], present: AbstractSet[str]) -> float:
     """The weighted share, 0..1, of the terms in `weights` that are `present`."""
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in present) / total if total > 0 else 0.0
 
 
-def _alike(one: Passage, other: Passage) -> bool:
-    return len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
-
-
-def _touches(one: Passage, other: Passage) -> bool:
-    """True for neighbours: they may share a sentence."""
-    return one.number == other.number and abs(one.position - other.position) <= 1
+def _repeats(one: Passage, other: Passage) -> bool:
+    """True for passages with nearly the same terms, and for neighbours, which may share a sentence."""
+    alike = len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
+    return alike or (one.number == other.number and abs(one.position - other.position) <= 1)
 
 
 def _opens(passage: Passage) -> bool:
     return passage.position == 0 and passage.number <= _OPENING_HITS and len(passage.words) >= _FULL_TERMS
-
-
-MOST_SENTENCES = 10
-_DIRECT, _DIRECT_BROAD, _PER_GROUP = 3, 2, 2
-#: The best hit is an answer, however few of the question's terms it has, from this score of a reranker that reads
-#: meaning, not words.
-_TRUSTED_SCORE = 0.5
-_READS_MEANING = ("endpoint:", "fastembed:")
-_LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,35 +229,35 @@ def nothing_found(question: str) -> Summary:
     return Summary(text=reader_sentence("nothing_found", question), kind="extractive")
 
 
-def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], most: int = MOST_SENTENCES) -> Summary:
-    """At most `most` sentences of the pool that cover the question best, each followed by its citation.
+def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit: int = MAX_SENTENCES) -> Summary:
+    """At most `limit` sentences of the pool that cover the question best, each followed by its citation.
 
     `[n]` is the n-th hit of the pool. A question of one leaf gets a direct answer of up to 3 sentences; one that
     branched gets 2, then a headed group per subquestion, headed in the question's language. Where no hit covers the
     question, the text says that the corpus has nothing on it, and nothing is cited.
     """
-    return summary_of(question, extracted(question, pool, nodes, most), pool, nodes)
+    return summary_of(question, extracted(question, pool, nodes, limit), pool, nodes)
 
 
-def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], most: int = MOST_SENTENCES) -> Extract:
+def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit: int = MAX_SENTENCES) -> Extract:
     """The sentences of `extract`; empty where no hit covers the question."""
-    groups = grouped(pool, nodes)
+    groups = [node for node in subquestions(nodes) if pool.per_leaf.get(node.id)]
     picker = Picker(question, pool.hits, joined=len(groups) > 1)
     if not is_covered(picker, question, pool):
         return Extract()
-    direct = picker.pick(question, None, min(most, _DIRECT_BROAD if len(groups) > 1 else _DIRECT))
+    direct = picker.pick(question, None, min(limit, _DIRECT_BROAD if len(groups) > 1 else _DIRECT))
     if len(groups) < 2:
         return Extract(direct)
-    each = max(1, min(_PER_GROUP, (most - _DIRECT_BROAD) // len(groups)))
+    each = max(1, min(_PER_GROUP, (limit - _DIRECT_BROAD) // len(groups)))
     chosen = {
-        node.id: picker.pick(node.query, node.id, max(0, min(each, most - len(picker.picked)))) for node in groups
+        node.id: picker.pick(node.query, node.id, max(0, min(each, limit - len(picker.picked)))) for node in groups
     }
     return Extract(direct, chosen)
 
 
 def is_covered(picker: Picker, query: str, pool: MergedPool, node_id: str | None = None) -> bool:
     """True when some hit (of leaf `node_id`; None: of any) has enough of `query` to answer it."""
-    if (pool.reranked_by or "").startswith(_READS_MEANING):
+    if (pool.reranked_by or "").startswith(_SEMANTIC_RERANKERS):
         scores = (hit.score for hit in pool.hits if node_id is None or any(s.node_id == node_id for s in hit.sources))
         if max(scores, default=0.0) >= _TRUSTED_SCORE:
             return True
@@ -293,32 +265,20 @@ def is_covered(picker: Picker, query: str, pool: MergedPool, node_id: str | None
 
 
 def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[str, Node]) -> Summary:
-    """An extract as it is read: the direct sentences, then a headed group per subquestion."""
+    """An extract as text: the direct sentences, then a headed group per subquestion."""
     parts = [written(found.direct)] if found.direct else []
-    parts += [
-        f"### {label(nodes[node_id].facet, question)} · {plain_line(nodes[node_id].query)}\n{written(group)}"
-        for node_id, group in (found.groups or {}).items()
-        if group
-    ]
+    for node, group in ((nodes[node_id], group) for node_id, group in (found.groups or {}).items() if group):
+        label = reader_sentence(node.facet.value, question) if node.facet in _LABELLED else ""
+        parts.append(f"### {label} · {plain_line(node.query)}\n{written(group)}")
     if not parts:
         return nothing_found(question)
     return Summary(text="\n\n".join(parts), kind="extractive", citations=citations(found.passages, pool.hits))
-
-
-def grouped(pool: MergedPool, nodes: Mapping[str, Node]) -> list[Node]:
-    """The subquestions that found something, in the tree's order; the question's own leaf is the direct answer."""
-    return [node for node in subquestions(nodes) if pool.per_leaf.get(node.id)]
 
 
 def subquestions(nodes: Mapping[str, Node]) -> list[Node]:
     """The leaves in the tree's order, without the question's own."""
     leaves = [node for node in nodes.values() if node.kind is NodeKind.LEAF and node.facet is not Facet.ORIGINAL]
     return sorted(leaves, key=lambda node: node_order(node.id))
-
-
-def label(facet: Facet, question: str) -> str:
-    """What a group is headed with, in the question's language."""
-    return reader_sentence(facet.value, question) if facet in _LABELLED else ""
 
 
 def written(chosen: Sequence[Passage]) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.models import Facet, MergedHit, MergedPool, Node, NodeKind, Source
 from workers.display import plain_line, safe
-from workers.merge.extract import MOST_SENTENCES, best_quote, extract
+from workers.merge.extract import MAX_SENTENCES, best_quote, extract
 
 CITED = re.compile(r"\[(\d+)\]$")
 
@@ -121,7 +121,7 @@ def test_given_many_leaves_then_at_most_ten_sentences() -> None:
     ]
     children = {f"_{n}": (Facet.HOW, f"queries kind{n} part{n} disk{n}") for n in range(2, 13)}
     summary = extract("Why are queries slow?", pool(*hits), tree("q", **children))
-    assert 3 < len(cited_lines(summary.text)) <= MOST_SENTENCES
+    assert 3 < len(cited_lines(summary.text)) <= MAX_SENTENCES
 
 
 def test_given_a_text_without_stops_then_a_clipped_verbatim_quote() -> None:
@@ -151,7 +151,7 @@ def test_properties_every_line_is_cited_and_every_quote_is_verbatim(texts: list[
         assert citation.quote
         assert citation.quote in hits[citation.number - 1].text
     if numbers:
-        assert len(cited_lines(summary.text)) <= MOST_SENTENCES
+        assert len(cited_lines(summary.text)) <= MAX_SENTENCES
         assert {int(CITED.search(line)[1]) for line in cited_lines(summary.text)} == numbers  # type: ignore[index]
     assert "\x1b" not in summary.text
 

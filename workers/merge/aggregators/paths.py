@@ -1,9 +1,10 @@
-"""How a search went from passage to passage, and the steps that tell of it. Pure."""
+"""The path of a search from passage to passage, and the reasoning steps that describe it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import NamedTuple
 
 from shared.language import reader_sentence
 from shared.language.names import MAX_NAME, bare
@@ -15,32 +16,32 @@ from workers.display import plain_line
 from workers.merge.extract import Passage, passages, written
 from workers.merge.findings import Findings
 
-#: Results among which a way is looked for by names, and of which one may end it.
-_NEAR = 6
+#: Results among which a path is looked for by names, and of which one may end it.
+_BEST = 6
 TITLE = "title"
-#: A shorter title stands in too many texts, in characters; a Chinese one in two.
-_SHORTEST = 3
+#: Fewest characters of a title that is looked for in texts; two of a Chinese one.
+_MIN_TITLE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """Results by number, from the one that the question found to the last; `bridges` lead from each to the next.
+class PathStop(NamedTuple):
+    """One result of a path by its number, over which bridge it was reached, and which leads on from it.
 
-    With one bridge more than gaps between them, the first bridge comes from a passage that is no result.
+    The first stop may have been reached over a bridge that starts at a passage that is no result.
     """
 
-    numbers: tuple[int, ...]
-    bridges: tuple[Bridge, ...]
+    number: int
+    reached: Bridge | None
+    onward: Bridge | None
 
 
 def bridges_of(hits: Sequence[Hit], numbers: Sequence[int]) -> tuple[Bridge, ...]:
-    """What the search noted of how these results were reached."""
+    """The bridges over which the search reached these results."""
     places = _places(hits)
-    return tuple(found for number in numbers if (found := _noted(hits[number - 1], number, places)))
+    return tuple(found for number in numbers if (found := _search_bridge(hits[number - 1], number, places)))
 
 
-def best_path(question: str, hits: Sequence[Hit], most: int) -> Path | None:
-    """The way over at most `most` bridges to the best hit that was reached from another one; None when none was.
+def best_path(question: str, hits: Sequence[Hit], limit: int) -> list[PathStop]:
+    """The path over at most `limit` bridges to the best hit that was reached from another one; empty when none was.
 
     A hit that the question found itself counts as reached when a better one names its page and the question does not.
     """
@@ -48,84 +49,80 @@ def best_path(question: str, hits: Sequence[Hit], most: int) -> Path | None:
     asked = frozenset(terms(question))
     leads = {}
     for number, hit in enumerate(hits, start=1):
-        bridge = _noted(hit, number, places) or (_titled(number, hits[:_NEAR], asked) if number <= _NEAR else None)
+        bridge = _search_bridge(hit, number, places)
+        if bridge is None and number <= _BEST:
+            bridge = _title_bridge(number, hits[:_BEST], asked)
         if bridge is not None:
             leads[number] = bridge
-    for number in sorted(leads)[:_NEAR]:
-        path = _traced(number, leads, most)
-        if len(path.numbers) > 1 or path.bridges[0].start is None:
+    for number in sorted(leads)[:_BEST]:
+        path = _traced(number, leads, limit)
+        if len(path) > 1 or leads[number].start is None:
             return path
-    return None
+    return []
 
 
-def _traced(end: int, leads: dict[int, Bridge], most: int) -> Path:
-    numbers, bridges = [end], list[Bridge]()
-    while len(bridges) < most and (bridge := leads.get(numbers[0])) is not None:
-        if bridge.start in numbers:
-            break  # pages that name each other
-        bridges.insert(0, bridge)
-        if bridge.start is None:
-            break
-        numbers.insert(0, bridge.start)
-    return Path(tuple(numbers), tuple(bridges) or (leads[end],))
+def _traced(end: int, leads: dict[int, Bridge], limit: int) -> list[PathStop]:
+    path, onward = list[PathStop](), None
+    number: int | None = end
+    while number is not None:
+        reached = leads.get(number) if len(path) < limit else None
+        if reached is not None and reached.start in {number, *(stop.number for stop in path)}:
+            reached = None  # pages that name each other
+        path.insert(0, PathStop(number, reached, onward))
+        number, onward = (reached.start, reached) if reached is not None else (None, None)
+    return path
 
 
 def _places(hits: Sequence[Hit]) -> dict[str, int]:
     return {hit.chunk_id: number for number, hit in enumerate(hits, start=1)}
 
 
-def _noted(hit: Hit, number: int, places: dict[str, int]) -> Bridge | None:
+def _search_bridge(hit: Hit, number: int, places: dict[str, int]) -> Bridge | None:
     via = hit.via
     if via is None or via.chunk_id == hit.chunk_id:
         return None
-    return Bridge(start=places.get(via.chunk_id), name=_shown(via.bridge), end=number, how=via.how)
+    return Bridge(start=places.get(via.chunk_id), name=_readable(via.bridge), end=number, how=via.how)
 
 
-def _titled(number: int, hits: Sequence[Hit], asked: frozenset[str]) -> Bridge | None:
-    """The best passage above hit `number` that names its page; a name of the question's own words leads nowhere."""
+def _title_bridge(number: int, hits: Sequence[Hit], asked: frozenset[str]) -> Bridge | None:
+    """The best passage above hit `number` that names its page; none for a name of the question's own words."""
     hit = hits[number - 1]
     name = bare(hit.title)
     needle = flat(name)
-    if not _telling(needle) or asked.issuperset(terms(name)):
+    if not _is_distinctive(needle) or asked.issuperset(terms(name)):
         return None
     keys = {key for key in hit.defines if is_page_key(key)}
     for start, other in enumerate(hits[: number - 1], start=1):
         if other.doc_id != hit.doc_id and (
             not keys.isdisjoint((*other.refs, *other.mentions)) or needle in flat(other.text)
         ):
-            return Bridge(start=start, name=_shown(name), end=number, how=TITLE)
+            return Bridge(start=start, name=_readable(name), end=number, how=TITLE)
     return None
 
 
-def _telling(needle: str) -> bool:
+def _is_distinctive(needle: str) -> bool:
     letters = needle.replace(" ", "")
-    return not letters.isdecimal() and (len(letters) >= _SHORTEST or (len(letters) == 2 and not letters.isascii()))
+    return not letters.isdecimal() and (len(letters) >= _MIN_TITLE or (len(letters) == 2 and not letters.isascii()))
 
 
-def _shown(name: str) -> str:
-    """A name or an edge's key as people read it."""
+def _readable(name: str) -> str:
+    """A name or an edge's key as plain text."""
     for kind in PAGE_KEYS:
         name = name.removeprefix(kind)
     return plain_line(name)[:MAX_NAME]
 
 
-def hop_steps(found: Findings, most: int) -> tuple[list[ReasoningStep], list[Passage]]:
-    """A step for each passage on the way to the best one, with its sentences; none where nothing led on."""
-    path = best_path(found.question, found.pool.hits, most)
-    if path is None:
-        return [], []
-    chosen = [_sentence(found, path, at) for at in range(len(path.numbers))]
-    return [_step(found, path, at, chosen[at]) for at in range(len(path.numbers))], [one for one in chosen if one]
+def hop_steps(found: Findings, limit: int) -> tuple[list[ReasoningStep], list[Passage]]:
+    """A step for each passage on the path to the best one, with its sentences; none where nothing led on."""
+    path = best_path(found.question, found.pool.hits, limit)
+    chosen = [_sentence(found, stop) for stop in path]
+    steps = [_step(found, at, stop, chosen[at]) for at, stop in enumerate(path)]
+    return steps, [sentence for sentence in chosen if sentence]
 
 
-def _step(found: Findings, path: Path, at: int, sentence: Passage | None) -> ReasoningStep:
-    number, whole = path.numbers[at], len(path.bridges) == len(path.numbers)
-    reached = path.bridges[at if whole else at - 1] if whole or at else None
-    onward = path.bridges[at + whole] if at + whole < len(path.bridges) else None
-    hit = found.pool.hits[number - 1]
-    gap = None
-    if reached is not None and reached.start is None:
-        gap = reader_sentence("unseen", found.question, reached.name)
+def _step(found: Findings, at: int, stop: PathStop, sentence: Passage | None) -> ReasoningStep:
+    hit, reached, onward = found.pool.hits[stop.number - 1], stop.reached, stop.onward
+    unseen = reached is not None and reached.start is None
     return ReasoningStep(
         number=at + 1,
         kind="hop",
@@ -136,25 +133,19 @@ def _step(found: Findings, path: Path, at: int, sentence: Passage | None) -> Rea
         found=(onward.name,) if onward else (),
         found_by="names" if onward else None,
         text=written([sentence] if sentence else []),
-        passages=(number,),
+        passages=(stop.number,),
         bridges=(reached,) if reached else (),
-        gap=gap,
+        gap=reader_sentence("unseen", found.question, reached.name) if reached and unseen else None,
     )
 
 
-def _sentence(found: Findings, path: Path, at: int) -> Passage | None:
+def _sentence(found: Findings, stop: PathStop) -> Passage | None:
     """The sentence that names what comes next, else the one most like the question; None for a text without any."""
-    number, whole = path.numbers[at], len(path.bridges) == len(path.numbers)
-    onward = path.bridges[at + whole].name if at + whole < len(path.bridges) else ""
-    hit: Hit = found.pool.hits[number - 1]
-    asked, needle = frozenset(terms(found.question)), flat(onward) if onward else ""
+    asked, needle = frozenset(terms(found.question)), flat(stop.onward.name) if stop.onward else ""
 
-    def worth(one: Passage) -> tuple[bool, float, int]:
-        return (
-            bool(needle) and needle in flat(one.quote),
-            len(one.words & asked) / len(one.words | asked),
-            -one.position,
-        )
+    def fit(one: Passage) -> tuple[bool, float, int]:
+        named = bool(needle) and needle in flat(one.quote)
+        return named, len(one.words & asked) / len(one.words | asked), -one.position
 
-    best = max(passages([hit], joined=False), key=worth, default=None)
-    return Passage(number, best.position, best.quote, best.text, best.words) if best else None
+    best = max(passages([found.pool.hits[stop.number - 1]], joined=False), key=fit, default=None)
+    return replace(best, number=stop.number) if best else None

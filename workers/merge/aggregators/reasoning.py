@@ -127,9 +127,9 @@ def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: Picker
     if found.pool.per_leaf.get(node.id):
         if is_covered(picker, query, found.pool, node.id):
             values, by = _handed_on(node, nodes)
-            picker.forget()  # one sentence may carry two steps
+            picker.picked = []  # one sentence may carry two steps
             read = values[0] if by == ANSWER else ""  # it stands in the passages; names are candidates only
-            passages = picker.pick(query, node.id, limit, holding=read)
+            passages = picker.pick(query, node.id, limit, containing=read)
         gap = gap or (None if passages else reader_sentence("uncovered", found.question))
     return Evidence(node, query, passages, gap)
 
