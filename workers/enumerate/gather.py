@@ -100,7 +100,7 @@ def _table(
     )
 
 
-def doubts(table: ListTable) -> tuple[str, ...]:
+def list_warnings(table: ListTable) -> tuple[str, ...]:
     """What the reader of the list must know about it."""
     said = []
     if table.partial:

@@ -1,23 +1,24 @@
-"""Makes the answer of a job: by its aggregator, or for what needs no retrieval; with tree, leaves, costs and times."""
+"""Makes the answer of a job by its aggregator, with tree, leaves, costs and times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from shared.errors import shown
 from shared.jobs import Job, JobReader, JobStore, State
 from shared.jobs.states import ENDED_LEAVES
 from shared.language import reader_sentence
 from shared.language.routing import route_by_rules
-from shared.models import ROOT_ID, Answer, Facet, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
+from shared.models import ROOT_ID, Answer, Facet, Hit, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
 from shared.models.enumeration import ListTable
-from shared.models.route import Routed
 from shared.providers.llm.client import LLM
 from shared.tasks.task_run import TaskRun
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
 from workers.merge.extract import nothing_found
 
-#: Kept back from the LLM so that the answer is written before the deadline.
+H = TypeVar("H", bound=Hit)
+#: Seconds kept back from the LLM so that the answer is written before the deadline.
 _WRITE_S = 1.0
 _UNANSWERED = "had not answered when the job's time was up"
 #: The verdict of an answer for which nothing was searched.
@@ -32,7 +33,7 @@ def run_aggregator(
     llm: LLM | None,
     table: ListTable | None = None,
 ) -> tuple[str, Aggregated]:
-    """What makes the job's answer, by name, and what it made. `leaves` none of which is relevant: that, and no more."""
+    """The aggregator's name and the answer it made; "nothing found" where that is the verdict of all `leaves`."""
     job = run.job
     question, name = job.request.question, job.aggregator or SIMPLE
     if verdict(leaves):
@@ -43,7 +44,7 @@ def run_aggregator(
         pool=pool,
         nodes={root.id: root, **run.jobs.nodes(job.id)},
         leaves=leaves,
-        routed=_routed(run, question),
+        routed=run.jobs.routed(job.id) or route_by_rules(question),
         table=table,
         llm=llm,
         timeout_s=job.remaining(_WRITE_S),
@@ -81,16 +82,10 @@ def _reason(node: Node, nodes: Mapping[str, Node], states: Mapping[str, str]) ->
     return f"was still waiting for {named} when the job's time was up"
 
 
-def _routed(run: TaskRun, question: str) -> Routed:
-    """How the question was read; by rules where the job does not say."""
-    return run.jobs.routed(run.job.id) or route_by_rules(question)
-
-
 def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, leaves: list[LeafResult]) -> Answer:
     """The answer of a job that is about to be done. Vectors are left out: nobody reads them."""
     status = JobReader(jobs.client).status(job.id)
     done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
-    warnings = dict.fromkeys((*status.warnings, *pool.warnings))
     return Answer(
         job_id=job.id,
         question=job.request.question,
@@ -100,20 +95,20 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, l
         summary=made.summary,
         steps=made.steps,
         table=made.table,
-        results=tuple(hit.model_copy(update={"vector": ()}) for hit in pool.hits),
+        results=_without_vectors(pool.hits),
         tree=tuple(jobs.nodes(job.id).values()),
-        leaves=tuple(_without_vectors(leaf) for leaf in leaves),
+        leaves=tuple(leaf.model_copy(update={"hits": _without_vectors(leaf.hits)}) for leaf in leaves),
         reranked_by=pool.reranked_by,
         route=status.route,
-        warnings=tuple(warnings),
+        warnings=tuple(dict.fromkeys((*status.warnings, *pool.warnings))),
         cost=status.cost,
         budget=status.budget,
         timings_ms=_timings(status.timings_ms, jobs.clock.now() - job.created_at),
     )
 
 
-def _without_vectors(leaf: LeafResult) -> LeafResult:
-    return leaf.model_copy(update={"hits": tuple(hit.model_copy(update={"vector": ()}) for hit in leaf.hits)})
+def _without_vectors(hits: Iterable[H]) -> tuple[H, ...]:
+    return tuple(hit.model_copy(update={"vector": ()}) for hit in hits)
 
 
 def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:
@@ -124,10 +119,5 @@ def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:
 
 
 def no_retrieval(question: str) -> Summary:
-    """The text, in the question's language; it cites nothing."""
+    """The text of an answer for which nothing is searched, in the question's language; it cites nothing."""
     return Summary(text=reader_sentence("not_retrieved", question), kind="none")
-
-
-def without_retrieval(answer: Answer) -> Answer:
-    """The answer, told as one for which nothing was looked up."""
-    return answer.model_copy(update={"verdict": NO_RETRIEVAL, "retrieval": False})

@@ -51,8 +51,8 @@ def passages(hits: Iterable[Hit], *, joined: bool = True) -> list[Passage]:
     """All quotable pieces of `hits`: sentences that state something, and table rows.
 
     `joined`: a sentence brings the next one of its paragraph along. Headings, code fences and table heads are left
-    out, as are questions, lead-ins that end in a colon, and what holds control characters. What is longer than a
-    person reads is clipped at a pause.
+    out, as are questions, lead-ins that end in a colon, and what holds control characters. Long sentences
+    are clipped at a pause.
     """
     found: list[Passage] = []
     for number, hit in enumerate(hits, start=1):

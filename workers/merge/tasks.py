@@ -10,9 +10,9 @@ from shared.models.route import PlannerName
 from shared.tasks.signatures import skip_next
 from shared.tasks.task_run import TaskRun, fail_job
 from workers.app import llm, registry
-from workers.enumerate.gather import doubts, gather
+from workers.enumerate.gather import gather, list_warnings
 from workers.merge.aggregators import Aggregated
-from workers.merge.answer import all_leaves, build_answer, no_retrieval, run_aggregator, verdict, without_retrieval
+from workers.merge.answer import NO_RETRIEVAL, all_leaves, build_answer, no_retrieval, run_aggregator, verdict
 from workers.merge.tree import merge_tree, of_one_leaf
 
 
@@ -31,7 +31,7 @@ def merge(run: TaskRun) -> None:
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
     if table := gather(tables, job.id, nodes, registry.settings.enumeration):
-        jobs.annotate(job.id, warnings=doubts(table))
+        jobs.annotate(job.id, warnings=list_warnings(table))
     pool = merge_tree(done, nodes, limits, cap)
     if of_one_leaf(pool):
         skip_next(run.task, TaskName.RERANK_ROOT)
@@ -49,7 +49,8 @@ def write(run: TaskRun) -> None:
     leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
         made = Aggregated(summary=no_retrieval(job.request.question))
-        jobs.finish(job, without_retrieval(build_answer(jobs, job, MergedPool(), made, [])))
+        answer = build_answer(jobs, job, MergedPool(), made, [])
+        jobs.finish(job, answer.model_copy(update={"verdict": NO_RETRIEVAL, "retrieval": False}))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
@@ -58,13 +59,8 @@ def write(run: TaskRun) -> None:
         return
     pool = jobs.pool(job.id) or MergedPool()
     jobs.annotate(job.id, warnings=_warnings(run, failed))
-    name, made = run_aggregator(
-        run,
-        pool,
-        leaves,
-        llm=llm() if _wants_llm(run) else None,
-        table=Tables(jobs.client, registry.settings).table(job.id),
-    )
+    table = Tables(jobs.client, registry.settings).table(job.id)
+    name, made = run_aggregator(run, pool, leaves, llm=llm() if _wants_llm(run) else None, table=table)
     jobs.annotate(job.id, made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
@@ -76,7 +72,7 @@ def _wants_llm(run: TaskRun) -> bool:
 
 
 def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:
-    said = [f"Leaf {leaf.node_id} did not answer: {leaf.error}" for leaf in failed]
+    warnings = [f"Leaf {leaf.node_id} did not answer: {leaf.error}" for leaf in failed]
     if _wants_llm(run) and not registry.settings.has_llm:
-        said.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
-    return said
+        warnings.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
+    return warnings

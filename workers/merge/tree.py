@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from shared.models import Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, Source
 from shared.models.hits import Effect
@@ -11,7 +10,7 @@ from shared.models.plan import node_order
 from shared.settings.sections import MultiQuerySettings
 from workers.merge.dedup import near_duplicates
 
-#: How much of a hit's final score is what it was worth to its own subquestion.
+#: Weight of a hit's score for its own subquestion in its final score.
 LEAF_SHARE = 0.5
 
 
@@ -23,32 +22,26 @@ def merge_tree(
     A chunk found by several leaves stands once, with its best score and all its sources; a near-duplicate is folded
     into the better hit (`limits.dedup_threshold`). Each leaf keeps at least its `limits.min_per_leaf` best hits, or
     as many as fit for all leaves alike; where not even one fits, the question's own leaf and then the best leaves
-    have theirs. The places left go to the best scores. Scores of leaves that were reranked differently are not
+    get theirs. The places left go to the best scores. Scores of leaves that were reranked differently are not
     compared: such hits are ordered by their rank, and a warning says so.
     """
     found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: node_order(leaf.node_id))}
-    views, warnings = _views(found.values(), nodes)
-    folds = near_duplicates([view.hit for view in views], limits.dedup_threshold)
-    stands = _united(views, folds)
+    chunks, warnings = _best_hits(found.values(), nodes)
+    folds = near_duplicates([hit for hit, _ in chunks], limits.dedup_threshold)
+    merged = _merged(chunks, folds)
     ranked = {
         node_id: list(dict.fromkeys(folds.get(hit.chunk_id, hit.chunk_id) for hit in leaf.hits))
         for node_id, leaf in found.items()
     }
-    best_first = list(stands)
-    kept = _chosen(ranked, best_first, nodes, quota=limits.min_per_leaf, cap=cap)
+    kept = _chosen(ranked, list(merged), nodes, quota=limits.min_per_leaf, cap=cap)
+    rerankers = {leaf.reranker for leaf in found.values() if leaf.hits}
     return MergedPool(
-        hits=tuple(stands[chunk_id] for chunk_id in best_first if chunk_id in kept),
+        hits=tuple(hit for chunk_id, hit in merged.items() if chunk_id in kept),
         per_leaf={node_id: tuple(c for c in ids if c in kept) for node_id, ids in ranked.items()},
         folded=len(folds),
-        reranked_by=_common(leaf.reranker for leaf in found.values() if leaf.hits),
+        reranked_by=rerankers.pop() if len(rerankers) == 1 else None,
         warnings=warnings,
     )
-
-
-def _common(rerankers: Iterable[str | None]) -> str | None:
-    """The one reranker of all leaves, None when they differ."""
-    names = set(rerankers)
-    return names.pop() if len(names) == 1 else None
 
 
 def of_one_leaf(pool: MergedPool) -> bool:
@@ -57,10 +50,10 @@ def of_one_leaf(pool: MergedPool) -> bool:
 
 
 def leaf_share(request: JobRequest) -> float:
-    """How much of a hit's score is what it was worth to its leaf.
+    """The weight of a hit's score for its leaf.
 
-    Nothing for a question that refers back to its conversation: what is good for "and the second one?" says nothing,
-    and the job's question is the one in context.
+    0 for a question that refers back to its conversation: a score for "and the second one?" says nothing, and the
+    job's question is the one in context.
     """
     refers_back = bool(request.typed) and request.typed[0].query != request.question
     return 0.0 if refers_back else LEAF_SHARE
@@ -73,7 +66,7 @@ def apply_root_rerank(
     warnings: Sequence[str] = (),
     leaf_share: float = LEAF_SHARE,
 ) -> MergedPool:
-    """`pool` ordered by the mean of what a hit is worth to its leaf and to the question; `parts["leaf"]` is the former.
+    """`pool` ordered by the mean of a hit's scores for its leaf (`parts["leaf"]`) and for the question.
 
     The mean keeps the evidence that only a subquestion can see (musique's oracle plan: Recall@5 83.7 against 80.0 by
     the root score alone). Where leaves and root were reranked by different rerankers, only the root score counts.
@@ -90,8 +83,8 @@ def apply_root_rerank(
                 parts["rerank"] = hit.parts["rerank"]
             score = weight * known.score + (1 - weight) * hit.score
             detail: dict[str, float | str] = {"leaf": known.score, "root": hit.score, "weight": 1 - weight}
-            step = Effect(stage="root rerank", effect=score - known.score, detail=detail)
-            explain = (*known.explain, step) if known.explain else ()
+            effect = Effect(stage="root rerank", effect=score - known.score, detail=detail)
+            explain = (*known.explain, effect) if known.explain else ()
             placed[hit.chunk_id] = known.model_copy(update={"score": score, "parts": parts, "explain": explain})
     rest = {chunk_id: hit for chunk_id, hit in old.items() if chunk_id not in placed}
     return pool.model_copy(
@@ -103,63 +96,52 @@ def apply_root_rerank(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """One chunk as all leaves see it: its best hit and every source."""
-
-    hit: Hit
-    sources: tuple[Source, ...]
-
-
-def _views(leaves: Iterable[LeafResult], nodes: Mapping[str, Node]) -> tuple[list[_View], tuple[str, ...]]:
-    """One view per chunk, best first, and a warning when the leaves' scores cannot be compared."""
+def _best_hits(
+    leaves: Iterable[LeafResult], nodes: Mapping[str, Node]
+) -> tuple[list[tuple[Hit, list[Source]]], tuple[str, ...]]:
+    """Of each chunk its best hit and all sources, best first; a warning when the leaves' scores cannot be compared."""
     by_chunk: dict[str, list[tuple[Hit, Source]]] = {}
     rerankers: set[str] = set()
     for leaf in leaves:
         facet = nodes[leaf.node_id].facet if leaf.node_id in nodes else Facet.CORE
         rerankers |= {leaf.reranker or "none"} if leaf.hits else set()
-        for rank, hit in enumerate(_once(leaf.hits), start=1):
+        once: dict[str, Hit] = {}
+        for hit in leaf.hits:
+            once.setdefault(hit.chunk_id, hit)
+        for rank, hit in enumerate(once.values(), start=1):
             source = Source(node_id=leaf.node_id, facet=facet.value, rank=rank, score=hit.score)
             by_chunk.setdefault(hit.chunk_id, []).append((hit, source))
     comparable = len(rerankers) <= 1
-    views = []
+    chunks = []
     for finds in by_chunk.values():
-        hit, _ = min(finds, key=lambda find: _key(find[0], find[1].rank, comparable=comparable))
-        views.append(_View(hit, tuple(source for _, source in finds)))
-    views.sort(key=lambda view: _key(view.hit, min(s.rank for s in view.sources), comparable=comparable))
+        hit, _ = min(finds, key=lambda find: _order(find[0], find[1].rank, comparable=comparable))
+        chunks.append((hit, [source for _, source in finds]))
+    chunks.sort(key=lambda one: _order(one[0], min(source.rank for source in one[1]), comparable=comparable))
     if comparable:
-        return views, ()
+        return chunks, ()
     names = ", ".join(sorted(rerankers))
-    return views, (f"The leaves were reranked differently ({names}), so they were merged by rank, not by score.",)
+    return chunks, (f"The leaves were reranked differently ({names}), so they were merged by rank, not by score.",)
 
 
-def _key(hit: Hit, rank: int, *, comparable: bool) -> tuple[float, float, str]:
+def _order(hit: Hit, rank: int, *, comparable: bool) -> tuple[float, float, str]:
     return (-hit.score, rank, hit.chunk_id) if comparable else (rank, -hit.score, hit.chunk_id)
 
 
-def _once(hits: Iterable[Hit]) -> list[Hit]:
-    first: dict[str, Hit] = {}
-    for hit in hits:
-        first.setdefault(hit.chunk_id, hit)
-    return list(first.values())
-
-
-def _united(views: Sequence[_View], folds: Mapping[str, str]) -> dict[str, MergedHit]:
-    """Chunk id -> merged hit for every view that stands for itself, best first; one source per leaf, its best."""
-    sources: dict[str, dict[str, Source]] = {}
-    for view in views:
-        own = sources.setdefault(folds.get(view.hit.chunk_id, view.hit.chunk_id), {})
-        for source in view.sources:
+def _merged(chunks: Sequence[tuple[Hit, list[Source]]], folds: Mapping[str, str]) -> dict[str, MergedHit]:
+    """Chunk id -> merged hit for every chunk that is not folded, best first; one source per leaf, its best."""
+    best: dict[str, dict[str, Source]] = {}
+    for hit, sources in chunks:
+        own = best.setdefault(folds.get(hit.chunk_id, hit.chunk_id), {})
+        for source in sources:
             if source.node_id not in own or source.rank < own[source.node_id].rank:
                 own[source.node_id] = source
     return {
-        view.hit.chunk_id: MergedHit(
-            # The vector has done its work and would only weigh on the job store.
-            **{**dict(view.hit), "vector": ()},
-            sources=tuple(sorted(sources[view.hit.chunk_id].values(), key=lambda s: node_order(s.node_id))),
+        hit.chunk_id: MergedHit(
+            **{**dict(hit), "vector": ()},  # not needed any more, and large in the job store
+            sources=tuple(sorted(best[hit.chunk_id].values(), key=lambda source: node_order(source.node_id))),
         )
-        for view in views
-        if view.hit.chunk_id not in folds
+        for hit, _ in chunks
+        if hit.chunk_id not in folds
     }
 
 
