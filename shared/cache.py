@@ -1,9 +1,8 @@
 """Computes a value once for all threads, processes and jobs, and keeps it in Redis. A broken Redis never fails a job.
 
 Single flight: of the threads of a process one computes a value and the others wait; between processes a lock in Redis
-decides, and its lease ends when its holder dies. A call computes what it leads before it waits for anything, so two
-calls never wait for each other. Processes that wait poll: no lost notification strands them, and the same look takes
-over from a leader that died.
+decides, whose lease ends when its holder dies. A call computes what it leads before it waits for others, so two
+calls never wait for each other. Waiting processes poll, and take over from a leader that died.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import secrets
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from threading import Event, Lock
 from typing import Any, Generic, TypeVar, cast
@@ -39,12 +39,12 @@ T = TypeVar("T")
 #: The kind of whole leaves, which have a switch of their own (`cache.leaves`).
 LEAF = "leaf"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.1
-#: A leader that dies holds its followers up for one lease; a lease is shorter than what they wait.
+#: A leader that dies delays its followers by one lease, which is shorter than their longest wait.
 _LONGEST_LEASE_S, _SHORTEST_LEASE_S = 5.0, 0.5
 
 
 class CacheStatus(StrEnum):
-    """Where a value came from. `bypassed`: computed without the cache, because it is off, broken or took too long."""
+    """Where a value came from. `bypassed`: computed without the cache, which is off, broken or took too long."""
 
     HIT = "hit"
     COMPUTED = "computed"
@@ -53,7 +53,7 @@ class CacheStatus(StrEnum):
 
 
 class CacheResult(Model):
-    """How one value came to be; `warning` is one sentence for the user when something went wrong on the way."""
+    """How a value was got; `warning` is a sentence for the user when something went wrong."""
 
     status: CacheStatus
     warning: str = ""
@@ -85,11 +85,11 @@ class CacheStats(Model):
 
 
 class InFlight(Event):
-    """A value that a thread of this process computes now. Set when that has ended; `value` is None when it failed."""
+    """A value that a thread of this process computes now. Set when it has ended; `value` is None when it failed."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.begun = time.monotonic()
+        self.started = time.monotonic()
         self.value: BaseModel | None = None
 
 
@@ -101,13 +101,13 @@ class SingleFlight:
         self._open: dict[str, InFlight] = {}
 
     def join(self, name: str, longest_s: float) -> tuple[InFlight, bool]:
-        """The value in flight, and True for the thread that has to compute it and then call `finish`, come what may.
+        """The flight of `name`, and True for the thread that has to compute it and to call `finish` in every case.
 
-        One older than `longest_s` seconds is given up and computed anew: its thread hangs.
+        A flight older than `longest_s` seconds is replaced: its thread hangs.
         """
         with self._lock:
             flight = self._open.get(name)
-            if flight is not None and time.monotonic() - flight.begun <= longest_s:
+            if flight is not None and time.monotonic() - flight.started <= longest_s:
                 return flight, False
             self._open[name] = flight = InFlight()
             return flight, True
@@ -174,7 +174,7 @@ class Cache:
             values = compute_missing(list(range(len(names)))) if names else []
             return [(value, CacheResult(status=CacheStatus.BYPASSED)) for value in values]
         positions = {name: names.index(name) for name in names}
-        lookup = CacheLookup(self, positions, model, compute_missing, keep=keep, wait_s=wait_s)
+        lookup = CacheLookup(self, positions, model, compute_missing, keep, wait_s)
         try:
             found = lookup.run()
         finally:
@@ -202,24 +202,22 @@ class Cache:
         return {kind: CacheStats(**numbers) for kind, numbers in sorted(kinds.items())}
 
 
+@dataclass
 class CacheLookup(Generic[M]):
-    """One call for some distinct keys. Lives for one call, in one thread."""
+    """One call for some distinct keys, in one thread. `positions`: the places of the keys in the caller's list."""
 
-    def __init__(  # noqa: PLR0913 - the call's own arguments
-        self,
-        cache: Cache,
-        positions: Mapping[CacheKey, int],
-        model: type[M],
-        compute_missing: Callable[[list[int]], list[M]],
-        *,
-        keep: Callable[[M], bool],
-        wait_s: float,
-    ) -> None:
-        self._entries, self._flights = cache.entries, cache.flights
-        self._positions, self._model, self._compute_missing, self._keep = positions, model, compute_missing, keep
-        self._wait_s, self._deadline = wait_s, time.monotonic() + wait_s
-        self._longest_s = max(wait_s, cache.settings.wait_s)  # then a leader that has not come back is replaced
-        self._lease_s = min(_LONGEST_LEASE_S, max(_SHORTEST_LEASE_S, wait_s / 2))
+    cache: Cache
+    positions: Mapping[CacheKey, int]
+    model: type[M]
+    compute_missing: Callable[[list[int]], list[M]]
+    keep: Callable[[M], bool]
+    wait_s: float
+
+    def __post_init__(self) -> None:
+        self._entries, self._flights = self.cache.entries, self.cache.flights
+        self._deadline = time.monotonic() + self.wait_s
+        self._longest_s = max(self.wait_s, self.cache.settings.wait_s)  # then a leader that hangs is replaced
+        self._lease_s = min(_LONGEST_LEASE_S, max(_SHORTEST_LEASE_S, self.wait_s / 2))
         self._token = secrets.token_hex(8)
         self._values: dict[CacheKey, tuple[M, CacheStatus]] = {}
         self._warnings: dict[CacheKey, str] = {}
@@ -230,10 +228,13 @@ class CacheLookup(Generic[M]):
 
     def run(self) -> dict[CacheKey, tuple[M, CacheResult]]:
         """A value for every key. Raises whatever `compute_missing` raises; nothing is stored then."""
-        self._read()
+        keys = list(self.positions)
+        for key, blob in zip(keys, self._attempt(self._entries.read, keys) or (), strict=False):
+            if blob is not None:
+                self._take(key, blob)
         pause = _FIRST_PAUSE_S
         try:
-            while missing := self._without_value(self._positions):
+            while missing := self._without_value(self.positions):
                 mine = self._claim(self._join(missing))
                 waiting = [key for key in self._without_value(missing) if key not in mine]
                 left = self._deadline - time.monotonic()
@@ -257,27 +258,21 @@ class CacheLookup(Generic[M]):
     def _without_value(self, keys: Iterable[CacheKey]) -> list[CacheKey]:
         return [key for key in keys if key not in self._values]
 
-    def _read(self) -> None:
-        keys = list(self._positions)
-        for key, blob in zip(keys, self._attempt(self._entries.read, keys) or (), strict=False):
-            if blob is not None:
-                self._take(key, blob)
-
     def _join(self, keys: Sequence[CacheKey]) -> list[CacheKey]:
-        """Take what other threads have computed by now. Returns the keys that this one leads in its process."""
+        """Take what other threads have computed by now. Returns the keys that this thread leads in its process."""
         for key in keys:
             if key in self._followed and self._followed[key].is_set():
                 value = self._followed.pop(key).value
                 if value is not None:
-                    # A copy, since models may hold dicts: what one job does to its value must not reach another's.
-                    self._settle(key, cast("M", value).model_copy(deep=True), CacheStatus.WAITED)
+                    # A copy: models may hold dicts, and a job may change its own.
+                    self._set_value(key, cast("M", value).model_copy(deep=True), CacheStatus.WAITED)
             if not any(key in known for known in (self._values, self._followed, self._led)):
                 flight, opened = self._flights.join(key.entry, self._longest_s)
                 (self._led if opened else self._followed)[key] = flight
         return [key for key in keys if key in self._led]
 
     def _claim(self, keys: list[CacheKey]) -> list[CacheKey]:
-        """Look again and take what is there. Returns the keys that no other process computes."""
+        """Read again and take what is there. Returns the keys that no other process computes."""
         if self._down or not keys:
             return keys
         claims = self._attempt(self._entries.claim, keys, self._token, self._lease_s, self._unverified)
@@ -293,34 +288,34 @@ class CacheLookup(Generic[M]):
 
     def _take(self, key: CacheKey, blob: bytes) -> None:
         try:
-            value = decode_entry(blob, key, self._model)
+            value = decode_entry(blob, key, self.model)
         except CacheEntryError:
             self._unverified[key] = hashlib.sha1(blob, usedforsecurity=False).hexdigest()  # the next claim deletes it
         else:
-            self._settle(key, value, CacheStatus.WAITED if self._waited else CacheStatus.HIT)
+            self._set_value(key, value, CacheStatus.WAITED if self._waited else CacheStatus.HIT)
 
     def _compute(self, mine: list[CacheKey], late: Sequence[CacheKey]) -> None:
-        """Compute both lists in one call and store what came: `mine` is led, `late` was waited for in vain."""
+        """Compute both lists in one call and store the values: `mine` is led, `late` was waited for in vain."""
         if not (keys := [*mine, *late]):
             return
         held, stored = [] if self._down else mine, frozenset[CacheKey]()
         try:
             with self._entries.leased(held, self._token, self._lease_s, self._longest_s):
-                values = self._compute_missing([self._positions[key] for key in keys])
+                values = self.compute_missing([self.positions[key] for key in keys])
             if len(values) != len(keys):
                 raise ValueError(f"{len(keys)} {keys[0].kind} values were asked for, {len(values)} were computed")
-            kept = {key: value for key, value in zip(keys, values, strict=True) if self._keep(value)}
+            kept = {key: value for key, value in zip(keys, values, strict=True) if self.keep(value)}
             stored = self._store(kept)
-        finally:  # a lease that cannot be given back ends by itself
+        finally:  # a lease that cannot be given back expires
             self._attempt(self._entries.lease, [key for key in held if key not in stored], self._token, 0)
-        waited = f"Waited {self._wait_s:.3g} s for another worker's identical {keys[0].kind}, then computed it here."
+        waited = f"Waited {self.wait_s:.3g} s for another worker's identical {keys[0].kind}, then computed it here."
         for key, value in zip(keys, values, strict=True):
             if self._down:
                 self._warnings[key] = self._down
             elif key in late:
                 self._warnings.setdefault(key, waited)
             status = CacheStatus.BYPASSED if self._down or key in late else CacheStatus.COMPUTED
-            self._settle(key, value, status, shared=key in kept)
+            self._set_value(key, value, status, shared=key in kept)
 
     def _store(self, values: Mapping[CacheKey, M]) -> frozenset[CacheKey]:
         """Returns the keys whose entries are stored now."""
@@ -329,14 +324,14 @@ class CacheLookup(Generic[M]):
         blobs = {}
         for key, value in values.items():
             try:
-                blobs[key] = encode_entry(value, key, self._model)
+                blobs[key] = encode_entry(value, key, self.model)
             except CacheEntryError as error:
                 self._warnings[key] = f"A computed {key.kind} was not cached: it {error}."
         self._attempt(self._entries.publish, blobs, self._token)
         return frozenset() if self._down else frozenset(blobs)
 
     def _pause(self, waiting: Sequence[CacheKey], pause_s: float, left_s: float) -> None:
-        """Wait for other threads as long as there is time, for other processes a moment: Redis tells nobody."""
+        """Wait for threads as long as there is time; for processes a moment, then poll: Redis sends no notification."""
         self._waited = True
         followed = [self._followed[key] for key in waiting if key in self._followed]
         if followed:
@@ -344,7 +339,7 @@ class CacheLookup(Generic[M]):
         else:
             time.sleep(min(pause_s, left_s))
 
-    def _settle(self, key: CacheKey, value: M, status: CacheStatus, *, shared: bool = True) -> None:
+    def _set_value(self, key: CacheKey, value: M, status: CacheStatus, *, shared: bool = True) -> None:
         self._values[key] = (value, status)
         if key in self._led:
             self._finish(key, value if shared else None)
@@ -353,7 +348,7 @@ class CacheLookup(Generic[M]):
         self._flights.finish(key.entry, self._led.pop(key), value)
 
     def _attempt(self, ask: Callable[..., T], *args: Any) -> T | None:
-        """What Redis says; None when it fails, and then this call does without it."""
+        """Redis' reply; None when it fails, and then this call goes on without Redis."""
         try:
             return ask(*args)
         except CacheDownError as error:

@@ -1,7 +1,7 @@
 """The cache's entries: their keys, their stored form, and how they are read, locked and written in Redis.
 
-Equal parts make an equal key, anything else another key. An entry proves itself when it is read: it is zlib over two
-lines of JSON, a header with key, schema and checksum, and the value. Values are JSON through pydantic, never pickle.
+Equal parts make an equal key, anything else another key. An entry is zlib over two lines of JSON: a header with key,
+schema and checksum, which is verified when it is read, and the value. Never pickle.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORMAT = 2
 #: Longest entry before compression. The largest leaf (500 hits with vectors) stays far below.
 MAX_BYTES = 32 * 1024 * 1024
 STATS = f"{PREFIX}:cache:stats"
-#: Seconds without a call after a lost connection: not every value should wait for the same timeout.
+#: Seconds without a call after a lost connection, so that not every value waits for a timeout of its own.
 REST_S = 2.0
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _PLAIN = "use text, whole or finite numbers, true, false, None, lists, models or mappings with text keys"
@@ -46,7 +46,7 @@ class CacheEntryError(ValueError):
 
 
 class CacheDownError(RamifyError):
-    """Redis cannot serve the cache. The message is the warning that the caller shows."""
+    """Redis cannot serve the cache. The message is a warning for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ def schema_version(model: type[BaseModel]) -> str:
 
 
 def canonical_json(value: object) -> bytes:
-    """`value` as the one JSON text it has: keys sorted, no spaces; 1, 1.0, true and "1" stay apart.
+    """`value` as canonical JSON: keys sorted, no spaces; 1, 1.0, true and "1" stay apart.
 
     Raises: InputError naming the part that has none (NaN, bytes, sets, keys that are no text).
     """
     plain = _jsonable(value, "cache key")
     form = json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # Half a surrogate pair is no UTF-8, but it can stand in a caller's text, and must not be taken for its neighbour.
+    # Half a surrogate pair is no UTF-8, but may be in a caller's text: two of them must not make the same key.
     return form.encode("utf-8", "surrogatepass")
 
 
@@ -167,7 +167,7 @@ def _header(key: CacheKey, payload: bytes) -> bytes:
 
 
 class CacheClaim(NamedTuple):
-    """The answer to a claim: `entry` when it is there by now, else whether to lead; `discarded` a bad entry or not."""
+    """The reply to a claim: `entry` when it is there by now, else whether to lead; `discarded`: a bad entry was."""
 
     entry: bytes | None
     leads: bool
@@ -192,7 +192,7 @@ class RedisEntries:
     def claim(
         self, keys: Sequence[CacheKey], token: str, lease_s: float, bad: Mapping[CacheKey, str]
     ) -> list[CacheClaim]:
-        """Look again and ask to lead; `bad` names entries that did not verify, by sha1."""
+        """Read again and ask to lead; `bad`: key -> sha1 of an entry that did not verify."""
         calls = [([key.entry, key.lock], [token, int(lease_s * 1000), bad.get(key, "")]) for key in keys]
         return [
             CacheClaim(entry if text(status) == "entry" else None, text(status) == "leader", bool(discarded))
@@ -226,7 +226,7 @@ class RedisEntries:
             done.set()
 
     def count(self, counts: Mapping[str, int]) -> None:
-        """Add to the counters. Never raises: what Redis does not take now goes along with the next count."""
+        """Add to the counters. Never raises: counts that Redis does not take are added to the next ones."""
         with self._counting:
             self._uncounted.update(counts)
             due, self._uncounted = self._uncounted, Counter()
