@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from importlib import import_module
+from types import ModuleType
 from typing import Literal, Protocol
 
 from shared.language.tables import ListPhrases, RoutingTable, WordTable, toml
@@ -19,8 +21,12 @@ from shared.models.base import Model
 #: The longest sentence that the planning patterns look at, in characters. Longer ones are searched as they stand, which
 #: keeps every pattern's work small whatever it is given.
 MAX_SENTENCE = 300
+#: Sentences beyond these are not looked at: nobody asks so many things at once.
+MAX_SENTENCES = 40
 #: How long a subquestion may be, in characters.
 MIN_PART, MAX_PART = 5, 300
+#: The deepest nesting that is taken apart, the outer question included.
+MAX_STEPS = 4
 
 
 class SplitKind(StrEnum):
@@ -177,7 +183,26 @@ class Language(Protocol):
 
 
 class FolderLanguage(Language, Protocol):
-    """A language whose tables lie in its folder, which is named by its code."""
+    """A language whose folder, named by its code, holds its tables and a module `planning`; loaded at first use."""
+
+    def split(self, question: str) -> Split:
+        """Sentences, clauses, comparisons, facets."""
+        found: Split = self._planning.split(question)
+        return found
+
+    def steps(self, question: str) -> tuple[str, ...]:
+        """The steps of "when was the director of X born", from the innermost description outwards."""
+        found: tuple[str, ...] = self._planning.steps(question)
+        return found
+
+    def typed_phrases(self, question: str) -> TypedPhrases:
+        """A skill starts with a verb, a resource is a noun phrase, a memory is the user's."""
+        found: TypedPhrases = self._planning.typed_phrases(question, self.words)
+        return found
+
+    @cached_property
+    def _planning(self) -> ModuleType:
+        return import_module(f"shared.language.{self.code}.planning")
 
     @cached_property
     def routing(self) -> RoutingTable:
@@ -207,3 +232,31 @@ def filled_templates(templates: Mapping[Facet, str], slots: Mapping[str, str]) -
 def as_asked(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
     """The same parts, marked as what the question itself asks for."""
     return tuple(part.model_copy(update={"asked": True}) for part in parts)
+
+
+def comparison_parts(
+    sentences: Mapping[str, str], kind: str, items: Sequence[str], slots: Mapping[str, str], *, choice: bool
+) -> tuple[Subquestion, ...]:
+    """A question about each of the `items`, one about all together, and for a choice one about how to decide.
+
+    `sentences` are those of planning.toml; `slots` fill their places, `items` of it names all things.
+    """
+    queries = [sentences[f"thing_{kind}"].format(item=item, **slots) for item in items]
+    parts = [Subquestion(facet=Facet.CORE, query=query, asked=True) for query in queries]
+    parts.append(Subquestion(facet=Facet.CORE, query=sentences[f"together_{kind}"].format(**slots)))
+    if choice:
+        parts.append(Subquestion(facet=Facet.NOTE, query=sentences["decide"].format(**slots)))
+    return tuple(part for part in parts if len(part.query) <= MAX_PART)
+
+
+def standing_steps(steps: Sequence[str]) -> tuple[str, ...]:
+    """The steps of a nested question; none where there is only one, or one cannot be searched for its length."""
+    fits = len(steps) > 1 and all(MIN_PART <= len(step) <= MAX_PART for step in steps)
+    return tuple(steps) if fits else ()
+
+
+def behind(lead: re.Pattern[str], text: str) -> str:
+    """`text` behind what `lead` (in lower case) finds at its start."""
+    low = text.lower()
+    found = lead.match(low if len(low) == len(text) else text)
+    return text[found.end() :].strip() if found else text

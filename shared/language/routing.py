@@ -7,6 +7,7 @@ best sum less half the second best: two that are near to each other cancel out.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
         intent = rule.intent
         reasons.append(Reason(rule=name, says=intent.value, words=words, weight=1.0))
     return Routed(
-        type=kind, intent=intent, hops=hops, confidence=round(confidence, 2),
+        type=kind, intent=intent, hops=hops, confidence=_shown(confidence, unsure_below),
         unsure=confidence < unsure_below, reasons=tuple(reasons),
     )  # fmt: skip
 
@@ -193,3 +194,9 @@ def _best(sums: dict[str, float]) -> tuple[QueryType, float]:
     ranked = sorted(by_type.items(), key=lambda item: -item[1])  # stable: ties go to the cheaper type
     (kind, first), (_, second) = ranked[0], ranked[1]
     return (kind, first - second / 2) if first else (QueryType.SIMPLE_RULE, _NOTHING_FITS)
+
+
+def _shown(confidence: float, threshold: float) -> float:
+    """`confidence` with two digits; what lies below the threshold is not rounded up to it."""
+    rounded = round(confidence, 2)
+    return rounded if (rounded < threshold) == (confidence < threshold) else math.floor(confidence * 100) / 100

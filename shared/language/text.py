@@ -33,6 +33,10 @@ SCRIPTS = {
     "THAI": ("th",),
 }
 LATIN = "LATIN"
+#: Kana and Hangul: whatever Han characters stand between, the text is not Chinese.
+KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+#: A word in Latin letters as a question writes it: a name, a path, a version.
+LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+#'/-]*")
 
 _CJK_CHAR = re.compile(f"[{CJK}]")
 _HAN_CHAR = re.compile(f"[{HAN}]")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from shared.language.base import FolderLanguage, NameRules, Split, TypedPhrases
+from shared.language.base import FolderLanguage, NameRules
 from shared.language.en.dates import DATES
-from shared.language.text import terms
+from shared.language.text import KANA_OR_HANGUL, LATIN_WORD, terms
 
-_OTHER_SCRIPT = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+#'/-]*")
 _ASKS = re.compile(
     r"\s*(?:how|what|why|when|where|who|which|can|could|should|is|are|do|does|please|explain|compare|tell|describe)\s",
     re.IGNORECASE,
@@ -45,7 +43,7 @@ class English(FolderLanguage):
 
     def reads(self, text: str) -> float:
         """What begins as an English question surely; everything else in Latin letters where no other language does."""
-        if _OTHER_SCRIPT.search(text) or not _WORD.search(text):
+        if KANA_OR_HANGUL.search(text) or not LATIN_WORD.search(text):
             return 0.0
         return 1.0 if _ASKS.match(text) else 0.1
 
@@ -62,27 +60,9 @@ class English(FolderLanguage):
         """The words, and "'s" for the rules about possessives."""
         return words | {"'s"} if "'" in text else words
 
-    def split(self, question: str) -> Split:
-        """Sentences, clauses, comparisons, facets."""
-        from shared.language.en.planning import split
-
-        return split(question)
-
-    def steps(self, question: str) -> tuple[str, ...]:
-        """Two for "when was the director of X born"."""
-        from shared.language.en.planning import steps
-
-        return steps(question)
-
     def names_nothing(self, query: str) -> bool:
         """True when all its terms are generic."""
         return all(term in self._generic for term in terms(query))
-
-    def typed_phrases(self, question: str) -> TypedPhrases:
-        """A skill starts with a verb, a resource is a noun phrase, a memory is the user's."""
-        from shared.language.en.planning import typed_phrases
-
-        return typed_phrases(question, self.words)
 
     @cached_property
     def _generic(self) -> frozenset[str]:

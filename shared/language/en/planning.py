@@ -12,22 +12,24 @@ import re
 from shared.language.base import (
     MAX_PART,
     MAX_SENTENCE,
+    MAX_SENTENCES,
+    MAX_STEPS,
     MIN_PART,
     Split,
     SplitKind,
     Subquestion,
     TypedPhrases,
     as_asked,
+    behind,
+    comparison_parts,
     filled_templates,
+    standing_steps,
 )
 from shared.language.en import clauses
 from shared.language.en.clauses import PHRASES, bare, is_indirect, second_person
 from shared.language.sentences import question_sentences
 from shared.language.tables import WordTable
-from shared.models import Facet
 
-#: Sentences beyond these are not looked at: nobody asks so many things at once.
-_MAX_SENTENCES = 40
 _WORDS = (2, 18)
 #: Question types whose facets merely vary one narrow question.
 _NARROW = frozenset({"narrow", "why"})
@@ -37,10 +39,6 @@ _THINGS = (2, 5)
 _MOST_ITEM_WORDS = 6
 
 # Steps of a question that nests.
-#: The deepest nesting that is taken apart, the outer question included.
-_MOST_STEPS = 4
-
-
 _CAPITAL = r"[A-Z\u00c0-\u00de0-9][\w'’&.\-]*+"
 _PLAIN = r"[A-Z\u00c0-\u00de0-9][\w&.\-]*+"
 _JOINT = r"(?:of|the|de|del|della|di|da|du|la|le|van|von|der|den|al|el|bin|ibn|and|for|in|on|at|to|a|an|&|y|e)"
@@ -92,7 +90,7 @@ _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 def split(text: str) -> Split:
     """Kind and parts of an English question."""
-    found = question_sentences(text)[:_MAX_SENTENCES]
+    found = question_sentences(text)[:MAX_SENTENCES]
     asking = [
         bare(sentence) for sentence in found if len(sentence) <= MAX_SENTENCE and (len(found) == 1 or _asks(sentence))
     ]
@@ -132,15 +130,9 @@ def _parts(texts: list[str]) -> tuple[Subquestion, ...]:
         about = clauses.subject(standing) or about
         query = _question(standing)
         if MIN_PART <= len(query) <= MAX_PART:
-            broad = _is_broad(standing)
+            broad = bool(compared(standing)) or _facets(standing).kind is not SplitKind.SIMPLE
             parts.append(Subquestion(facet=PHRASES.facet_of(standing), query=query, broad=broad, asked=True))
     return tuple(parts)
-
-
-def _is_broad(sentence: str) -> bool:
-    if compared(sentence):
-        return True
-    return _facets(sentence).kind is not SplitKind.SIMPLE
 
 
 def _question(sentence: str) -> str:
@@ -228,18 +220,9 @@ def compared(sentence: str) -> tuple[Subquestion, ...]:
     if kind == "difference" and (aspect or (near := PHRASES.compiled["aspect"].search(sentence))):
         aspect = aspect or (near["aspect"] if near else "")
         scope = f" in terms of {aspect}{scope}"
-    return _comparison_questions(kind, items, {"scope": second_person(scope), "aspect": aspect})
-
-
-def _comparison_questions(kind: str, items: list[str], slots: dict[str, str]) -> tuple[Subquestion, ...]:
-    sentences = PHRASES.sentences
-    things = [sentences[f"thing_{kind}"].format(item=item, **slots) for item in items]
-    together = {**slots, "items": _listed(items)}
-    parts = [Subquestion(facet=Facet.CORE, query=query, asked=True) for query in things]
-    parts.append(Subquestion(facet=Facet.CORE, query=sentences[f"together_{kind}"].format(**together)))
-    if kind == "choice":
-        parts.append(Subquestion(facet=Facet.NOTE, query=sentences["decide"].format(**together)))
-    return tuple(part for part in parts if len(part.query) <= MAX_PART)
+    listed = f"{', '.join(items[:-1])} and {items[-1]}"
+    slots = {"scope": second_person(scope), "aspect": aspect, "items": listed}
+    return comparison_parts(PHRASES.sentences, kind, items, slots, choice=kind == "choice")
 
 
 def _items(sentence: str, slots: dict[str, str]) -> tuple[list[str], str]:
@@ -278,24 +261,19 @@ def _are_a_pair(one: str, other: str) -> bool:
     return one.islower() and any(one.endswith(end) and other.endswith(end) for end in PHRASES.words["pair_suffix"])
 
 
-def _listed(items: list[str]) -> str:
-    return f"{', '.join(items[:-1])} and {items[-1]}"
-
-
 def steps(question: str) -> tuple[str, ...]:
     """The steps of a nested question, each with `#n` for the ones that it waits for; none where it does not nest."""
     rest = bare(question).rstrip(" ?.!")
     if len(question) > MAX_SENTENCE or not _ASKS.match(rest):
         return ()
     found: list[str] = []
-    while len(found) < _MOST_STEPS - 1 and (described := _innermost(rest)):
+    while len(found) < MAX_STEPS - 1 and (described := _innermost(rest)):
         place, asked = described
         found.append(asked)
         rest = f"{rest[: place.start()]}#{len(found)}{rest[place.end() :]}"
     if not _TRIVIAL.fullmatch(rest):
         found.append(f"{rest}?")
-    fits = len(found) > 1 and all(MIN_PART <= len(step) <= MAX_PART for step in found)
-    return tuple(found) if fits else ()
+    return standing_steps(found)
 
 
 def _innermost(text: str) -> tuple[re.Match[str], str] | None:
@@ -312,9 +290,9 @@ def _innermost(text: str) -> tuple[re.Match[str], str] | None:
 
 
 def typed_phrases(text: str, words: WordTable) -> TypedPhrases:
-    rest = _after(_LEAD, text)
+    rest = behind(_LEAD, text)
     how = _HOW.match(rest.lower())
-    rest = _after(_HOW, rest)
+    rest = behind(_HOW, rest)
     first, _, thing = rest.partition(" ")
     verb = first.lower()
     if thing.lower().startswith("up ") and verb in {"set", "back"}:
@@ -336,9 +314,3 @@ def _noun(text: str, words: WordTable) -> str:
     """The words of `text` but for question words, auxiliaries, articles and pronouns."""
     kept = [word.strip("?!,;:") for word in text.split() if word.strip("?!,.;:").lower() not in words.small]
     return " ".join(words.deeds.get(word.lower(), word) for word in kept if word)
-
-
-def _after(lead: re.Pattern[str], text: str) -> str:
-    low = text.lower()
-    found = lead.match(low if len(low) == len(text) else text)
-    return text[found.end() :].strip() if found else text

@@ -6,23 +6,18 @@ import re
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from shared.language.base import FolderLanguage, NameRules, Split, TypedPhrases
-from shared.language.text import CJK, is_cjk_text
+from shared.language.base import FolderLanguage, NameRules
+from shared.language.text import CJK, HAN, KANA_OR_HANGUL, LATIN_WORD, is_cjk_text
 from shared.language.zh.dates import DATES
 
 if TYPE_CHECKING:
     from opencc import OpenCC
 
 #: OpenCC sees nothing else: it takes no lone surrogates, and must not touch what is not Chinese.
-_HAN_RUN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
-_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-#: Kana and hangul: whatever Han characters stand between, it is not Chinese.
-_OTHER_SCRIPT = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+#'/-]*")
+_HAN_RUN = re.compile(f"[{HAN}]+")
+_HAN = re.compile(f"[{HAN}]")
 #: Names of products stand in Latin letters in Chinese questions, so few Han characters are enough.
 _HAN_SHARE = 0.2
-_NARROW = {",": "\uff0c", "?": "\uff1f", "!": "\uff01", ";": "\uff1b", ":": "\uff1a"}
-_HAN_BEFORE = re.compile(r"(?<=[\u3400-\u9fff])\s*([,?!;:])\s*|\s*([,;])\s*(?=[\u3400-\u9fff])|(\?)$")
 _NAMES = NameRules(transcribed=re.compile(rf"[{CJK}]{{1,8}}+(?:[·・][{CJK}]{{1,8}}+){{1,4}}"))
 
 
@@ -40,9 +35,9 @@ class Chinese(FolderLanguage):
     def reads(self, text: str) -> float:
         """Mixed questions count as Chinese, unless they begin in English."""
         han = len(_HAN.findall(text))
-        if not han or _OTHER_SCRIPT.search(text):
+        if not han or KANA_OR_HANGUL.search(text):
             return 0.0
-        return 0.9 if han >= _HAN_SHARE * (han + len(_WORD.findall(text))) else 0.0
+        return 0.9 if han >= _HAN_SHARE * (han + len(LATIN_WORD.findall(text))) else 0.0
 
     def speaks(self, text: str) -> float:
         """Whatever is mainly written in CJK characters."""
@@ -57,39 +52,13 @@ class Chinese(FolderLanguage):
         han = _HAN.findall(text)
         return words.union(han) if han else frozenset()
 
-    def split(self, question: str) -> Split:
-        """Sentences, clauses, comparisons, facets."""
-        from shared.language.zh.planning import split
-
-        found = split(self.normalised(question))
-        parts = (part.model_copy(update={"query": _as_written(part.query, question)}) for part in found.parts)
-        return found.model_copy(update={"parts": tuple(parts)})
-
-    def steps(self, question: str) -> tuple[str, ...]:
-        """《X》的导演的出生地是哪里 has two."""
-        from shared.language.zh.planning import steps
-
-        return tuple(_as_written(step, question) for step in steps(self.normalised(question)))
-
     def names_nothing(self, query: str) -> bool:
         """True when nothing is left without the generic words."""
         return not re.sub(r"[\W_]", "", self._generic.sub("", query))
 
-    def typed_phrases(self, question: str) -> TypedPhrases:
-        """A skill starts with a verb, a resource is a noun phrase, a memory is the user's."""
-        from shared.language.zh.planning import typed_phrases
-
-        return typed_phrases(question, self.words)
-
     @cached_property
     def _generic(self) -> re.Pattern[str]:
         return re.compile("|".join(self.words.generic))
-
-
-def _as_written(query: str, question: str) -> str:
-    """`query` with full-width punctuation, in traditional characters where `question` has them."""
-    wide = _HAN_BEFORE.sub(lambda found: _NARROW[found[1] or found[2] or found[3]], query)
-    return traditional(wide) if simplified(question) != question else wide
 
 
 def simplified(text: str) -> str:

@@ -13,36 +13,37 @@ from functools import cache
 from shared.language.base import (
     MAX_PART,
     MAX_SENTENCE,
+    MAX_SENTENCES,
+    MAX_STEPS,
     MIN_PART,
     Split,
     SplitKind,
     Subquestion,
     TypedPhrases,
     as_asked,
+    behind,
+    comparison_parts,
     filled_templates,
+    standing_steps,
 )
 from shared.language.sentences import question_sentences
 from shared.language.tables import WordTable
-from shared.language.zh import clauses
+from shared.language.zh import clauses, simplified, traditional
 from shared.language.zh.clauses import PHRASES, asks, bare, peeled, spaced
-from shared.models import Facet
 
-_MAX_SENTENCES = 40
 _THINGS = (2, 5)
 _MAX_THING = 24
 _MAX_TOPIC = 40
 _MIN_OBJECT = 2
-_NONE: tuple[SplitKind, tuple[Subquestion, ...]] = (SplitKind.SIMPLE, ())
 #: Verbs that say no more than "do": what comes before them holds the real one.
 _LIGHT = frozenset({"做", "进行", "实现", "搞", "开展", "落地", "操作", "弄"})
 _STANDING = ("它", "这个", "那个", "这些")
 
+_WIDE = {",": "\uff0c", "?": "\uff1f", "!": "\uff01", ";": "\uff1b", ":": "\uff1a"}
+_NEAR_HAN = re.compile(r"(?<=[\u3400-\u9fff])\s*([,?!;:])\s*|\s*([,;])\s*(?=[\u3400-\u9fff])|(\?)$")
+
 # Steps of a question that nests.
-#: The deepest nesting that is taken apart, the outer question included.
-_MOST_STEPS = 4
 _MAX_NAMED = 30
-
-
 #: Something named: in title marks, the number of a step before, or a run without 的 and without punctuation.
 _WHAT = rf"(?:《[^《》]{{1,{_MAX_NAMED}}}》|#\d|[^的,;:。?!《》\s][^的,;:。?!《》]{{0,{_MAX_NAMED}}})"
 _RELATION = re.compile(
@@ -75,16 +76,24 @@ _ASK = re.compile(
 _PERSONAL = re.compile("(?:我们?|咱们?)(?:之前|以前|上次|当时|曾经)?(?:记录|记下|写|说|提到|决定|做)?过?的?|上次|之前")
 
 
-def split(text: str) -> Split:
-    """Kind and parts of a Chinese question in simplified characters."""
-    found = [s for s in question_sentences(text)[:_MAX_SENTENCES] if len(s) <= MAX_SENTENCE]
+def split(question: str) -> Split:
+    """Kind and parts of a Chinese question, in its own characters."""
+    text = simplified(question)
+    found = [s for s in question_sentences(text)[:MAX_SENTENCES] if len(s) <= MAX_SENTENCE]
     asking = [_as_question(sentence) for sentence in found if _is_request(sentence)]
     if len(asking) > 1:
         reading = _compound(clauses.split("。".join(asking)))
     else:
         reading = _read_sentence(asking[0]) if asking else Split()
-    parts = (part.model_copy(update={"query": spaced(part.query, like=text)}) for part in reading.parts)
+    queries = [_as_written(spaced(part.query, like=text), question) for part in reading.parts]
+    parts = (part.model_copy(update={"query": query}) for part, query in zip(reading.parts, queries, strict=True))
     return reading.model_copy(update={"parts": tuple(parts)})
+
+
+def _as_written(query: str, question: str) -> str:
+    """`query` with full-width punctuation, in traditional characters where `question` has them."""
+    wide = _NEAR_HAN.sub(lambda found: _WIDE[found[1] or found[2] or found[3]], query)
+    return traditional(wide) if simplified(question) != question else wide
 
 
 def _is_request(sentence: str) -> bool:
@@ -112,10 +121,11 @@ def _read_sentence(sentence: str) -> Split:
     context, piece = pieces[0] if pieces else ("", sentence)
     if comparison := compared(piece):
         return Split(kind=SplitKind.COMPARISON, parts=comparison)
-    kind, parts = facet_questions(piece)
+    found = _facets(piece)
     if context:
-        parts = tuple(part.model_copy(update={"query": f"{context},{part.query}"}) for part in parts)
-    return Split(kind=kind, parts=parts)
+        parts = tuple(part.model_copy(update={"query": f"{context},{part.query}"}) for part in found.parts)
+        return Split(kind=found.kind, parts=parts)
+    return found
 
 
 def _compound(pieces: list[tuple[str, str]]) -> Split:
@@ -124,7 +134,7 @@ def _compound(pieces: list[tuple[str, str]]) -> Split:
     for context, piece in pieces:
         query = f"{context},{piece}?" if context else f"{piece}?"
         if MIN_PART <= len(query) <= MAX_PART:
-            broad = bool(compared(piece)) or facet_questions(piece)[0] is not SplitKind.SIMPLE
+            broad = bool(compared(piece)) or _facets(piece).kind is not SplitKind.SIMPLE
             parts.append(Subquestion(facet=PHRASES.facet_of(piece), query=query, broad=broad, asked=True))
     return Split(kind=SplitKind.COMPOUND, parts=tuple(parts)) if len(parts) > 1 else Split()
 
@@ -146,21 +156,9 @@ def compared(sentence: str) -> tuple[Subquestion, ...]:
     if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
         return ()
     items, aspect = _shared(items)
-    slots = {"aspect": aspect, "scope": f"{scope}," if scope else ""}
-    return _comparison_questions("attribute" if aspect else kind, items, slots, choice=kind == "choice")
-
-
-def _comparison_questions(
-    kind: str, items: list[str], slots: dict[str, str], *, choice: bool
-) -> tuple[Subquestion, ...]:
-    sentences = PHRASES.sentences
-    together = {**slots, "items": f"{'、'.join(items[:-1])}和{items[-1]}"}
-    queries = [sentences[f"thing_{kind}"].format(item=item, **slots) for item in items]
-    parts = [Subquestion(facet=Facet.CORE, query=query, asked=True) for query in queries]
-    parts.append(Subquestion(facet=Facet.CORE, query=sentences[f"together_{kind}"].format(**together)))
-    if choice:
-        parts.append(Subquestion(facet=Facet.NOTE, query=sentences["decide"].format(**together)))
-    return tuple(part for part in parts if len(part.query) <= MAX_PART)
+    listed = f"{'、'.join(items[:-1])}和{items[-1]}"
+    slots = {"aspect": aspect, "scope": f"{scope}," if scope else "", "items": listed}
+    return comparison_parts(PHRASES.sentences, "attribute" if aspect else kind, items, slots, choice=kind == "choice")
 
 
 def _headed(text: str) -> tuple[str, str]:
@@ -197,11 +195,11 @@ def _shared(items: list[str]) -> tuple[list[str], str]:
     return items, ""
 
 
-def facet_questions(sentence: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
-    """Kind and facets of one sentence without lead-in and end mark."""
+def _facets(sentence: str) -> Split:
+    """Facet questions about the topic of one sentence without lead-in and end mark."""
     framed = PHRASES.frame(sentence)
     if framed is None or not all(_fits(text) for text in framed[1].values() if text):
-        return _NONE
+        return Split()
     frame, slots = framed
     if frame in {"howto", "task"}:
         return _verb_phrase(slots["vp"])
@@ -210,48 +208,47 @@ def facet_questions(sentence: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
     if frame in {"why", "problem", "trouble"}:
         return _clause(frame, slots)
     parts = filled_templates(PHRASES.templates[frame], slots)
-    return (SplitKind.COMPOUND, as_asked(parts)) if frame == "pros" else (SplitKind.BROAD, parts)
+    if frame == "pros":
+        return Split(kind=SplitKind.COMPOUND, parts=as_asked(parts))
+    return Split(kind=SplitKind.BROAD, parts=parts)
 
 
 def _fits(text: str) -> bool:
     return len(text) <= _MAX_TOPIC and not asks(text) and not any(word in text for word in (*_STANDING, ","))
 
 
-def _verb_phrase(vp: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+def _verb_phrase(vp: str) -> Split:
     adverbs = "|".join(PHRASES.words["adverb"])
     vp = re.sub(rf"^(?:{adverbs})+\s*", "", vp)
     verb = max((verb for verb in PHRASES.verb_class if vp.startswith(verb)), key=len, default="")
-    thing = _unmeasured(vp[len(verb) :].strip())
-    if not verb:
-        return SplitKind.SIMPLE, filled_templates(PHRASES.templates["narrow"], {"vp": vp}) if len(
-            vp
-        ) > _MIN_OBJECT else ()
-    return _classed(verb, thing)
+    if verb:
+        return _classed(verb, _unmeasured(vp[len(verb) :].strip()))
+    return Split(parts=filled_templates(PHRASES.templates["narrow"], {"vp": vp})) if len(vp) > _MIN_OBJECT else Split()
 
 
-def _object_first(thing: str, verb: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+def _object_first(thing: str, verb: str) -> Split:
     """Questions that name the object first: "X 怎么优化", "X 优化怎么做"."""
     thing = thing.removesuffix("的").strip()
     if verb not in _LIGHT:
         known = PHRASES.verb_class.get(verb, "write")
-        return _NONE if known == "write" else _classed(verb, thing)
+        return Split() if known == "write" else _classed(verb, thing)
     inner = next((verb for verb in PHRASES.verbs["noun_like"] if thing.endswith(verb)), "")
     if inner and len(thing) >= len(inner) + _MIN_OBJECT:
         return _classed(inner, thing.removesuffix(inner).strip())
-    return SplitKind.BROAD, filled_templates(PHRASES.templates["topic"], {"x": thing})
+    return Split(kind=SplitKind.BROAD, parts=filled_templates(PHRASES.templates["topic"], {"x": thing}))
 
 
-def _classed(verb: str, thing: str) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+def _classed(verb: str, thing: str) -> Split:
+    """The facets of what is done to `thing`, by the class of the verb."""
     if len(thing) < _MIN_OBJECT:
-        return _NONE
+        return Split()
     kind = PHRASES.verb_class[verb]
     if kind in {"write", "build"}:
         kind = "write" if PHRASES.compiled["document"].search(thing) else "build"
     if kind == "noun_like" and PHRASES.compiled["metric"].search(thing):
         kind = "noun_like_metric"
-    return SplitKind.BROAD, filled_templates(
-        PHRASES.templates[kind], {"verb": verb, "object": thing, "vp": f"{verb}{thing}"}
-    )
+    slots = {"verb": verb, "object": thing, "vp": f"{verb}{thing}"}
+    return Split(kind=SplitKind.BROAD, parts=filled_templates(PHRASES.templates[kind], slots))
 
 
 def _unmeasured(thing: str) -> str:
@@ -260,50 +257,44 @@ def _unmeasured(thing: str) -> str:
     return re.sub(rf"^(?:我们?的)?(?:{measures})?\s*", "", thing)
 
 
-def _clause(frame: str, slots: dict[str, str]) -> tuple[SplitKind, tuple[Subquestion, ...]]:
+def _clause(frame: str, slots: dict[str, str]) -> Split:
     """Why-questions and "what to do when": a state that is bad gets causes and cures, any other one its reason."""
     clause = peeled(slots["clause"], "connective", times=1).removeprefix("会").removesuffix("的").strip()
     clause = re.sub(r"^我们?的\s*", "", f"{slots.get('head', '')}{clause}")
     if frame == "trouble" or PHRASES.compiled["problem"].search(clause):
-        return SplitKind.BROAD, filled_templates(PHRASES.templates["problem"], {"clause": clause})
+        parts = filled_templates(PHRASES.templates["problem"], {"clause": clause})
+        return Split(kind=SplitKind.BROAD, parts=parts)
     if frame == "problem" or len(clause) < _MIN_OBJECT:  # "what to do when" of no trouble: too little to go by
-        return _NONE
-    return SplitKind.SIMPLE, filled_templates(PHRASES.templates["why"], {"clause": clause})
+        return Split()
+    return Split(parts=filled_templates(PHRASES.templates["why"], {"clause": clause}))
 
 
 def steps(question: str) -> tuple[str, ...]:
     """The steps of a nested question, each with `#n` for the one that it waits for; none where it does not nest."""
-    rest = bare(question)
+    rest = bare(simplified(question))
     if len(question) > MAX_SENTENCE or not asks(rest) or re.search("[,;。]", rest):
         return ()
     if turned := _TURNED.fullmatch(rest):
         rest = f"{turned['what']}是谁"
     sentences = PHRASES.sentences
     found: list[str] = []
-    while len(found) < _MOST_STEPS - 1 and (inner := _RELATION.fullmatch(rest)):
-        tail = inner["tail"]
-        if (
-            _ASKED.fullmatch(tail)
-            or not _GOES_ON.match(tail)
-            or asks(inner["what"])
-            or _UNNAMED.fullmatch(inner["what"])
-        ):
+    while len(found) < MAX_STEPS - 1 and (inner := _RELATION.fullmatch(rest)):
+        tail, named = inner["tail"], inner["what"]
+        if _ASKED.fullmatch(tail) or not _GOES_ON.match(tail) or asks(named) or _UNNAMED.fullmatch(named):
             break
         form = "nested_who" if _PERSON.fullmatch(inner["relation"]) else "nested_what"
-        what = f"{inner['lead']}{inner['what']}"
-        found.append(sentences[form].format(what=what, relation=inner["relation"]))
+        found.append(sentences[form].format(what=f"{inner['lead']}{named}", relation=inner["relation"]))
         rest = f"#{len(found)}{tail}"
     if not found or not asks(rest):
         return ()
-    found.append(f"{rest}?")
-    return tuple(found) if all(MIN_PART <= len(step) <= MAX_PART for step in found) else ()
+    return tuple(_as_written(step, question) for step in standing_steps([*found, f"{rest}?"]))
 
 
 def typed_phrases(text: str, words: WordTable) -> TypedPhrases:
-    rest = _after(_HOW, _after(_LEAD, text))
+    rest = behind(_HOW, behind(_LEAD, text))
     verb = _verb((*words.making, *words.doing)).match(rest)
     personal = bool(_PERSONAL.search(rest))
-    thing = _thing(_after(_MEASURE, rest[verb.end() :].strip())) if verb else ""
+    thing = _thing(behind(_MEASURE, rest[verb.end() :].strip())) if verb else ""
     if verb and thing:
         making = verb[0] in words.making
         return TypedPhrases(
@@ -326,11 +317,6 @@ def _joined(*parts: str) -> str:
         apart = text and (text[-1].isascii() != part[0].isascii())
         text += f" {part}" if apart else part
     return text
-
-
-def _after(lead: re.Pattern[str], text: str) -> str:
-    found = lead.match(text)
-    return text[found.end() :].strip() if found else text
 
 
 @cache

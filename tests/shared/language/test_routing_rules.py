@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.language.routing import prepared, route_by_rules, type_matches
@@ -27,16 +27,16 @@ INTENT_RULES = [
 
 @pytest.mark.parametrize(("name", "rule"), TYPE_RULES, ids=[name for name, _ in TYPE_RULES])
 def test_given_a_rules_own_examples_when_routed_then_it_fires_and_decides(name, rule):
-    for example in rule.examples:
-        assert name in {each for each, _, _ in type_matches(prepared(example))}
-        routed = route_by_rules(example)
+    for each in rule.examples:
+        assert name in {fired for fired, _, _ in type_matches(prepared(each))}
+        routed = route_by_rules(each)
         assert (routed.type, routed.unsure) == (TYPE_OF.get(rule.says, rule.says), False)
 
 
 @pytest.mark.parametrize(("name", "rule"), INTENT_RULES, ids=[name for name, _ in INTENT_RULES])
 def test_given_an_intents_own_examples_when_routed_then_it_is_that_intent(name, rule):
-    for example in rule.examples:
-        routed = route_by_rules(example)
+    for each in rule.examples:
+        routed = route_by_rules(each)
         assert routed.intent is rule.intent
         assert name in {reason.rule for reason in routed.reasons}
 
@@ -181,6 +181,7 @@ WORDS = [
 
 
 @settings(max_examples=300, deadline=None)
+@example("LIST:ALL:VS ㈠")
 @given(st.one_of(st.text(max_size=600), st.lists(st.sampled_from(WORDS), max_size=80).map(" ".join)))
 def test_given_any_text_when_routed_then_there_is_one_bounded_decision_and_always_the_same(text):
     routed = route_by_rules(text)
