@@ -24,12 +24,17 @@ Says = Literal["simple_rule", "aspects", "multi_hop", "enumeration", "none"]
 #: A pattern that matches nothing.
 NEVER = "(?!)"
 #: `<name>` that is not the name of a group: any phrase of that list.
-_WORD_LIST = re.compile(r"(?<!\?P)<(\w+)>")
+_WORD_LIST = re.compile(r"(?<!\?P)<(\w+!?)>")
 
 
 def toml(folder: str, name: str) -> dict[str, Any]:
     """The table `name` of a language's folder, as TOML has it."""
     return tomllib.loads(files(f"shared.language.{folder}").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def with_lists(template: str, alternatives: Callable[[str], str]) -> str:
+    """A pattern with a group of the alternatives of a list in the place of each `<name>`."""
+    return _WORD_LIST.sub(lambda found: f"(?:{alternatives(found[1])})", template)
 
 
 class RoutingRule(Model):
@@ -115,7 +120,7 @@ class RoutingTable(Model):
         return RuleIndex(self.intents, self._compile)
 
     def _compile(self, pattern: str) -> re.Pattern[str]:
-        return re.compile(_WORD_LIST.sub(lambda found: f"(?:{'|'.join(self.words[found[1]])})", pattern))
+        return re.compile(with_lists(pattern, lambda name: "|".join(self.words[name])))
 
 
 class Frame(Model):

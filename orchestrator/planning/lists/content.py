@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.planning.lists.markers import Named
-from orchestrator.planning.lists.words import GAP, HOLD, KnownName, Names, Sentence, either, pattern, phrases, unique
-from shared.language import derived
+from orchestrator.planning.lists.markers import NamedValues
+from orchestrator.planning.lists.words import GAP, HOLD, KnownName, Names, Sentence, compiled, unique
 from shared.language.text import HAN, is_han, terms
 from shared.models.enumeration import Condition
 
@@ -15,22 +14,18 @@ _SIGNS = re.compile(r"[^\w]|_")
 _MIN_HAN = 2
 #: Words for documents that may stand in a row, 会议记录文件, before the reading of each looks no further.
 _MOST_NOUNS = 8
-_ORDER = ("inner_frame", "tail", "mention", "about", "about_after", "negation", "frame", "either", "both", "noun")
-
-
-@derived
-def _tokens() -> re.Pattern[str]:
-    """One token: a gap, a quoted text, a phrase of the lists, a word, or one Han character."""
-    groups = "|".join(f"(?P<{name}>{phrases(name)})" for name in _ORDER)
-    return re.compile(
-        rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|{groups}|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>\s+)|(?P<sign>.)"
-    )
+#: One token: a gap, a quoted text, a phrase of the lists, a word, or one Han character.
+_TOKEN = (
+    rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|(?P<inner_frame><inner_frame>)|(?P<tail><tail>)|(?P<mention><mention>)"
+    r"|(?P<about><about>)|(?P<about_after><about_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
+    rf"|(?P<either><either>)|(?P<both><both>)|(?P<noun><noun>)|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>\s+)|(?P<sign>.)"
+)
 
 
 class Content:
     """One pass over the sentence. `conditions` are what a document must say; kinds and tags go to `named`."""
 
-    def __init__(self, sentence: Sentence, kinds: Names, tags: Names, named: Named) -> None:
+    def __init__(self, sentence: Sentence, kinds: Names, tags: Names, named: NamedValues) -> None:
         self._sentence, self._kinds, self._tags, self._named = sentence, kinds, tags, named
         self.conditions: list[Condition] = []
         self.documents = False
@@ -49,7 +44,7 @@ class Content:
             if not self._piece and (known := self._value(place)):
                 place = known
                 continue
-            token = _tokens().match(text, place)
+            token = compiled(_TOKEN).match(text, place)
             if token is None:
                 break
             place = self._taken(token)
@@ -101,7 +96,7 @@ class Content:
     def _at_end(self, place: int) -> bool:
         """True when no word of Han characters goes on at `place`."""
         for _ in range(_MOST_NOUNS):
-            token = _tokens().match(self._sentence.text, place)
+            token = compiled(_TOKEN).match(self._sentence.text, place)
             if token is None or token.lastgroup != "noun":
                 return token is None or token.lastgroup != "han"
             place = token.end()
@@ -114,7 +109,7 @@ class Content:
             return None
         if self._mode:
             return self._phrase(place)
-        if denied := _denial().match(text, place):
+        if denied := compiled("<non!>").match(text, place):
             return self._denied_kind(place, denied.end())
         for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
             known = names.at(text, place)
@@ -143,7 +138,7 @@ class Content:
     def _whole(self, known: KnownName, place: int, *, kind: bool) -> bool:
         """Not the beginning of a longer word, and, for a tag, no word that says nothing of documents."""
         text = self._sentence.text
-        token = _tokens().match(text, place)
+        token = compiled(_TOKEN).match(text, place)
         if token is None:
             return False
         if is_han(text[known.end - 1]):
@@ -175,7 +170,7 @@ class Content:
 
     def _word(self, text: str) -> None:
         word = text.removesuffix("'s")
-        if pattern("frame").fullmatch(word) or not terms(word):
+        if compiled("<frame>").fullmatch(word) or not terms(word):
             return
         self._add(word, exact=_SIGNS.search(word) is not None)
 
@@ -196,12 +191,6 @@ class Content:
         else:
             self.conditions.append(Condition(words=(text,), exact=exact, tagged=tagged, negated=self._negated))
         self._either, self._spent = False, True
-
-
-@derived
-def _denial() -> re.Pattern[str]:
-    """Denies the kind right behind it."""
-    return re.compile(either("non"))
 
 
 def _begins(text: str, place: int) -> bool:

@@ -5,18 +5,26 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
-from shared.language import derived, languages
+from shared.language import alternatives, derived, languages
 from shared.language.base import Bend, DateWords
+from shared.language.tables import with_lists
 from shared.language.text import month_number
 
 _EDGE, _END = r"(?<![\w\-/.])", r"(?![\w\-/]|\.\d)"
 _YEAR = r"(?P<y>(?:19|20)\d\d)"
 _DAY = re.compile(rf"{_EDGE}{_YEAR}[-/.](?P<m>\d{{1,2}})[-/.](?P<d>\d{{1,2}}){_END}")
 _MONTH = re.compile(rf"{_EDGE}{_YEAR}[-/](?P<m>0[1-9]|1[0-2]){_END}")
+#: What stands before, between and behind spans of time; `<name>` is a field of DateWords.
+_LEAD = "<lead>$"
+_DASH = "[-–—~]"
+_JOIN = rf"\s*(?:<join>|{_DASH})\s*<join_tail>?"
+_REACH = rf"\s*(?:<reach>|{_DASH})"
+_BEHIND = r"\s*(?P<word><behind>)"
+#: A year alone stands behind a word, or at the start.
+_BARE_YEAR = rf"(?P<lead>^|(?<![a-z])(?:<year_lead>|-) ){_YEAR}{_END}"
 #: So far before a span its prepositions are looked for, in characters.
 _LOOK_BACK = 20
 
@@ -30,43 +38,14 @@ class DateSpan(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Joints:
-    """What may stand before, between and behind spans of time, of all languages."""
-
-    lead: re.Pattern[str]
-    join: re.Pattern[str]
-    reach: re.Pattern[str]
-    behind: re.Pattern[str]
-    between: tuple[str, ...]
-
-
-@derived
-def _joints() -> _Joints:
-    def any_of(field: str, *signs: str) -> str:
-        return "|".join((*(word for dates in _dates() for word in getattr(dates, field)), *signs)) or "(?!)"
-
-    dashes = ("-", "–", "—", "~")
-    return _Joints(
-        lead=re.compile(rf"(?:{any_of('lead')})$"),
-        join=re.compile(rf"\s*(?:{any_of('join', *dashes)})\s*(?:{any_of('join_tail')})?"),
-        reach=re.compile(rf"\s*(?:{any_of('reach', *dashes)})"),
-        behind=re.compile(rf"\s*(?P<word>{any_of('behind')})"),
-        between=tuple(word for dates in _dates() for word in dates.between),
-    )
-
-
 @derived
 def _dates() -> tuple[DateWords, ...]:
     return tuple(language.dates for language in languages())
 
 
 @derived
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    """A span of time, the longest ways to write one first; a year alone stands behind a word, or at the start."""
-    lead = "|".join((*(word for dates in _dates() for word in dates.year_lead), "-"))
-    year = re.compile(rf"(?P<lead>^|(?<![a-z])(?:{lead}) ){_YEAR}{_END}")
-    return (_DAY, *(pattern for dates in _dates() for pattern in dates.spans), _MONTH, year)
+def _compiled(template: str) -> re.Pattern[str]:
+    return re.compile(with_lists(template, lambda name: alternatives(lambda known: getattr(known.dates, name))))
 
 
 def spans(text: str, today: date) -> DateSpan | None:
@@ -79,8 +58,8 @@ def spans(text: str, today: date) -> DateSpan | None:
         return None
     joined = found[0]
     for span in found[1:]:
-        between = _joints().join.fullmatch(text[joined.end : span.start])
-        reach = _joints().reach.match(text[joined.end : span.start]) or _between(text, joined.start)
+        between = _compiled(_JOIN).fullmatch(text[joined.end : span.start])
+        reach = _compiled(_REACH).match(text[joined.end : span.start]) or _between(text, joined.start)
         if not between or not (reach or _follows(joined, span)):
             return None
         joined = DateSpan(joined.first, span.last, joined.start, span.end)
@@ -96,7 +75,8 @@ def several(text: str, today: date) -> bool:
 
 def _all(text: str, today: date) -> Iterator[DateSpan]:
     taken: list[tuple[int, int]] = []
-    for each in _patterns():
+    forms = (_DAY, *(form for dates in _dates() for form in dates.spans), _MONTH, _compiled(_BARE_YEAR))
+    for each in forms:  # the longest ways to write a span come first
         for found in each.finditer(text):
             start = found.start("y") if "lead" in each.groupindex else found.start()
             if any(start < end and found.end() > begun for begun, end in taken):
@@ -114,7 +94,7 @@ def _bent(text: str, span: DateSpan) -> DateSpan:
     head = text[max(0, start - _LOOK_BACK) : start]
     if ahead := next((found for dates in _dates() if dates.ahead and (found := dates.ahead.search(head))), None):
         word, start = ahead["word"], start - len(ahead[0])
-    if behind := _joints().behind.match(text, end):
+    if behind := _compiled(_BEHIND).match(text, end):
         word, end = behind["word"], behind.end()
     bend: Bend | None = next((dates.bends[word] for dates in _dates() if word in dates.bends), None)
     day = timedelta(days=1)
@@ -188,10 +168,10 @@ def _follows(one: DateSpan, other: DateSpan) -> bool:
 
 
 def _between(text: str, start: int) -> bool:
-    return text[:start].rstrip().endswith(_joints().between)
+    return text[:start].rstrip().endswith(tuple(word for dates in _dates() for word in dates.between))
 
 
 def _begun(text: str, start: int) -> int:
     """Where the preposition before the span begins."""
-    lead = _joints().lead.search(text[max(0, start - _LOOK_BACK) : start])
+    lead = _compiled(_LEAD).search(text[max(0, start - _LOOK_BACK) : start])
     return start - len(lead[0]) if lead else start

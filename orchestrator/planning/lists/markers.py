@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from orchestrator.planning.lists.words import GAP, Names, Sentence, listed, pattern, phrases, unique
-from orchestrator.planning.lists.words import either as one_of
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
 from shared.language import derived, languages
 from shared.language.text import key
 from shared.models.enumeration import MAX_COLUMNS, Values
@@ -18,49 +17,16 @@ _MAX_COLUMN_CHARS = 40
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
 _MOST_HINTS = 3
 _WORD_END = re.compile(r"\w{1,40}$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """What stands between and around values, of all languages."""
-
-    join: re.Pattern[str]
-    one_of: re.Pattern[str]
-    unknown: re.Pattern[str]
-    folder: re.Pattern[str]
-    column: re.Pattern[str]
-    article: re.Pattern[str]
-    negation: re.Pattern[str]
-
-
-@derived
-def _marks() -> _Marks:
-    last, ends = one_of("last"), "".join(listed("value_end"))
-    return _Marks(
-        join=re.compile(
-            rf"\s*(?:[,、]\s*(?P<last>{last})?|(?P<word>{one_of('all_of')}|{one_of('one_of')})(?![a-z])\s*)"
-        ),
-        one_of=re.compile(one_of("one_of")),
-        unknown=re.compile(rf"[^\s,;:!?，。；：！？、()\x1f{ends}]{{1,60}}"),
-        folder=re.compile(rf"(?:{one_of('folder_lead')})(?P<name>[\w\-]{{1,60}})"),
-        column=re.compile(rf"\s*(?:,\s*(?:{one_of('column_last')})?|、|{one_of('column_join')})\s*"),
-        article=re.compile(rf"^(?:{one_of('article')})"),
-        negation=re.compile(rf"(?:{phrases('negation')})(?:{one_of('negation_tail')})?\s*$"),
-    )
-
-
-@derived
-def _facets() -> dict[str, tuple[str, ...]]:
-    """Facet -> its names."""
-    found: dict[str, tuple[str, ...]] = {}
-    for language in languages():
-        for facet, names in language.words.sections.facets.items():
-            found[facet] = (*found.get(facet, ()), *names)
-    return found
+#: Between the values of a list; "redis or celery" wants one of them.
+_JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?![a-z])\s*)"
+_COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
+_BETWEEN_COLUMNS = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
+_FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
+_NEGATION = r"<negation><negation_tail!>?\s*$"
 
 
 @dataclass
-class Named:
+class NamedValues:
     """What a question names expressly, so far. `warnings` are for the reader of the answer."""
 
     tags: list[tuple[str, ...]] = field(default_factory=list)
@@ -74,53 +40,53 @@ class Named:
     warnings: list[str] = field(default_factory=list)
 
 
-def take_columns(sentence: Sentence, named_: Named) -> None:
+def take_columns(sentence: Sentence, named: NamedValues) -> None:
     """The columns behind "with their ...", to the end of the question."""
-    found = re.search(rf"(?:{phrases('columns')})\s*(?P<list>[^?!。？！\x1f]{{1,200}})[?!.。？！\s]*$", sentence.text)
+    found = compiled(_COLUMNS).search(sentence.text)
     if not found:
         return
-    parts = (sentence.restored(part).strip(" .") for part in _marks().column.split(found["list"]))
-    wanted = [_marks().article.sub("", part) for part in parts if part]
+    parts = (sentence.restored(part).strip(" .") for part in compiled(_BETWEEN_COLUMNS).split(found["list"]))
+    wanted = [compiled("^<article!>").sub("", part) for part in parts if part]
     if wanted and all(len(part) <= _MAX_COLUMN_CHARS and len(part.split()) <= 4 for part in wanted):
-        named_.columns = unique([part for part in wanted if key(part) not in listed("built_in")])[:MAX_COLUMNS]
+        named.columns = unique([part for part in wanted if key(part) not in listed("built_in")])[:MAX_COLUMNS]
         sentence.take(found.start(), len(sentence.text))
 
 
-def take_tags(sentence: Sentence, names: Names, truncated: bool, named_: Named) -> None:
+def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
     """Tags in "tagged redis", "#redis", "带有缓存标签的": an unknown one is asked for all the same, and said."""
     while found := _HASH.search(sentence.text):
-        _add_tags([found["name"].rstrip("./")], names, truncated, named_, negated=_negated(sentence, found.start()))
+        _add_tags([found["name"].rstrip("./")], names, truncated, named, negated=_negated(sentence, found.start()))
         sentence.take(*_around(sentence, found.start(), found.end()))
-    while found := pattern("tagged").search(sentence.text):
+    while found := compiled("<tagged>").search(sentence.text):
         values, either, end = _listed(sentence, found.end(), names)
         if not values:
             sentence.take(found.start(), found.end())
             continue
         negated = found[0].startswith(listed("negating")) or _negated(sentence, found.start())
-        _add_tags(values, names, truncated, named_, either=either, negated=negated)
+        _add_tags(values, names, truncated, named, either=either, negated=negated)
         sentence.take(_start(sentence, found.start()), end)
-    _take_tags_before(sentence, names, truncated, named_)
+    _take_tags_before(sentence, names, truncated, named)
 
 
-def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named_: Named) -> None:
+def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
     """Tags in "带有 redis 和缓存标签的", "with the redis tag": they stand before the word."""
     place = 0
-    while found := pattern("tagged_after").search(sentence.text, place):
+    while found := compiled("<tagged_after>").search(sentence.text, place):
         place = found.end()
         head = sentence.text[: found.start()]
-        marks = list(re.finditer(rf"(?:{phrases('tagged_before')})\s*", head))
+        marks = list(compiled(r"<tagged_before>\s*").finditer(head))
         begun = marks[-1].end() if marks else None
         if begun is not None and GAP not in head[begun:] and head[begun:].strip():
             values, either, end = _listed(sentence, begun, names)
             if values and end >= len(head.rstrip()):
                 negated = marks[-1].group().startswith(listed("negating")) or _negated(sentence, marks[-1].start())
-                _add_tags(values, names, truncated, named_, either=either, negated=negated)
+                _add_tags(values, names, truncated, named, either=either, negated=negated)
                 sentence.take(_start(sentence, marks[-1].start()), found.end())
                 place = 0
                 continue
         if known := _known_end(head, names):
             start, name = known
-            _add_tags([name], names, truncated, named_, negated=_negated(sentence, start))
+            _add_tags([name], names, truncated, named, negated=_negated(sentence, start))
             sentence.take(_start(sentence, start), found.end())
             place = 0
 
@@ -148,61 +114,71 @@ def _listed(sentence: Sentence, start: int, names: Names) -> tuple[list[str], bo
         elif known := names.at(sentence.text, place):
             values.append(sentence.text[place : known.end])
             end = known.end
-        elif not values and (unknown := _marks().unknown.match(sentence.text, place)):
+        elif not values and (unknown := _unknown_value().match(sentence.text, place)):
             values.append(unknown[0])
             end = unknown.end()
         else:
             return values, either, end
-        join = _marks().join.match(sentence.text, end)
+        join = compiled(_JOIN).match(sentence.text, end)
         if not join:
             return values, either, end
-        either = either or _marks().one_of.fullmatch((join["word"] or join["last"] or "").strip()) is not None
+        either = either or compiled("<one_of!>").fullmatch((join["word"] or join["last"] or "").strip()) is not None
         place = join.end()
 
 
+@derived
+def _unknown_value() -> re.Pattern[str]:
+    """A word that is no known value: up to a mark, or a character that ends values."""
+    return re.compile(rf"[^\s,;:!?，。；：！？、()\x1f{''.join(listed('value_end'))}]{{1,60}}")
+
+
 def _add_tags(  # noqa: PLR0913 - what was said of the tags, and where it goes
-    spelt: list[str], names: Names, truncated: bool, named_: Named, *, either: bool = False, negated: bool = False
+    spelt: list[str], names: Names, truncated: bool, named: NamedValues, *, either: bool = False, negated: bool = False
 ) -> None:
     groups = []
     for name in spelt:
         known = names.of(name)
         if not known and not truncated:
-            near = names.near(name) if len(named_.warnings) < _MOST_HINTS else ""
+            near = names.near(name) if len(named.warnings) < _MOST_HINTS else ""
             hint = f"; there is {near}" if near else ""
-            named_.warnings.append(f"No document has the tag {name!r}{hint}.")
+            named.warnings.append(f"No document has the tag {name!r}{hint}.")
         groups.append(unique(known or (name,)))
     if negated:
-        named_.without_tags += [value for group in groups for value in group]
+        named.without_tags += [value for group in groups for value in group]
     elif either:
-        named_.tags.append(unique([value for group in groups for value in group]))
+        named.tags.append(unique([value for group in groups for value in group]))
     else:
-        named_.tags += groups
+        named.tags += groups
 
 
-def take_kinds(sentence: Sentence, names: Names, named_: Named) -> None:
+def take_kinds(sentence: Sentence, names: Names, named: NamedValues) -> None:
     """The kind in "of kind decision": only one that exists, so that nothing else is lost."""
-    for found in pattern("of_kind").finditer(sentence.text):
+    for found in compiled("<of_kind>").finditer(sentence.text):
         values, _, end = _listed(sentence, found.end(), names)
         kinds = [kind for value in values for kind in names.of(value)]
         if kinds:
-            target = named_.without_kinds if _negated(sentence, found.start()) else named_.kinds
+            target = named.without_kinds if _negated(sentence, found.start()) else named.kinds
             target += kinds
             sentence.take(_start(sentence, found.start()), end)
             return
 
 
-def take_facets(sentence: Sentence, named_: Named) -> None:
+def take_facets(sentence: Sentence, named: NamedValues) -> None:
     """The facet in "facet insight", "要素为教训"."""
-    names = Names(_facets(), _facets())
-    if found := pattern("of_facet").search(sentence.text):
+    aliases: dict[str, tuple[str, ...]] = {}
+    for language in languages():
+        for facet, headings in language.words.sections.facets.items():
+            aliases[facet] = (*aliases.get(facet, ()), *headings)
+    names = Names(aliases, aliases)
+    if found := compiled("<of_facet>").search(sentence.text):
         values, _, end = _listed(sentence, found.end(), names)
         facets = [facet for value in values for facet in names.of(value)]
         if facets:
-            named_.facets += facets
+            named.facets += facets
             sentence.take(found.start(), end)
 
 
-def take_paths(sentence: Sentence, values: Values, named_: Named) -> None:
+def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
     """Folders in "skills/ 下", "the queues folder", "in queues": those that exist, or a path that ends with a slash."""
     place = 0
     while found := _PATHISH.search(sentence.text, place):
@@ -210,28 +186,28 @@ def take_paths(sentence: Sentence, values: Values, named_: Named) -> None:
         folders = _folders(found[0], values)
         if (folders or found[0].endswith("/")) and not _HIDDEN_PATH.search(found[0]):
             if not folders:
-                named_.warnings.append(f"No document stands below {found[0]!r}.")
-            _add_paths(folders or (found[0],), sentence, found.start(), found.end(), named_)
+                named.warnings.append(f"No document stands below {found[0]!r}.")
+            _add_paths(folders or (found[0],), sentence, found.start(), found.end(), named)
             place = 0
-    for found in pattern("after_folder").finditer(sentence.text):
+    for found in compiled("<after_folder>").finditer(sentence.text):
         head = sentence.text[: found.start()].rstrip()
         tail = _WORD_END.search(head)
         name = (held[0] if (held := sentence.held(len(head) - 2)) else "") or (tail[0] if tail else "")
         folders = _folders(f"{name}/", values) if name else ()
         if folders:
             start = len(head) - (2 if held else len(name))
-            _add_paths(folders, sentence, start, found.end(), named_)
+            _add_paths(folders, sentence, start, found.end(), named)
             return
-    for found in _marks().folder.finditer(sentence.text):
+    for found in compiled(_FOLDER).finditer(sentence.text):
         if folders := _folders(f"{found['name']}/", values):
-            _add_paths(folders, sentence, found.start("name"), found.end(), named_)
+            _add_paths(folders, sentence, found.start("name"), found.end(), named)
             return
 
 
-def _add_paths(folders: tuple[str, ...], sentence: Sentence, start: int, end: int, named_: Named) -> None:
-    lead = re.search(rf"(?:{phrases('in_folder')})\s*$", sentence.text[:start])
+def _add_paths(folders: tuple[str, ...], sentence: Sentence, start: int, end: int, named: NamedValues) -> None:
+    lead = compiled(r"<in_folder>\s*$").search(sentence.text[:start])
     begun = lead.start() if lead else start
-    target = named_.without_paths if _negated(sentence, begun) else named_.paths
+    target = named.without_paths if _negated(sentence, begun) else named.paths
     target += folders
     sentence.take(_start(sentence, begun), end)
 
@@ -247,17 +223,17 @@ def _folders(spelt: str, values: Values) -> tuple[str, ...]:
 
 
 def _negated(sentence: Sentence, start: int) -> bool:
-    return _marks().negation.search(sentence.text[:start]) is not None
+    return compiled(_NEGATION).search(sentence.text[:start]) is not None
 
 
 def _start(sentence: Sentence, start: int) -> int:
     """Where the negation before `start` begins, if there is one."""
-    found = _marks().negation.search(sentence.text[:start])
+    found = compiled(_NEGATION).search(sentence.text[:start])
     return found.start() if found else start
 
 
 def _around(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
     """Where "带 #redis 标签" begins and ends: with the words on both sides that say the same."""
-    before = re.search(rf"(?:(?:{phrases('tagged_before')}|{phrases('tagged')})\s*)$", sentence.text[:start])
-    after = re.compile(rf"\s*(?:{phrases('tagged_after')})").match(sentence.text, end)
+    before = compiled(r"(?:<tagged_before>|<tagged>)\s*$").search(sentence.text[:start])
+    after = compiled(r"\s*<tagged_after>").match(sentence.text, end)
     return _start(sentence, before.start() if before else start), after.end() if after else end

@@ -7,17 +7,102 @@ from datetime import date
 
 from orchestrator.planning.lists.content import Content
 from orchestrator.planning.lists.dates import DateSpan, several, spans
-from orchestrator.planning.lists.markers import Named, take_columns, take_facets, take_kinds, take_paths, take_tags
-from orchestrator.planning.lists.words import Names, Sentence, kind_names, pattern, unique
+from orchestrator.planning.lists.markers import (
+    NamedValues,
+    take_columns,
+    take_facets,
+    take_kinds,
+    take_paths,
+    take_tags,
+)
+from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names, unique
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.enumeration import Condition, Scan, Values
 
-# --- Says in one line what a scan looks for: `kind = decision, tag = redis, containing "cache"`. Pure.
+#: A question with more words to look for is no list: hardly a document has them all.
+MAX_CONDITIONS = 12
+_NOTHING = (
+    "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
+)
+_DENIED = "It was not understood what the documents must not have."
+_NONE_AT_ALL = (
+    "Documents without any tag or date cannot be listed: name what they must have, or one tag that they must not."
+)
+_SEVERAL = "Only one span of time can be asked for at once."
+_LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what the documents have in common."
+
+
+class Reading(Model):
+    """The scan, or None when the question was not understood; `warnings` say why, or what is odd about it."""
+
+    scan: Scan | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_question(question: str, filters: Filters, values: Values, today: date) -> Reading:
+    """What `question` wants all of, among the documents under `filters`, which hold besides it.
+
+    `values` are those that exist there. A value named expressly ("tagged redis") is a filter; a bare one ("redis
+    notes") is one where it exists; behind "about" a tag counts beside the words; all other words must be contained.
+    """
+    sentence = Sentence(question)
+    counting = compiled("<counting>").search(sentence.text) is not None
+    named = NamedValues()
+    if compiled("<none_at_all>").search(sentence.text):
+        return Reading(warnings=(_NONE_AT_ALL,))
+    take_columns(sentence, named)
+    if several(sentence.text, today):
+        return Reading(warnings=(_SEVERAL,))
+    span = spans(sentence.text, today)
+    if span:
+        sentence.take(span.start, span.end)
+    kinds, tags = kind_names(values.kinds), Names(values.tags)
+    take_paths(sentence, values, named)
+    take_tags(sentence, tags, "tags" in values.truncated, named)
+    take_facets(sentence, named)
+    take_kinds(sentence, kinds, named)
+    content = Content(sentence, kinds, tags, named)
+    if content.dangling:
+        return Reading(warnings=(_DENIED,))
+    if len(content.conditions) > MAX_CONDITIONS:
+        return Reading(warnings=(_LONG,))
+    scan = _scan(filters, named, span, content).model_copy(
+        update={"counting": counting, "index_version": values.index_version}
+    )
+    said = understood(scan)
+    if not said and not content.documents:
+        return Reading(warnings=(_NOTHING,))
+    return Reading(scan=scan.model_copy(update={"understood": said or "all documents"}), warnings=tuple(named.warnings))
+
+
+def _scan(filters: Filters, named: NamedValues, span: DateSpan | None, content: Content) -> Scan:
+    """What was taken out of the sentence, and what was left in it, as one scan."""
+    found = Filters(
+        after=span.first if span else None,
+        before=span.last if span else None,
+        kinds=unique(named.kinds),
+        paths=unique(named.paths),
+        namespace=filters.namespace,
+    )
+    return Scan(
+        filters=filters,
+        found=found,
+        tags=tuple(dict.fromkeys(named.tags)),
+        without_tags=unique(named.without_tags),
+        without_kinds=unique(named.without_kinds),
+        without_paths=unique(named.without_paths),
+        facets=unique(named.facets),
+        conditions=tuple(dict.fromkeys(content.conditions)),
+        columns=named.columns,
+    )
 
 
 def understood(scan: Scan) -> str:
-    """Everything that must hold, the caller's own filters included; empty when every document belongs to the list."""
+    """What a scan looks for, in one line: `kind = decision, tag = redis, containing "cache"`.
+
+    The caller's own filters are in it; empty when every document belongs to the list.
+    """
     return ", ".join(dict.fromkeys(_parts(scan)))
 
 
@@ -59,81 +144,3 @@ def _condition(condition: Condition) -> str:
 
 def _either(values: Sequence[str]) -> str:
     return " or ".join(values)
-
-
-#: A question with more words to look for is no list: hardly a document has them all.
-MAX_CONDITIONS = 12
-_NOTHING = (
-    "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
-)
-_DENIED = "It was not understood what the documents must not have."
-_NONE_AT_ALL = (
-    "Documents without any tag or date cannot be listed: name what they must have, or one tag that they must not."
-)
-_SEVERAL = "Only one span of time can be asked for at once."
-_LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what the documents have in common."
-
-
-class Reading(Model):
-    """The scan, or None when the question was not understood; `warnings` say why, or what is odd about it."""
-
-    scan: Scan | None = None
-    warnings: tuple[str, ...] = ()
-
-
-def read_question(question: str, filters: Filters, values: Values, today: date) -> Reading:
-    """What `question` wants all of, among the documents under `filters`, which hold besides it.
-
-    `values` are those that exist there. A value named expressly ("tagged redis") is a filter; a bare one ("redis
-    notes") is one where it exists; behind "about" a tag counts beside the words; all other words must be contained.
-    """
-    sentence = Sentence(question)
-    counting = pattern("counting").search(sentence.text) is not None
-    named = Named()
-    if pattern("none_at_all").search(sentence.text):
-        return Reading(warnings=(_NONE_AT_ALL,))
-    take_columns(sentence, named)
-    if several(sentence.text, today):
-        return Reading(warnings=(_SEVERAL,))
-    span = spans(sentence.text, today)
-    if span:
-        sentence.take(span.start, span.end)
-    kinds, tags = kind_names(values.kinds), Names(values.tags)
-    take_paths(sentence, values, named)
-    take_tags(sentence, tags, "tags" in values.truncated, named)
-    take_facets(sentence, named)
-    take_kinds(sentence, kinds, named)
-    content = Content(sentence, kinds, tags, named)
-    if content.dangling:
-        return Reading(warnings=(_DENIED,))
-    if len(content.conditions) > MAX_CONDITIONS:
-        return Reading(warnings=(_LONG,))
-    scan = _scan(filters, named, span, content).model_copy(
-        update={"counting": counting, "index_version": values.index_version}
-    )
-    said = understood(scan)
-    if not said and not content.documents:
-        return Reading(warnings=(_NOTHING,))
-    return Reading(scan=scan.model_copy(update={"understood": said or "all documents"}), warnings=tuple(named.warnings))
-
-
-def _scan(filters: Filters, named: Named, span: DateSpan | None, content: Content) -> Scan:
-    """What was taken out of the sentence, and what was left in it, as one scan."""
-    found = Filters(
-        after=span.first if span else None,
-        before=span.last if span else None,
-        kinds=unique(named.kinds),
-        paths=unique(named.paths),
-        namespace=filters.namespace,
-    )
-    return Scan(
-        filters=filters,
-        found=found,
-        tags=tuple(dict.fromkeys(named.tags)),
-        without_tags=unique(named.without_tags),
-        without_kinds=unique(named.without_kinds),
-        without_paths=unique(named.without_paths),
-        facets=unique(named.facets),
-        conditions=tuple(dict.fromkeys(content.conditions)),
-        columns=named.columns,
-    )

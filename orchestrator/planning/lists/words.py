@@ -1,4 +1,4 @@
-"""The phrases of all languages' lists.toml, compiled once: a question may mix languages."""
+"""A question after a list while it is read: the languages' phrases, its text, and the values that it may name."""
 
 from __future__ import annotations
 
@@ -8,51 +8,8 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from shared.language import derived, languages
+from shared.language.tables import NEVER, with_lists
 from shared.language.text import is_han, key, plain
-
-
-@derived
-def phrases(name: str) -> str:
-    """The alternatives of one list, as the inside of a group; those in Latin letters stand between word boundaries."""
-    return "|".join(_bounded(phrase) for phrase in sorted(listed(name), key=len, reverse=True)) or "(?!)"
-
-
-@derived
-def pattern(name: str) -> re.Pattern[str]:
-    """Any phrase of one list."""
-    return re.compile(f"(?:{phrases(name)})")
-
-
-@derived
-def listed(name: str) -> tuple[str, ...]:
-    """The phrases of one list as they are written, by language."""
-    return tuple(phrase for language in languages() for phrase in language.lists.phrases.get(name, ()))
-
-
-@derived
-def either(name: str) -> str:
-    """The alternatives of one list as they are written, as the inside of a group."""
-    return "|".join(listed(name)) or "(?!)"
-
-
-@derived
-def kind_aliases() -> Mapping[str, Sequence[str]]:
-    """Kind -> its other names."""
-    found: dict[str, tuple[str, ...]] = {}
-    for language in languages():
-        for kind, names in language.lists.kinds.items():
-            found[kind] = (*found.get(kind, ()), *names)
-    return found
-
-
-def _bounded(phrase: str) -> str:
-    first = phrase.removeprefix("(?:")[0]
-    head = r"(?<![a-z0-9])" if first.isascii() and first.isalpha() else ""
-    tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " else ""
-    return f"{head}(?:{phrase}){tail}"
-
-
-# --- A question while it is read: what was understood is taken out, so that what is left are words to look for.
 
 #: Stands where something was taken out.
 GAP = "\x1f"
@@ -66,10 +23,44 @@ _QUOTED = re.compile(
 _HELD = re.compile(HOLD + "(.)")
 _FIRST_HELD = 0xE100
 _MOST_HELD = 20
+#: Words of the longest value that is looked for.
+_MOST_WORDS = 6
+_LEAST_CHARS = 2
+_WORD = re.compile(r"[^\s,;:!?，。；：！？、()\x1f]+")
+#: A name is spelt in at most so many times its own characters, and so many more: "redis - streams".
+_ROOMY, _MORE = 2, 16
+
+
+@derived
+def compiled(template: str) -> re.Pattern[str]:
+    """A pattern in which `<name>` stands for any phrase of that list, in Latin letters between word boundaries.
+
+    `<name!>` stands for the same phrases as they are written.
+    """
+    return re.compile(with_lists(template, _alternatives))
+
+
+def _alternatives(name: str) -> str:
+    if name.endswith("!"):
+        return "|".join(listed(name[:-1])) or NEVER
+    return "|".join(_bounded(phrase) for phrase in sorted(listed(name), key=len, reverse=True)) or NEVER
+
+
+def _bounded(phrase: str) -> str:
+    first = phrase.removeprefix("(?:")[0]
+    head = r"(?<![a-z0-9])" if first.isascii() and first.isalpha() else ""
+    tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " else ""
+    return f"{head}(?:{phrase}){tail}"
+
+
+@derived
+def listed(name: str) -> tuple[str, ...]:
+    """The phrases of one list as they are written, by language."""
+    return tuple(phrase for language in languages() for phrase in language.lists.phrases.get(name, ()))
 
 
 class Sentence:
-    """The folded text of a question with quoted parts put aside (`quoted`)."""
+    """The folded text of a question; what was understood is taken out of it, quoted parts are put aside (`quoted`)."""
 
     def __init__(self, question: str) -> None:
         self.quoted: list[str] = []
@@ -101,16 +92,6 @@ class Sentence:
 def unique(items: Sequence[str]) -> tuple[str, ...]:
     """Each once, in order."""
     return tuple(dict.fromkeys(items))
-
-
-# --- The values of a corpus by the spellings under which a question may name them. Pure.
-
-#: Words of the longest value that is looked for.
-_MOST_WORDS = 6
-_LEAST_CHARS = 2
-_WORD = re.compile(r"[^\s,;:!?，。；：！？、()\x1f]+")
-#: A name is spelt in at most so many times its own characters, and so many more: "redis - streams".
-_ROOMY, _MORE = 2, 16
 
 
 class KnownName(NamedTuple):
@@ -169,8 +150,12 @@ class Names:
 
 
 def kind_names(kinds: Iterable[str]) -> Names:
-    """Kinds with their names in all languages."""
-    return Names(kinds, kind_aliases())
+    """Kinds with their other names in all languages."""
+    aliases: dict[str, tuple[str, ...]] = {}
+    for language in languages():
+        for kind, others in language.lists.kinds.items():
+            aliases[kind] = (*aliases.get(kind, ()), *others)
+    return Names(kinds, aliases)
 
 
 def _latin_end(text: str, start: int, end: int) -> int:
