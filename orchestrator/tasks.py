@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from orchestrator.app import app
-from orchestrator.planning.intent import Analyst
+from orchestrator.planning.intent import session_intent
 from orchestrator.planning.lists.planner import planned
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.tree import Grown, as_leaf
@@ -93,9 +93,9 @@ def _grow(run: TaskRun, branch: Node, nodes: tuple[Node, ...]) -> None:
 
 
 @cache
-def _analyst(*, llm: bool) -> Analyst:
+def _llm() -> ChatClient | None:
     settings: Settings = app.conf.ramify
-    return Analyst(ChatClient(settings) if llm and settings.has_llm else None)
+    return ChatClient(settings) if settings.has_llm else None
 
 
 @remote(app, TaskName.PLAN_INTENT, ignore_result=False)
@@ -103,7 +103,7 @@ def intent(raw: dict[str, Any]) -> str:
     """Returns an IntentReply as JSON; faults are told in it, never raised."""
     try:
         request = IntentRequest.model_validate(raw)
-        found = _analyst(llm=request.llm).analyse(request.query, request.session, INTENT_S)
+        found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S)
         if not request.llm and app.conf.ramify.has_llm and found.retrieval:
             found = found.model_copy(update={"warnings": (*found.warnings, NO_CALLS)})
         return IntentReply(intent=found).model_dump_json()

@@ -147,7 +147,7 @@ def route(
 ) -> None:
     """Show how a question would be answered: its type, how sure that is, why, and the row of the table that applies."""
     from orchestrator.intake import as_request
-    from orchestrator.planning.route import Router, requested_way, routed_way
+    from orchestrator.planning.route import route_request
     from shared.providers.llm.client import ChatClient
     from shared.settings.strategies import named
 
@@ -158,11 +158,10 @@ def route(
     ask_llm = settings.has_llm and (settings.routing.llm if llm is None else llm)
     with ChatClient(settings) if ask_llm else nullcontext() as client:
         timeout_s = min(_LLM_TIMEOUT_S, settings.llm_timeout_s)
-        routed, cost = Router(client, settings.routing.unsure_below).route(request.question, timeout_s, strategy)
-    way = routed_way(routed, settings) if strategy is None else requested_way(request, routed, settings)
+        found, cost = route_request(request, settings, client, timeout_s)
     if json:
-        streams.document({"question": request.question, **way.model_dump(mode="json"), "cost": cost})
+        streams.document({"question": request.question, **found.model_dump(mode="json"), "cost": cost})
     else:
         from orchestrator.cli.render.plan import draw_route
 
-        streams.show(draw_route(way))
+        streams.show(draw_route(found))

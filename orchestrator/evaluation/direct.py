@@ -21,7 +21,7 @@ from orchestrator.evaluation.eval_folder import IndexFolder, corpus_copy, eval_d
 from orchestrator.evaluation.runner import ArmOutcome, ArmQuestion, IndexProgress, Runner, distinct
 from orchestrator.local.child_process import importable, launcher
 from orchestrator.local.commands import environment
-from orchestrator.planning.route import routed_way
+from orchestrator.planning.route import table_route
 from shared.errors import InputError, RamifyError, shown
 from shared.language.routing import route_by_rules
 from shared.models import Cost
@@ -240,7 +240,7 @@ def _open(
 
 def choose(question: str, settings: Settings) -> Route:
     """What the rules and the routing table say of a question. Pure; asks no LLM."""
-    return routed_way(route_by_rules(question, settings.routing.unsure_below), settings)
+    return table_route(route_by_rules(question, settings.routing.unsure_below), settings)
 
 
 class AdaptiveRunner:

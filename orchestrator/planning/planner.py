@@ -1,4 +1,4 @@
-"""Plans one job: route, decompose, grow. Holds the router and the decomposer; keeps no state of jobs."""
+"""Plans one job: route, decompose, grow. Keeps no state of jobs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from orchestrator.planning.route import Router, as_requested, decided, requested_way, routed_way
-from orchestrator.planning.tree import ORIGINAL_ID, Grown, children_of, first_level, needed, original_leaf
+from orchestrator.planning.route import route_request
+from orchestrator.planning.tree import Grown, children_of, first_level, needed, original_leaf
 from shared.errors import shown
 from shared.jobs import Job
 from shared.language import query_sentence, question_language
 from shared.language.base import MAX_PART, Split, Subquestion
-from shared.language.routing import route_by_rules
 from shared.language.text import narrowed, question_key
 from shared.models import ROOT_ID, Cost, Decomposition, Facet, Filters, Node, NodeKind, Plan, PlanEntry, SubQuery
 from shared.models.plan import references, renumbered
@@ -26,36 +25,101 @@ from shared.settings import Settings
 from shared.settings.sections import DecompositionSettings as Limits
 from shared.settings.strategies import asked_strategy
 
-# --- Decomposes a question: the LLM, once more with the fault named, then the rules. Always gives an answer.
-
+#: Planning may take this share of what is left of a job's time, reading the question this one; leaves need the rest.
+_PLANNING_SHARE = 0.4
+_ROUTING_SHARE = 0.1
+NO_LLM = "No LLM is configured (llm_model, llm_base_url): the question was split by rules."
 _BY_RULES = "The question was decomposed by rules instead."
 #: Which facets go first when there is no room for all.
 _PRIORITY = (Facet.CORE, Facet.HOW, Facet.WHY, Facet.NOTE, Facet.CASE)
 
 
-class Decomposer:
-    """Decomposes one question at a time; safe for threads if its LLM is. `llm` None: by rules, without a warning."""
+class Planner:
+    """Turns a question into nodes, level by level, by the way that its type asks for."""
 
-    def __init__(self, llm: LLM | None = None) -> None:
-        self._llm = llm
+    def __init__(self, settings: Settings) -> None:
+        self._limits = settings.decomposition
+        self._settings = settings
+        self._llm = ChatClient(settings) if settings.has_llm else None
 
-    def decompose(self, question: str, most: int, timeout_s: float) -> tuple[Decomposition, Cost]:
-        """At most `most` subqueries of `question`, within `timeout_s` seconds for both asks together.
+    def close(self) -> None:
+        """Let go of the connections to the LLM."""
+        if self._llm is not None:
+            self._llm.close()
 
-        Never raises for a fault of the LLM: each fallback leaves a warning, and failed asks are counted in the cost
-        as far as they are known.
-        """
-        if self._llm is None:
-            return decompose_by_rules(question, most), Cost()
-        asking = Dialogue(
-            self._llm, partial(parse_decomposition, most=most), timeout_s, wanted="decomposition", instead=_BY_RULES
-        )
-        again = partial(decompose_again_prompt, question, most=most)
-        subqueries = asking.reply(decompose_prompt(question, most), again)
-        if subqueries is not None:
-            return Decomposition(subqueries=subqueries, by="llm", warnings=tuple(asking.warnings)), asking.cost
-        ruled = decompose_by_rules(question, most)
-        return ruled.model_copy(update={"warnings": (*asking.warnings, *ruled.warnings)}), asking.cost
+    def route(self, job: Job) -> tuple[Route, Cost]:
+        """How the job is answered: as its request says, else as its question reads. The LLM is asked when unsure."""
+        timeout_s = _ROUTING_SHARE * job.remaining(job.leaf_reserve)
+        llm = self._llm if self._settings.routing.llm else None
+        return route_request(job.request, self._settings, llm, timeout_s)
+
+    def first(self, job: Job, route: Route) -> tuple[Grown, Cost]:
+        """The original question's leaf and the first level; nothing for a question that needs no retrieval."""
+        request, question = job.request, job.request.question
+        match route.planner:
+            case PlannerName.NONE:
+                return Grown(), Cost()
+            case PlannerName.REQUEST if request.typed:
+                return typed_leaves(request.typed, request.filters), Cost()
+            case PlannerName.REQUEST:
+                return own_tree(question, request.subqueries, self._limits), Cost()
+            case PlannerName.ORIGINAL:
+                found, cost = Decomposition(by="rules"), Cost()
+            case PlannerName.NESTED:
+                found, cost = self._nested(question, job)
+            case _:
+                found, cost = self._decompose(question, job)
+        grown = _searched_by(self._leaf_strategy(job, route), first_level(question, found, self._limits))
+        notes = () if self._settings.has_llm or route.planner is PlannerName.ORIGINAL else (NO_LLM,)
+        return grown.model_copy(update={"warnings": (*notes, *grown.warnings)}), cost
+
+    def refine(self, job: Job, branch: Node) -> tuple[Grown, Cost]:
+        """A branch's children; the branch itself as a leaf where it cannot be refined."""
+        found, cost = self._decompose(branch.query, job)
+        return _searched_by(branch.strategy, children_of(branch, found, self._limits, job.request.question)), cost
+
+    def _nested(self, question: str, job: Job) -> tuple[Decomposition, Cost]:
+        """The steps that the rules see, which are right where they see any; else a decomposition like any other."""
+        steps = decompose_by_rules(question, self._limits.max_children)
+        if any(step.depends_on for step in steps.subqueries):
+            return steps, Cost()
+        return self._decompose(question, job)
+
+    def _decompose(self, question: str, job: Job) -> tuple[Decomposition, Cost]:
+        """Up to max_children subqueries; what exceeds a budget is left out by the tree, by name."""
+        timeout_s = _PLANNING_SHARE * job.remaining(job.leaf_reserve)
+        return decompose(question, self._limits.max_children, self._llm, timeout_s)
+
+    def _leaf_strategy(self, job: Job, route: Route) -> str | None:
+        """What the nodes carry: nothing where the request names a strategy, or the default is meant."""
+        if asked_strategy(job.request) or route.strategy == self._settings.search.strategy:
+            return None
+        return route.strategy
+
+
+def _searched_by(strategy: str | None, grown: Grown) -> Grown:
+    if strategy is None:
+        return grown
+    nodes = tuple(node.model_copy(update={"strategy": strategy}) for node in grown.nodes)
+    return grown.model_copy(update={"nodes": nodes})
+
+
+def decompose(question: str, most: int, llm: LLM | None, timeout_s: float) -> tuple[Decomposition, Cost]:
+    """At most `most` subqueries of `question`, by the LLM, asked twice at most within `timeout_s`, else by the rules.
+
+    `llm` None: by rules, without a warning. Never raises for a fault of the LLM: each fallback leaves a warning, and
+    failed asks are counted in the cost as far as they are known.
+    """
+    if llm is None:
+        return decompose_by_rules(question, most), Cost()
+    parse = partial(parse_decomposition, most=most)
+    dialogue = Dialogue(llm, parse, timeout_s, wanted="decomposition", instead=_BY_RULES)
+    again = partial(decompose_again_prompt, question, most=most)
+    subqueries = dialogue.reply(decompose_prompt(question, most), again)
+    if subqueries is not None:
+        return Decomposition(subqueries=subqueries, by="llm", warnings=tuple(dialogue.warnings)), dialogue.cost
+    ruled = decompose_by_rules(question, most)
+    return ruled.model_copy(update={"warnings": (*dialogue.warnings, *ruled.warnings)}), dialogue.cost
 
 
 def split(question: str) -> Split:
@@ -82,7 +146,10 @@ def decompose_by_rules(question: str, most: int) -> Decomposition:
     if (steps := nested(question)) and len(steps) <= most:
         chain = (SubQuery(dimension=Facet.CORE, query=step, depends_on=references(step)) for step in steps)
         return Decomposition(subqueries=tuple(chain), by="rules")
-    kept, dropped = _chosen(_different(in_context(split(question).parts)), most)
+    different: dict[str, Subquestion] = {}
+    for part in in_context(split(question).parts):
+        different.setdefault(question_key(part.query), part)
+    kept, dropped = _chosen(list(different.values()), most)
     warnings: tuple[str, ...] = ()
     if dropped:
         names = "; ".join(shown(part.query) for part in dropped)
@@ -93,13 +160,13 @@ def decompose_by_rules(question: str, most: int) -> Decomposition:
 
 def in_context(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
     """The same parts; one that names nothing of its own says what it is about: the nearest part before that does."""
-    told: list[Subquestion] = []
+    standing: list[Subquestion] = []
     about = ""
     for part in parts:
         language = question_language(part.query)
         if language is None or not language.names_nothing(part.query):
             about = part.query
-            told.append(part)
+            standing.append(part)
             continue
         query = (
             query_sentence("regarding", about, about.rstrip("?？.。 "), part.query)
@@ -107,15 +174,8 @@ def in_context(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
             else part.query
         )
         fits = len(query) <= MAX_PART and query != part.query
-        told.append(part.model_copy(update={"query": query, "broad": False}) if fits else part)
-    return tuple(told)
-
-
-def _different(parts: tuple[Subquestion, ...]) -> list[Subquestion]:
-    first: dict[str, Subquestion] = {}
-    for part in parts:
-        first.setdefault(question_key(part.query), part)
-    return list(first.values())
+        standing.append(part.model_copy(update={"query": query, "broad": False}) if fits else part)
+    return tuple(standing)
 
 
 def _chosen(parts: list[Subquestion], most: int) -> tuple[list[Subquestion], list[Subquestion]]:
@@ -123,10 +183,6 @@ def _chosen(parts: list[Subquestion], most: int) -> tuple[list[Subquestion], lis
     beside = sorted((part for part in parts if not part.asked), key=lambda part: _PRIORITY.index(part.facet))
     room = (asked + beside)[: max(0, most)]
     return [part for part in parts if part in room], [part for part in asked if part not in room]
-
-
-# --- Trees that come with the request: a plan of the caller's, or typed queries; the question's own leaf first.
-# Pure.
 
 
 def own_tree(question: str, plan: Plan, limits: Limits) -> Grown:
@@ -142,8 +198,14 @@ def own_tree(question: str, plan: Plan, limits: Limits) -> Grown:
         wide = limits.model_copy(update={"max_children": limits.max_total_leaves})
         return first_level(question, Decomposition(subqueries=tuple(subqueries), by="request"), wide)
     kept, beyond = _kept(plan, limits.max_total_leaves - 1)
-    warnings = () if not beyond else (_left_out(beyond, limits.max_total_leaves - 1),)
-    return Grown(nodes=(original_leaf(question), *needed(list(_nodes(plan, kept)))), warnings=warnings)
+    warnings = []
+    if beyond:
+        names = "; ".join(shown(entry.query) for entry in beyond)
+        warnings.append(
+            f"{len(beyond)} subquestion(s) of the plan beyond the room for {limits.max_total_leaves - 1} were left out "
+            f"(decomposition.max_total_leaves): {names}."
+        )
+    return Grown(nodes=(original_leaf(question), *needed(list(_nodes(plan, kept)))), warnings=tuple(warnings))
 
 
 def _kept(plan: Plan, room: int) -> tuple[set[int], list[PlanEntry]]:
@@ -180,14 +242,6 @@ def _nodes(plan: Plan, kept: set[int]) -> Iterator[Node]:
         )
 
 
-def _left_out(beyond: Sequence[PlanEntry], room: int) -> str:
-    names = "; ".join(shown(entry.query) for entry in beyond)
-    return (
-        f"{len(beyond)} subquestion(s) of the plan beyond the room for {room} were left out "
-        f"(decomposition.max_total_leaves): {names}."
-    )
-
-
 def typed_leaves(queries: Sequence[TypedQuery], filters: Filters) -> Grown:
     """One leaf a query, the question itself first ("0.0"); none is refined.
 
@@ -200,96 +254,7 @@ def typed_leaves(queries: Sequence[TypedQuery], filters: Filters) -> Grown:
                 f"The query for the kind {query.kinds[0]} was left out: only {', '.join(filters.kinds)} is asked for."
             )
             continue
-        first = not nodes
-        nodes.append(
-            Node(
-                id=ORIGINAL_ID if first else f"{ROOT_ID}.{len(nodes)}",
-                parent_id=ROOT_ID,
-                level=1,
-                facet=Facet.ORIGINAL if first else Facet.CORE,
-                query=query.query,
-                kinds=query.kinds,
-            )
-        )
+        facet = Facet.CORE if nodes else Facet.ORIGINAL
+        node_id = f"{ROOT_ID}.{len(nodes)}"
+        nodes.append(Node(id=node_id, parent_id=ROOT_ID, level=1, facet=facet, query=query.query, kinds=query.kinds))
     return Grown(nodes=tuple(nodes), warnings=tuple(out))
-
-
-#: Planning may take this share of what is left of a job's time, reading the question this one; leaves need the rest.
-_PLANNING_SHARE = 0.4
-_ROUTING_SHARE = 0.1
-NO_LLM = "No LLM is configured (llm_model, llm_base_url): the question was split by rules."
-
-
-class Planner:
-    """Turns a question into nodes, level by level, by the way that its type asks for."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._limits = settings.decomposition
-        self._settings = settings
-        self._llm = llm = ChatClient(settings) if settings.has_llm else None
-        self._decomposer, self._by_rules = Decomposer(llm), Decomposer()
-        self._router = Router(llm if settings.routing.llm else None, settings.routing.unsure_below)
-
-    def close(self) -> None:
-        """Let go of the connections to the LLM."""
-        if self._llm is not None:
-            self._llm.close()
-
-    def route(self, job: Job) -> tuple[Route, Cost]:
-        """How the job is answered: as its request says, else as its question reads. The LLM is asked when unsure."""
-        request, settings = job.request, self._settings
-        if what := decided(request):
-            ruled = route_by_rules(request.question, settings.routing.unsure_below)
-            return requested_way(request, as_requested(ruled, what), settings), Cost()
-        routed, cost = self._router.route(request.question, _ROUTING_SHARE * job.remaining(job.leaf_reserve))
-        return routed_way(routed, settings), cost
-
-    def first(self, job: Job, route: Route) -> tuple[Grown, Cost]:
-        """The original question's leaf and the first level; nothing for a question that needs no retrieval."""
-        request, question = job.request, job.request.question
-        match route.planner:
-            case PlannerName.NONE:
-                return Grown(), Cost()
-            case PlannerName.REQUEST if request.typed:
-                return typed_leaves(request.typed, request.filters), Cost()
-            case PlannerName.REQUEST:
-                return own_tree(question, request.subqueries, self._limits), Cost()
-            case PlannerName.ORIGINAL:
-                found, cost = Decomposition(by="rules"), Cost()
-            case PlannerName.NESTED:
-                found, cost = self._nested(question, job)
-            case _:
-                found, cost = self._decompose(question, job)
-        grown = _searched_by(self._leaf_strategy(job, route), first_level(question, found, self._limits))
-        notes = () if self._settings.has_llm or route.planner is PlannerName.ORIGINAL else (NO_LLM,)
-        return grown.model_copy(update={"warnings": (*notes, *grown.warnings)}), cost
-
-    def refine(self, job: Job, branch: Node) -> tuple[Grown, Cost]:
-        """A branch's children; the branch itself as a leaf where it cannot be refined."""
-        found, cost = self._decompose(branch.query, job)
-        return _searched_by(branch.strategy, children_of(branch, found, self._limits, job.request.question)), cost
-
-    def _nested(self, question: str, job: Job) -> tuple[Decomposition, Cost]:
-        """The steps that the rules see, which are right where they see any; else a decomposition like any other."""
-        steps, _ = self._by_rules.decompose(question, self._limits.max_children, 0)
-        if any(step.depends_on for step in steps.subqueries):
-            return steps, Cost()
-        return self._decompose(question, job)
-
-    def _decompose(self, question: str, job: Job) -> tuple[Decomposition, Cost]:
-        """Up to max_children subqueries; what exceeds a budget is left out by the tree, by name."""
-        timeout = _PLANNING_SHARE * job.remaining(job.leaf_reserve)
-        return self._decomposer.decompose(question, self._limits.max_children, timeout)
-
-    def _leaf_strategy(self, job: Job, route: Route) -> str | None:
-        """What the nodes carry: nothing where the request names a strategy, or the default is meant."""
-        if asked_strategy(job.request) or route.strategy == self._settings.search.strategy:
-            return None
-        return route.strategy
-
-
-def _searched_by(strategy: str | None, grown: Grown) -> Grown:
-    if strategy is None:
-        return grown
-    nodes = tuple(node.model_copy(update={"strategy": strategy}) for node in grown.nodes)
-    return grown.model_copy(update={"nodes": nodes})

@@ -1,4 +1,4 @@
-"""From how a question is read to the way it is answered: the row of the table that applies. Pure; asks nobody."""
+"""How a question is answered: read by the rules, by the LLM where they are unsure, then the row of `routing.types`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,75 @@ from shared.settings import Settings
 from shared.settings.strategies import asked_strategy
 
 UNSURE = "unsure"
+#: Time below which an LLM call is not worth starting, in seconds.
+_MIN_TIME_S = 0.2
+#: A model's word counts like one good rule, beside what the rules themselves had for the same type.
+_LLM_WEIGHT = 0.7
 _SPLITS = frozenset({PlannerName.DECOMPOSE, PlannerName.NESTED})
 #: Planners that do not go with a strategy that the request names.
 _SEARCHES_ITS_OWN_WAY = frozenset({PlannerName.NONE, PlannerName.ENUMERATION})
 
 
-def decided(request: JobRequest) -> str | None:
+def route_request(request: JobRequest, settings: Settings, llm: LLM | None, timeout_s: float) -> tuple[Route, Cost]:
+    """How `request` is answered: as it says itself, else as its question reads; and what asking the LLM has cost."""
+    if what := decided_by(request):
+        ruled = route_by_rules(request.question, settings.routing.unsure_below)
+        return requested_route(request, as_requested(ruled, what), settings), Cost()
+    routed, cost = read_question_type(request.question, llm, timeout_s, settings.routing.unsure_below)
+    return table_route(routed, settings), cost
+
+
+def read_question_type(
+    question: str, llm: LLM | None, timeout_s: float, unsure_below: float = UNSURE_BELOW
+) -> tuple[Routed, Cost]:
+    """How `question` reads, within `timeout_s` seconds, and what asking the LLM has cost. Always gives a reading.
+
+    `llm` None: by rules alone, without a warning. Never raises for a fault of the LLM: the rules' best guess comes
+    back with a warning.
+    """
+    ruled = route_by_rules(question, unsure_below)
+    if not ruled.unsure or llm is None:
+        return ruled, Cost()
+    if timeout_s < _MIN_TIME_S:
+        return _warned(ruled, DeadlineError("no time was left to ask it")), Cost()
+    reply = LLMReply(text="")
+    try:
+        reply = llm.complete(route_prompt(question), timeout_s=timeout_s, max_tokens=MAX_ROUTE_TOKENS)
+        return _by_llm(parse_route(reply.text), ruled, unsure_below), reply.cost
+    except (TransientError, PermanentError, DeadlineError, ReplyError) as error:
+        return _warned(ruled, error), (reply if reply.calls else spent(error)).cost
+
+
+def _by_llm(reply: RouteReply, ruled: Routed, unsure_below: float) -> Routed:
+    says = reply.hops.value if reply.hops else reply.type.value
+    agreed = ruled.confidence if ruled.type is reply.type else 0.0
+    confidence = round(1 - (1 - _LLM_WEIGHT) * (1 - agreed), 2)
+    return Routed(
+        type=reply.type, intent=reply.intent, hops=reply.hops, confidence=confidence, unsure=confidence < unsure_below,
+        reasons=(Reason(rule="llm", says=says, weight=_LLM_WEIGHT), *ruled.reasons), by="llm",
+    )  # fmt: skip
+
+
+def _warned(ruled: Routed, error: RamifyError) -> Routed:
+    reason = str(error).rstrip(".")
+    warning = f"The LLM did not say how to answer ({reason}). The rules' best guess was kept."
+    return ruled.model_copy(update={"warnings": (warning,)})
+
+
+def as_requested(ruled: Routed, what: str) -> Routed:
+    """The rules' reading under the caller's word: never `none`, never unsure. `what` of the request decided."""
+    kind = QueryType.SIMPLE_RULE if ruled.type is QueryType.NONE else ruled.type
+    hops = ruled.hops if kind is QueryType.COMPLEX_REASONING else None
+    asked = Reason(rule="request", says=kind.value, words=what, weight=1.0)
+    return ruled.model_copy(
+        update={
+            "type": kind, "hops": hops, "confidence": 1.0, "unsure": False, "by": "request",
+            "reasons": (asked, *ruled.reasons),
+        }
+    )  # fmt: skip
+
+
+def decided_by(request: JobRequest) -> str | None:
     """What of the request decides how it is answered, in a few words; None when its question does."""
     if request.typed:
         return "its typed queries"
@@ -29,16 +92,11 @@ def decided(request: JobRequest) -> str | None:
     return None if request.decompose else "no subquestions"
 
 
-def row_of(routed: Routed) -> str:
-    """The row for a question that is read so."""
-    if routed.unsure:
-        return UNSURE
-    return routed.hops.value if routed.hops else routed.type.value
-
-
-def routed_way(routed: Routed, settings: Settings) -> Route:
+def table_route(routed: Routed, settings: Settings) -> Route:
     """The way that the table gives for a question that is read so."""
-    name = row_of(routed) if settings.routing.adaptive else UNSURE
+    name = routed.hops.value if routed.hops else routed.type.value
+    if routed.unsure or not settings.routing.adaptive:
+        name = UNSURE
     row = settings.routing.types.row(name)
     planner = PlannerName(row.planner)
     if planner in _SPLITS and settings.decomposition.max_total_leaves == 1:
@@ -47,7 +105,7 @@ def routed_way(routed: Routed, settings: Settings) -> Route:
     return _route(routed, name, planner, strategy if row.post is None else f"{strategy}/{name}", row.aggregator)
 
 
-def requested_way(request: JobRequest, routed: Routed, settings: Settings) -> Route:
+def requested_route(request: JobRequest, routed: Routed, settings: Settings) -> Route:
     """The way that the request decides: its own leaves, its own strategy, something is always searched.
 
     A request that names only its strategy is planned as the row unsure says. A plan whose entries wait for each other
@@ -72,71 +130,3 @@ def requested_way(request: JobRequest, routed: Routed, settings: Settings) -> Ro
 
 def _route(routed: Routed, row: str, planner: PlannerName, strategy: str, aggregator: str) -> Route:
     return Route(**dict(routed), row=row, planner=planner, strategy=strategy, aggregator=aggregator)
-
-
-# --- Decides how a question is answered: the rules first, the LLM where they are unsure. Always gives a decision.
-
-#: Time below which an LLM call is not worth starting, in seconds.
-_MIN_TIME_S = 0.2
-#: A model's word counts like one good rule, beside what the rules themselves had for the same type.
-_LLM_WEIGHT = 0.7
-_BY_RULES = "The rules' best guess was kept."
-
-
-class Router:
-    """Routes one question at a time; safe for threads if its LLM is. `llm` None: by rules alone, without a warning."""
-
-    def __init__(self, llm: LLM | None = None, unsure_below: float = UNSURE_BELOW) -> None:
-        self._llm, self._unsure_below = llm, unsure_below
-
-    def route(self, question: str, timeout_s: float, strategy: str | None = None) -> tuple[Routed, Cost]:
-        """How `question` is to be answered, within `timeout_s` seconds, and what asking the LLM has cost.
-
-        `strategy` is the one that the caller named, if any: it is followed, so the LLM is not asked and something is
-        always retrieved. Never raises for a fault of the LLM: the rules' best guess comes back with a warning.
-        """
-        ruled = route_by_rules(question, self._unsure_below)
-        if strategy is not None:
-            return as_requested(ruled, f"strategy {strategy}"), Cost()
-        if not ruled.unsure or self._llm is None:
-            return ruled, Cost()
-        return self._asked(self._llm, question, ruled, timeout_s)
-
-    def _asked(self, llm: LLM, question: str, ruled: Routed, timeout_s: float) -> tuple[Routed, Cost]:
-        reply = LLMReply(text="")
-        if timeout_s < _MIN_TIME_S:
-            return _warned(ruled, DeadlineError("no time was left to ask it")), Cost()
-        try:
-            reply = llm.complete(route_prompt(question), timeout_s=timeout_s, max_tokens=MAX_ROUTE_TOKENS)
-            decided = self._decided(parse_route(reply.text), ruled)
-        except (TransientError, PermanentError, DeadlineError, ReplyError) as error:
-            return _warned(ruled, error), (reply if reply.calls else spent(error)).cost
-        return decided, reply.cost
-
-    def _decided(self, said: RouteReply, ruled: Routed) -> Routed:
-        says = said.hops.value if said.hops else said.type.value
-        reason = Reason(rule="llm", says=says, words="", weight=_LLM_WEIGHT)
-        agreed = ruled.confidence if ruled.type is said.type else 0.0
-        confidence = round(1 - (1 - _LLM_WEIGHT) * (1 - agreed), 2)
-        return Routed(
-            type=said.type, intent=said.intent, hops=said.hops, confidence=confidence,
-            unsure=confidence < self._unsure_below, reasons=(reason, *ruled.reasons), by="llm",
-        )  # fmt: skip
-
-
-def _warned(ruled: Routed, error: RamifyError) -> Routed:
-    warning = f"The LLM did not say how to answer ({str(error).rstrip('.')}). {_BY_RULES}"
-    return ruled.model_copy(update={"warnings": (warning,)})
-
-
-def as_requested(ruled: Routed, what: str) -> Routed:
-    """The rules' reading under the caller's word: never `none`, never unsure. `what` of the request decided."""
-    kind = QueryType.SIMPLE_RULE if ruled.type is QueryType.NONE else ruled.type
-    hops: Hops | None = ruled.hops if kind is QueryType.COMPLEX_REASONING else None
-    asked = Reason(rule="request", says=kind.value, words=what, weight=1.0)
-    return ruled.model_copy(
-        update={
-            "type": kind, "hops": hops, "confidence": 1.0, "unsure": False, "by": "request",
-            "reasons": (asked, *ruled.reasons),
-        }
-    )  # fmt: skip

@@ -34,10 +34,10 @@ def answer(job: Job, *, partial: bool = False) -> Answer:
 
 
 def route() -> Route:
-    from orchestrator.planning.route import routed_way
+    from orchestrator.planning.route import table_route
     from shared.settings import load_settings
 
-    return routed_way(route_by_rules("Why do queues lose messages?"), load_settings())
+    return table_route(route_by_rules("Why do queues lose messages?"), load_settings())
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.planning.planner import Decomposer
+from orchestrator.planning.planner import decompose
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.models import Cost, Facet
 from shared.providers.llm.client import LLMReply
@@ -36,14 +36,14 @@ def failed(error, calls):
 
 
 def test_given_no_llm_when_decomposed_then_the_rules_do_it_without_a_warning():
-    decomposition, cost = Decomposer().decompose(QUESTION, 5, 10)
+    decomposition, cost = decompose(QUESTION, 5, None, 10)
     assert (decomposition.by, decomposition.warnings, len(decomposition.subqueries)) == ("rules", (), 5)
     assert not cost
 
 
 def test_given_a_good_reply_when_decomposed_then_it_is_taken():
     llm = ScriptedLLM(GOOD)
-    decomposition, cost = Decomposer(llm).decompose(QUESTION, 5, 10)
+    decomposition, cost = decompose(QUESTION, 5, llm, 10)
     assert (decomposition.by, decomposition.warnings) == ("llm", ())
     assert [(s.dimension, s.needs_refinement) for s in decomposition.subqueries] == [(Facet.CORE, True)]
     assert cost == Cost(llm_calls=1, llm_tokens_in=100, llm_tokens_out=20)
@@ -52,7 +52,7 @@ def test_given_a_good_reply_when_decomposed_then_it_is_taken():
 
 def test_given_a_bad_reply_when_decomposed_then_the_second_ask_names_the_fault():
     llm = ScriptedLLM("I cannot help.", GOOD)
-    decomposition, cost = Decomposer(llm).decompose(QUESTION, 5, 10)
+    decomposition, cost = decompose(QUESTION, 5, llm, 10)
     assert decomposition.by == "llm"
     assert "once more" in decomposition.warnings[0]
     assert cost.llm_calls == 2
@@ -64,14 +64,14 @@ def test_given_a_bad_reply_when_decomposed_then_the_second_ask_names_the_fault()
 
 def test_given_two_asks_when_decomposed_then_they_share_the_time():
     llm = ScriptedLLM("nothing", GOOD)
-    Decomposer(llm).decompose(QUESTION, 5, 10)
+    decompose(QUESTION, 5, llm, 10)
     first, second = (timeout for _, timeout in llm.asked)
     assert second <= first <= 10
 
 
 @pytest.mark.parametrize("script", [("nothing", "nothing"), (ReplyError("no choices"), "nothing")])
 def test_given_two_bad_replies_when_decomposed_then_the_rules_do_it_with_a_warning(script):
-    decomposition, cost = Decomposer(ScriptedLLM(*script)).decompose(QUESTION, 5, 10)
+    decomposition, cost = decompose(QUESTION, 5, ScriptedLLM(*script), 10)
     assert (decomposition.by, len(decomposition.subqueries)) == ("rules", 5)
     assert "second ask" in decomposition.warnings[0]
     assert "by rules" in decomposition.warnings[0]
@@ -82,7 +82,7 @@ def test_given_two_bad_replies_when_decomposed_then_the_rules_do_it_with_a_warni
 @pytest.mark.parametrize("before", [(), ("nothing",)])
 def test_given_a_failing_llm_when_decomposed_then_the_rules_do_it_and_the_tries_are_counted(error, before):
     llm = ScriptedLLM(*before, failed(error, calls=3))
-    decomposition, cost = Decomposer(llm).decompose(QUESTION, 5, 10)
+    decomposition, cost = decompose(QUESTION, 5, llm, 10)
     assert decomposition.by == "rules"
     assert str(error) in decomposition.warnings[0]
     assert cost.llm_calls == 3 + len(before)
@@ -91,7 +91,7 @@ def test_given_a_failing_llm_when_decomposed_then_the_rules_do_it_and_the_tries_
 
 def test_given_no_time_when_decomposed_then_the_llm_is_not_asked():
     llm = ScriptedLLM(GOOD)
-    decomposition, cost = Decomposer(llm).decompose(QUESTION, 5, 0)
+    decomposition, cost = decompose(QUESTION, 5, llm, 0)
     assert decomposition.by == "rules"
     assert "no time" in decomposition.warnings[0]
     assert not cost
@@ -101,6 +101,6 @@ def test_given_no_time_when_decomposed_then_the_llm_is_not_asked():
 def test_given_more_subqueries_than_allowed_when_decomposed_then_it_asks_again():
     crowd = GOOD.replace("</decomposition>", "") + GOOD.replace("<decomposition>", "").replace("原因", "方法")
     llm = ScriptedLLM(crowd, GOOD)
-    decomposition, _ = Decomposer(llm).decompose(QUESTION, 1, 10)
+    decomposition, _ = decompose(QUESTION, 1, llm, 10)
     assert len(llm.asked) == 2
     assert len(decomposition.subqueries) == 1

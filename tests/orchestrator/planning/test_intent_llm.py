@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.planning.intent import Analyst
+from orchestrator.planning.intent import session_intent
 from shared.errors import ReplyError, TransientError
 from shared.models.request import ContextType, Session
 from shared.providers.llm.client import LLMReply
@@ -33,7 +33,7 @@ class Scripted:
 
 
 def analysed(llm, question="Help me write an RFC", session=None):
-    return Analyst(llm).analyse(question, session or Session(), 5.0)
+    return session_intent(question, session or Session(), llm, 5.0)
 
 
 def test_given_a_good_reply_when_analysed_then_the_question_stands_first_and_the_rest_by_priority():

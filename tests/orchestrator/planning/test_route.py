@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.planning.route import as_requested, decided, requested_way, routed_way
+from orchestrator.planning.route import as_requested, decided_by, requested_route, table_route
 from shared.language.routing import route_by_rules
 from shared.models import JobRequest
 from shared.models.route import Hops, Intent, PlannerName, QueryType, Routed
@@ -18,7 +18,7 @@ def read(kind: QueryType, hops: Hops | None = None, *, unsure: bool = False) -> 
 
 def asked(question: str = "what is it?", **fields):
     request = JobRequest.model_validate({"question": question, **fields})
-    return requested_way(request, as_requested(route_by_rules(question), decided(request) or ""), load_settings())
+    return requested_route(request, as_requested(route_by_rules(question), decided_by(request) or ""), load_settings())
 
 
 @pytest.mark.parametrize(
@@ -36,26 +36,26 @@ def asked(question: str = "what is it?", **fields):
 def test_given_a_type_when_routed_then_its_row_decides_and_unsure_has_one_of_its_own(
     routed, row, planner, strategy, aggregator
 ):
-    way = routed_way(routed, load_settings())
+    way = table_route(routed, load_settings())
     assert (way.row, way.planner.value, way.strategy, way.aggregator) == (row, planner, strategy, aggregator)
     assert (way.type, way.confidence, way.by) == (routed.type, routed.confidence, "rules")
 
 
 def test_given_a_changed_row_when_routed_then_it_is_followed_and_its_post_has_a_name_of_its_own():
     settings = load_settings(routing={"types": {"aspects": {"strategy": "hybrid", "post": ["mmr"]}}})
-    way = routed_way(read(QueryType.COMPLEX_REASONING, Hops.ASPECTS), settings)
+    way = table_route(read(QueryType.COMPLEX_REASONING, Hops.ASPECTS), settings)
     assert (way.planner, way.strategy) == (PlannerName.DECOMPOSE, "hybrid/aspects")
     assert [stage.stage for stage in settings.stages_of(way.strategy)][-2:] == ["rerank", "mmr"]
 
 
 def test_given_a_fixed_mode_when_routed_then_every_question_takes_the_row_unsure():
     settings = load_settings(routing={"adaptive": False})
-    assert {routed_way(read(kind), settings).row for kind in (QueryType.NONE, QueryType.SIMPLE_RULE)} == {"unsure"}
+    assert {table_route(read(kind), settings).row for kind in (QueryType.NONE, QueryType.SIMPLE_RULE)} == {"unsure"}
 
 
 def test_given_room_for_one_leaf_when_routed_then_nothing_is_decomposed():
     settings = load_settings(decomposition={"max_total_leaves": 1})
-    assert routed_way(read(QueryType.COMPLEX_REASONING, Hops.MULTI_HOP), settings).planner is PlannerName.ORIGINAL
+    assert table_route(read(QueryType.COMPLEX_REASONING, Hops.MULTI_HOP), settings).planner is PlannerName.ORIGINAL
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_given_an_own_plan_with_steps_when_routed_then_its_answer_is_told_step_b
 def test_given_a_row_unsure_that_retrieves_nothing_when_a_strategy_is_named_then_something_is_searched():
     settings = load_settings(routing={"types": {"unsure": {"planner": "none"}}})
     request = JobRequest(question="hello", strategy="deep")
-    way = requested_way(request, as_requested(route_by_rules("hello"), "strategy deep"), settings)
+    way = requested_route(request, as_requested(route_by_rules("hello"), "strategy deep"), settings)
     assert way.planner is PlannerName.DECOMPOSE
 
 
 def test_given_a_question_alone_when_asked_what_decides_then_nothing_of_the_request_does():
-    assert decided(JobRequest(question="x", top_n=3, explain=True, deadline_s=5)) is None
+    assert decided_by(JobRequest(question="x", top_n=3, explain=True, deadline_s=5)) is None
 
 
 def test_given_a_plan_for_a_question_with_several_aspects_when_asked_then_it_is_told_like_such_a_question():

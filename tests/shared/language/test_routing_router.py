@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.planning.route import Router
+from orchestrator.planning.route import read_question_type, route_request
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.language.routing import route_by_rules
-from shared.models import Cost
+from shared.models import Cost, JobRequest
 from shared.models.route import QueryType
 from shared.providers.llm.client import LLMReply
 from shared.providers.llm.prompts import route_prompt
 from shared.providers.llm.replies import parse_route
+from shared.settings import load_settings
 
 SURE, UNSURE = "List all services that still run Python 3.8.", "tungsten, if ever; or the other, as before"
 SAID = "<route><type>complex_reasoning</type><hops>aspects</hops><intent>event</intent></route>"
@@ -37,20 +38,20 @@ def failed(error, calls):
 
 def test_given_sure_rules_when_routed_then_the_llm_is_not_asked():
     llm = ScriptedLLM(SAID)
-    routed, cost = Router(llm).route(SURE, 5)
+    routed, cost = read_question_type(SURE, llm, 5)
     assert (routed, llm.asked) == (route_by_rules(SURE), [])
     assert not cost
 
 
 def test_given_unsure_rules_and_no_llm_when_routed_then_the_best_guess_comes_without_a_warning():
-    routed, cost = Router().route(UNSURE, 5)
+    routed, cost = read_question_type(UNSURE, None, 5)
     assert (routed.unsure, routed.by, routed.warnings) == (True, "rules", ())
     assert not cost
 
 
 def test_given_unsure_rules_when_routed_then_the_llm_decides_within_the_time():
     llm = ScriptedLLM(SAID)
-    routed, cost = Router(llm).route(UNSURE, 5)
+    routed, cost = read_question_type(UNSURE, llm, 5)
     assert (routed.type, routed.hops, routed.intent) == ("complex_reasoning", "aspects", "event")
     assert (routed.by, routed.unsure, routed.reasons[0].rule) == ("llm", False, "llm")
     assert cost == Cost(llm_calls=1, llm_tokens_in=100, llm_tokens_out=20)
@@ -63,8 +64,8 @@ def test_given_unsure_rules_when_routed_then_the_llm_decides_within_the_time():
 def test_given_an_llm_that_agrees_with_the_rules_when_routed_then_both_count():
     ruled = route_by_rules(UNSURE)
     agreeing = f"<route><type>{ruled.type.value}</type><intent>general</intent></route>"
-    routed, _ = Router(ScriptedLLM(agreeing)).route(UNSURE, 5)
-    other, _ = Router(ScriptedLLM(SAID)).route(UNSURE, 5)
+    routed, _ = read_question_type(UNSURE, ScriptedLLM(agreeing), 5)
+    other, _ = read_question_type(UNSURE, ScriptedLLM(SAID), 5)
     assert routed.confidence > other.confidence > ruled.confidence
 
 
@@ -78,7 +79,7 @@ def test_given_an_llm_that_agrees_with_the_rules_when_routed_then_both_count():
     ],
 )
 def test_given_an_llm_that_fails_when_routed_then_the_rules_guess_is_kept_with_a_warning_and_the_cost(step, calls):
-    routed, cost = Router(ScriptedLLM(step)).route(UNSURE, 5)
+    routed, cost = read_question_type(UNSURE, ScriptedLLM(step), 5)
     assert routed.model_copy(update={"warnings": ()}) == route_by_rules(UNSURE)
     assert routed.warnings[0].endswith("The rules' best guess was kept.")
     assert cost.llm_calls == calls
@@ -86,7 +87,7 @@ def test_given_an_llm_that_fails_when_routed_then_the_rules_guess_is_kept_with_a
 
 def test_given_no_time_when_routed_then_the_llm_is_not_asked_and_the_warning_says_so():
     llm = ScriptedLLM(SAID)
-    routed, _ = Router(llm).route(UNSURE, 0.01)
+    routed, _ = read_question_type(UNSURE, llm, 0.01)
     assert llm.asked == []
     assert "no time was left" in routed.warnings[0]
 
@@ -94,7 +95,8 @@ def test_given_no_time_when_routed_then_the_llm_is_not_asked_and_the_warning_say
 @pytest.mark.parametrize("question", [SURE, UNSURE, "hello", "Who is older, Jane Pell or Otto Grimm?"])
 def test_given_a_strategy_when_routed_then_it_is_followed_and_something_is_retrieved(question):
     llm = ScriptedLLM(SAID)
-    routed, _ = Router(llm).route(question, 5, strategy="deep")
+    request = JobRequest(question=question, strategy="deep")
+    routed, _ = route_request(request, load_settings(), llm, 5)
     assert (routed.by, routed.unsure, routed.confidence, llm.asked) == ("request", False, 1.0, [])
     assert routed.type is not QueryType.NONE
     assert (routed.hops is None) == (routed.type is not QueryType.COMPLEX_REASONING)
@@ -105,7 +107,7 @@ def test_given_a_threshold_when_routed_then_what_lies_below_it_is_unsure():
     question = "Where do we keep the on-call handbook?"
     assert not route_by_rules(question).unsure
     assert route_by_rules(question, 0.99).unsure
-    assert Router(ScriptedLLM(SAID), 0.99).route(question, 5)[0].by == "llm"
+    assert read_question_type(question, ScriptedLLM(SAID), 5, 0.99)[0].by == "llm"
 
 
 def test_given_markup_in_a_question_when_asked_then_it_stays_text():
