@@ -9,7 +9,7 @@ from celery import Celery
 from pydantic import ValidationError
 from redis import Redis
 
-from orchestrator.ingest import Post
+from orchestrator.ingest import IndexChannel
 from orchestrator.retry import Retrying
 from shared.contract import TaskName
 from shared.errors import InputError, RamifyError
@@ -23,7 +23,7 @@ from shared.models.ingest import WRITTEN
 from shared.models.status import DeadLetter
 
 #: Seconds that a replayed document may take.
-PATIENCE_S = 300.0
+REPLAY_TIMEOUT_S = 300.0
 
 
 class Replayed(Model):
@@ -62,18 +62,20 @@ class DeadLetters:
             return self._dead.drop(dead_letter_id)
 
     def replay(self, dead_letter_id: str) -> Replayed:
-        """Try a dead letter's work again, as if nobody had died of it: a new job, or the document is indexed again.
+        """Try a dead letter's work again, its recorded deaths forgotten: a new job, or the document is indexed again.
 
         It stays where that fails.
         Raises: NotFoundError, InputError when that cannot be, LaneFullError, NotRunningError.
         """
         with reachable(self._jobs.settings):
             dead_letter = self._dead.get(dead_letter_id)
-            done = self._document(dead_letter) if dead_letter.kind == "document" else self._work(dead_letter)
+            done = (
+                self._replay_document(dead_letter) if dead_letter.kind == "document" else self._replay_work(dead_letter)
+            )
             self._dead.drop(dead_letter_id)
             return done
 
-    def _work(self, dead_letter: DeadLetter) -> Replayed:
+    def _replay_work(self, dead_letter: DeadLetter) -> Replayed:
         """A new job has no marks, so no recorded deaths. It replays all dead letters of its old one."""
         old = self._jobs.retries.read([dead_letter.job_id]).get(dead_letter.job_id)
         if old is not None and old.retried_as and id_time(old.retried_as) > dead_letter.at:
@@ -84,7 +86,7 @@ class DeadLetters:
             raise InputError("dead letter id", dead_letter.id, fix)
         return Replayed(dead_letter_id=dead_letter.id, job_id=made.job_id)
 
-    def _document(self, dead_letter: DeadLetter) -> Replayed:
+    def _replay_document(self, dead_letter: DeadLetter) -> Replayed:
         content = self._dead.content(dead_letter.id)
         if content is None:
             fix = f"its document was not kept: run `ramify ingest` again with {dead_letter.what}"
@@ -108,18 +110,18 @@ def replay_document(app: Celery, client: Redis, dead_letter: DeadLetter, content
         ) from None
     if (document.tenant, document.namespace) != (dead_letter.tenant, dead_letter.namespace):
         raise InputError("dead letter id", dead_letter.id, "its document is another tenant's: drop the dead letter")
-    post = Post(app, client)
+    channel = IndexChannel(app, client)
     try:
-        post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=dead_letter.tenant, documents=(document,)))
-        outcomes = _outcomes(post)
+        channel.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=dead_letter.tenant, documents=(document,)))
+        outcomes = _outcomes(channel)
         written = any(outcome.status in WRITTEN for outcome in outcomes)
-        post.send(
+        channel.send(
             TaskName.INDEX_FINISH,
             FinishOrder(tenant=dead_letter.tenant, namespace=dead_letter.namespace, written=written),
         )
-        _outcomes(post)
+        _outcomes(channel)
     finally:
-        post.close()
+        channel.close()
     failed = [outcome for outcome in outcomes if outcome.status is DocumentStatus.FAILED]
     if failed or not outcomes:
         reason = failed[0].reason if failed else "the index queue said nothing about it"
@@ -127,12 +129,12 @@ def replay_document(app: Celery, client: Redis, dead_letter: DeadLetter, content
     return outcomes[0]
 
 
-def _outcomes(post: Post) -> list[DocumentOutcome]:
-    """What became of all that is open. Raises: RamifyError after PATIENCE_S."""
-    found, end = list[DocumentOutcome](), time.monotonic() + PATIENCE_S
-    while post.open:
-        for report in post.reports():
+def _outcomes(channel: IndexChannel) -> list[DocumentOutcome]:
+    """What became of all that is open. Raises: RamifyError after REPLAY_TIMEOUT_S."""
+    found, end = list[DocumentOutcome](), time.monotonic() + REPLAY_TIMEOUT_S
+    while channel.open:
+        for report in channel.reports():
             found += report.outcomes
         if time.monotonic() > end:
-            raise RamifyError(f"the index queue has not finished within {PATIENCE_S:.0f} s: `ramify doctor`")
+            raise RamifyError(f"the index queue has not finished within {REPLAY_TIMEOUT_S:.0f} s: `ramify doctor`")
     return found

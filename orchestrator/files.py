@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -23,12 +23,12 @@ from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import SUFFIXES
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
-_MOST_FOLDERS = 100
-_NO_TEXT = "its name is not UTF-8 or holds control characters: rename it"
+_MAX_DEPTH = 100
+_BAD_NAME = "its name is not UTF-8 or holds control characters: rename it"
 LINES = frozenset({".jsonl", ".ndjson"})
 #: JSON Lines files travel in pieces of whole lines of about this size.
 PIECE_BYTES = 1_000_000
-#: Files of one question which of them are known; it is answered while the files of the one before are sent.
+#: Files whose hashes are sent together; the reply comes while the files of the group before are sent.
 GROUP_FILES = 500
 #: Folders of fetched packages and caches: passed over in silence, as hidden ones are.
 FETCHED_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", "venv", "__pycache__"})
@@ -64,7 +64,7 @@ class FilePiece(NamedTuple):
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files of one root, hashes of those that can be read, and identities of the others, which are sent unasked."""
+    """Files of one root, hashes of those that can be read, and identities of the others, which are always sent."""
 
     files: Sequence[FoundFile]
     hashes: FileHashes
@@ -86,7 +86,7 @@ def find(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
             raise InputError("PATH", str(path), "there is no such file or folder")
         root = path.resolve()
         if not _is_text(root):
-            raise InputError("PATH", _printable(root), _NO_TEXT)
+            raise InputError("PATH", _printable(root), _BAD_NAME)
         if root.is_dir():
             for file in _walk(root, passed):
                 found.setdefault(file, FoundFile(root, file))
@@ -108,24 +108,24 @@ def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
         passed += [f"{_printable(Path(folder) / name)}: is what a build made" for name in sorted(built)]
         others = FETCHED_FOLDERS | built
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in others)
-        if folders and len(Path(folder).relative_to(root).parts) >= _MOST_FOLDERS:
-            passed.append(f"{_printable(Path(folder))}: its folders are nested more than {_MOST_FOLDERS} deep")
+        if folders and len(Path(folder).relative_to(root).parts) >= _MAX_DEPTH:
+            passed.append(f"{_printable(Path(folder))}: its folders are nested more than {_MAX_DEPTH} deep")
             folders.clear()
         for name in sorted(files):
             file = Path(folder) / name
             if name.startswith(".") or file.suffix.lower() not in SUFFIXES:
                 continue
-            if reason := _reason_against(file):
+            if reason := _fault_of(file):
                 passed.append(f"{_printable(file)}: {reason}")
             else:
                 yield file
 
 
-def _reason_against(file: Path) -> str:
+def _fault_of(file: Path) -> str:
     if file.is_symlink():
         return "is a link, and links are not followed"
     if not _is_text(file):
-        return _NO_TEXT
+        return _BAD_NAME
     return "" if file.is_file() else "is a pipe or a device, not a file"
 
 
@@ -135,11 +135,8 @@ def _is_text(path: Path) -> bool:
 
 def _printable(path: Path) -> str:
     """The path with what is no text replaced, control characters too: what can be shown, stored and sent."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) == "Cc" else c for c in _decoded(path))
-
-
-def _decoded(path: Path) -> str:
-    return os.fsencode(path).decode("utf-8", "replace")
+    decoded = os.fsencode(path).decode("utf-8", "replace")
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) == "Cc" else c for c in decoded)
 
 
 def read(found: FoundFile, tenant: str, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
@@ -236,21 +233,15 @@ def groups(files: Sequence[FoundFile], namespace: str, max_bytes: int) -> Iterat
     for source, members in groupby(files, key=lambda found: found.source):
         of_source = list(members)
         for start in range(0, len(of_source), GROUP_FILES):
-            some = of_source[start : start + GROUP_FILES]
-            hashed = {str(found.file): _hashes(found, max_bytes) for found in some}
-            yield FileGroup(
-                some,
-                FileHashes(
-                    source=str(source),
-                    namespace=namespace,
-                    files=tuple(one for hashes in hashed.values() for one in hashes),
-                ),
-                frozenset(identity for identity, hashes in hashed.items() if not hashes),
-            )
+            group = of_source[start : start + GROUP_FILES]
+            hashes = {str(found.file): _hashes(found, max_bytes) for found in group}
+            unhashed = frozenset(identity for identity, pieces in hashes.items() if not pieces)
+            files_hashes = tuple(chain.from_iterable(hashes.values()))
+            yield FileGroup(group, FileHashes(source=str(source), namespace=namespace, files=files_hashes), unhashed)
 
 
 def _hashes(found: FoundFile, max_bytes: int) -> list[FileHash]:
-    """One for each piece; none for a file with a fault, which is told when the file is read to be sent."""
+    """One for each piece; none for a file with a fault, which is reported when the file is read to be sent."""
     hashes = []
     try:
         for piece in pieces(found, max_bytes):

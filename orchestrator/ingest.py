@@ -25,21 +25,23 @@ from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.models.ingest import WRITTEN
 from shared.settings import Settings
-from shared.tenants import DEFAULT_TENANT, checked_name, tenant_name
+from shared.tenants import checked_name, tenant_name
 
-# --- Carries the batches of an ingest to the index queue and the reports back. Knows no files.
-
-#: Seconds without a word from the index queue after which the ingest gives up.
+#: Seconds without a report from the index queue after which the ingest gives up.
 SILENCE_S = 300.0
-#: Seconds without a word after which what is open is sent again: a worker that was killed took its messages along.
+#: Seconds without a report after which open batches are announced again: a killed worker took its messages along.
 RESEND_S = 15.0
 #: The same for a batch whose worker is known to be dead.
 DEAD_RESEND_S = 3.0
 _POLL_S = 1.0
+BATCH_DOCUMENTS = 32
+BATCH_BYTES = 2_000_000
+#: Batches on the way at a time: enough to keep the worker busy, few enough to keep Redis small.
+IN_FLIGHT = 4
 
 
-class Post:
-    """One ingest's way to the index queue and back."""
+class IndexChannel:
+    """Sends the batches of one ingest to the index queue and reads the reports. Knows no files."""
 
     def __init__(self, app: Celery, client: Redis) -> None:
         self._app = app
@@ -56,7 +58,7 @@ class Post:
         return len(self._open)
 
     def send(self, name: TaskName, content: DocumentBatch | FinishOrder) -> int:
-        """Leave a batch in the inbox and say so on the queue; returns its number."""
+        """Put a batch into the inbox and announce it on the queue; returns its number."""
         batch = self._sent
         self._inbox.put(batch, content)
         self._announce(batch, name)
@@ -67,18 +69,18 @@ class Post:
     def reports(self) -> list[IngestReport]:
         """Wait for the next reports, none if nothing is open.
 
-        Raises: RamifyError when a batch failed or was lost, NotRunningError after SILENCE_S without a word.
+        Raises: RamifyError when a batch failed or was lost, NotRunningError after SILENCE_S without a report.
         """
         began, resent, lost = time.monotonic(), time.monotonic(), 0
         while self._open:
-            if came := self._arrived():
-                return came
+            if reports := self._new_reports():
+                return reports
             now = time.monotonic()
             if now - began > SILENCE_S:
                 raise NotRunningError(
                     f"the index queue has been silent for {SILENCE_S:.0f} s: `ramify doctor` says whether a worker runs"
                 )
-            # What is reported leaves the inbox in the same step: only what is missing twice is lost.
+            # A report and the end of its batch in the inbox are one transaction: a batch missing twice is lost.
             lost = lost + 1 if self._open.keys() - self._inbox.waiting() else 0
             if lost > 1:
                 raise RamifyError("Redis lost what was on its way to the index queue: run the ingest again")
@@ -92,7 +94,7 @@ class Post:
         return []
 
     def close(self) -> None:
-        """Forget the ingest. What a lost Redis keeps of it goes after a day."""
+        """Delete the inbox. If Redis is unreachable, its TTL of a day does."""
         with suppress(RedisError):
             self._inbox.clear()
 
@@ -100,23 +102,17 @@ class Post:
         message = IndexMessage(ingest_id=self._id, batch=batch).wire()
         self._app.send_task(name.value, args=(message,), queue=name.queue.value, ignore_result=True)
 
-    def _arrived(self) -> list[IngestReport]:
-        came = []
+    def _new_reports(self) -> list[IngestReport]:
+        reports = []
         for entry, report in self._inbox.reports(self._after, _POLL_S):
             self._after = entry
             if self._open.pop(report.batch, None) is None:
-                continue  # a message that came twice
+                continue  # delivered twice
             if report.error:
                 raise RamifyError(f"the ingest stopped: {report.error}")
             self.seconds.update(report.seconds)
-            came.append(report)
-        return came
-
-
-BATCH_DOCUMENTS = 32
-BATCH_BYTES = 2_000_000
-#: Batches on the way at a time: enough to keep the worker busy, few enough to keep Redis small.
-IN_FLIGHT = 4
+            reports.append(report)
+        return reports
 
 
 class Progress(Model):
@@ -141,27 +137,21 @@ class Ingest:
     Raises: InputError when the namespace or the tenant is no name.
     """
 
-    def __init__(
-        self,
-        app: Celery,
-        client: Redis,
-        settings: Settings,
-        namespace: str = "default",
-        tenant: str = DEFAULT_TENANT,
-    ) -> None:
+    def __init__(self, app: Celery, client: Redis, settings: Settings, namespace: str, tenant: str) -> None:
         self._settings = settings
         self._namespace, self._tenant = checked_name("namespace", namespace), tenant_name(tenant)
-        self._post = Post(app, client)
+        self._channel = IndexChannel(app, client)
         self.cost = Cost()
         self._sources: dict[int, str] = {}
-        self._wanted: dict[int, frozenset[int] | None] = {}  # question -> what it says must travel, None so far
+        #: Batch of hashes -> the files that the store lacks, by number; None until its report.
+        self._wanted: dict[int, frozenset[int] | None] = {}
         self._seen: dict[str, list[str]] = {}
         self._unreadable: list[str] = []
         self._warnings: list[str] = []
         self._written = False
         self._began = time.monotonic()
         self._read = self._total = 0
-        self._news: list[DocumentOutcome] = []
+        self._outcomes: list[DocumentOutcome] = []
 
     def run(self, paths: Sequence[Path], *, prune: bool) -> Iterator[Progress]:
         """Ingest everything below `paths`; with `prune`, remove what is gone from those roots.
@@ -175,29 +165,31 @@ class Ingest:
         for path in paths:
             self._seen.setdefault(str(path.resolve()), [])
         try:
-            yield from self._carry(files)
-            while self._post.open:
+            yield from self._send_missing(files)
+            while self._channel.open:
                 self._gather()
                 yield self._step()
             self._finish(prune=prune)
             yield self._step()
         finally:
-            self._post.close()
+            self._channel.close()
 
-    def _carry(self, files: Sequence[FoundFile]) -> Iterator[Progress]:
+    def _send_missing(self, files: Sequence[FoundFile]) -> Iterator[Progress]:
         """Ask about all files, and send those that the store lacks."""
-        for group, batch in self._asked(files):
-            wanted = self._answer(group, batch)
-            travelling = [found for found in group.files if str(found.file) in wanted]
-            self._read += len(group.files) - len(travelling)
+        for group, batch in self._ask_by_hash(files):
+            wanted = self._lacking(group, batch)
+            missing = [found for found in group.files if str(found.file) in wanted]
+            self._read += len(group.files) - len(missing)
             yield self._step()
-            yield from self._send_files(travelling)
+            yield from self._send_files(missing)
 
-    def _asked(self, files: Sequence[FoundFile]) -> Iterator[tuple[FileGroup, int]]:
-        """Each group of files with the number of its question; the next one's is sent before."""
+    def _ask_by_hash(self, files: Sequence[FoundFile]) -> Iterator[tuple[FileGroup, int]]:
+        """Each group of files with the batch of its hashes; those of the next group are sent before it is yielded."""
         before: tuple[FileGroup, int] | None = None
         for group in groups(files, self._namespace, self._settings.chunking.max_document_bytes):
-            batch = self._post.send(TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=self._tenant, hashes=group.hashes))
+            batch = self._channel.send(
+                TaskName.INDEX_DOCUMENTS, DocumentBatch(tenant=self._tenant, hashes=group.hashes)
+            )
             self._sources[batch] = group.hashes.source
             self._wanted[batch] = None
             if before:
@@ -206,8 +198,8 @@ class Ingest:
         if before:
             yield before
 
-    def _answer(self, group: FileGroup, batch: int) -> frozenset[str]:
-        """The files of `group` that must travel."""
+    def _lacking(self, group: FileGroup, batch: int) -> frozenset[str]:
+        """The files of `group` that the store lacks."""
         while (wanted := self._wanted[batch]) is None:
             self._gather()
         del self._wanted[batch]
@@ -220,7 +212,8 @@ class Ingest:
                 if isinstance(item, DocumentOutcome):
                     self._note(item, "")
                     continue
-                if waiting and _full(waiting, item):
+                size = sum(len(document.content) for document in waiting) + len(item.content)
+                if waiting and (len(waiting) >= BATCH_DOCUMENTS or size > BATCH_BYTES):
                     self._send(waiting)
                     waiting = []
                 waiting.append(item)
@@ -231,38 +224,33 @@ class Ingest:
 
     def _send(self, documents: list[RawDocument]) -> None:
         """Send one batch of one source, when there is room."""
-        while self._post.open >= IN_FLIGHT:
+        while self._channel.open >= IN_FLIGHT:
             self._gather()
         content = DocumentBatch(tenant=self._tenant, documents=tuple(documents))
-        batch = self._post.send(TaskName.INDEX_DOCUMENTS, content)
+        batch = self._channel.send(TaskName.INDEX_DOCUMENTS, content)
         self._sources[batch] = documents[0].source
 
     def _finish(self, *, prune: bool) -> None:
-        keep = {source: tuple(ids) for source, ids in self._seen.items()} if prune else None
-        unreadable = tuple(self._unreadable)
         order = FinishOrder(
             tenant=self._tenant,
             namespace=self._namespace,
-            keep=keep,
-            unreadable=unreadable,
+            keep={source: tuple(ids) for source, ids in self._seen.items()} if prune else None,
+            unreadable=tuple(self._unreadable),
             written=self._written,
         )
-        self._post.send(TaskName.INDEX_FINISH, order)
-        while self._post.open:
+        self._channel.send(TaskName.INDEX_FINISH, order)
+        while self._channel.open:
             self._gather()
 
     def _gather(self) -> None:
         """Wait for the next reports and take them in."""
-        for report in self._post.reports():
-            self._take(report)
-
-    def _take(self, report: IngestReport) -> None:
-        self.cost += report.cost
-        self._warnings += report.warnings
-        if report.batch in self._wanted:
-            self._wanted[report.batch] = frozenset(report.wanted)
-        for outcome in report.outcomes:
-            self._note(outcome, self._sources.get(report.batch, ""))
+        for report in self._channel.reports():
+            self.cost += report.cost
+            self._warnings += report.warnings
+            if report.batch in self._wanted:
+                self._wanted[report.batch] = frozenset(report.wanted)
+            for outcome in report.outcomes:
+                self._note(outcome, self._sources.get(report.batch, ""))
 
     def _note(self, outcome: DocumentOutcome, source: str) -> None:
         if outcome.doc_id and source:
@@ -270,22 +258,17 @@ class Ingest:
         if outcome.status is DocumentStatus.FAILED:
             self._unreadable.append(outcome.path)
         self._written |= outcome.status in WRITTEN
-        self._news.append(outcome)
+        self._outcomes.append(outcome)
 
     def _step(self, passed: Sequence[str] = ()) -> Progress:
-        news, self._news = tuple(self._news), []
+        outcomes, self._outcomes = tuple(self._outcomes), []
         return Progress(
             read=self._read,
             total=self._total,
-            outcomes=news,
+            outcomes=outcomes,
             passed_over=tuple(passed),
             warnings=tuple(self._warnings),
             cost=self.cost,
             seconds=time.monotonic() - self._began,
-            parts=dict(self._post.seconds),
+            parts=dict(self._channel.seconds),
         )
-
-
-def _full(waiting: Sequence[RawDocument], item: RawDocument) -> bool:
-    size = sum(len(document.content) for document in waiting) + len(item.content)
-    return len(waiting) >= BATCH_DOCUMENTS or size > BATCH_BYTES

@@ -91,13 +91,13 @@ def read_questions(
         if not raw.strip():
             continue
         try:
-            yield number, as_request(_parse(raw), base)
+            yield number, as_request(_question(raw), base)
         except InputError as error:
             start = raw[:200].decode("utf-8", errors="replace").rstrip("\r\n")
             yield number, Rejected(line=number, reason=str(error), text=start)
 
 
-def _parse(raw: bytes) -> str | Mapping[str, Any]:
+def _question(raw: bytes) -> str | Mapping[str, Any]:
     """One line: a JSON object, a JSON string, or else a plain question as it stands."""
     if len(raw) > MAX_LINE_BYTES:
         raise InputError("line", f"{len(raw)} bytes", f"a line may have {MAX_LINE_BYTES} bytes")

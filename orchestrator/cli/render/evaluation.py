@@ -14,7 +14,7 @@ from orchestrator.evaluation.report import ArmFigures, Calls, Evaluation, Method
 from orchestrator.evaluation.statistics import ALL, MEASURES, NDCG
 
 if TYPE_CHECKING:  # it brings the client with it, which a run without the stack does without
-    from orchestrator.evaluation.from_jobs import JobsEvaluation
+    from orchestrator.evaluation.from_jobs import JobsEvaluation, Rerun
 
 #: The measures that the screen shows of each type; the JSON document and the page have all.
 SHOWN = (NDCG, "recall@10", ALL)
@@ -48,15 +48,20 @@ def _strategies(arms: Sequence[ArmFigures]) -> Table:
     table = columns("", *(arm.strategy for arm in arms))
     for name in MEASURES:
         table.add_row(Text(name), *(_figure(arm, name) for arm in arms))
-    table.add_row(Text("latency p50"), *(f"{arm.latency_ms.p50:.1f} ms" for arm in arms))
-    table.add_row(Text("latency p95"), *(f"{arm.latency_ms.p95:.1f} ms" for arm in arms))
+    _add_costs(table, arms)
     jobs = [arm.job_ms for arm in arms if arm.job_ms]
     if len(jobs) == len(arms):
-        table.add_row(Text("whole job p50"), *(f"{job.p50:.1f} ms" for job in jobs))
-    table.add_row(Text("calls"), *(calls(arm.calls) for arm in arms))
-    if any(arm.failed for arm in arms):
-        table.add_row(Text("failed"), *(Text(str(arm.failed), "red" if arm.failed else "") for arm in arms))
+        table.add_row("whole job p50", *(f"{job.p50:.1f} ms" for job in jobs))
     return table
+
+
+def _add_costs(table: Table, arms: Sequence[ArmFigures] | Sequence[Rerun]) -> None:
+    """Rows of times, calls and failures."""
+    table.add_row("latency p50", *(f"{arm.latency_ms.p50:.1f} ms" for arm in arms))
+    table.add_row("latency p95", *(f"{arm.latency_ms.p95:.1f} ms" for arm in arms))
+    table.add_row("calls", *(calls(arm.calls) for arm in arms))
+    if any(arm.failed for arm in arms):
+        table.add_row("failed", *(Text(str(arm.failed), "red" if arm.failed else "") for arm in arms))
 
 
 def _figure(arm: ArmFigures, name: str) -> Text:
@@ -146,15 +151,11 @@ def _jobs_parts(found: JobsEvaluation, most: int) -> Iterator[RenderableType]:
 
 def _columns_of(found: JobsEvaluation) -> Table:
     table = columns("", *(one.strategy for one in found.columns))
-    table.add_row(Text("latency p50"), *(f"{one.latency_ms.p50:.1f} ms" for one in found.columns))
-    table.add_row(Text("latency p95"), *(f"{one.latency_ms.p95:.1f} ms" for one in found.columns))
-    table.add_row(Text("calls"), *(calls(one.calls) for one in found.columns))
+    _add_costs(table, found.columns)
     if any(one.calls.rerank_documents for one in found.columns):
-        table.add_row(Text("reranked"), *(str(one.calls.rerank_documents) for one in found.columns))
+        table.add_row("reranked", *(str(one.calls.rerank_documents) for one in found.columns))
     if any(one.llm_tokens for one in found.columns):
-        table.add_row(Text("LLM tokens"), *(str(one.llm_tokens) for one in found.columns))
-    if any(one.failed for one in found.columns):
-        table.add_row(Text("failed"), *(Text(str(one.failed), "red" if one.failed else "") for one in found.columns))
+        table.add_row("LLM tokens", *(str(one.llm_tokens) for one in found.columns))
     return table
 
 
