@@ -103,14 +103,14 @@ def run_round(ground: Ground, plan: Plan, harm: Callable[[Harm], None], *, lost_
     sent, kills = _under_harm(ground, plan, harm)
     rig.until_whole()
     ids = {ack.job_id for ack in sent.jobs}
-    unasked = set(unknown_jobs(rig, ids | before))  # their submit was refused when they were there already
-    open_jobs = _until_ended(rig, ids | unasked, END_S)
+    refused = set(unknown_jobs(rig, ids | before))  # the submit was refused after the job had been made
+    open_jobs = _until_ended(rig, ids | refused, END_S)
     end_s = time.monotonic() - began
     stuck = seen(rig.redis, open_jobs).values()
     faults = [f"job {job.job_id} did not end in {END_S:.0f} s: leaves {job.leaves}, work {job.work}" for job in stuck]
     bring_back_unacknowledged(rig)
     faults += until_quiet(rig.redis, QUIET_S)
-    jobs = seen(rig.redis, ids | unasked)
+    jobs = seen(rig.redis, ids | refused)
     forgotten = _forgivable(sent, jobs, kills, lost_before_s)
     faults += _job_faults(ground, sent, {job_id: job for job_id, job in jobs.items() if job_id not in forgotten})
     faults += [*batch_faults(rig.client, sent), *key_faults(sent, forgotten)]

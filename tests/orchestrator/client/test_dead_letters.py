@@ -22,7 +22,7 @@ from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.status import DeadLetter
 from shared.settings import Settings
 from shared.tasks.app import make_app
-from tests.fakes.lives import Life
+from tests.fakes.walked_jobs import WalkedJob
 
 EVIL = "what is \x1b[31mred\x1b[0m \u202eback?"
 PROOF = ("1795200000.5 search@host:12:abcdef01-5:1 search.leaf", "no mark at all")
@@ -61,13 +61,13 @@ def document(tenant: str = "default") -> tuple[DeadLetter, bytes]:
 
 def retired(ramify: Ramify, settings: Settings, client: redis.Redis, dead: DeadLetterStore, *items: str) -> str:
     """A job that is partial, since these leaves were retired."""
-    life = Life(JobStore(client, settings), ramify.submit("why?")).to("searching")
-    life.merging(failed=items)
-    life.summarising()
-    life.done(partial=True)
+    walked = WalkedJob(JobStore(client, settings), ramify.submit("why?")).to("searching")
+    walked.merging(failed=items)
+    walked.summarising()
+    walked.done(partial=True)
     for item in items:
-        dead.add(work(life.id, item))
-    return life.id
+        dead.add(work(walked.id, item))
+    return walked.id
 
 
 def test_dead_letters_are_listed_and_shown_without_control_characters(dead: DeadLetterStore) -> None:

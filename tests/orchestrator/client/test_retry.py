@@ -22,18 +22,18 @@ from shared.models import JobRequest
 from shared.settings import Settings, load_settings
 from shared.tasks.app import make_app
 from shared.tasks.task_run import TaskRun
-from tests.fakes.lives import Life, leaf, queued
+from tests.fakes.walked_jobs import WalkedJob, leaf, queued
 
 
-def partial(ramify: Ramify, store: JobStore, failed: tuple[str, ...] = ("0.1",), **options: Any) -> Life:
+def partial(ramify: Ramify, store: JobStore, failed: tuple[str, ...] = ("0.1",), **options: Any) -> WalkedJob:
     """A job that is done, but for some leaves."""
-    life = Life(store, ramify.submit("Why do queues lose messages?", **options)).to("searching")
-    store.annotate(life.id, warnings=["it was split by rules"])
-    life.merging(failed)
-    store.annotate(life.id, warnings=["Leaf 0.1 did not answer: no store"])
-    life.summarising()
-    assert life.done(partial=True)
-    return life
+    walked = WalkedJob(store, ramify.submit("Why do queues lose messages?", **options)).to("searching")
+    store.annotate(walked.id, warnings=["it was split by rules"])
+    walked.merging(failed)
+    store.annotate(walked.id, warnings=["Leaf 0.1 did not answer: no store"])
+    walked.summarising()
+    assert walked.done(partial=True)
+    return walked
 
 
 @pytest.fixture
@@ -77,18 +77,18 @@ def test_a_partial_job_is_tried_again_and_only_what_failed_is_sent(
     kinds = [event["type"] for event in store.events(new.id, 100)]
     assert "taken_over" in kinds
     store.record_leaf(new.id, leaf("0.1"))
-    life = Life(store, new.id)
-    assert (store.start_merging(new.id, "worker"), life.summarising(), life.done()) == (True, True, True)
+    walked = WalkedJob(store, new.id)
+    assert (store.start_merging(new.id, "worker"), walked.summarising(), walked.done()) == (True, True, True)
 
 
-def _asked(life: Life) -> tuple[str, int | None]:
-    return life.job.request.question, life.job.request.top_n
+def _asked(walked: WalkedJob) -> tuple[str, int | None]:
+    return walked.job.request.question, walked.job.request.top_n
 
 
 def test_a_job_whose_merge_failed_is_merged_anew_and_nothing_is_searched(
     ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
 ) -> None:
-    old = Life(store, ramify.submit("why?")).to("merging")
+    old = WalkedJob(store, ramify.submit("why?")).to("merging")
     store.stop(old.job, State.FAILED, "merge.tree: internal error")
     new = ramify.retry(old.id).job_id or ""
     client.delete(*client.keys("plan*"))
@@ -158,8 +158,8 @@ def test_a_worker_that_is_killed_in_the_middle_leaves_a_job_that_can_end(
             resume(step, app)
     assert store.leaf_states(new) == {"0.0": "done", "0.1": "pending", "0.2": "pending"}
     assert not store.start_planning(new, "another worker"), "it is planned"
-    life = Life(store, new)
-    assert (life.merging(), life.summarising(), life.done()) == (True, True, True)
+    walked = WalkedJob(store, new)
+    assert (walked.merging(), walked.summarising(), walked.done()) == (True, True, True)
 
 
 def test_another_tenants_job_is_not_taken_over_at_either_end(ramify: Ramify, store: JobStore, app: Celery) -> None:
@@ -197,12 +197,12 @@ def test_of_many_that_try_a_job_again_at_once_one_does(ramify: Ramify, store: Jo
 
 
 def test_what_cannot_be_tried_again_is_refused_in_a_sentence(ramify: Ramify, store: JobStore) -> None:
-    life = Life(store, ramify.submit("why?"))
+    walked = WalkedJob(store, ramify.submit("why?"))
     with pytest.raises(InputError, match="it is still queued"):
-        ramify.retry(life.id)
-    life.to("summarising").done()
+        ramify.retry(walked.id)
+    walked.to("summarising").done()
     with pytest.raises(InputError, match="done and complete"):
-        ramify.retry(life.id)
+        ramify.retry(walked.id)
     for unknown in ("0" * 21, "", "{x}"):
         with pytest.raises(NotFoundError, match="no such job or batch"):
             ramify.retry(unknown)
@@ -210,7 +210,7 @@ def test_what_cannot_be_tried_again_is_refused_in_a_sentence(ramify: Ramify, sto
 
 def test_an_answered_retry_ends_the_retries_of_its_job(ramify: Ramify, store: JobStore) -> None:
     old = partial(ramify, store)
-    new = Life(store, ramify.retry(old.id).job_id or "")
+    new = WalkedJob(store, ramify.retry(old.id).job_id or "")
     new.to("summarising").done()
     with pytest.raises(InputError, match="its retry has answered"):
         ramify.retry(old.id)
@@ -220,8 +220,8 @@ def test_a_batch_is_tried_again_as_a_batch_of_what_is_not_answered(ramify: Ramif
     batch = ramify.submit_many([f"why, {n}?" for n in range(6)], batch_budget={"max_calls": 9})
     ids = batch.job_ids
     for job_id in ids[:2]:
-        Life(store, job_id).to("summarising").done()
-    Life(store, ids[2]).to("summarising").done(partial=True)
+        WalkedJob(store, job_id).to("summarising").done()
+    WalkedJob(store, ids[2]).to("summarising").done(partial=True)
     with pytest.raises(InputError, match="3 of its jobs are still open"):
         ramify.retry(batch.batch_id)
     for job_id, state in zip(ids[3:], (State.FAILED, State.EXPIRED, State.CANCELLED), strict=True):

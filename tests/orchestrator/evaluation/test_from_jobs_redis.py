@@ -21,7 +21,7 @@ from shared.jobs.keys import ACTIVE
 from shared.models import Answer, MergedHit
 from shared.models.route import PlannerName
 from shared.settings import Settings
-from tests.fakes.lives import Life, answer, route
+from tests.fakes.walked_jobs import WalkedJob, answer, route
 
 PATHS = {None: ("n/1.md", "n/2.md"), "deep": ("n/1.md", "n/3.md")}
 
@@ -32,10 +32,10 @@ def hit(path: str) -> MergedHit:
 
 def end(store: JobStore, job_id: str, **fields: object) -> str:
     """Walk a job to its answer, which has the documents of its strategy."""
-    life = Life(store, job_id).to("summarising")
-    hits = tuple(hit(path) for path in PATHS.get(life.job.request.strategy, ("n/9.md",)))
-    made = answer(life.job).model_copy(update={"results": hits, **fields})
-    assert store.finish(life.job, Answer.model_validate(made.model_dump()))
+    walked = WalkedJob(store, job_id).to("summarising")
+    hits = tuple(hit(path) for path in PATHS.get(walked.job.request.strategy, ("n/9.md",)))
+    made = answer(walked.job).model_copy(update={"results": hits, **fields})
+    assert store.finish(walked.job, Answer.model_validate(made.model_dump()))
     return job_id
 
 
@@ -55,7 +55,7 @@ def test_given_kept_jobs_when_taken_then_they_are_the_newest_that_can_be_asked_a
     end(store, ramify.submit("half?"), partial=True)
     end(store, ramify.submit("list?"), route=route().model_copy(update={"planner": PlannerName.ENUMERATION}))
     end(store, ramify.submit("hi"), route=route().model_copy(update={"planner": PlannerName.NONE}))
-    store.stop(Life(store, ramify.submit("fails?")).job, State.FAILED, "because")
+    store.stop(WalkedJob(store, ramify.submit("fails?")).job, State.FAILED, "because")
     ramify.submit("open?")
 
     found = kept_jobs(store, 10)

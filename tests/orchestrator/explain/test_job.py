@@ -19,7 +19,7 @@ from shared.models import Lane
 from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.providers.gates.gate_store import key_of
 from shared.settings import Settings, load_settings
-from tests.fakes.lives import IN_LINE, PLACES, Life, leaf, node, route
+from tests.fakes.walked_jobs import PLACES, WAITING, WalkedJob, leaf, node, route
 
 
 @pytest.fixture
@@ -72,12 +72,12 @@ def test_a_job_in_line_says_its_place_and_when_its_turn_may_come(ramify: Ramify,
 
 @pytest.mark.parametrize("place", PLACES)
 def test_every_state_has_an_answer_without_any_worker(ramify: Ramify, store: JobStore, place: str) -> None:
-    if place == IN_LINE:
+    if place == WAITING:
         ramify.submit("it takes the place")
-    life = Life(store, ramify.submit("why?"))
+    walked = WalkedJob(store, ramify.submit("why?"))
     if place in PLACES[2:]:
-        life.to(place)
-    found = asked(ramify, life.id)
+        walked.to(place)
+    found = asked(ramify, walked.id)
     assert found.next == "ramify doctor"
     assert "no worker serves" in found.said.lower()
     assert found.deadline_left_s is not None
@@ -88,15 +88,15 @@ def test_a_leaf_at_a_worker_one_in_a_queue_and_one_that_waits(
     ramify: Ramify, store: JobStore, client: redis.Redis
 ) -> None:
     me = serve(client, "plan", "search", "rerank", "ops")
-    life = Life(store, ramify.submit("why?"))
-    life.planning()
-    store.route(life.id, route())
+    walked = WalkedJob(store, ramify.submit("why?"))
+    walked.planning()
+    store.route(walked.id, route())
     nodes = [node("0.0"), node("0.1"), node("0.2", depends_on=("0.1",)), node("0.3")]
-    store.start_searching(life.id, nodes)
-    store.work.begin(life.id, "0.1", "search.leaf")
-    store.record_leaf(life.id, leaf("0.3"))
+    store.start_searching(walked.id, nodes)
+    store.work.begin(walked.id, "0.1", "search.leaf")
+    store.record_leaf(walked.id, leaf("0.3"))
     client.lpush("search", *(f"message {n}" for n in range(3)))
-    found = asked(ramify, life.id)
+    found = asked(ramify, walked.id)
     by_item = {piece.item: piece for piece in found.work}
     assert (by_item["0.1"].stands, by_item["0.1"].worker, by_item["0.1"].lives) == ("working", me, True)
     assert (by_item["0.0"].stands, by_item["0.0"].in_queue, by_item["0.0"].serving) == ("queued", 3, 1)
@@ -111,16 +111,16 @@ def test_a_dead_worker_and_a_lost_message_are_told_with_how_often(
     ramify: Ramify, store: JobStore, client: redis.Redis
 ) -> None:
     serve(client, "plan", "search", "ops")
-    life = Life(store, ramify.submit("why?")).to("searching")
+    walked = WalkedJob(store, ramify.submit("why?")).to("searching")
     now, dead = store.clock.now(), gone()
-    client.hset(JobKeys(life.id).work, mapping={
+    client.hset(JobKeys(walked.id).work, mapping={
         "busy:0.0": f"{now - 7:.6f} {dead} search.leaf", "dead:0.0": 1,
         "proof:0.0": f"{now - 60:.6f} {dead} search.leaf",
         "sent:0.1": f"{now - 30:.6f}",
     })  # fmt: skip
-    client.hset(JobKeys(life.id).job, "redriven", 2)
-    client.xadd(JobKeys(life.id).events, {"type": "redriven", "items": '["0.0"]', "why": "its worker died"})
-    found = asked(ramify, life.id)
+    client.hset(JobKeys(walked.id).job, "redriven", 2)
+    client.xadd(JobKeys(walked.id).events, {"type": "redriven", "items": '["0.0"]', "why": "its worker died"})
+    found = asked(ramify, walked.id)
     by_item = {piece.item: piece for piece in found.work}
     assert (by_item["0.0"].stands, by_item["0.0"].tries, by_item["0.0"].lives) == ("lost", 2, False)
     assert "pid 4194304, which has died, 2nd try" in by_item["0.0"].said
@@ -133,21 +133,21 @@ def test_a_dead_worker_and_a_lost_message_are_told_with_how_often(
 
 
 def test_how_a_job_ended_and_what_to_do_about_it(ramify: Ramify, store: JobStore, client: redis.Redis) -> None:
-    life = Life(store, ramify.submit("why?")).to("searching")
-    life.merging(failed=("0.1", "0.2"))
-    life.summarising()
-    life.done(partial=True)
-    found = asked(ramify, life.id)
+    walked = WalkedJob(store, ramify.submit("why?")).to("searching")
+    walked.merging(failed=("0.1", "0.2"))
+    walked.summarising()
+    walked.done(partial=True)
+    found = asked(ramify, walked.id)
     assert [failure.item for failure in found.failed] == ["0.1", "0.2"]
     assert "partial: 1 of 3 leaves answered; leaf 0.1 failed: no store (1 more failed)" in found.said
-    assert (found.next, found.deadline_left_s) == (f"ramify retry {life.id}", None)
-    new = ramify.retry(life.id).job_id
-    found = asked(ramify, life.id)
+    assert (found.next, found.deadline_left_s) == (f"ramify retry {walked.id}", None)
+    new = ramify.retry(walked.id).job_id
+    found = asked(ramify, walked.id)
     assert (found.retried_as, found.next) == (new, f"ramify why {new}")
-    gone = Life(store, ramify.submit("why?"))
+    gone = WalkedJob(store, ramify.submit("why?"))
     ramify.cancel(gone.id, State.EXPIRED, "the deadline passed while the job was queued")
     assert "ended expired" in asked(ramify, gone.id).said
-    whole = Life(store, ramify.submit("why?")).to("summarising")
+    whole = WalkedJob(store, ramify.submit("why?")).to("summarising")
     whole.done()
     assert asked(ramify, whole.id).next == f"ramify result {whole.id}"
 
@@ -156,17 +156,17 @@ def test_a_dead_letter_and_a_paused_provider_are_named(
     ramify: Ramify, store: JobStore, settings: Settings, client: redis.Redis
 ) -> None:
     serve(client, "search", "plan", "ops")
-    life = Life(store, ramify.submit("why?")).to("searching")
+    walked = WalkedJob(store, ramify.submit("why?")).to("searching")
     client.hset(key_of("llm:127.0.0.1:9"), "pause_until", int((time.time() + 60) * 1000))
-    assert "LLM server at 127.0.0.1:9 wants no request until" in asked(ramify, life.id).said
-    client.hset(JobKeys(life.id).work, mapping={"dead:0.1": 3, "proof:0.1": f"1.0 {gone()} search.leaf"})
-    dead_letter = DeadLetter(id=f"{life.id}:0.1", kind="work", at=1.0, tenant="default", job_id=life.id, item="0.1",
+    assert "LLM server at 127.0.0.1:9 wants no request until" in asked(ramify, walked.id).said
+    client.hset(JobKeys(walked.id).work, mapping={"dead:0.1": 3, "proof:0.1": f"1.0 {gone()} search.leaf"})
+    dead_letter = DeadLetter(id=f"{walked.id}:0.1", kind="work", at=1.0, tenant="default", job_id=walked.id, item="0.1",
                         task="search.leaf", reason="it killed its worker 3 times")  # fmt: skip
     DeadLetterStore(client, settings).add(dead_letter)
-    life.merging(failed=("0.1",))
-    life.summarising()
-    life.done(partial=True)
-    found = asked(ramify, life.id)
+    walked.merging(failed=("0.1",))
+    walked.summarising()
+    walked.done(partial=True)
+    found = asked(ramify, walked.id)
     assert found.dead_letters == (dead_letter.id,)
     assert found.next == f"ramify dead show {dead_letter.id}"
 
@@ -175,8 +175,8 @@ def test_a_dead_letter_and_a_paused_provider_are_named(
 def test_a_broken_key_costs_its_own_fact_and_is_named(
     ramify: Ramify, store: JobStore, client: redis.Redis, broken: str
 ) -> None:
-    life = Life(store, ramify.submit("why?")).to("searching")
-    queues, keys = AdmissionKeys("interactive"), JobKeys(life.id)
+    walked = WalkedJob(store, ramify.submit("why?")).to("searching")
+    queues, keys = AdmissionKeys("interactive"), JobKeys(walked.id)
     name = {
         "line": f"{queues.waiting}default", "ring": queues.ring, "counts": queues.counts,
         "under_way": queues.under_way, "front": queues.latest_taken, "held": queues.held,
@@ -184,7 +184,7 @@ def test_a_broken_key_costs_its_own_fact_and_is_named(
     }[broken]  # fmt: skip
     client.delete(name)
     client.set(name, "rubbish")
-    found = asked(ramify, life.id)
+    found = asked(ramify, walked.id)
     assert found.faults, "it says what could not be read"
     assert not any(piece.stands == "lost" for piece in found.work)
     assert "searching" in found.said

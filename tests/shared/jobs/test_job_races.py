@@ -19,7 +19,7 @@ from shared.jobs.keys import ACTIVE, JobKeys
 from shared.models import Lane
 from shared.settings import Settings, load_settings
 from shared.tasks.app import make_app
-from tests.fakes.lives import ADMITTED, IN_LINE, PLACES, Life, lines_are_empty
+from tests.fakes.walked_jobs import ADMITTED, PLACES, WAITING, WalkedJob, admission_is_empty
 
 ROUNDS = 12
 Act = Callable[[str], object]
@@ -60,13 +60,13 @@ def at_once(seed: int, *acts: Callable[[], object]) -> list[object]:
     return out
 
 
-def placed(ramify: Ramify, store: JobStore, place: str) -> tuple[Life, list[str]]:
+def placed(ramify: Ramify, store: JobStore, place: str) -> tuple[WalkedJob, list[str]]:
     """A job there, and the others that were needed for it."""
-    others = [ramify.submit("it takes the only place")] if place == IN_LINE else []
-    life = Life(store, ramify.submit("why?"))
-    at = store.admission.position(life.id, Lane.INTERACTIVE, "default")
-    assert (at.waiting, at.under_way) == (place == IN_LINE, place != IN_LINE)
-    return (life if place in {IN_LINE, ADMITTED} else life.to(place)), others
+    others = [ramify.submit("it takes the only place")] if place == WAITING else []
+    walked = WalkedJob(store, ramify.submit("why?"))
+    at = store.admission.position(walked.id, Lane.INTERACTIVE, "default")
+    assert (at.waiting, at.under_way) == (place == WAITING, place != WAITING)
+    return (walked if place in {WAITING, ADMITTED} else walked.to(place)), others
 
 
 def past_its_deadline(app: Celery, store: JobStore, by: float) -> Act:
@@ -97,22 +97,22 @@ def test_an_end_races_a_worker_that_finishes(
     """given a job at any state / when it is ended while a worker finishes it / then it ends once, and all adds up."""
     act = ACTS[name](ramify, app, store)
     for seed in range(ROUNDS):
-        life, others = placed(ramify, store, place)
-        finished, acted = at_once(seed, lambda: life.finish(place), lambda: act(life.id))  # noqa: B023 - joined before
-        print(f"seed {seed}: {place}, {name}: finished {finished}, {acted!r}, {life.job.state.value}")
+        walked, others = placed(ramify, store, place)
+        finished, acted = at_once(seed, lambda: walked.finish(place), lambda: act(walked.id))  # noqa: B023 - joined before
+        print(f"seed {seed}: {place}, {name}: finished {finished}, {acted!r}, {walked.job.state.value}")
         assert not isinstance(finished, Exception), finished
         assert not isinstance(acted, Exception), acted
-        assert finished == (life.job.state is State.DONE)
+        assert finished == (walked.job.state is State.DONE)
         if name in {"cancel", "expire"}:
             assert bool(acted) is not finished, "one of the two, never both"
-        if life.job.state not in TERMINAL:
-            ramify.cancel(life.id)
-        ends = [event.data["state"] for event in ramify.stream(life.id, 1) if event.type == "state"]
+        if walked.job.state not in TERMINAL:
+            ramify.cancel(walked.id)
+        ends = [event.data["state"] for event in ramify.stream(walked.id, 1) if event.type == "state"]
         assert ends[0] == "queued"
         assert [state in TERMINAL for state in ends].count(True) == 1
         for other in others:
             ramify.cancel(other)
-        assert lines_are_empty(store.client)
+        assert admission_is_empty(store.client)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -120,27 +120,27 @@ def test_a_retry_races_the_end_of_its_job(ramify: Ramify, store: JobStore, place
     """given a job at any state / when it is tried again while it ends / then it is refused, or a new job is made."""
     made = 0
     for seed in range(ROUNDS):
-        life, others = placed(ramify, store, place)
+        walked, others = placed(ramify, store, place)
         with pytest.raises(InputError, match=r"still|done and complete"):
-            ramify.retry(life.id)
-        cancelled, tried = at_once(seed, lambda: ramify.cancel(life.id), lambda: ramify.retry(life.id))  # noqa: B023
+            ramify.retry(walked.id)
+        cancelled, tried = at_once(seed, lambda: ramify.cancel(walked.id), lambda: ramify.retry(walked.id))  # noqa: B023
         print(f"seed {seed}: {place}: cancelled {cancelled}, {tried!r}")
         assert cancelled is True
-        assert life.job.state is State.CANCELLED
+        assert walked.job.state is State.CANCELLED
         if isinstance(tried, Exception):
             assert isinstance(tried, InputError), tried
-            assert ramify.status(life.id).retried_as is None
-            tried = ramify.retry(life.id)
+            assert ramify.status(walked.id).retried_as is None
+            tried = ramify.retry(walked.id)
         made += 1
         new = store.job(tried.job_id)
         assert new is not None
-        assert (new.state, new.retry_of) == (State.QUEUED, life.id)
-        assert ramify.status(life.id).retried_as == new.id
+        assert (new.state, new.retry_of) == (State.QUEUED, walked.id)
+        assert ramify.status(walked.id).retried_as == new.id
         with pytest.raises(InputError, match="tried again already"):
-            ramify.retry(life.id)
+            ramify.retry(walked.id)
         for job_id in (new.id, *others):
             ramify.cancel(job_id)
-        assert lines_are_empty(store.client)
+        assert admission_is_empty(store.client)
     assert made == ROUNDS
 
 
@@ -153,7 +153,7 @@ def test_a_batch_is_cancelled_while_workers_finish_it(ramify: Ramify, store: Job
         shares = [mine[n::8] for n in range(8)]
 
         def work(share: list[str]) -> int:
-            return sum(Life(store, job_id).finish(ADMITTED) for job_id in share)
+            return sum(WalkedJob(store, job_id).finish(ADMITTED) for job_id in share)
 
         acts = [lambda share=share: work(share) for share in shares]
         cancel = partial(ramify.cancel_batch, batch.batch_id)
@@ -166,4 +166,4 @@ def test_a_batch_is_cancelled_while_workers_finish_it(ramify: Ramify, store: Job
         assert status.finished == status.total == 120
         states = [job.state for job_id in batch.job_ids if (job := store.job(job_id))]
         assert (states.count(State.DONE), states.count(State.CANCELLED)) == (sum(done), first + second)
-        assert lines_are_empty(store.client)
+        assert admission_is_empty(store.client)

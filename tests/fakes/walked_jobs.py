@@ -1,4 +1,4 @@
-"""Jobs in every state of their life, on a real Redis without workers: the store's own steps bring them there."""
+"""Jobs in every state, on a real Redis without workers: the methods of the job store bring them there."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.route import Route
 
-IN_LINE, ADMITTED = "in line", "admitted"
-#: Where a job may stand before it has ended.
-PLACES = (IN_LINE, ADMITTED, "planning", "searching", "merging", "summarising")
+WAITING, ADMITTED = "waiting", "admitted"
+#: How far a job may have come before it has ended.
+PLACES = (WAITING, ADMITTED, "planning", "searching", "merging", "summarising")
 LEAVES = ("0.0", "0.1", "0.2")
 
 
@@ -41,8 +41,8 @@ def route() -> Route:
 
 
 @dataclass
-class Life:
-    """One job; `walk` is what workers would do with it."""
+class WalkedJob:
+    """One job, taken from state to state as workers would."""
 
     store: JobStore
     id: str
@@ -71,8 +71,8 @@ class Life:
     def done(self, *, partial: bool = False) -> bool:
         return self.store.finish(self.job, answer(self.job, partial=partial))
 
-    def to(self, place: str) -> Life:
-        """Walk on until the job stands there."""
+    def to(self, place: str) -> WalkedJob:
+        """Go on to this state."""
         for name in PLACES[2 : PLACES.index(place) + 1]:
             assert getattr(self, name)()
         return self
@@ -84,8 +84,8 @@ class Life:
         return self.done()
 
 
-def lines_are_empty(client: redis.Redis, lane: Lane = Lane.INTERACTIVE) -> bool:
-    """No place is held by anybody, and the reaper has nobody to look after."""
+def admission_is_empty(client: redis.Redis, lane: Lane = Lane.INTERACTIVE) -> bool:
+    """No job waits or is under way, and the reaper has none to check."""
     keys = AdmissionKeys(lane.value)
     counts = [int(value or 0) for value in client.hmget(keys.counts, ["waiting", "held"])]
     left = [client.hlen(AdmissionKeys.under_way), client.hlen(keys.held), client.llen(keys.ring), client.zcard(ACTIVE)]
