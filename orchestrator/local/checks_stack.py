@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from orchestrator.local.checks import NOT_RUNNING, START, Check, failed, passed, quick_client, size, unknown
 from orchestrator.local.redis_server import require_redis
 from orchestrator.local.state import StackState, read_state
-from orchestrator.reaper.leader import LOOKED
+from orchestrator.reaper.reaper import LAST_RUN
 from shared.connections import heartbeat
 from shared.connections.clock import ServerClock
 from shared.connections.heartbeat import BEAT_S, WorkerBeat
@@ -191,7 +191,7 @@ def jobs(connected: Settings | None) -> Sequence[Check]:
 
 
 def _reaper(client: Redis) -> Check:
-    raw = client.get(LOOKED)
+    raw = client.get(LAST_RUN)
     ago = ServerClock(client).now() - float(text(raw)) if raw is not None else None
     if ago is not None and ago <= _REAPER_LATE_S:
         return passed("reaper", f"looked after the jobs {max(0.0, ago):.0f} s ago")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from celery import Celery, Signature
 from redis import Redis
 
 from orchestrator.reaper import rules
-from orchestrator.reaper.leader import LOOKED, leading
 from orchestrator.reaper.views import (
     Decision,
     Expire,
@@ -29,21 +29,31 @@ from orchestrator.reaper.views import (
     read_views,
     read_world,
 )
+from shared.connections.heartbeat import worker_id
 from shared.contract import OF_SHARD, Queue, TaskMessage, TaskName, priority
 from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.codec import text
 from shared.jobs.keys import ACTIVE, PREFIX, JobKeys
+from shared.jobs.scripts import Scripts
 from shared.models import Lane, NodeKind
 from shared.tasks.signatures import Dispatcher, merge_signature, node_signature, sent_again, task_signature
 
 log = logging.getLogger("ramify.reaper")
-_CURSOR = f"{PREFIX}:{{reaper}}:cursor"
+_TAG = f"{PREFIX}:{{reaper}}"
+LOCK, TOKEN = f"{_TAG}:lock", f"{_TAG}:token"
+#: When a reaper finished its last run (Unix seconds).
+LAST_RUN = f"{_TAG}:looked"
+_CURSOR = f"{_TAG}:cursor"
+#: A run takes milliseconds; a leader that died blocks the next one for so long.
+_LOCK_MS = 10_000
+#: Seconds that the counter of tokens is kept after the last run.
+_TOKEN_S = 86_400
 #: Jobs that a run takes from those that are due, and from all open ones in turn, in case a list was lost.
 _DUE, _IN_TURN = 500, 200
 _CURSOR_DIGITS = 20
 _PAGE = 500
 #: A key for each queue, by its name: "<job id> <item>" of the one that is tried now.
-SLOTS = {queue: f"{PREFIX}:{{reaper}}:suspect:{queue.value}" for queue in Queue}
+SLOTS = {queue: f"{_TAG}:suspect:{queue.value}" for queue in Queue}
 #: Seconds after which the next suspect is tried, whatever became of the last one.
 _SLOT_S = 20
 _ENDED = frozenset({"done", "failed", "grown"})
@@ -53,6 +63,18 @@ _OPEN = {
     TaskName.MERGE_TREE.value: {State.SEARCHING, State.MERGING},
     TaskName.MERGE_SUMMARISE.value: {State.SUMMARISING},
 }
+
+
+@contextmanager
+def leading(client: Redis) -> Iterator[int]:
+    """The fencing token of this leader, which the store compares; 0 while another reaper leads. Raises: RedisError."""
+    run = Scripts(client)
+    token = int(run("lead", [LOCK, TOKEN], [worker_id(), _LOCK_MS, _TOKEN_S]))
+    try:
+        yield token
+    finally:
+        if token:
+            run("unlead", [LOCK], [token])
 
 
 class Suspects:
@@ -122,7 +144,7 @@ class Reaper:
                 for lane in Lane:
                     self._repair(lane, (), recount=True)
             self._dispatcher.run()
-            self._jobs.client.set(LOOKED, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
+            self._jobs.client.set(LAST_RUN, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
             return len(wanted)
 
     def _in_turn(self) -> list[str]:

@@ -18,6 +18,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from shared.connections.clock import ServerClock
 from shared.connections.connect import drop_idle
 from shared.connections.process import identity, pid_namespace
 from shared.models.base import Model
@@ -136,7 +137,7 @@ class Heartbeat:
         me = worker_id()
         # EXPIRE still works at maxmemory: refresh the TTL before SET.
         self._client.expire(key(me), TTL_S)
-        now = _now(self._client)
+        now = ServerClock(self._client).now()
         with self._client.pipeline(transaction=False) as pipe:
             pipe.set(key(me), json.dumps({"pool": _Identity.pool, "queues": self.queues}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
@@ -175,7 +176,7 @@ def _same_boot(mark: str) -> bool:
 
 def workers(client: Redis) -> Sequence[WorkerBeat]:
     """All workers that have a heartbeat, by id. Raises: RedisError."""
-    seen: Any = client.zrange(WORKERS, f"{_now(client) - TTL_S - BEAT_S:f}", "+inf", byscore=True)
+    seen: Any = client.zrange(WORKERS, f"{ServerClock(client).now() - TTL_S - BEAT_S:f}", "+inf", byscore=True)
     with client.pipeline(transaction=False) as pipe:
         for worker in seen:
             pipe.get(key(_text(worker)))
@@ -186,7 +187,7 @@ def workers(client: Redis) -> Sequence[WorkerBeat]:
 
 def ages(client: Redis) -> dict[str, float]:
     """Seconds since the last heartbeat of every worker that had one within a day, by id. Raises: RedisError."""
-    now = _now(client)
+    now = ServerClock(client).now()
     seen: Any = client.zrange(WORKERS, 0, -1, withscores=True)
     return {_text(worker): max(0.0, now - at) for worker, at in seen}
 
@@ -197,12 +198,6 @@ def _read(worker: str, raw: bytes | str) -> WorkerBeat | None:
         return WorkerBeat.model_validate({**json.loads(raw), "worker": worker})
     except (ValueError, TypeError):
         return None
-
-
-def _now(client: Redis) -> float:
-    """Seconds of Redis' clock, the one that all hosts share."""
-    seconds, micros = client.time()
-    return float(seconds) + float(micros) / 1e6
 
 
 def _text(value: bytes | str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from redis import Redis
@@ -48,24 +49,26 @@ def spending(fields: Mapping[str, str], now: float) -> Spending | None:
     return Spending.model_validate({**given, "seconds": round(seconds, 3)})
 
 
+@dataclass
 class _Account:
     """The budget of one job or batch. `of` begins a sentence about it; `ends`: `max_seconds` ends the spending."""
 
-    def __init__(  # noqa: PLR0913 - made in one place
-        self, run: Scripts, clock: ServerClock, key: str, of: str, *, counts_money: bool, ends: bool
-    ) -> None:
-        self._run, self._clock, self._key, self._ends = run, clock, key, ends
-        self.of, self.counts_money = of, counts_money
+    run: Scripts
+    clock: ServerClock
+    key: str
+    of: str
+    counts_money: bool
+    ends: bool = False
 
     def reserve(self, hold: str, use: PaidUse) -> Refusal | None:
-        found = self._run("reserve", [self._key], [f"{self._clock.now():.3f}", hold, *use, int(self._ends)])
+        found = self.run("reserve", [self.key], [f"{self.clock.now():.3f}", hold, *use, int(self.ends)])
         if not found:
             return None
         limit, value, left = text(found[0]), float(text(found[1])), int(text(found[2]))
         return Refusal(limit, value / NANO if limit == "max_cost" else value, left)
 
     def settle(self, hold: str, use: PaidUse) -> None:
-        self._run("settle", [self._key], [hold, *use])
+        self.run("settle", [self.key], [hold, *use])
 
 
 class Ledger:
@@ -81,16 +84,14 @@ class Ledger:
         """The budgets that hold for `job`: its own and its batch's; None when there is none."""
         accounts = []
         if own := job.request.limits():
-            accounts.append(self._account(JobKeys(job.id).job, "", "max_cost" in own))
+            accounts.append(_Account(self._run, self._clock, JobKeys(job.id).job, "", "max_cost" in own))
         if job.batch_id and (limits := self._of_batch(job.batch_id)):
             key = BatchKeys(job.batch_id).batch
-            accounts.append(self._account(key, "the batch's ", "budget:max_cost" in limits, ends=True))
+            money = "budget:max_cost" in limits
+            accounts.append(_Account(self._run, self._clock, key, "the batch's ", money, ends=True))
         return Meter(accounts, self._prices) if accounts else None
 
     def _read_batch(self, batch_id: str) -> tuple[str, ...]:
         """Which limits a batch has: they never change, so each process reads them once."""
         values = self._client.hmget(BatchKeys(batch_id).batch, _LIMITS)
         return tuple(name for name, value in zip(_LIMITS, values, strict=True) if value is not None)
-
-    def _account(self, key: str, of: str, counts_money: bool, *, ends: bool = False) -> _Account:
-        return _Account(self._run, self._clock, key, of, counts_money=counts_money, ends=ends)

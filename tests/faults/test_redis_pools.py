@@ -21,7 +21,7 @@ import redis
 
 from orchestrator.client import Ramify
 from orchestrator.local.stack import answering_pools
-from orchestrator.reaper.leader import LOOKED
+from orchestrator.reaper.reaper import LAST_RUN
 from orchestrator.submitting import SUBMIT_RETRY_S
 from shared.connections.heartbeat import workers
 from shared.errors import RamifyError
@@ -213,7 +213,7 @@ def test_every_pool_takes_work_again_by_itself(stage: Stage, fault: Callable[[St
 
 def _looked(stage: Stage) -> bytes | None:
     with stage.server.client() as client:
-        looked: bytes | None = client.get(LOOKED)
+        looked: bytes | None = client.get(LAST_RUN)
     return looked
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.reaper.leader import LOCK
-from orchestrator.reaper.reaper import SLOTS
+from orchestrator.reaper.reaper import LOCK, SLOTS
 from shared.contract import TaskMessage
 from shared.jobs.work import StartedWork
 from shared.tasks.signatures import Delivery

@@ -68,13 +68,13 @@ class Stage:
             yield self
 
     def _changes(self) -> Iterator[tuple[Any, str, Any]]:
-        from orchestrator.reaper import leader, views
+        from orchestrator.reaper import reaper, views
         from shared.jobs import work
         from shared.tasks import work_tracker
 
         for kind in (Signature, celery.canvas._chain, celery.canvas._chord):
             yield kind, "apply_async", lambda signature, *_, **__: self.world.send(signature)
-        for module in (work, leader):
+        for module in (work, reaper):
             yield module, "worker_id", self._later("worker_id")
         for module in (views, work_tracker):
             yield module, "alive_workers", lambda _, ids, **__: self.world.living(ids)

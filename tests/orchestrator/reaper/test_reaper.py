@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from orchestrator.reaper.leader import LOCK, TOKEN
-from orchestrator.reaper.reaper import SLOTS, Reaper
+from orchestrator.reaper.reaper import LOCK, SLOTS, TOKEN, Reaper
 from shared.connections.heartbeat import worker_id
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.jobs import Job, JobStore, State, new_id
