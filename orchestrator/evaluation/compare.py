@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
             *warnings,
             *(types.warnings if types else ()),
             *([few] if total < FEW else []),
-            *frequent_warnings(outcomes, total, "failed, and counts as found nothing", _unknown(dataset, outcomes)),
+            *frequent_warnings(outcomes, total, "failed, and counts as found nothing", dataset.corpus.ids),
         ),
         cases=_cases(dataset, list(tables.values())),
         latencies={name: tuple(f.ms for f in found if f.error is None) for name, found in outcomes.items()},
@@ -131,15 +131,17 @@ def _pairs(groups: Sequence[_Group]) -> list[tuple[Pair, ...]]:
 
 
 def frequent_warnings(
-    outcomes: Outcomes, questions: int, failed: str, before: Mapping[str, int] | None = None
+    outcomes: Outcomes, questions: int, failed: str, corpus: Collection[str] | None = None
 ) -> Iterator[str]:
     """The warnings and errors of all questions, once each with the number of questions, the most frequent first.
 
-    `failed` says what becomes of a failed question, `before` is what was counted elsewhere.
+    `failed` says what becomes of a failed question; `corpus` has the ids of all documents that count.
     """
-    counts = Counter[str](before or {})
+    counts = Counter[str]()
     for name, found in outcomes.items():
         for one in found:
+            if corpus is not None and any(document not in corpus for document in one.documents):
+                counts[f"{name}: documents that are not in the corpus were found, and count as wrong."] += 1
             counts.update({f"{name}: {warning}" for warning in one.warnings})
             if one.error is not None:
                 counts[f"{name}: {failed}: {one.error}"] += 1
@@ -147,15 +149,6 @@ def frequent_warnings(
         yield f"{sentence} ({count} of {questions} questions)"
     if len(counts) > _MOST_WARNINGS:
         yield f"There were {len(counts) - _MOST_WARNINGS} more kinds of warnings."
-
-
-def _unknown(dataset: Dataset, outcomes: Outcomes) -> dict[str, int]:
-    counts = {
-        name: sum(any(document not in dataset.corpus.ids for document in one.documents) for one in found)
-        for name, found in outcomes.items()
-    }
-    sentence = "documents that are not in the corpus were found, and count as wrong."
-    return {f"{name}: {sentence}": number for name, number in counts.items() if number}
 
 
 def _cases(dataset: Dataset, tables: Sequence[Floats]) -> tuple[Case, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -183,14 +184,12 @@ def _row(where: str, line: bytes) -> tuple[str, str, int] | None:
 
 def grade_of(where: str, value: object) -> int:
     """A whole number, 0 or more. Raises: InputError."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return max(0, value)
     try:
-        number = float(value) if isinstance(value, str | float) else None
-        grade = int(number) if number is not None else None
+        number = float(value) if isinstance(value, str | float | int) and not isinstance(value, bool) else math.nan
+        grade = int(number)
     except (ValueError, OverflowError):
-        number = grade = None
-    if grade is None or grade != number:
+        number, grade = math.nan, 0
+    if grade != number:
         raise InputError(f"{where}, grade", value, "give a whole number, 0 for not relevant")
     return max(0, grade)
 

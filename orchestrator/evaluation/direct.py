@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from orchestrator.evaluation.dataset import LabelledCorpus
 from orchestrator.evaluation.eval_folder import IndexFolder, corpus_copy, eval_dir, index_folder
@@ -30,6 +30,7 @@ from shared.models.route import PlannerName, Route
 from shared.settings import Settings
 from shared.settings.strategies import ADAPTIVE
 
+LineT = TypeVar("LineT", bound=Model)
 #: `workers` is not imported here: it is a program that is started.
 COMMAND = (sys.executable, "-m", "workers.direct")
 _NAME = "the search process"
@@ -45,21 +46,12 @@ DIRECT_ONLY = (
 )
 
 
-class _Line(Model):
-    """What a line may be; fields that we do not know are for later releases."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-LineT = TypeVar("LineT", bound=_Line)
-
-
-class _Progress(_Line):
+class _Progress(Model):
     done: int = 0
     total: int | None = None
 
 
-class OpenedIndex(_Line):
+class OpenedIndex(Model):
     """The index that is searched: built now, or kept from before."""
 
     documents: int
@@ -68,14 +60,14 @@ class OpenedIndex(_Line):
     seconds: float = 0.0
 
 
-class _Opening(_Line):
+class _Opening(Model):
     progress: _Progress | None = None
     opened: OpenedIndex | None = None
     error: str | None = None
     bad_input: bool = False
 
 
-class _Reply(_Line):
+class _Reply(Model):
     documents: tuple[str, ...] = ()
     ms: float = 0.0
     cost: Cost = Cost()

@@ -123,7 +123,10 @@ def kept_jobs(jobs: JobStore, most: int, tenant: str | None = None) -> KeptJobs:
         if len(answers) == most:
             break
     if not answers:
-        raise InputError("--from-jobs", str(most), _none_kept(left_out, tenant))
+        of = f" of tenant {tenant}" if tenant else ""
+        reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items())
+        none = f"no kept job{of} can be asked again{f' ({reasons})' if reasons else ''}"
+        raise InputError("--from-jobs", str(most), f"{none}: ask a question first, `ramify jobs`")
     questions = tuple(LabelledQuestion(id=name, text=request.question, labels={}) for name, request in requests.items())
     warnings = (_WRITTEN.format(written),) if written else ()
     return KeptJobs(questions, requests, tuple(answers), dict(left_out), warnings)
@@ -152,12 +155,6 @@ def _reason_left_out(status: JobStatus, request: JobRequest | None, answer: Answ
         "a complete list": planner is PlannerName.ENUMERATION,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
-
-
-def _none_kept(left_out: Mapping[str, int], tenant: str | None) -> str:
-    of = f" of tenant {tenant}" if tenant else ""
-    passed = ", ".join(f"{number} {reason}" for reason, number in left_out.items())
-    return f"no kept job{of} can be asked again{f' ({passed})' if passed else ''}: ask a question first, `ramify jobs`"
 
 
 def compare_jobs(

@@ -93,7 +93,10 @@ def _plan(question: LabelledQuestion, field: str) -> Plan:
             found = found.get(part) if isinstance(found, Mapping) else None
     if found is None:
         return ()
-    if not isinstance(found, list) or not all(map(_is_entry, found)):
+    texts = (
+        [item.get("query") if isinstance(item, Mapping) else item for item in found] if isinstance(found, list) else [0]
+    )
+    if not all(isinstance(text, str) and text.strip() for text in texts):
         raise InputError("--plan", field, f"question {question.id} has no list of texts there{_inner(found)}")
     if len(found) > MAX_ENTRIES:
         count = f"{len(found)} subquestions, {MAX_ENTRIES} are the most"
@@ -103,11 +106,6 @@ def _plan(question: LabelledQuestion, field: str) -> Plan:
     except ValidationError as error:
         fault = request_fault(error)
         raise InputError("--plan", field, f"question {question.id}: {fault.fix}") from None
-
-
-def _is_entry(item: Any) -> bool:
-    text = item.get("query") if isinstance(item, Mapping) else item
-    return isinstance(text, str) and bool(text.strip())
 
 
 def _inner(found: Any) -> str:

@@ -58,15 +58,10 @@ class Pipeline:
 
         `requests`: question id -> the request of the kept job that asked it.
         """
-        self._client, self._namespace, self._warnings = client, namespace, warnings
-        self._requests = requests or {}
+        self._client, self._namespace, self._requests = client, namespace, requests or {}
+        cached = (_CACHED_JOBS if requests else _CACHED,) if client.settings.cache.enabled else ()
+        self.warnings = (*warnings, *cached)
         self._open: dict[str, ArmQuestion] = {}
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """About the ingest, and about caches where they are on."""
-        cached = _CACHED_JOBS if self._requests else _CACHED
-        return (*self._warnings, *((cached,) if self._client.settings.cache.enabled else ()))
 
     def answers(self, questions: Iterable[ArmQuestion]) -> Iterator[ArmOutcome]:
         """As the Runner says. Raises: NotRunningError when Redis is gone."""

@@ -52,15 +52,10 @@ class ArmOutcome(Model):
 class Runner(Protocol):
     """Runs questions against one corpus."""
 
-    @property
-    def mode(self) -> str:
-        """For people and reports: "direct" or "pipeline"."""
-        ...
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a reader of the figures must know of how they came to be."""
-        ...
+    #: For people and reports: "direct" or "pipeline".
+    mode: str
+    #: What a reader of the figures must know of how they came to be.
+    warnings: tuple[str, ...]
 
     def answers(self, questions: Iterable[ArmQuestion]) -> Iterator[ArmOutcome]:
         """An outcome for each, in any order. A question that fails is an outcome with `error`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,6 @@ _RECALL = {2: "recall@2", 5: "recall@5", 10: "recall@10", 20: "recall@20"}
 Run = Mapping[str, Sequence[str]]
 
 
-class Interval(NamedTuple):
-    """Bounds of each column."""
-
-    low: Floats
-    high: Floats
-
-
 def resampled_means(values: Floats, seed: int = SEED, resamples: int = RESAMPLES) -> Floats:
     """(questions, columns) -> (resamples, columns): column means over questions drawn with replacement.
 
@@ -45,11 +38,11 @@ def resampled_means(values: Floats, seed: int = SEED, resamples: int = RESAMPLES
     return np.concatenate(blocks)
 
 
-def interval(means: Floats, level: float = LEVEL) -> Interval:
-    """The percentile interval of each column of `resampled_means`, or of a difference of such columns."""
+def interval(means: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """(low, high) percentiles of each column of `resampled_means`, or of a difference of such columns."""
     tail = (1 - level) / 2
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
-    return Interval(low, high)
+    return low, high
 
 
 def permutation_p(differences: Floats, seed: int = SEED, resamples: int = RESAMPLES) -> Floats:

@@ -6,10 +6,11 @@ Markdown is read by its block structure alone: inline parsing is switched off, i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import TypeVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -32,6 +33,7 @@ _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference
 _MAX_HEADING = 200
 #: Characters within which a title is sought.
 _TITLE_WITHIN = 20_000
+T = TypeVar("T")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 
 
@@ -46,6 +48,22 @@ def cut_anywhere(text: str, limit: int) -> list[str]:
     """`text` in parts that are no wider than `limit`."""
     step = limit if text.isascii() else max(limit // 2, 1)
     return [text[start : start + step] for start in range(0, len(text), step)]
+
+
+def join_neighbours(
+    items: Iterable[T], size_of: Callable[[T], int], fits: Callable[[T, int, int], bool]
+) -> list[list[T]]:
+    """Neighbours in groups: an item joins the group before it if `fits(item, the group's size, its size with it)`."""
+    groups: list[list[T]] = []
+    total = 0
+    for item in items:
+        before, total = total, total + size_of(item)
+        if groups and fits(item, before, total):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+            total -= before
+    return groups
 
 
 class BlockType(StrEnum):
@@ -185,15 +203,12 @@ def timeline_start(blocks: Sequence[Block]) -> int | None:
     for place, block in enumerate(blocks):
         if block.kind is BlockType.TEXT and block.text.strip().casefold() in _SENTINELS:
             return place
-        if block.kind is BlockType.RULE and place + 1 < len(blocks) and _opens_timeline(blocks[place + 1]):
-            return place
+        if block.kind is BlockType.RULE and place + 1 < len(blocks):
+            following = blocks[place + 1]
+            titled = following.kind is BlockType.HEADING and _named_part(following.text) is PagePart.TIMELINE
+            if titled or (following.kind in {BlockType.HEADING, BlockType.TEXT} and _dated().match(following.text)):
+                return place
     return None
-
-
-def _opens_timeline(block: Block) -> bool:
-    if block.kind is BlockType.HEADING:
-        return _named_part(block.text) is PagePart.TIMELINE or bool(_dated().match(block.text))
-    return block.kind is BlockType.TEXT and bool(_dated().match(block.text))
 
 
 def _named_part(heading: str) -> PagePart | None:

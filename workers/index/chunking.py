@@ -10,7 +10,16 @@ from shared.models import Chunk
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import label_key, page_keys
-from workers.index.blocks import Block, BlockType, blocks_of, cut_anywhere, part_of, timeline_start, width
+from workers.index.blocks import (
+    Block,
+    BlockType,
+    blocks_of,
+    cut_anywhere,
+    join_neighbours,
+    part_of,
+    timeline_start,
+    width,
+)
 from workers.index.code.chunking import chunk_code
 from workers.index.documents import Document, Markup
 from workers.index.links import refs_of
@@ -125,20 +134,19 @@ def _pieces(section: Section, sizes: ChunkingSettings) -> Iterator[_Piece]:
 def _packed(pieces: Iterator[_Piece], sizes: ChunkingSettings) -> list[list[_Piece]]:
     """Neighbours joined up to `target_chars`. A tiny one joins further, up to `max_chars`."""
     tiny = sizes.target_chars // _TINY_SHARE
-    groups: list[list[_Piece]] = []
-    widths: list[int] = []
-    for piece in pieces:
-        wide = width(piece.text) + len(piece.gap)
-        total = widths[-1] + wide if groups else 0
-        if groups and (total <= sizes.target_chars or (widths[-1] < tiny and total <= sizes.max_chars)):
-            groups[-1].append(piece)
-            widths[-1] = total
-        else:
-            groups.append([piece])
-            widths.append(wide)
-    if len(groups) > 1 and widths[-1] < tiny and widths[-2] + widths[-1] <= sizes.max_chars:
-        tail = groups.pop()
-        groups[-1] += tail
+
+    def wide(piece: _Piece) -> int:
+        return width(piece.text) + len(piece.gap)
+
+    def fits(_: _Piece, before: int, total: int) -> bool:
+        return total <= sizes.target_chars or (before < tiny and total <= sizes.max_chars)
+
+    groups = join_neighbours(pieces, wide, fits)
+    if len(groups) > 1:
+        before, last = (sum(map(wide, group)) for group in groups[-2:])
+        if last < tiny and before + last <= sizes.max_chars:
+            tail = groups.pop()
+            groups[-1] += tail
     return groups
 
 
@@ -200,10 +208,10 @@ def split_block(block: Block, target: int, limit: int) -> list[str]:
     if block.kind is BlockType.FENCE:
         return _split_fence(block.text, limit)
     if block.kind is BlockType.CODE:
-        return _group(_lines(block.text, limit), limit)
+        return _joined(_lines(block.text, limit), limit)
     if block.kind is BlockType.TABLE:
         return _split_table(block.text, limit)
-    return _group(_spans(block.text, limit), target)
+    return _joined(_spans(block.text, limit), target)
 
 
 def _split_fence(text: str, limit: int) -> list[str]:
@@ -211,14 +219,14 @@ def _split_fence(text: str, limit: int) -> list[str]:
     opening, *rest = text.split("\n")
     found = _FENCE.match(opening)
     if found is None:
-        return _group(_lines(text, limit), limit)
+        return _joined(_lines(text, limit), limit)
     before, marker, info = found["before"], found["marker"], found["info"]
     body = rest[:-1] if rest and rest[-1].strip().strip("> ").startswith(marker) else rest
     if len(info) > _MAX_INFO:
         body, info = [info, *body], ""
     # A list's bullet opens the first part only; the others keep its indent.
     indent = re.sub(r"[^>\s]", " ", before)
-    parts = [part.removesuffix("\n") for part in _group(_lines("\n".join(body), limit), limit)]
+    parts = [part.removesuffix("\n") for part in _joined(_lines("\n".join(body), limit), limit)]
     heads = [before, *[indent] * (len(parts) - 1)]
     return [f"{head}{marker}{info}\n{part}\n{indent}{marker}" for head, part in zip(heads, parts, strict=True)]
 
@@ -226,8 +234,8 @@ def _split_fence(text: str, limit: int) -> list[str]:
 def _split_table(text: str, limit: int) -> list[str]:
     head = "".join(line + "\n" for line in text.split("\n", 2)[:2])
     if width(head) > limit // _HEAD_SHARE:
-        return _group(_lines(text, limit), limit)
-    rows = _group(_lines(text[len(head) :], limit - width(head)), limit - width(head))
+        return _joined(_lines(text, limit), limit)
+    rows = _joined(_lines(text[len(head) :], limit - width(head)), limit - width(head))
     return [head + part for part in rows]
 
 
@@ -249,16 +257,6 @@ def _spans(text: str, limit: int, level: int = 0) -> list[str]:
     return [span for piece in pieces if piece for span in _spans(piece, limit, level + 1)]
 
 
-def _group(pieces: Iterable[str], size: int) -> list[str]:
+def _joined(pieces: Iterable[str], size: int) -> list[str]:
     """Neighbours joined while they are no wider than `size`."""
-    groups: list[list[str]] = []
-    total = 0
-    for piece in pieces:
-        wide = width(piece)
-        if groups and total + wide <= size:
-            groups[-1].append(piece)
-            total += wide
-        else:
-            groups.append([piece])
-            total = wide
-    return ["".join(group) for group in groups]
+    return ["".join(group) for group in join_neighbours(pieces, width, lambda _, __, total: total <= size)]

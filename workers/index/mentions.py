@@ -137,7 +137,7 @@ def _is_name_at(name: str, text: str, start: int, end: int) -> bool:
     """True when the name stands there as a name: at word bounds, with its capitals, in no longer name."""
     if not _at_word_bounds(text, start, end):
         return False
-    capitals = _keeps_capitals(name, text[start:end])
+    capitals = all(found.isupper() for wanted, found in zip(name, text[start:end], strict=True) if wanted.isupper())
     if text[start - 1 : start] + text[end : end + 1] in _QUOTES:
         return capitals
     if _CJK.search(name) or not _is_distinctive(name):
@@ -152,10 +152,6 @@ def _is_name_at(name: str, text: str, start: int, end: int) -> bool:
     # "Query optimization" is a common noun and no proper name: it may stand in small letters.
     common_noun = len(terms(name)) > 1 and not any(char.isupper() for char in name[1:])
     return common_noun or (capitals and not _name_continues(text, end))
-
-
-def _keeps_capitals(name: str, here: str) -> bool:
-    return all(found.isupper() for wanted, found in zip(name, here, strict=True) if wanted.isupper())
 
 
 def _at_word_bounds(text: str, start: int, end: int) -> bool:

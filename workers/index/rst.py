@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 
 from workers.index.blocks import Block, BlockType, width
 from workers.index.metadata import printable_line
@@ -34,7 +35,6 @@ _CODE = frozenset({
 #: Directives that show nothing: a target above one means what stands below it.
 _SILENT = frozenset({"index", "highlight", "currentmodule", "module", "default-domain", "meta"})
 _LABEL = re.compile(r"\.\. _(?!_)(?:`([^`\n]{1,200}+)`|((?:[^:\\`\n]|\\.|:(?!\s|$)){1,200}+)):")
-_EMPTY_DIRECTIVE = re.compile(r"\.\. (?:[\w+.-]{1,80}+:)?[\w+.-]{1,80}+::")
 _QUOTE = re.compile(r"[!-/:-@\[-`{-~]")
 _ROLE = re.compile(r"(?<!`)(?:(?::[\w+.-]{1,80}+){1,3}:)?`([^`<>]{0,200}+)(?:<[^`<>]{0,1000}+>)?`(?!`)_{0,2}")
 _ESCAPE = re.compile(r"\\(.)")
@@ -80,7 +80,7 @@ class _Scan:
                 continue
             block, place = self._block(place)
             if waiting and not _silent(block):
-                block = Block(block.kind, block.text, block.loose, block.level, block.source, tuple(waiting))
+                block = replace(block, labels=tuple(waiting))
                 waiting, targets = [], []
             yield block
         if targets:
@@ -106,16 +106,11 @@ class _Scan:
             return self._lines_of(start, end, BlockType.CODE), end
         end = self._paragraph(start, indent)
         text = line.lstrip()
-        kind = (
-            BlockType.CODE
-            if text.startswith(">>> ")
-            else BlockType.TABLE
-            if _GRID.fullmatch(text.rstrip())
-            else BlockType.TEXT
-        )
+        kind = BlockType.CODE if text.startswith(">>> ") else BlockType.TEXT
+        kind = BlockType.TABLE if _GRID.fullmatch(text.rstrip()) else kind
         last = self._lines[end - 1]
         bare = last.strip()
-        if kind is BlockType.TEXT and bare.endswith("::") and not _EMPTY_DIRECTIVE.fullmatch(bare):
+        if kind is BlockType.TEXT and bare.endswith("::") and not _DIRECTIVE.fullmatch(bare):
             self._after = _text_indent(last)
         return self._lines_of(start, end, kind), end
 

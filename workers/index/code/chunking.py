@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,7 +14,7 @@ from shared.models import Chunk
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import page_keys
-from workers.index.blocks import cut_anywhere, width
+from workers.index.blocks import cut_anywhere, join_neighbours, width
 from workers.index.code.languages import HOLDERS, language_of
 from workers.index.code.names import Name, key, keys_of
 from workers.index.code.occurrences import occurrences, parse
@@ -108,18 +108,13 @@ def _defined(file: SourceFile, pieces: Sequence[CodePiece]) -> list[tuple[str, .
         for row, member in item.members:
             if row in piece_of:
                 names[piece_of[row]].append(member)
-    return [
-        _distinct(
-            (
-                each
-                for name in own
-                for alias in ((name, ("default", *name[1:])) if name[:1] == (file.default,) else (name,))
-                for each in keys_of(file.module, alias, file.language.reexports and alias[:1] != ("default",))
-            ),
-            MAX_DEFINES,
-        )
-        for own in names
-    ]
+    return [_distinct((each for name in own for each in _keys(file, name)), MAX_DEFINES) for own in names]
+
+
+def _keys(file: SourceFile, name: Name) -> list[str]:
+    keys = keys_of(file.module, name, file.language.reexports and name[:1] != ("default",))
+    exported = name[:1] == (file.default,)
+    return keys + (keys_of(file.module, ("default", *name[1:]), reexported=False) if exported else [])
 
 
 def _refs(piece: CodePiece, used: Mapping[int, list[Name]], defines: Sequence[str]) -> tuple[str, ...]:
@@ -182,7 +177,7 @@ def _pieces(file: SourceFile, lines: Sequence[str], sizes: ChunkingSettings) -> 
 def _merged_owners(definitions: Sequence[Definition], owner: Sequence[int], lines: Sequence[str]) -> list[int]:
     """`owner` with lone brackets and the heads of holders given to the definition beside them."""
     merged = list(owner)
-    runs = _runs(range(len(merged)), merged)
+    runs = _runs(range(len(merged)), lambda row: owner[row] == owner[row - 1])
     own_lines = Counter(index for row, index in enumerate(merged) if lines[row].strip())
     for place, run in enumerate(runs):
         index = merged[run[0]]
@@ -198,11 +193,11 @@ def _merged_owners(definitions: Sequence[Definition], owner: Sequence[int], line
     return merged
 
 
-def _runs(rows: Iterable[int], key: Sequence[int] | None = None) -> list[list[int]]:
-    """Rows that follow each other (and have the same key) in lists."""
+def _runs(rows: Iterable[int], joins: Callable[[int], bool] = lambda _: True) -> list[list[int]]:
+    """Rows that follow each other in lists; a row for which `joins` is False begins a list."""
     runs: list[list[int]] = []
     for row in rows:
-        if runs and row == runs[-1][-1] + 1 and (key is None or key[row] == key[row - 1]):
+        if runs and row == runs[-1][-1] + 1 and joins(row):
             runs[-1].append(row)
         else:
             runs.append([row])
@@ -228,24 +223,18 @@ def _cuts(item: Definition, own: Sequence[int], sizes: ChunkingSettings) -> set[
 
 def _grouped(own: Sequence[int], cuts: set[int], lines: Sequence[str], sizes: ChunkingSettings) -> list[list[int]]:
     """Rows in groups of about `target_chars`, parted at `cuts`; between cuts more than `max_chars` apart, anywhere."""
-    statements: list[list[int]] = []
-    for row in own:
-        if statements and row not in cuts and row == statements[-1][-1] + 1:
-            statements[-1].append(row)
+
+    def wide(rows: Sequence[int]) -> int:
+        return sum(width(lines[row]) + 1 for row in rows)
+
+    parts: list[tuple[list[int], int]] = []
+    for statement in _runs(own, lambda row: row not in cuts):
+        if wide(statement) <= sizes.max_chars:
+            parts.append((statement, sizes.target_chars))
         else:
-            statements.append([row])
-    groups: list[list[int]] = []
-    total = 0
-    for rows in statements:
-        wide = sum(width(lines[row]) + 1 for row in rows)
-        for part, size in [(rows, wide)] if wide <= sizes.max_chars else [([r], width(lines[r]) + 1) for r in rows]:
-            if groups and total + size <= (sizes.target_chars if part is rows else sizes.max_chars):
-                groups[-1] += part
-                total += size
-            else:
-                groups.append(list(part))
-                total = size
-    return groups
+            parts += [([row], sizes.max_chars) for row in statement]
+    groups = join_neighbours(parts, lambda part: wide(part[0]), lambda part, _, total: total <= part[1])
+    return [[row for rows, _ in group for row in rows] for group in groups]
 
 
 def _texts(rows: Sequence[int], lines: Sequence[str], limit: int) -> list[str]:

@@ -119,7 +119,8 @@ def _define(frame: _Frame, node: Node, language: CodeLanguage, found: list[Defin
     if kind == MEMBER:
         if node.type != "assignment" or not parent.is_type:  # a field of Python: its name alone says nothing
             row = node.start_point[0]
-            parent.members += [(row, (*parent.names, name)) for name in _all_names(node, own)]
+            several = [text_of(child) for child in node.children_by_field_name("name")]  # Go: `a, b = 1, 2`
+            parent.members += [(row, (*parent.names, name)) for name in (several if len(several) > 1 else own)]
         return _Frame([], frame.parent)
     kind = "method" if kind == "function" and parent.is_type else kind
     whole = frame.wrapper if frame.wrapper is not None and _only_of_its_kind(node, frame.children) else node
@@ -152,12 +153,6 @@ def _body(node: Node) -> Node | None:
         if body is not None:
             return body.child_by_field_name("body") if body.type in {"class", "class_expression"} else body
     return None
-
-
-def _all_names(node: Node, own: Name) -> list[str]:
-    """Go names several constants at once: `a, b = 1, 2`."""
-    several = [text_of(child) for child in node.children_by_field_name("name")]
-    return several if len(several) > 1 else list(own)
 
 
 def _last_row(node: Node) -> int:

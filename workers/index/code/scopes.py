@@ -75,12 +75,6 @@ def type_names(text: str) -> list[Name]:
     return [name for found in _TYPE.findall(_LIFETIME.sub("", text)) if (name := dotted_parts(found))]
 
 
-def is_collection(text: str) -> bool:
-    """Whether a written type is a list or map, whose methods are not those of what it holds."""
-    clean = text.strip(" :&*")
-    return clean.startswith("[") or clean.endswith("[]")
-
-
 @dataclass(frozen=True, slots=True)
 class CommonNames:
     """Names that say nothing about a corpus, by the lists of builtins.toml."""
@@ -255,7 +249,8 @@ class Scopes:
 
     def _type_of(self, text: str, scope: int) -> Name | None:
         """The type that a variable of the written type has; None for lists, maps, functions and builtins."""
-        if is_collection(text):
+        clean = text.strip(" :&*")
+        if clean.startswith("[") or clean.endswith("[]"):  # the methods of a list are not those of what it holds
             return None
         for name in type_names(text):
             if name[-1] not in self._common.wrappers:

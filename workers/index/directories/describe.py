@@ -70,7 +70,9 @@ def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
         reply = _ask(llm, _overview_prompt(contents), end)
         cost += reply.cost
         overview = summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK)
-        reply = _ask(llm, filled("abstract", {"path": _path(contents.path), "overview": escaped(overview)}), end)
+        reply = _ask(
+            llm, filled("abstract", {"path": escaped(plain_line(contents.path)), "overview": escaped(overview)}), end
+        )
         cost += reply.cost
         abstract = plain_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
         if not abstract:
@@ -89,7 +91,7 @@ def _ask(llm: LLM, prompt: str, end: float) -> LLMReply:
 
 def _overview_prompt(contents: Contents) -> str:
     values = {
-        "path": _path(contents.path),
+        "path": escaped(plain_line(contents.path)),
         "contents": "\n".join(map(_element, contents.items)) or "(none)",
         "more": escaped("; ".join(map(plain_line, contents.more))) or "(none)",
         "left": str(contents.left),
@@ -100,10 +102,6 @@ def _overview_prompt(contents: Contents) -> str:
 def _element(item: DirectoryItem) -> str:
     name = "directory" if item.is_directory else "document"
     return f'<{name} title="{escaped(plain_line(item.title))}">{escaped(item.lead)}</{name}>'
-
-
-def _path(path: str) -> str:
-    return escaped(plain_line(path))
 
 
 def lead_of(chunk: Chunk) -> str:
@@ -128,7 +126,9 @@ def abstract_of(contents: Contents) -> str:
     items = contents.items
     if len(items) == 1 and items[0].is_directory and items[0].lead:
         return clipped(items[0].lead, ABSTRACT_CHARS)
-    weights = _centroid(items)
+    # What the titles have in common: a term weighs the logarithm of how many hold it.
+    counts = Counter(term for item in items for term in frozenset(terms(item.title)))
+    weights = {term: math.log(1 + count) for term, count in counts.items()}
     opening = next((found[0] for item in items if item.describes and (found := sentences(item.lead))), "")
     parts = [clipped(opening, _SENTENCE_CHARS)] if opening else []
     if titles := _titles(items, weights, ABSTRACT_CHARS - len("".join(parts)) - 1):
@@ -150,7 +150,9 @@ def overview_of(contents: Contents, abstract: str) -> str:
         lines = [f"- {_line(item, each - 3)}" for item in contents.items if item.is_directory is wanted]
         if lines:
             blocks.append("\n".join([f"{label}:", *lines]))
-    text = _whole_lines("\n\n".join(block for block in blocks if block))
+    text = "\n\n".join(block for block in blocks if block)
+    if len(text) > OVERVIEW_CHARS:
+        text = text[:OVERVIEW_CHARS].rpartition("\n")[0] or text[:OVERVIEW_CHARS]
     rest = [*contents.more, *([f"+{contents.left}"] if contents.left else [])]
     room = OVERVIEW_CHARS - len(text) - len(also) - 4
     return f"{text}\n\n{also}: {clipped(_list(rest), room)}" if rest and room > _LINE[0] else text
@@ -163,12 +165,6 @@ def clipped(text: str, most: int) -> str:
     part = text[: max(0, most - 1)]
     pause = max(part.rfind(mark) for mark in _PAUSES)
     return f"{part[:pause].rstrip(_PAUSES) if pause > most // 2 else part}…"
-
-
-def _centroid(items: Sequence[DirectoryItem]) -> dict[str, float]:
-    """What the titles have in common: a term weighs the logarithm of how many hold it."""
-    counts = Counter(term for item in items for term in frozenset(terms(item.title)))
-    return {term: math.log(1 + count) for term, count in counts.items()}
 
 
 def _sentences(items: Sequence[DirectoryItem], weights: dict[str, float]) -> list[str]:
@@ -210,9 +206,3 @@ def _line(item: DirectoryItem, most: int) -> str:
 
 def _list(titles: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(title for title in titles if title))
-
-
-def _whole_lines(text: str) -> str:
-    if len(text) <= OVERVIEW_CHARS:
-        return text
-    return text[:OVERVIEW_CHARS].rpartition("\n")[0] or text[:OVERVIEW_CHARS]
