@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,11 +15,11 @@ from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
-from orchestrator.retry import Retried, Retrying, pages, unknown_id
+from orchestrator.retry import Retried, Retrying, job_or_batch, pages
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
-from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError
+from shared.errors import InputError, LaneFullError, NotRunningError, RamifyError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.budget import with_default_budget
 from shared.jobs.tables import Tables
@@ -93,14 +94,14 @@ class Ramify:
         """
         batch_id, rejected = self.open_batch(batch_budget), list[Rejected]()
 
-        def taken() -> Iterator[JobRequest]:
+        def checked() -> Iterator[JobRequest]:
             for number, item in enumerate(questions, 1):
                 try:
                     yield self._checked(as_request(item, {"lane": Lane.BATCH, **options}))
                 except InputError as error:
                     rejected.append(Rejected(line=number, reason=str(error), text=str(item)[:200]))
 
-        job_ids = list(self.add_to_batch(batch_id, taken()))
+        job_ids = list(self.add_to_batch(batch_id, checked()))
         self.count_rejected(batch_id, len(rejected))
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
 
@@ -236,14 +237,7 @@ class Ramify:
     def why(self, id_: str) -> Why | BatchWhy:
         """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""
         with reachable(self.settings):
-            try:
-                return why_job(self._app, self._jobs, id_)
-            except NotFoundError:
-                pass
-            try:
-                return why_batch(self._jobs, id_)
-            except NotFoundError:
-                raise unknown_id(id_) from None
+            return job_or_batch(id_, partial(why_job, self._app, self._jobs), partial(why_batch, self._jobs))
 
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
@@ -268,13 +262,7 @@ class Ramify:
         """
         retrying = Retrying(self._jobs, self._submitter)
         with reachable(self.settings):
-            made = retrying.job(id_, tenant)
-            if made is not None:
-                return made
-            try:
-                return retrying.batch(id_, tenant)
-            except NotFoundError:
-                raise unknown_id(id_) from None
+            return job_or_batch(id_, partial(retrying.job, tenant=tenant), partial(retrying.batch, tenant=tenant))
 
     @property
     def dead(self) -> DeadLetters:

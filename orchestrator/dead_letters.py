@@ -12,7 +12,7 @@ from redis import Redis
 from orchestrator.ingest import IndexChannel
 from orchestrator.retry import Retrying
 from shared.contract import TaskName
-from shared.errors import InputError, RamifyError
+from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import JobStore, codec, reachable
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.jobs.inbox import DocumentBatch, FinishOrder
@@ -80,10 +80,11 @@ class DeadLetters:
         old = self._jobs.retries.read([dead_letter.job_id]).get(dead_letter.job_id)
         if old is not None and old.retried_as and id_time(old.retried_as) > dead_letter.at:
             return Replayed(dead_letter_id=dead_letter.id, job_id=old.retried_as)
-        made = self._retrying.job(dead_letter.job_id, dead_letter.tenant)
-        if made is None:
+        try:
+            made = self._retrying.job(dead_letter.job_id, dead_letter.tenant)
+        except NotFoundError:
             fix = f"its job {dead_letter.job_id} has expired: `ramify dead drop {dead_letter.id}`"
-            raise InputError("dead letter id", dead_letter.id, fix)
+            raise InputError("dead letter id", dead_letter.id, fix) from None
         return Replayed(dead_letter_id=dead_letter.id, job_id=made.job_id)
 
     def _replay_document(self, dead_letter: DeadLetter) -> Replayed:

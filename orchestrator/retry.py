@@ -5,7 +5,8 @@ Only from here does a job get its `retry_of`: a request cannot name one, so nobo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -25,6 +26,7 @@ _PAGE = 200
 #: Seconds between a claim and the new job, at most: a claim that is older was left by a client that ended.
 _CLAIMED_S = 30.0
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Retried(Model):
@@ -51,14 +53,15 @@ class Retrying:
     def __init__(self, jobs: JobStore, submitter: Submitter) -> None:
         self._jobs, self._submitter = jobs, submitter
 
-    def job(self, job_id: str, tenant: str | None = None) -> Retried | None:
-        """A new job for an ended one; None when there is no such job, or it is not of `tenant` (None: any).
+    def job(self, job_id: str, tenant: str | None = None) -> Retried:
+        """A new job for an ended one.
 
-        Raises: InputError when there is nothing to try again (yet), LaneFullError.
+        Raises: NotFoundError when there is none, or it is not of `tenant` (None: any), InputError when there is nothing
+        to try again (yet), LaneFullError.
         """
         old = self._jobs.retries.read([job_id]).get(job_id)
         if old is None or tenant not in {None, old.tenant}:
-            return None
+            raise NotFoundError("job id", job_id, "there is no such job, or it has expired")
         self._check(old)
         request = _request(old)
         if request is None:
@@ -184,8 +187,11 @@ def pages(items: Iterable[T]) -> Iterator[list[T]]:
         yield page
 
 
-def unknown_id(id_: str) -> NotFoundError:
-    """For an id that is neither a job's nor a batch's."""
-    return NotFoundError(
-        "ID", id_, "there is no such job or batch, or it has expired; `ramify jobs` lists the newest jobs"
-    )
+def job_or_batch(id_: str, job: Callable[[str], T], batch: Callable[[str], U]) -> T | U:
+    """What `job` knows of the id, or else `batch`. Raises: NotFoundError when neither does."""
+    with suppress(NotFoundError):
+        return job(id_)
+    with suppress(NotFoundError):
+        return batch(id_)
+    fix = "there is no such job or batch, or it has expired; `ramify jobs` lists the newest jobs"
+    raise NotFoundError("ID", id_, fix)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from rich.live import Live
+from rich.text import Text
 
 from orchestrator.cli import streams
 from orchestrator.cli.render.tables import draw_batch
-from orchestrator.cli.render.tree import Growth, apply, draw
-from orchestrator.cli.text import counted, one_line, read_as
+from orchestrator.cli.render.tree import Growth, apply, draw, state_text
+from orchestrator.cli.text import counted, one_line, plain, read_as, snippet
 from orchestrator.client import Ramify
 from orchestrator.outage import Outage
 from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
@@ -221,6 +222,13 @@ def answers(client: Ramify, job_ids: Iterable[str]) -> Iterator[Answer | NoAnswe
             except RamifyError as fault:
                 error = str(fault)
         yield NoAnswer(job_id=job_id, question=status.question, state=status.state, error=error)
+
+
+def answer_row(found: Answer | NoAnswer) -> tuple[Text, Text, Text]:
+    """Id, state, and the question with the beginning of the summary, or why there is no answer."""
+    partial, text = (found.partial, found.summary.text) if isinstance(found, Answer) else (False, found.error or "")
+    answer = plain(found.question, "bold").append("\n").append(snippet(text))
+    return plain(found.job_id), state_text(found.state, partial=partial), answer
 
 
 def write_answers(client: Ramify, job_ids: Iterable[str], path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,6 @@ from orchestrator.cli import options, streams
 from orchestrator.cli.ask import show_outcome
 from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.text import columns, counted, one_line
-from shared.errors import NotFoundError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
@@ -48,16 +48,9 @@ def status(
 
 def _lookup(client: Ramify, id_: str, *, reconcile: bool = True) -> JobStatus | BatchStatus:
     """The job of that id, or the batch. Raises: NotFoundError when it is neither."""
-    from orchestrator.retry import unknown_id
+    from orchestrator.retry import job_or_batch
 
-    try:
-        return client.status(id_)
-    except NotFoundError:
-        pass
-    try:
-        return client.batch_status(id_, reconcile=reconcile)
-    except NotFoundError:
-        raise unknown_id(id_) from None
+    return job_or_batch(id_, client.status, partial(client.batch_status, reconcile=reconcile))
 
 
 def _status(client: Ramify, found: JobStatus | BatchStatus, *, watch: bool, as_json: bool) -> int:
@@ -106,8 +99,7 @@ def result(
 
 def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
     """Partial when a job has no answer (yet), or an incomplete one."""
-    from orchestrator.cli.follow import answers
-    from orchestrator.cli.render.tables import answer_row
+    from orchestrator.cli.follow import answer_row, answers
     from shared.models import Answer
 
     code, table = streams.DONE, columns("id", "state", "question and answer", whole=("id",))

@@ -40,10 +40,7 @@ class GuardedGroup(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except RamifyError as error:
-            if invocation_of(ctx).debug:
-                traceback.print_exc()
-            streams.fail(str(error))
-            raise typer.Exit(error.exit_code) from None
+            raise _failed(ctx, str(error), error.exit_code) from None
         except KeyboardInterrupt:
             streams.note("interrupted")
             raise typer.Exit(streams.INTERRUPTED) from None
@@ -54,13 +51,18 @@ class GuardedGroup(TyperGroup):
             raise _path_error(error) from None
         except Exception as error:
             if sentence := _redis_sentence(error):
-                if invocation_of(ctx).debug:
-                    traceback.print_exc()
-                streams.fail(sentence)
-                raise typer.Exit(streams.FAILED) from None
+                raise _failed(ctx, sentence, streams.FAILED) from None
             _clean(error)
             raise
         return result
+
+
+def _failed(ctx: Any, sentence: str, code: int) -> typer.Exit:
+    """Print the error, after its traceback with --debug."""
+    if invocation_of(ctx).debug:
+        traceback.print_exc()
+    streams.fail(sentence)
+    return typer.Exit(code)
 
 
 def _path_error(error: OSError) -> Exception:
@@ -79,7 +81,7 @@ def _clean(error: Exception) -> None:
 
 
 def _redis_sentence(error: Exception) -> str | None:
-    """The sentence for an error of Redis or of the broker that nobody on the way here had one for; None for others."""
+    """A sentence for an error of Redis or of the broker that was handled nowhere below; None for other errors."""
     if type(error).__module__.partition(".")[0] not in {"redis", "kombu"}:
         return None
     from shared.connections.redis_errors import redis_fault, unforeseen_fault
@@ -149,7 +151,7 @@ def _global(  # noqa: PLR0913 - the signature is the command line
 
 
 def run() -> None:
-    """The console script. Ends the process with an exit code; an error that nobody foresaw is one line as well."""
+    """The console script. Ends the process with an exit code; an unforeseen error is one line as well."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character is no reason to fail

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -15,11 +14,8 @@ from orchestrator.cli.render.tree import STATE_STYLES, state_text
 from orchestrator.cli.text import columns, counted, duration, pairs, plain, snippet, warnings
 from orchestrator.explain.wording import worker_name
 from shared.jobs.work import read_attempt
-from shared.models import Answer, BatchStatus, JobStatus
+from shared.models import BatchStatus, JobStatus
 from shared.models.status import BatchWhy, DeadLetter, Why
-
-if TYPE_CHECKING:
-    from orchestrator.cli.follow import NoAnswer
 
 
 def draw_jobs(jobs: Sequence[JobStatus], now: float) -> Table:
@@ -83,13 +79,6 @@ def _pace(batch: BatchStatus, rate: float | None, elapsed_s: float) -> str:
         return elapsed
     left = (batch.total - batch.finished) / rate
     return f"{rate:.1f} jobs/s {elapsed}" + (f", about {duration(left * 1000)} left" if left else "")
-
-
-def answer_row(found: Answer | NoAnswer) -> tuple[Text, Text, Text]:
-    """Id, state, and the question with the beginning of the summary, or why there is no answer."""
-    partial, text = (found.partial, found.summary.text) if isinstance(found, Answer) else (False, found.error or "")
-    answer = plain(found.question, "bold").append("\n").append(snippet(text))
-    return plain(found.job_id), state_text(found.state, partial=partial), answer
 
 
 def draw_dead_letters(dead_letters: Sequence[DeadLetter], total: int) -> RenderableType:
