@@ -1,4 +1,4 @@
-"""Directory nodes: what they are called, where they stand in the store, and the filters that find them. Pure.
+"""Directory nodes: their names, their place in the store, and the filters that find them. Pure.
 
 A node is two chunks, its abstract and its overview, in a namespace of its own beside the documents'. Its `path` is a
 prefix of the path of everything in it: "root/sub/", "root/corpus.jsonl#" for the lines of a JSONL file, "/" for all.
@@ -14,10 +14,12 @@ from qdrant_client import models
 
 from shared.models import Filters, Hit
 from shared.models.hits import PagePart
+from shared.store.page_keys import PATH, path_key
 from shared.store.schema import equals, one_of, to_filter
 
 TOP = "/"
-#: Subdirectories whose documents are told from the directory's own. Of a wider one, all below it counts as its own.
+#: Subdirectories whose documents are kept apart from the directory's own. In a directory with more, the documents of
+#: the others count as its own.
 MOST_NAMED = 64
 #: Levels that have a node of their own; what lies deeper belongs to the last of them.
 DEEPEST = 32
@@ -38,11 +40,6 @@ def in_dirs(chunk: Hit) -> bool:
 def dirs_source(namespace: str) -> str:
     """The source of the directory nodes of `namespace`: no root is called so, and so no prune reaches them."""
     return f"{_SUFFIX}:{namespace}"
-
-
-def path_key(path: str) -> str:
-    """The key that a directory defines."""
-    return f"path:{path}"
 
 
 def root_key(kind: str = "") -> str:
@@ -68,10 +65,9 @@ def parent_of(directory: str) -> str | None:
 
 def lineage(directory: str) -> Iterator[str]:
     """`directory` and all above it, "/" last."""
-    at: str | None = directory
-    while at is not None:
-        yield at
-        at = parent_of(at)
+    yield directory
+    if (above := parent_of(directory)) is not None:
+        yield from lineage(above)
 
 
 def nodes(filters: Filters) -> models.Filter:
@@ -103,7 +99,7 @@ def starts(filters: Filters, directories: Iterable[str]) -> models.Filter:
 def documents_in(filters: Filters, node: Hit) -> models.Filter:
     """The chunks of the documents right below the directory `node`."""
     own = to_filter(filters) if node.path == TOP else _and(to_filter(filters), _below(node.path))
-    others = [_below(key.removeprefix("path:")) for key in node.mentions[:MOST_NAMED]]
+    others = [_below(key.removeprefix(PATH)) for key in node.mentions[:MOST_NAMED]]
     return own.model_copy(update={"must_not": others or None})
 
 

@@ -25,7 +25,7 @@ def title_key(title: str) -> str:
 
 
 def path_key(path: str) -> str:
-    """The key of a path as it is stored: "notes/queues/redis.md"."""
+    """The key of a document's or a directory's path as it is stored: "notes/queues/redis.md", "notes/queues/"."""
     return PATH + path
 
 

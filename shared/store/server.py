@@ -35,7 +35,7 @@ from shared.store.schema import (
 from shared.tenants import DEFAULT_TENANT
 
 _AUTH = {401, 403}
-#: What every answer of Qdrant is made of.
+#: The top-level fields of every answer of Qdrant.
 _ENVELOPE = {"result", "status", "time", "usage"}
 #: Keys of the metadata that hold a note of a tenant begin so: each is replaced alone, so two workers lose nothing.
 _NOTE = "tenant:"
@@ -50,17 +50,17 @@ def _server_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except UnexpectedResponse as error:
-        raise _meaning(error, doing) from error
+        raise _refused(error, doing) from error
     except ResponseHandlingException as error:
-        raise _unusable(error.source, doing) from error
+        raise _failed(error.source, doing) from error
     except json.JSONDecodeError as error:
         if error.doc.lstrip().startswith("{"):
             raise TransientError(f"Qdrant sent half an answer while {doing}") from error
-        raise _stranger(doing) from error
+        raise _not_qdrant(doing) from error
     except AssertionError as error:
         if "returned None" not in str(error):  # the client's own word for an answer without a result
             raise
-        raise _odd(doing, "it holds no result") from error
+        raise _malformed(doing, "it holds no result") from error
     except ValueError as error:  # the client's own checks
         raise StoreError(f"Qdrant cannot do this ({doing}): {shown(str(error))}") from error
 
@@ -253,37 +253,34 @@ def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerInd
     return models.KeywordIndexParams(type=keyword, prefix=field.prefix or None, enable_hnsw=False)
 
 
-def _unusable(source: Exception, doing: str) -> RamifyError:
-    if isinstance(source, RamifyError):
-        return source if isinstance(source, GateError) else _while(source, doing)
+def _failed(source: Exception, doing: str) -> RamifyError:
+    if isinstance(source, GateError):
+        return source
+    if isinstance(source, RamifyError):  # a sentence with a colon gets what was being done before that
+        sentence, colon, rest = str(source).partition(": ")
+        source.args = (f"{sentence} while {doing}{colon}{rest}",)
+        return source
     if isinstance(source, ValidationError):
         first = source.errors(include_url=False, include_input=False)[0]
         place = [str(part) for part in first["loc"][1:]]
         if place and place[0] in _ENVELOPE:
-            return _odd(doing, shown(f"{'.'.join(place)}: {first['msg']}"))
-        return _stranger(doing)
+            return _malformed(doing, shown(f"{'.'.join(place)}: {first['msg']}"))
+        return _not_qdrant(doing)
     return StoreError(f"Qdrant cannot be asked ({doing}): {shown(str(source))}")
 
 
-def _while(error: RamifyError, doing: str) -> RamifyError:
-    """The same error, saying what was being done. A sentence with a colon has it before that."""
-    said, colon, rest = str(error).partition(": ")
-    error.args = (f"{said} while {doing}{colon}{rest}",)
-    return error
-
-
-def _odd(doing: str, what: str) -> StoreError:
+def _malformed(doing: str, what: str) -> StoreError:
     return StoreError(
         f"Qdrant's answer while {doing} is not of the shape that this client knows ({what}): "
         "check that store.url leads to a Qdrant server, and its version"
     )
 
 
-def _stranger(doing: str) -> StoreError:
+def _not_qdrant(doing: str) -> StoreError:
     return StoreError(f"what answers at store.url is no Qdrant server this client knows ({doing}): check the URL")
 
 
-def _meaning(error: UnexpectedResponse, doing: str) -> RamifyError:
+def _refused(error: UnexpectedResponse, doing: str) -> RamifyError:
     status = error.status_code or 0
     if status in _AUTH:
         return StoreError(f"Qdrant refuses the API key ({status}): set store.api_key")

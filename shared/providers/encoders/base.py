@@ -43,12 +43,12 @@ class Embedded(Model):
 
 
 class DenseEncoder(Protocol):
-    """Text to vectors of `dim` floats. `name` is what a collection records of it. Called from many threads."""
+    """Text to vectors of `dim` floats. Called from many threads.
 
-    @property
-    def name(self) -> str:
-        """Provider and model, e.g. "fastembed:BAAI/bge-small-en-v1.5"."""
-        ...
+    `name` is what a collection records of it, provider and model: "fastembed:BAAI/bge-small-en-v1.5".
+    """
+
+    name: str
 
     @property
     def dim(self) -> int:

@@ -1,4 +1,4 @@
-"""Reads how the gates of the configured providers stand in Redis, for people. Changes nothing."""
+"""Reads the state of the configured providers' gates from Redis, for people. Changes nothing."""
 
 from __future__ import annotations
 
@@ -47,14 +47,13 @@ class GateState(Model):
 
 def providers(settings: Settings) -> Iterator[Provider]:
     """The providers that these settings name."""
-    if settings.has_llm:
-        yield Provider("llm", host_of(str(settings.llm_base_url)))
-    if settings.embedding.provider == "endpoint":
-        yield Provider("embedding", host_of(str(settings.embedding.base_url)))
-    if settings.rerank.provider == "endpoint":
-        yield Provider("rerank", host_of(str(settings.rerank.base_url)))
-    if settings.store.kind == "server":
-        yield Provider("qdrant", host_of(str(settings.store.url)))
+    named: tuple[tuple[ProviderKind, bool, object], ...] = (
+        ("llm", settings.has_llm, settings.llm_base_url),
+        ("embedding", settings.embedding.provider == "endpoint", settings.embedding.base_url),
+        ("rerank", settings.rerank.provider == "endpoint", settings.rerank.base_url),
+        ("qdrant", settings.store.kind == "server", settings.store.url),
+    )
+    return (Provider(kind, host_of(str(url))) for kind, used, url in named if used)
 
 
 def read_gates(client: Redis, settings: Settings) -> list[GateState]:

@@ -1,6 +1,6 @@
-"""One question to the LLM, asked again with the fault named when the reply cannot be used. Never raises for its faults.
+"""Asks the LLM, and once more with the fault named when the reply cannot be used. Never raises for the LLM's faults.
 
-What comes instead of a reply is the caller's business; the warnings say that it came, and why.
+The caller has a fallback for a missing reply; the warnings say that it was used, and why.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError
 from shared.models import Cost
 from shared.providers.llm.client import LLM, spent
 
-#: Time below which an LLM call is not worth starting, in seconds.
+#: With less time than this an LLM call is not started (s).
 _MIN_TIME_S = 0.2
 
 T = TypeVar("T")
@@ -34,14 +34,14 @@ class Dialogue(Generic[T]):
         self.warnings: list[str] = []
 
     def reply(self, prompt: str, again: Callable[[str], str]) -> T | None:
-        """What the LLM says to `prompt`, or to `again(fault)`; None when neither helps, with a warning."""
+        """The LLM's reply to `prompt`, or else to `again(fault)`; None when neither can be used, with a warning."""
         try:
             try:
                 return self._ask(prompt)
             except ReplyError as fault:
                 first = str(fault)
             try:
-                said = self._ask(again(first))
+                second = self._ask(again(first))
             except ReplyError as fault:
                 self._warn(f"The LLM's {self._wanted} could not be used, even after a second ask ({fault}).")
                 return None
@@ -49,7 +49,7 @@ class Dialogue(Generic[T]):
             self._warn(f"The LLM gave no {self._wanted} ({str(error).rstrip('.')}).")
             return None
         self.warnings.append(f"The LLM's first {self._wanted} could not be used ({first}); it was asked once more.")
-        return said
+        return second
 
     def _ask(self, prompt: str) -> T:
         left = self._deadline - time.monotonic()

@@ -31,12 +31,12 @@ class Reranked(Model):
 
 
 class Reranker(Protocol):
-    """Re-sorts the hits of one query. Called from many threads."""
+    """Re-sorts the hits of one query. Called from many threads.
 
-    @property
-    def name(self) -> str:
-        """Provider and model, e.g. "lexical:v1"; scores of one name are on one scale."""
-        ...
+    `name` is provider and model, e.g. "lexical:v1"; scores of one name are on one scale.
+    """
+
+    name: str
 
     def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
         """Score `hits` (in fused order) against `query` within `timeout_s` seconds.

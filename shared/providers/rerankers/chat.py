@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +10,7 @@ from shared.providers.llm.client import ChatClient, LLMReply, spent
 from shared.providers.llm.prompts import rerank_prompt
 from shared.providers.llm.replies import parse_marks
 from shared.providers.metering import carried
-from shared.providers.rerankers.calibration import Scaled, from_marks
+from shared.providers.rerankers.calibration import from_marks
 from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
 
@@ -21,34 +20,30 @@ _CALLS_AT_ONCE = 4
 
 
 class ChatScorer:
-    """The LLM as a reranker: rerank.model, or else llm_model, at llm_base_url. The client is built on first use."""
+    """The LLM as a reranker: rerank.model, or else llm_model, at llm_base_url."""
+
+    calibrated = staticmethod(from_marks)
 
     def __init__(self, settings: Settings) -> None:
-        self._model = settings.rerank.model or settings.llm_model
-        self._settings = settings.model_copy(update={"llm_model": self._model})
+        """Raises: SettingsError without an LLM."""
+        model = settings.rerank.model or settings.llm_model
+        self.name = f"chat:{model}"
         self._per_call = min(settings.rerank.max_documents, DOCUMENTS_PER_CALL)
-        self._building = threading.Lock()
-        self._built: ChatClient | None = None
-
-    @property
-    def name(self) -> str:
-        """As "chat:MODEL"."""
-        return f"chat:{self._model}"
+        self._client = ChatClient(settings.model_copy(update={"llm_model": model}))
 
     def score(self, request: Request) -> None:
         """Score in calls of at most 25 documents and about 24,000 characters, four at once.
 
-        Raises: SettingsError without an LLM; the first call's TransientError, PermanentError or ReplyError. The marks
+        Raises: the first call's TransientError, PermanentError or ReplyError. The marks
         of the other calls stay.
         """
-        client = self._client()
         batches = list(_batches(request.open(), self._per_call))
         if not batches:
             return
 
         def ask(batch: list[str]) -> LLMReply | RamifyError:
             try:
-                return client.complete(rerank_prompt(request.query, batch), timeout_s=request.seconds_left())
+                return self._client.complete(rerank_prompt(request.query, batch), timeout_s=request.seconds_left())
             except RamifyError as error:
                 return error
 
@@ -60,22 +55,9 @@ class ChatScorer:
         if faults:
             raise faults[0]
 
-    def calibrated(self, raw: Sequence[float]) -> Scaled:
-        """Tenths of the marks."""
-        return from_marks(raw)
-
     def close(self) -> None:
-        """Close all connections; the next request opens new ones."""
-        with self._building:
-            if self._built is not None:
-                self._built.close()
-                self._built = None
-
-    def _client(self) -> ChatClient:
-        with self._building:
-            if self._built is None:
-                self._built = ChatClient(self._settings)
-            return self._built
+        """Close all connections."""
+        self._client.close()
 
 
 def _batches(texts: Sequence[str], most: int) -> Iterator[list[str]]:

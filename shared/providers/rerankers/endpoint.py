@@ -11,7 +11,7 @@ from shared.errors import RamifyError, ReplyError, TransientError, shown
 from shared.providers.gates import Gate
 from shared.providers.http import JsonClient
 from shared.providers.metering import paid
-from shared.providers.rerankers.calibration import Scaled, ServerScale
+from shared.providers.rerankers.calibration import ServerScale
 from shared.providers.rerankers.gather import Gather
 from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
@@ -26,16 +26,12 @@ class EndpointScorer:
 
     def __init__(self, settings: Settings) -> None:
         rerank, url = settings.rerank, str(settings.rerank.base_url)
+        self.name = f"endpoint:{rerank.model}"
         self._model, self._per_call = rerank.model, rerank.max_documents
-        self._scale = ServerScale()
+        self.calibrated = ServerScale()
         self._gather = Gather(self._run, rerank.batch_ms / 1000, key=lambda request: request.query)
         gate = Gate("rerank", url, settings.providers)
         self._client = JsonClient(url, rerank.api_key, gate, rerank.attempts, attempt_s=rerank.timeout_s)
-
-    @property
-    def name(self) -> str:
-        """As "endpoint:MODEL"."""
-        return f"endpoint:{self._model}"
 
     def score(self, request: Request) -> None:
         """Score at most `max_documents` a call.
@@ -43,10 +39,6 @@ class EndpointScorer:
         Raises: TransientError, PermanentError, ReplyError.
         """
         self._gather.score(request)
-
-    def calibrated(self, raw: Sequence[float]) -> Scaled:
-        """By what this server has shown so far: see `ServerScale`."""
-        return self._scale(raw)
 
     def close(self) -> None:
         """Close all connections."""
@@ -61,7 +53,7 @@ class EndpointScorer:
             try:
                 with paid("rerank", self._model) as call:
                     body = {"model": self._model, "query": first.query, "documents": batch, "top_n": len(batch)}
-                    reply = self._client.post("/rerank", body, _time_left(deadline), call.next_try)
+                    reply = self._client.post("/rerank", body, _seconds_left(deadline), call.next_try)
             except RamifyError as error:
                 first.calls += error.calls
                 raise
@@ -104,7 +96,7 @@ def _finite(score: object) -> float:
         return math.nan
 
 
-def _time_left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TransientError("the rerank server took longer than the time that was left")

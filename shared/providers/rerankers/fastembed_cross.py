@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shared.errors import InputError, PermanentError, RamifyError
-from shared.providers.rerankers.calibration import Scaled, from_logits
+from shared.providers.rerankers.calibration import from_logits
 from shared.providers.rerankers.gather import Gather
 from shared.providers.rerankers.scoring import Request, fitting
 from shared.settings.sections import RerankSettings
 
-_BATCH = 8  # a run cannot be broken off, so the clock is looked at between small ones
+_BATCH = 8  # a run cannot be interrupted, so the deadline is checked between small ones
 _RETRY_LOAD_AFTER_S = 60.0
 _SPECIAL_TOKENS = 4
 
@@ -35,16 +35,14 @@ class CrossEncoderScorer:
     process; a failed load is tried again after a minute.
     """
 
+    calibrated = staticmethod(from_logits)
+
     def __init__(self, settings: RerankSettings) -> None:
         self._settings = settings
+        self.name = f"fastembed:{settings.model}"
         self._gather = Gather(self._run, settings.batch_ms / 1000, key=lambda _: None, one_at_a_time=True)
         self._model: Any = None
         self._failed: tuple[float, RamifyError] | None = None
-
-    @property
-    def name(self) -> str:
-        """As "fastembed:MODEL"."""
-        return f"fastembed:{self._settings.model}"
 
     def score(self, request: Request) -> None:
         """Score every text, a few at a time.
@@ -53,16 +51,12 @@ class CrossEncoderScorer:
         """
         self._gather.score(request)
 
-    def calibrated(self, raw: Sequence[float]) -> Scaled:
-        """Sigmoids."""
-        return from_logits(raw)
-
     def close(self) -> None:
         """Let go of the model; the next request loads it again."""
         self._model = None
 
     def _run(self, requests: Sequence[Request], deadline: float) -> None:
-        """What is not done by `deadline` stays open. Only one thread at a time comes here."""
+        """What is not done by `deadline` stays open. `Gather` calls it from one thread at a time."""
         model = self._loaded()
         pairs = list(_pairs(model, sorted(requests, key=lambda request: request.deadline)))
         best: float | None = None
@@ -77,11 +71,9 @@ class CrossEncoderScorer:
                     pair.request.scores[pair.text], best = best, None
 
     def _logits(self, model: Any, batch: Sequence[_Pair]) -> list[float]:
+        pairs = [(pair.request.query, pair.piece) for pair in batch]
         try:
-            logits = [
-                float(logit)
-                for logit in model.rerank_pairs([(pair.request.query, pair.piece) for pair in batch], batch_size=_BATCH)
-            ]
+            logits = [float(logit) for logit in model.rerank_pairs(pairs, batch_size=_BATCH)]
         except Exception as error:  # onnxruntime raises many types without a root of their own
             raise PermanentError(f"the model {self._settings.model} cannot be run: {error}") from error
         if len(logits) != len(batch):

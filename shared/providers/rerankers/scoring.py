@@ -60,12 +60,15 @@ class Request:
 
 
 class Scorer(Protocol):
-    """A model that scores texts against a query; any scale, higher is better. Called from many threads."""
+    """A model that scores texts against a query; any scale, higher is better. Called from many threads.
+
+    `name` is provider and model. `calibrated` maps the scores of one rerank to 0..1, in the same order.
+    """
+
+    name: str
 
     @property
-    def name(self) -> str:
-        """Provider and model."""
-        ...
+    def calibrated(self) -> Callable[[Sequence[float]], Scaled]: ...
 
     def score(self, request: Request) -> None:
         """Fill `request.scores`.
@@ -74,25 +77,19 @@ class Scorer(Protocol):
         """
         ...
 
-    def calibrated(self, raw: Sequence[float]) -> Scaled:
-        """The scores of one rerank as 0..1, in the same order."""
-        ...
-
     def close(self) -> None:
         """Let go of connections."""
         ...
 
 
 class ScoringReranker:
-    """A `Reranker` around a scorer. Chunks longer than `window_chars` are scored in windows; the best one counts."""
+    """A `Reranker` around a scorer. Chunks longer than `window_chars` are scored in windows; the best one counts.
+
+    Results add the scale to its name where a scorer has several: "endpoint:m (logits)".
+    """
 
     def __init__(self, scorer: Scorer, window_chars: int) -> None:
-        self._scorer, self._window_chars = scorer, window_chars
-
-    @property
-    def name(self) -> str:
-        """The scorer's name. Results add the scale where a scorer has several: "endpoint:m (logits)"."""
-        return self._scorer.name
+        self.name, self._scorer, self._window_chars = scorer.name, scorer, window_chars
 
     def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
         """Score all windows of all hits. Hits without a score follow in fused order, with a warning.

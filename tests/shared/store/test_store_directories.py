@@ -8,7 +8,8 @@ from qdrant_client import models
 from shared.models import Filters, Hit
 from shared.models.hits import PagePart
 from shared.store import SPARSE, BuiltWith, ChunkStore
-from shared.store.directories import documents_in, nodes, path_key, root_key, starts, subdirectories
+from shared.store.directories import documents_in, nodes, root_key, starts, subdirectories
+from shared.store.page_keys import path_key
 from tests.shared.store.conftest import ENCODER, MakePoint
 
 #: Path -> (parent, subdirectories, kinds).
