@@ -28,8 +28,6 @@ app = make_app(
 share(app.conf.ramify)
 
 
-# --- What the tasks of a worker process share: their steps, the cache, the LLM, and what ends a leaf.
-
 registry = TaskRegistry(app)
 
 

@@ -1,4 +1,4 @@
-"""Fills the columns of a list: off a document's own lines, then with the LLM. Its values must stand in the document."""
+"""Fills the columns of a list: from labelled lines, then by the LLM, whose values must stand in the document."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _LABELLED = re.compile(
     r"[\s>*\-+|]{0,8}[*_]{0,2}(?P<name>[^:：|*_\n]{1,40})[*_]{0,2}\s?[:：|]\s?[*_]{0,2}\s?(?P<value>[^|\n]{1,300})"
 )
 _LABEL_END = " *_|\t"
-_LEAST_TIME_S = 0.5
+_MIN_TIME_S = 0.5
 
 
 def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, str]:
     """Column -> value, for the columns that the document labels; the first label counts."""
     wanted = {key(column): column for column in columns}
     found: dict[str, str] = {}
-    for piece in document.in_order():
-        if (column := wanted.get(key(piece.heading.rpartition(">")[2]))) and column not in found:
-            _put(found, column, next((said for said in sentences(piece.text) if not said.lstrip().startswith("#")), ""))
-        for line in piece.text.splitlines():
+    for chunk in document.in_order():
+        if (column := wanted.get(key(chunk.heading.rpartition(">")[2]))) and column not in found:
+            _put(found, column, next((one for one in sentences(chunk.text) if not one.lstrip().startswith("#")), ""))
+        for line in chunk.text.splitlines():
             if len(found) == len(wanted):
                 return found
             labelled = _LABELLED.match(line[:_MAX_LINE])
@@ -49,7 +49,7 @@ def _put(found: dict[str, str], column: str, value: str) -> None:
 
 
 class Extraction:
-    """The reading of one shard's rows: what it cost, what was left out, what went wrong."""
+    """Fills one shard's rows by the LLM; counts the cost, the values that were dropped, and the warnings."""
 
     def __init__(self, llm: LLM, timeout_s: float, settings: Settings) -> None:
         self._llm, self._size = llm, settings.enumeration.llm_batch
@@ -58,11 +58,11 @@ class Extraction:
         self.warnings: list[str] = []
 
     def fill(self, rows: Sequence[tuple[ListRow, str]], columns: Sequence[str]) -> list[ListRow]:
-        """The rows, each given with its text, with what the model found. A failed call ends it with a warning."""
+        """The rows, each given with its text, with the LLM's values. A failed call ends it with a warning."""
         filled = [row for row, _ in rows]
         for start in range(0, len(rows), self._size):
             batch = rows[start : start + self._size]
-            if time.monotonic() > self._end - _LEAST_TIME_S:
+            if time.monotonic() > self._end - _MIN_TIME_S:
                 self.warnings.append(f"No time was left to read the columns of {len(rows) - start} rows with the LLM.")
                 break
             try:
@@ -78,13 +78,12 @@ class Extraction:
     def _filled(
         self, row: ListRow, text: str, number: int, found: dict[tuple[int, int], str], columns: Sequence[str]
     ) -> ListRow:
-        stands = _comparable(text)
-        fields = dict(row.fields)
+        comparable, fields = _comparable(text), dict(row.fields)
         for place, column in enumerate(columns, 1):
             value = found.get((number, place))
             if value is None or column in fields:
                 continue
-            if len(value) <= MAX_VALUE and _comparable(value) in stands:
+            if len(value) <= MAX_VALUE and _comparable(value) in comparable:
                 fields[column] = plain_line(value)
             else:
                 self.dropped += 1

@@ -1,26 +1,25 @@
-"""A document as a scan sees it, and whether it says what a list asks for. Pure, linear in the text."""
+"""A document with all its chunks, and whether it meets the conditions of a list. Pure, linear in the text."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from shared.language.sentences import sentences
 from shared.language.text import CJK, key, plain, terms
-from shared.models.enumeration import MAX_SENTENCE, Condition, ListRow, Scan
+from shared.models.enumeration import MAX_SENTENCE, ListRow, Scan
 from shared.uri import SCHEME, quoted
 from workers.display import plain_line
 
-#: What is read of a first chunk, and of those behind it.
+#: Payload fields that are read of a first chunk, and of those behind it.
 FIRST = ("doc_id", "path", "title", "date", "tags", "kind", "namespace", "facet", "heading", "text", "ordinal")
 FURTHER = ("doc_id", "ordinal", "facet", "heading", "text")
 #: Letters that a word's other forms may have behind its stem.
-_MOST_ENDING = 6
-_LEAST_STEM = 2
+_MAX_ENDING = 6
+_MIN_STEM = 2
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
@@ -44,74 +43,57 @@ class ListedDocument:
     """One document; `first` is the payload of its first chunk."""
 
     first: dict[str, Any]
-    pieces: list[ListedChunk] = field(default_factory=list)
+    chunks: list[ListedChunk] = field(default_factory=list)
 
     def add(self, payload: dict[str, Any]) -> None:
         """One more of its chunks."""
-        self.pieces.append(
-            ListedChunk(
-                ordinal=int(payload.get("ordinal") or 0),
-                heading=str(payload.get("heading") or ""),
-                text=str(payload.get("text") or ""),
-                facet=payload.get("facet"),
-            )
-        )
-
-    @property
-    def doc_id(self) -> str:
-        """Stable over ingests."""
-        return str(self.first["doc_id"])
+        heading, text = str(payload.get("heading") or ""), str(payload.get("text") or "")
+        self.chunks.append(ListedChunk(int(payload.get("ordinal") or 0), heading, text, payload.get("facet")))
 
     @property
     def title(self) -> str:
-        """For people."""
+        """As the document says, "" without one."""
         return str(self.first.get("title") or "")
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """As they were written."""
-        return tuple(self.first.get("tags") or ())
-
-    @property
-    def uri(self) -> str:
-        """The address of the document."""
-        return f"{SCHEME}{self.first.get('namespace') or 'default'}/{quoted(str(self.first['path']))}"
 
     def in_order(self) -> list[ListedChunk]:
         """The chunks as they stand in the document."""
-        return sorted(self.pieces, key=lambda piece: piece.ordinal)
+        return sorted(self.chunks, key=lambda chunk: chunk.ordinal)
 
-    def digest(self) -> str:
-        """Equal for equal texts, whatever white space and case, wherever they stand."""
-        said = hashlib.blake2b(digest_size=12)
-        for piece in self.in_order():
-            said.update(" ".join(piece.text.split()).casefold().encode("utf-8", "replace"))
-        return said.hexdigest()
+    def row(self, sentence: str, fields: dict[str, str]) -> ListRow:
+        """The document's row in a list. Its digest is equal for equal texts, whatever their white space and case."""
+        digest = hashlib.blake2b(digest_size=12)
+        for chunk in self.in_order():
+            digest.update(" ".join(chunk.text.split()).casefold().encode("utf-8", "replace"))
+        path = str(self.first["path"])
+        return ListRow(
+            doc_id=str(self.first["doc_id"]),
+            title=self.title,
+            path=path,
+            uri=f"{SCHEME}{self.first.get('namespace') or 'default'}/{quoted(path)}",
+            date=self.first.get("date"),
+            tags=tuple(self.first.get("tags") or ()),
+            kind=str(self.first.get("kind") or ""),
+            sentence=sentence,
+            fields=fields,
+            digest=digest.hexdigest(),
+        )
 
 
 class ConditionWords:
     """One way to say a condition. Exact: letter by letter; else every word in all its forms, wherever it stands."""
 
-    def __init__(self, spelt: str, *, exact: bool) -> None:
-        text = " ".join(plain(spelt).split())
-        self._key = key(spelt)
+    def __init__(self, words: str, *, exact: bool) -> None:
+        text = " ".join(plain(words).split())
+        self.key = key(words)
         self._terms = [] if exact else list(dict.fromkeys(terms(text)))
-        self._patterns = [_form(term) for term in self._terms] or [_literal(text)]
+        self._literal = None if self._terms else _literal(text)
+        self._forms = [(term, _form(term)) for term in self._terms]
 
     def stand_in(self, text: str) -> bool:
         """True when plain `text` has them all."""
-        return all(self._found(number, text) for number in range(len(self._patterns)))
-
-    def tag(self, keys: frozenset[str]) -> bool:
-        """True when a tag says it."""
-        return self._key in keys
-
-    def _found(self, number: int, text: str) -> bool:
-        pattern = self._patterns[number]
-        if not self._terms:
-            return pattern.search(text) is not None
-        wanted = [self._terms[number]]
-        return any(terms(found.group()) == wanted for found in pattern.finditer(text))
+        if self._literal is not None:
+            return self._literal.search(text) is not None
+        return all(any(terms(found.group()) == [term] for found in form.finditer(text)) for term, form in self._forms)
 
 
 def _literal(text: str) -> re.Pattern[str]:
@@ -121,18 +103,11 @@ def _literal(text: str) -> re.Pattern[str]:
 
 
 def _form(term: str) -> re.Pattern[str]:
-    """Words that may have this stem; the stemmer has the last word."""
+    """Words that may have this stem; whether they do, the stemmer decides."""
     if not (term.isascii() and term.isalnum()):
         return _literal(term)
-    stem = term[:-1] if term.endswith("y") and len(term) > _LEAST_STEM else term
-    return re.compile(rf"(?<![^\W_{CJK}]){stem}[a-z']{{0,{_MOST_ENDING}}}(?![^\W_{CJK}])")
-
-
-@dataclass(frozen=True)
-class _Asked:
-    words: tuple[ConditionWords, ...]
-    tagged: bool
-    negated: bool
+    stem = term[:-1] if term.endswith("y") and len(term) > _MIN_STEM else term
+    return re.compile(rf"(?<![^\W_{CJK}]){stem}[a-z']{{0,{_MAX_ENDING}}}(?![^\W_{CJK}])")
 
 
 class Matcher:
@@ -140,70 +115,40 @@ class Matcher:
 
     def __init__(self, scan: Scan) -> None:
         self._facets = frozenset(scan.facets)
-        self._asked = [_asked(condition) for condition in scan.conditions]
+        self._conditions = [
+            (condition, [ConditionWords(words, exact=condition.exact) for words in condition.words])
+            for condition in scan.conditions
+        ]
 
     def fits(self, document: ListedDocument) -> bool:
         """True when the document says all that it must and nothing that it must not."""
-        if self._facets and not any(piece.facet in self._facets for piece in document.pieces):
+        if self._facets and not any(chunk.facet in self._facets for chunk in document.chunks):
             return False
-        if not self._asked:
+        if not self._conditions:
             return True
-        texts = [plain(document.title), *(piece.plain for piece in document.pieces)]
-        tags = frozenset(key(tag) for tag in document.tags)
-        return all(_holds(asked, texts, tags) for asked in self._asked)
+        texts = [plain(document.title), *(chunk.plain for chunk in document.chunks)]
+        tags = frozenset(key(tag) for tag in document.first.get("tags") or ())
+        return all(
+            any((condition.tagged and words.key in tags) or any(map(words.stand_in, texts)) for words in ways)
+            != condition.negated
+            for condition, ways in self._conditions
+        )
 
     def sentence(self, document: ListedDocument) -> str:
         """The first sentence that says what is asked for; where only the title or a tag does, the document's first."""
-        pieces = document.in_order()
-        if self._facets:
-            pieces = [piece for piece in pieces if piece.facet in self._facets]
-        for asked in self._asked:
-            if asked.negated:
-                continue
-            for words in asked.words:
-                for piece in pieces:
-                    if words.stand_in(piece.plain) and (said := _sentence(piece, words)):
-                        return said
-        return next((said for piece in pieces if (said := _sentence(piece, None))), "")
+        chunks = [chunk for chunk in document.in_order() if not self._facets or chunk.facet in self._facets]
+        asked = [words for condition, ways in self._conditions if not condition.negated for words in ways]
+        for words in asked:
+            for chunk in chunks:
+                if words.stand_in(chunk.plain) and (found := _sentence(chunk, words)):
+                    return found
+        return next((found for chunk in chunks if (found := _sentence(chunk, None))), "")
 
 
-def _asked(condition: Condition) -> _Asked:
-    ways = tuple(ConditionWords(word, exact=condition.exact) for word in condition.words)
-    return _Asked(ways, condition.tagged, condition.negated)
-
-
-def _holds(asked: _Asked, texts: Sequence[str], tags: frozenset[str]) -> bool:
-    said = any(_said(words, texts) or (asked.tagged and words.tag(tags)) for words in asked.words)
-    return said != asked.negated
-
-
-def _said(words: ConditionWords, texts: Sequence[str]) -> bool:
-    return any(words.stand_in(text) for text in texts)
-
-
-def _sentence(piece: ListedChunk, words: ConditionWords | None) -> str:
-    for said in sentences(piece.text):
-        if _HEADING.match(said) or not said.strip():
-            continue
-        if words is None or words.stand_in(plain(said)):
-            line = plain_line(said)
+def _sentence(chunk: ListedChunk, words: ConditionWords | None) -> str:
+    for sentence in sentences(chunk.text):
+        if sentence.strip() and not _HEADING.match(sentence) and (words is None or words.stand_in(plain(sentence))):
+            line = plain_line(sentence)
             if line:
                 return line if len(line) <= MAX_SENTENCE else f"{line[: MAX_SENTENCE - 1]}…"
     return ""
-
-
-def row_of(document: ListedDocument, sentence: str, fields: dict[str, str]) -> ListRow:
-    """The row of a document that fits."""
-    first = document.first
-    return ListRow(
-        doc_id=document.doc_id,
-        title=document.title,
-        path=str(first["path"]),
-        uri=document.uri,
-        date=first.get("date"),
-        tags=document.tags,
-        kind=str(first.get("kind") or ""),
-        sentence=sentence,
-        fields=fields,
-        digest=document.digest(),
-    )

@@ -1,9 +1,11 @@
-"""Joins the rows of all shards to one list: memory holds a page of each shard and one of the list."""
+"""Joins the rows of all shards to one list. Memory holds one page of each shard and one of the list."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 
 from shared.jobs.tables import Tables
 from shared.models import Node
@@ -14,8 +16,8 @@ from shared.settings.sections import EnumerationSettings
 def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: EnumerationSettings) -> ListTable | None:
     """The list of a job, written to the job store; None for a job that lists nothing.
 
-    A document that moved from one shard's time to another's stands once; one with the text of an earlier row is told
-    to be its copy, not left out. Shards that gave no report were not read.
+    A document that two shards read (it changed between them) is listed once; one with the text of an earlier row is
+    marked as its copy, not left out. Shards without a report were not read.
     """
     scan = tables.scan(job_id)
     shards = [node for node in nodes.values() if node.shard is not None]
@@ -26,16 +28,14 @@ def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: Enume
     reports = {node.id: tables.report(job_id, node.id) for node in shards}
     known = {node_id: report for node_id, report in reports.items() if report is not None}
     joined = _Joined(tables, job_id, limits)
-    streams = [_rows(tables, job_id, node_id, report.pages) for node_id, report in known.items()]
+    streams = [
+        chain.from_iterable(map(partial(tables.page, job_id, node_id), range(report.pages)))
+        for node_id, report in known.items()
+    ]
     joined.write(heapq.merge(*streams, key=lambda row: (row.path, row.doc_id)))
     table = _table(scan, list(reports.values()), joined, limits)
     tables.put_table(job_id, table)
     return table
-
-
-def _rows(tables: Tables, job_id: str, node_id: str, pages: int) -> Iterator[ListRow]:
-    for number in range(pages):
-        yield from tables.page(job_id, node_id, number)
 
 
 class _Joined:
@@ -101,14 +101,16 @@ def _table(
 
 
 def list_warnings(table: ListTable) -> tuple[str, ...]:
-    """What the reader of the list must know about it."""
-    said = []
+    """Why the list may be incomplete or wrong."""
+    warnings = []
     if table.partial:
-        said.append(f"The list is not complete: {table.coverage}, then the time was up (see --deadline).")
+        warnings.append(f"The list is not complete: {table.coverage}, then the time was up (see --deadline).")
     if table.changed:
-        said.append(
+        warnings.append(
             f"The corpus was written while it was listed ({table.coverage}): documents of that time may be missing."
         )
     if table.dropped:
-        said.append(f"{table.dropped} value(s) that the LLM gave do not stand in their documents and were left out.")
-    return tuple(said)
+        warnings.append(
+            f"{table.dropped} value(s) that the LLM gave do not stand in their documents and were left out."
+        )
+    return tuple(warnings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from threading import Lock
 from typing import Any, NamedTuple
@@ -16,13 +16,13 @@ from shared.models.plan import Shard
 from shared.store import ChunkStore
 from shared.store.schema import one_of, to_filter
 from workers.enumerate.columns import columns_of
-from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher, row_of
+from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
 
 _BATCH = 128
-#: Characters of a document that a model is shown.
+#: Characters of a document that the LLM is shown.
 EXCERPT_CHARS = 2000
 #: Filters whose values `KnownValues` keeps.
-_KEPT = 32
+_MAX_FILTERS = 32
 
 
 def documents_under(filters: Filters) -> models.Filter:
@@ -51,24 +51,12 @@ def _first(least: int, most: int | None) -> models.FieldCondition:
 
 
 class Scanned(NamedTuple):
-    """What a shard gave: rows by path, how many documents were read, texts for a model, and whether it was cut."""
+    """What a shard holds: rows by path, how many documents were read, texts for the LLM, and whether it was cut."""
 
-    rows: list[ListRow]
-    scanned: int
-    excerpts: dict[str, str]
-    cut: bool
-
-    def numbered(self) -> tuple[Excerpt, ...]:
-        """The texts with the places of their rows."""
-        return tuple(
-            Excerpt(number=number, text=self.excerpts[row.doc_id])
-            for number, row in enumerate(self.rows)
-            if row.doc_id in self.excerpts
-        )
-
-
-#: What is read while nothing is ingested.
-NOTHING = Scanned([], 0, {}, cut=False)
+    rows: Sequence[ListRow] = ()
+    scanned: int = 0
+    excerpts: Sequence[Excerpt] = ()
+    cut: bool = False
 
 
 def scan_shard(
@@ -76,31 +64,28 @@ def scan_shard(
 ) -> Scanned:
     """Every document of the shard that fits, ordered by path.
 
-    `excerpts`: of so many rows with missing columns the text is kept for a model. `stopped` is asked after each batch.
+    `excerpts`: of so many rows with missing columns the text is kept for the LLM. `stopped` is asked after each batch.
     """
     matcher = Matcher(scan)
     rows: dict[str, ListRow] = {}
     texts: dict[str, str] = {}
     scanned, cut = 0, False
-    for batch in _batches(store.read(documents_of(scan), FIRST, shard.start, shard.stop)):
+    points = iter(store.read(documents_of(scan), FIRST, shard.start, shard.stop))
+    while batch := [payload for _, payload in islice(points, _BATCH)]:
         for document in _whole(store, batch):
             scanned += 1
             if matcher.fits(document):
                 fields = columns_of(document, scan.columns) if scan.columns else {}
-                rows[document.doc_id] = row_of(document, matcher.sentence(document), fields)
+                row = document.row(matcher.sentence(document), fields)
+                rows[row.doc_id] = row
                 if len(fields) < len(scan.columns) and len(texts) < excerpts:
-                    texts[document.doc_id] = _text(document)
+                    texts[row.doc_id] = _excerpt(document)
         if stopped():
             cut = True
             break
     ordered = sorted(rows.values(), key=lambda row: (row.path, row.doc_id))
-    return Scanned(ordered, scanned, texts, cut)
-
-
-def _batches(points: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
-    stream = iter(points)
-    while batch := [payload for _, payload in islice(stream, _BATCH)]:
-        yield batch
+    numbered = [(number, texts[row.doc_id]) for number, row in enumerate(ordered) if row.doc_id in texts]
+    return Scanned(ordered, scanned, [Excerpt(number=number, text=text) for number, text in numbered], cut)
 
 
 def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[ListedDocument]:
@@ -113,10 +98,10 @@ def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[ListedDocumen
     return list(documents.values())
 
 
-def _text(document: ListedDocument) -> str:
+def _excerpt(document: ListedDocument) -> str:
     kept, left = [document.title], EXCERPT_CHARS
-    for piece in document.in_order():
-        kept.append(piece.text[:left])
+    for chunk in document.in_order():
+        kept.append(chunk.text[:left])
         left -= len(kept[-1])
         if left <= 0:
             break
@@ -124,7 +109,7 @@ def _text(document: ListedDocument) -> str:
 
 
 class KnownValues:
-    """Asks a store, and keeps what it said of a tenant's filter until the corpus changes. Safe for threads."""
+    """The values under a tenant's filter, kept until the corpus changes. Safe for threads."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
@@ -137,7 +122,7 @@ class KnownValues:
         version = info.index_version if info else 0
         name = (store.tenant, filters.model_dump_json())
         with self._lock:
-            if self._version != version or len(self._kept) >= _KEPT:
+            if self._version != version or len(self._kept) >= _MAX_FILTERS:
                 self._version, self._kept = version, {}
             if name in self._kept:
                 return self._kept[name]
@@ -162,7 +147,7 @@ class KnownValues:
 
 
 def counted(store: ChunkStore, scan: Scan) -> Values:
-    """How many documents the scan will read, exactly, and the state that was counted."""
+    """How many documents the scan will read, exactly, and the state of the index that was counted."""
     info = store.info()
     if info is None:
         return Values()

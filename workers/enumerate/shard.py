@@ -11,16 +11,16 @@ from shared.models.enumeration import ShardReport
 from shared.providers.llm.client import LLM
 from shared.tasks.task_run import TaskRun
 from workers.enumerate.columns import Extraction
-from workers.enumerate.scan import NOTHING, scan_shard
+from workers.enumerate.scan import Scanned, scan_shard
 from workers.search.corpus import Corpus
 
 MODE = "enumeration"
-#: Seconds between two looks at whether the job has ended.
-_LOOK_S = 1.0
+#: Seconds between two checks whether the job has ended.
+_JOB_CHECK_S = 1.0
 
 
 def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tuple[SearchResult, bool]:
-    """Rows go to the job store by pages. Returns what is told of them, and whether an LLM is to read columns of them.
+    """Put the shard's rows into the job store by pages. Returns its counts, and whether columns are left for the LLM.
 
     Raises: the store's errors, DeadlineError.
     """
@@ -32,14 +32,14 @@ def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tu
     before = store.info()
     wanted = settings.enumeration.llm_rows if settings.has_llm and scan.columns else 0
     stopped = _Clock(run, begun + timeout_s)
-    found = scan_shard(store, scan, node.shard, excerpts=wanted, stopped=stopped) if before else NOTHING
+    found = scan_shard(store, scan, node.shard, excerpts=wanted, stopped=stopped) if before else Scanned()
     after = store.info()
     size = settings.enumeration.page_rows
     pages = [found.rows[start : start + size] for start in range(0, len(found.rows), size)]
     for number, page in enumerate(pages):
         tables.put_page(run.job.id, node.id, number, page)
     if found.excerpts:
-        tables.put_excerpts(run.job.id, node.id, Excerpts(rows=found.numbered()))
+        tables.put_excerpts(run.job.id, node.id, Excerpts(rows=tuple(found.excerpts)))
     report = ShardReport(
         scanned=found.scanned,
         matched=len(found.rows),
@@ -54,10 +54,10 @@ def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tu
 
 
 class _Clock:
-    """Says when a scan has to stop: its time is up, or nobody waits for it any more."""
+    """True when a scan has to stop: its time is up, or its job has ended."""
 
     def __init__(self, run: TaskRun, end: float) -> None:
-        self._run, self._end, self._next = run, end, time.monotonic() + _LOOK_S
+        self._run, self._end, self._next = run, end, time.monotonic() + _JOB_CHECK_S
 
     def __call__(self) -> bool:
         now = time.monotonic()
@@ -65,25 +65,22 @@ class _Clock:
             return True
         if now < self._next:
             return False
-        self._next = now + _LOOK_S
+        self._next = now + _JOB_CHECK_S
         job = self._run.jobs.job(self._run.job.id)
         return job is None or job.terminal
 
 
 def record_shard(run: TaskRun, node: Node, read: SearchResult, warnings: tuple[str, ...] = ()) -> None:
-    """The leaf of a shard: its rows lie in the job store already."""
+    """Record the shard's leaf; its rows are in the job store already."""
     result = LeafResult(
-        node_id=node.id,
-        status=LeafStatus.DONE,
-        candidates=read.candidates,
-        warnings=warnings,
+        node_id=node.id, status=LeafStatus.DONE, candidates=read.candidates, warnings=warnings,
         timings_ms=read.timings_ms,
-    )
+    )  # fmt: skip
     run.jobs.record_leaf(run.job.id, result)
 
 
 def fill_columns(run: TaskRun, node: Node, llm: LLM, timeout_s: float) -> tuple[str, ...]:
-    """Fill the missing columns of the rows that a model may read; one that fails leaves them empty, with a warning."""
+    """Fill the missing columns of the rows with excerpts. An LLM that fails leaves them empty, with a warning."""
     tables, job_id = Tables(run.jobs.client, run.jobs.settings), run.job.id
     extraction, scan = Extraction(llm, timeout_s, run.jobs.settings), tables.scan(job_id)
     size = run.jobs.settings.enumeration.page_rows

@@ -5,7 +5,6 @@ One batched store call a hop. What is found over a name competes on one score wi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,33 +28,34 @@ from shared.store.page_keys import is_page_key, title_key
 from shared.store.schema import one_of
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
-# --- How passages continue one another. Pure: bridges are names in the best passages, a chain is what one adds.
-
-#: What counts in a chain, besides the worth of the passage that brought the name up: how well the name is the page's
-#: own title, how much of the rest of the question the page has, how much the sentence with the name is about the
-#: question. Taken together on six sets; the optimum is flat (docs/quality.md).
-_TITLE, _GAIN, _ASKS, _LEAST = 0.6, 0.6, 0.8, 0.05
-#: What a title counts that only holds the name; the power of the number of chunks that share a page key, by which that
-#: counts less; the power of 1 / log2(1 + n) for a name that n candidates hold.
-_IN_TITLE, _SHARED, _RARITY = 0.5, 1.0, 0.75
+#: Weights in a chain's score, besides the score of the passage with the name: how well the name is the page's own
+#: title, how much of the rest of the question the page has, how much the sentence with the name is about the question,
+#: and a constant. Tuned together on six sets; the optimum is flat (docs/quality.md).
+_TITLE, _GAIN, _ASKS, _BASE = 0.6, 0.6, 0.8, 0.05
+#: The share of a title that only contains the name; the power of 1 / log2(1 + n) for a name that n candidates have.
+_IN_TITLE, _RARITY = 0.5, 0.75
+#: The part of a hit's score that it owes to a chain; the stage `chain` adds it again behind a rerank.
+CHAIN = "chain"
+NAME = "name"
+When = Literal["always", "questions", "asked"]
 
 
 class NameBridge(NamedTuple):
-    """A name that the passage `parent` brings up; `needle` is the name as `flat` text.
+    """A name in the passage `parent`; `needle` is the name as `flat` text.
 
-    `worth` is that passage's score, `asks` the share of the question that stands in the sentence with the name: 0..1.
-    `keys` lead to the pages of that name.
+    `score` is that passage's, `asks` the share of the question that the sentence with the name has: 0..1. `keys` lead
+    to the pages of that name.
     """
 
     name: str
     needle: str
     parent: str
-    worth: float
+    score: float
     asks: float
     keys: tuple[str, ...] = ()
 
 
-class Link(NamedTuple):
+class ChainEnd(NamedTuple):
     """A candidate's best chain: its score, from 0 and rarely above 1, and over which bridge."""
 
     score: float
@@ -63,101 +63,92 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _FlatPage:
     title: str
     text: str
     words: frozenset[str]
 
 
 class ChainScorer:
-    """A question against a set of candidates: the weights of its terms are those among the candidates."""
+    """Scores chains for one question; its terms are weighted by their IDF among the candidates."""
 
     def __init__(self, text: str, hits: Sequence[Hit]) -> None:
         self.flat = flat(text)
-        self._readings = {hit.chunk_id: _reading(hit.title, hit.heading, hit.text) for hit in hits}
+        self._pages = {hit.chunk_id: _flat_page(hit.title, hit.heading, hit.text) for hit in hits}
         self._defines = {hit.chunk_id: hit.defines for hit in hits}
-        self._idf = candidate_idf(terms(text), [reading.words for reading in self._readings.values()])
+        self._idf = candidate_idf(terms(text), [reading.words for reading in self._pages.values()])
         self._total = sum(self._idf.values()) or 1.0
 
-    def bridges(self, hit: Hit, worth: float) -> list[NameBridge]:
+    def bridges(self, hit: Hit, score: float) -> list[NameBridge]:
         """The names in a passage (with its score) that the question does not have, the likeliest first."""
         found: dict[str, NameBridge] = {}
-        for name, key, asked in self._named(hit):
+        for name, key, share in self._names(hit):
             needle = flat(name)
             if needle.strip() and needle not in self.flat and not needle.replace(" ", "").isdecimal():
                 known = found.get(needle)
                 keys = (*known.keys, key) if known else (key,)
-                found[needle] = NameBridge(name, needle, hit.chunk_id, worth, asked, tuple(dict.fromkeys(keys)))
+                found[needle] = NameBridge(name, needle, hit.chunk_id, score, share, tuple(dict.fromkeys(keys)))
         return sorted(found.values(), key=lambda bridge: (-bridge.asks, bridge.needle))
 
-    def links(self, bridges: Sequence[NameBridge]) -> dict[str, Link]:
+    def links(self, bridges: Sequence[NameBridge]) -> dict[str, ChainEnd]:
         """Chunk id -> its best chain over one of these bridges, for every candidate that holds one of the names."""
-        best: dict[str, Link] = {}
+        best: dict[str, ChainEnd] = {}
         for bridge in bridges:
             keys = frozenset(bridge.keys)
             pages = {chunk_id for chunk_id, defines in self._defines.items() if not keys.isdisjoint(defines)}
-            holders = {
-                c: reading for c, reading in self._readings.items() if c in pages or bridge.needle in reading.text
-            }
+            holders = {c: page for c, page in self._pages.items() if c in pages or bridge.needle in page.text}
             rarity = (1 / log2(1 + max(2, len(holders)))) ** _RARITY
-            parent = self._readings[bridge.parent].words
+            parent = self._pages[bridge.parent].words
             before = self._share(parent)
-            for chunk_id, reading in holders.items():
+            for chunk_id, page in holders.items():
                 if chunk_id == bridge.parent:
                     continue
-                gain = self._share(parent | reading.words) - before
-                titled = len(pages) ** -_SHARED if chunk_id in pages else _titled(bridge.needle, reading.title)
-                kind = _TITLE * titled + _GAIN * gain + _ASKS * bridge.asks + _LEAST
-                score = bridge.worth * rarity * kind
+                gain = self._share(parent | page.words) - before
+                titled = 1 / len(pages) if chunk_id in pages else _title_share(bridge.needle, page.title)
+                score = bridge.score * rarity * (_TITLE * titled + _GAIN * gain + _ASKS * bridge.asks + _BASE)
                 if chunk_id not in best or score > best[chunk_id].score:
-                    best[chunk_id] = Link(score, bridge)
+                    best[chunk_id] = ChainEnd(score, bridge)
         return best
 
-    def _named(self, hit: Hit) -> Iterator[tuple[str, str, float]]:
-        """Names as written, their keys, and the share of the question in the sentence that has each.
+    def _names(self, hit: Hit) -> Iterator[tuple[str, str, float]]:
+        """Names as written, their keys, and the share of the question that the sentence with the name has.
 
-        The page's own title stands for all of it: pages that name this one lead back to it. Links whose text is not
-        the title of their page go by that title.
+        For the page's own title it is the share of the whole page: pages that name this one lead back to it. Links are
+        named by the title of their page.
         """
-        reading = self._readings[hit.chunk_id]
-        whole = self._share(reading.words)
-        said = [(flat(sentence), self._share(frozenset(terms(sentence)))) for sentence in sentences(hit.text)]
-        linked = [(_called(key), key) for key in (*hit.refs, *hit.mentions) if is_page_key(key)]
+        page = self._pages[hit.chunk_id]
+        whole = self._share(page.words)
+        shares = [(flat(sentence), self._share(frozenset(terms(sentence)))) for sentence in sentences(hit.text)]
+        linked = [(_page_name(key), key) for key in (*hit.refs, *hit.mentions) if is_page_key(key)]
         for name, key in (*((name, title_key(name)) for name in names_of(hit.title, hit.text)), *linked):
             needle = flat(bare(name))
-            own = needle == reading.title
-            yield bare(name), key, whole if own else max((share for text, share in said if needle in text), default=0.0)
+            share = max((share for text, share in shares if needle in text), default=0.0)
+            yield bare(name), key, whole if needle == page.title else share
 
     def _share(self, words: frozenset[str]) -> float:
         return sum(weight for term, weight in self._idf.items() if term in words) / self._total
 
 
-def _called(key: str) -> str:
-    """What a page is called by its key: the title, the label, or the file's name."""
+def _page_name(key: str) -> str:
+    """The name of a page by its key: the title, the label, or the file's name."""
     kind, _, name = key.partition(":")
     return PurePosixPath(name).stem if kind == "path" else name
 
 
-def _titled(needle: str, title: str) -> float:
+def _title_share(needle: str, title: str) -> float:
     if not title or needle not in title:
         return 0.0
     return 1.0 if needle == title else _IN_TITLE
 
 
 @lru_cache(maxsize=1024)
-def _reading(title: str, heading: str, text: str) -> _Reading:
+def _flat_page(title: str, heading: str, text: str) -> _FlatPage:
     words = as_terms(title, heading, text).words
-    return _Reading(flat(bare(title)) if title else "", flat(f"{title} {text}"), words)
-
-
-When = Literal["always", "questions", "asked"]
-#: The part of a hit's score that it owes to a chain; the stage `chain` adds it again behind a rerank.
-CHAIN = "chain"
-NAME = "name"
+    return _FlatPage(flat(bare(title)) if title else "", flat(f"{title} {text}"), words)
 
 
 def reason_against(question: str, when: When) -> str | None:
-    """Why no hop is made, None when one is.
+    """Why no hop is made; None when one is.
 
     asked: where the rules of routing read several hops, and for questions that leave them unsure. questions: for
     questions that they take for lookups too, in languages where that gains: a quarter of hotpotqa's and a seventh of
@@ -186,13 +177,11 @@ def hops(state: SearchState, options: s.HopsStage, tools: Tools) -> SearchState:
         return state.skip("nothing to start from")
     if reason := reason_against(state.query.text, options.when):
         return state.skip(reason)
-    pool = _Pool(state, options, known)
+    pool = _CandidatePool(state, options, known)
     for _ in range(options.hops):
         bridges = pool.bridges()
-        likely = pool.likely(bridges)
         keys = list(dict.fromkeys(key for bridge in bridges for key in bridge.keys))
-        fresh = _search(likely, keys, state, options, tools)
-        if not pool.add(bridges, fresh):
+        if not pool.add(bridges, _search(pool.likely(bridges), keys, state, options, tools)):
             break
     if not pool.chains:
         return state.skip("no name leads on from the best passages")
@@ -209,54 +198,50 @@ def chain(state: SearchState, options: s.ChainStage, tools: Tools) -> SearchStat
     return state.but(candidates=tuple(sorted(lifted, key=lambda candidate: -candidate.score)))
 
 
-class _Pool:
+class _CandidatePool:
     """The candidates so far, their scores against the question and their chains."""
 
     def __init__(self, state: SearchState, options: s.HopsStage, known: Mapping[str, Candidate]) -> None:
         self._text, self._options, self._known = state.query.text, options, known
-        self._hits = {chunk_id: candidate.hit.model_copy(update={"score": candidate.score})
-                      for chunk_id, candidate in known.items()}  # fmt: skip
+        self._hits = {c: one.hit.model_copy(update={"score": one.score}) for c, one in known.items()}
         self._best = max((candidate.score for candidate in known.values()), default=0.0)
         self._opened: set[str] = set()
         self._bridges: list[NameBridge] = []
         self._hop: dict[str, int] = {}
         self._hops = 0
-        self.chains: dict[str, Link] = {}
+        self.chains: dict[str, ChainEnd] = {}
         self._score()
 
     def _score(self) -> None:
         hits = list(self._hits.values())
-        self._question = ChainScorer(self._text, hits)
+        self._scorer = ChainScorer(self._text, hits)
         self.direct = dict(zip(self._hits, lexical_scores(self._text, hits), strict=True))
-        self.chains = self._question.links(self._bridges)
+        self.chains = self._scorer.links(self._bridges)
 
-    def total(self, chunk_id: str) -> float:
-        """What a candidate is worth: by itself, and at the end of its chain."""
-        link = self.chains.get(chunk_id)
-        return self.direct[chunk_id] + (self._options.weight * link.score if link else 0.0)
+    def _total(self, chunk_id: str) -> float:
+        """A candidate's score by itself and at the end of its chain."""
+        end = self.chains.get(chunk_id)
+        return self.direct[chunk_id] + (self._options.weight * end.score if end else 0.0)
 
     def bridges(self) -> list[NameBridge]:
-        """New names in the best passages that were not opened yet; worth 1/(1+hop) of them, as over edges."""
-        best = sorted(self._hits, key=lambda chunk_id: (-self.total(chunk_id), chunk_id))
+        """New names in the best passages that were not opened yet; with 1/(1+hop) of their score, as over edges."""
+        best = sorted(self._hits, key=lambda chunk_id: (-self._total(chunk_id), chunk_id))
         frontier = [chunk_id for chunk_id in best if chunk_id not in self._opened][: self._options.parents]
         self._opened.update(frontier)
         found = {bridge.needle: bridge for bridge in self._bridges}
-        known = set(found)
+        known = len(found)
         for chunk_id in frontier:
-            worth = min(1.0, self.total(chunk_id)) / (1 + self._hops)
-            for bridge in self._question.bridges(self._hits[chunk_id], worth):
+            score = min(1.0, self._total(chunk_id)) / (1 + self._hops)
+            for bridge in self._scorer.bridges(self._hits[chunk_id], score):
                 found.setdefault(bridge.needle, bridge)
-        return [bridge for needle, bridge in found.items() if needle not in known]
+        return list(found.values())[known:]
 
     def likely(self, bridges: Iterable[NameBridge]) -> list[NameBridge]:
         """The names that are searched: of each passage those whose sentence is most about the question."""
-        count = Counter[str]()
-        kept = []
+        by_parent: dict[str, list[NameBridge]] = {}
         for bridge in bridges:
-            count[bridge.parent] += 1
-            if count[bridge.parent] <= self._options.names:
-                kept.append(bridge)
-        return kept
+            by_parent.setdefault(bridge.parent, []).append(bridge)
+        return [bridge for found in by_parent.values() for bridge in found[: self._options.names]]
 
     def add(self, bridges: Sequence[NameBridge], fresh: Sequence[Hit]) -> bool:
         """Take in what a hop found. False when it adds no candidate."""
@@ -269,12 +254,6 @@ class _Pool:
         self._score()
         return len(self._hits) > before
 
-    def fused(self, chunk_id: str) -> float:
-        """The score on the scale of the arms: what is found over a name has its chain's share of the best one."""
-        own = self._known[chunk_id].score if chunk_id in self._known else 0.0
-        link = self.chains.get(chunk_id)
-        return max(own, self._best * link.score * self._options.share) if link else own
-
     def ranked(self, rest: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Best first, with the `rest` that no hop looked at; what no chain and no arm leads to is left out."""
         kept = [chunk_id for chunk_id in self._hits if chunk_id in self._known or chunk_id in self.chains]
@@ -282,17 +261,20 @@ class _Pool:
         return by_score([*map(self._candidate, kept), *others])
 
     def _candidate(self, chunk_id: str) -> Candidate:
-        hit, link, direct = self._hits[chunk_id], self.chains.get(chunk_id), self.direct[chunk_id]
+        """Scored on the arms' scale: what is found over a name has its chain's share of the best score."""
+        hit, end = self._hits[chunk_id], self.chains.get(chunk_id)
         candidate = self._known.get(chunk_id) or Candidate(hit, 0.0)
-        detail: dict[str, float | str] = {"direct": direct}
-        if link is not None:
-            detail |= {CHAIN: link.score, "over": link.bridge.name, "from": link.bridge.parent}
-            update: dict[str, object] = {"parts": {**hit.parts, CHAIN: link.score}}
+        detail: dict[str, float | str] = {"direct": self.direct[chunk_id]}
+        score = candidate.score
+        if end is not None:
+            name, parent = end.bridge.name, end.bridge.parent
+            score = max(score, self._best * end.score * self._options.share)
+            detail |= {CHAIN: end.score, "over": name, "from": parent}
+            update: dict[str, object] = {"parts": {**hit.parts, CHAIN: end.score}}
             if chunk_id not in self._known:
-                hop = self._hop[chunk_id]
-                update["via"] = Via(chunk_id=link.bridge.parent, bridge=link.bridge.name, hop=hop, how=NAME)
+                update["via"] = Via(chunk_id=parent, bridge=name, hop=self._hop[chunk_id], how=NAME)
             candidate = candidate._replace(hit=candidate.hit.model_copy(update=update))
-        return candidate.plus("hops", self.fused(chunk_id) - candidate.score, **detail)
+        return candidate.plus("hops", score - candidate.score, **detail)
 
 
 def _search(
@@ -300,16 +282,13 @@ def _search(
 ) -> list[Hit]:
     """The likeliest names, each with the question, and the pages that the passages name or link to: one round trip."""
     store, sparse = tools.need_store()
-    asked = [to_sparse(sparse.encode_query(f"{bridge.name} {state.query.text}")) for bridge in bridges]
+    texts = [f"{bridge.name} {state.query.text}" for bridge in bridges]
     common = {"with_payload": True, "with_vector": [DENSE] if tools.dense is not None else False}
-    everywhere = to_filter(state.query.filters)
-    requests = [
-        models.QueryRequest(query=query, using=SPARSE, filter=everywhere, limit=options.limit, **common)
-        for query in asked
-    ]
+    allowed = to_filter(state.query.filters)
+    asked = {"using": SPARSE, "filter": allowed, "limit": options.limit, **common}
+    requests = [models.QueryRequest(query=to_sparse(sparse.encode_query(text)), **asked) for text in texts]
     if keys:
-        named = one_of("defines", keys)
-        pages = models.Filter(must=[everywhere, named])
+        pages = models.Filter(must=[allowed, one_of("defines", keys)])
         requests.append(models.QueryRequest(filter=pages, limit=options.pages, **common))
     found = store.query(requests) if requests else []
     return list({hit.chunk_id: hit for hits in found for hit in hits}.values())
