@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Literal, Protocol
 
@@ -183,26 +184,29 @@ class Language(Protocol):
 
 
 class FolderLanguage(Language, Protocol):
-    """A language whose folder, named by its code, holds its tables and a module `planning`; loaded at first use."""
+    """A language whose folder, named by its code, holds its tables and, if it plans, `planning`; loaded at first use."""
 
     def split(self, question: str) -> Split:
         """Sentences, clauses, comparisons, facets."""
-        found: Split = self._planning.split(question)
+        found: Split = self._planning.split(question) if self._planning else Split()
         return found
 
     def steps(self, question: str) -> tuple[str, ...]:
         """The steps of "when was the director of X born", from the innermost description outwards."""
-        found: tuple[str, ...] = self._planning.steps(question)
+        found: tuple[str, ...] = self._planning.steps(question) if self._planning else ()
         return found
 
     def typed_phrases(self, question: str) -> TypedPhrases:
         """A skill starts with a verb, a resource is a noun phrase, a memory is the user's."""
+        if self._planning is None:
+            return TypedPhrases()
         found: TypedPhrases = self._planning.typed_phrases(question, self.words)
         return found
 
     @cached_property
-    def _planning(self) -> ModuleType:
-        return import_module(f"shared.language.{self.code}.planning")
+    def _planning(self) -> ModuleType | None:
+        name = f"shared.language.{self.code}.planning"
+        return import_module(name) if find_spec(name) else None
 
     @cached_property
     def routing(self) -> RoutingTable:
