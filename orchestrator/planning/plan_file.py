@@ -18,8 +18,6 @@ from shared.models.plan import Facet, Links, PlanFaultError, check_links, in_ord
 from shared.models.request import MAX_ENTRIES, MAX_QUESTION_CHARS, Filters, Name, PlanEntry
 from shared.settings.faults import json_fault, sentence
 
-# --- A plan as a file has it: `ramify plan` writes it, people edit it, `ramify ask --plan` runs it.
-
 _Id = Annotated[int, Field(ge=1, le=99)]
 
 

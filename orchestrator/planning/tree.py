@@ -8,7 +8,7 @@ from shared.errors import shown
 from shared.language.text import question_key
 from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.models.base import Model
-from shared.models.plan import filled, references, renumbered
+from shared.models.plan import references, renumbered, with_answers
 from shared.settings.sections import DecompositionSettings as Limits
 
 ORIGINAL_ID = f"{ROOT_ID}.0"
@@ -154,7 +154,7 @@ def _renumbered(position: int, sub: SubQuery, placed: dict[int, int]) -> str:
     """The query; a `#3` that it waits for follows that sibling to its number in the tree, and goes where none is."""
     lost = {n: "" for n in sub.depends_on if n not in placed or n >= position}
     kept = {n: placed[n] for n in sub.depends_on if n not in lost}
-    return renumbered(filled(sub.query, lost), kept.get)
+    return renumbered(with_answers(sub.query, lost), kept.get)
 
 
 def _left_out(parent: Node, beyond: Sequence[tuple[int, SubQuery]], room: int) -> str:

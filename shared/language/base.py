@@ -184,7 +184,7 @@ class Language(Protocol):
 
 
 class FolderLanguage(Language, Protocol):
-    """A language whose folder, named by its code, holds its tables and, if it plans, `planning`; loaded at first use."""
+    """A language whose folder, named by its code, holds its tables and maybe `planning`; loaded at first use."""
 
     def split(self, question: str) -> Split:
         """Sentences, clauses, comparisons, facets."""

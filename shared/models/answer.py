@@ -13,8 +13,6 @@ from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
 from shared.models.route import Route
 
-# --- The steps of a reasoned answer, each with its evidence.
-
 
 class Bridge(Model):
     """How one passage led to another: `start` -> (name) -> `end`, both numbers of results.

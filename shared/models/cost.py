@@ -25,9 +25,6 @@ class Cost(Model):
         return any(getattr(self, name) for name in Cost.model_fields)
 
 
-# --- What a job or a batch may spend, and what it has spent so far.
-
-
 class Budget(Model):
     """Limits; None: none. Each is hard: the call that would go beyond it is not made.
 

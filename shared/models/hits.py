@@ -11,8 +11,6 @@ from pydantic import Field, field_serializer, field_validator
 from shared.models.base import Model
 from shared.models.cost import Cost
 
-# --- How a score came to be: a list of effects whose sum is the score.
-
 
 class Effect(Model):
     """What one stage did to a score: `effect` was added. `detail` says from what (arm, rank, factor, cosine ...)."""

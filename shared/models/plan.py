@@ -1,4 +1,4 @@
-"""The tree that a question branches into."""
+"""The tree that a question branches into, and what holds for any plan of a caller's: its links, `#1` in its texts."""
 
 from __future__ import annotations
 
@@ -11,22 +11,10 @@ from pydantic import Field
 
 from shared.models.base import Model
 
-# --- One slice of the corpus, for a leaf that reads instead of searching.
-
-
-class Shard(Model):
-    """The documents whose first chunk has an id from `start` on and before `stop` (both empty: no bound).
-
-    `number` counts from 1 to `of`.
-    """
-
-    number: int = Field(ge=1)
-    of: int = Field(ge=1)
-    start: str = ""
-    stop: str = ""
-
-
 ROOT_ID = "0"
+#: A number sign that opens a word: C#1, &#39; and #1st are none.
+_REFERENCE = re.compile(r"(?<![0-9A-Za-z_#&])#([1-9][0-9]?)(?![0-9A-Za-z_])")
+_LEFT_OVER = re.compile(r"[ \t]+(?=[,.;:?!)，。；：？！）])|(?<=[ \t])[ \t]+")
 
 
 class Facet(StrEnum):
@@ -53,6 +41,18 @@ class NodeKind(StrEnum):
 
     LEAF = "leaf"
     BRANCH = "branch"
+
+
+class Shard(Model):
+    """The documents whose first chunk has an id from `start` on and before `stop` (both empty: no bound).
+
+    `number` counts from 1 to `of`.
+    """
+
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
+    start: str = ""
+    stop: str = ""
 
 
 class Node(Model):
@@ -108,9 +108,6 @@ class Decomposition(Model):
     subqueries: tuple[SubQuery, ...] = ()
     by: str = Field(description="llm, rules or request")
     warnings: tuple[str, ...] = ()
-
-
-# --- What holds for any plan of a caller's, in a request or in a file. Pure; knows numbers, not nodes.
 
 
 class PlanFaultError(ValueError):
@@ -172,10 +169,10 @@ def _before(links: Links) -> tuple[int, ...]:
 
 def _circle(plan: Mapping[int, Links], left: list[int]) -> PlanFaultError:
     """Walk back from any entry that is left until one comes twice."""
-    way = [left[0]]
-    while (other := next(n for n in _before(plan[way[-1]]) if n in left)) not in way:
-        way.append(other)
-    circle = [*way[way.index(other) :], other]
+    path = [left[0]]
+    while (other := next(n for n in _before(plan[path[-1]]) if n in left)) not in path:
+        path.append(other)
+    circle = [*path[path.index(other) :], other]
     number = circle[0]
     field = "under" if plan[number].under == circle[1] else "depends_on"
     named = " -> ".join(map(str, circle))
@@ -190,19 +187,12 @@ def _check_known(number: int, field: str, other: int, plan: Mapping[int, Links])
         raise PlanFaultError(number, field, other, f"there is no entry of that number: use one of {known}")
 
 
-# --- `#1`, `#2` in a subquestion: the answers of earlier ones. Reads and fills them; finds no answers. Pure.
-
-#: A number sign that opens a word: C#1, &#39; and #1st are none.
-_REFERENCE = re.compile(r"(?<![0-9A-Za-z_#&])#([1-9][0-9]?)(?![0-9A-Za-z_])")
-_LOOSE = re.compile(r"[ \t]+(?=[,.;:?!)，。；：？！）])|(?<=[ \t])[ \t]+")
-
-
 def references(text: str) -> tuple[int, ...]:
     """The numbers referred to, each once, in order of their size."""
     return tuple(sorted({int(number) for number in _REFERENCE.findall(text)}))
 
 
-def filled(text: str, values: Mapping[int, str]) -> str:
+def with_answers(text: str, values: Mapping[int, str]) -> str:
     """`text` with each `#n` that `values` knows replaced, in one pass: a `#2` inside a value stays text.
 
     An empty value takes its reference out, with the white space that would be left over.
@@ -211,7 +201,7 @@ def filled(text: str, values: Mapping[int, str]) -> str:
     def value(reference: re.Match[str]) -> str:
         return values.get(int(reference[1]), reference[0])
 
-    return _LOOSE.sub("", _REFERENCE.sub(value, text)).strip()
+    return _LEFT_OVER.sub("", _REFERENCE.sub(value, text)).strip()
 
 
 def renumbered(text: str, number: Callable[[int], int | None]) -> str:

@@ -15,8 +15,9 @@ from shared.models.base import Model
 from shared.models.cost import Budget, Cost
 from shared.models.plan import Facet, Links, check_links, references
 
-# --- A conversation, and the typed queries that a question in it becomes.
-
+MAX_QUESTION_CHARS = 4000
+#: Entries of a caller's plan.
+MAX_ENTRIES = 63
 MAX_MESSAGES = 100
 MAX_MESSAGE_CHARS = 8000
 #: Messages that are read to understand a question.
@@ -25,8 +26,25 @@ LAST_MESSAGES = 5
 MAX_QUERIES = 5
 MIN_TYPED_CHARS, MAX_TYPED_CHARS = 2, 300
 _ROLES = ("user", "assistant", "system", "tool")
-#: As long as a question may be (`shared.models.request`, which imports this module).
-_QUESTION_CHARS = 4000
+#: Names that stand in keys and filters: no separators, no braces, no white space.
+Name = Annotated[str, Field(pattern=r"^[\w.\-]{1,64}$")]
+#: A value to filter by. Without a bound pydantic lets half a surrogate pair through, which no JSON can hold.
+_Value = Annotated[str, Field(max_length=4096)]
+_SYMBOL = re.compile(r"[\w$]+(?:\.[\w$]+)*")
+
+
+def _as_symbol(given: str) -> str:
+    """The name as it is stored: a::b, a#b and a.b() are written too."""
+    name = given.strip().removesuffix("()").replace("::", ".").replace("#", ".")
+    if not _SYMBOL.fullmatch(name):
+        raise ValueError("is no name in code: write it with dots, like pkg.module.function")
+    return name
+
+
+#: A name in code, bare or dotted.
+Symbol = Annotated[str, Field(max_length=300), AfterValidator(_as_symbol)]
+#: Hops of a two-pass search.
+Hops = Annotated[int, Field(ge=1, le=2)]
 
 
 class ChatMessage(Model):
@@ -80,7 +98,7 @@ class ContextType(StrEnum):
 class TypedQuery(Model):
     """One query of a plan. `context_type` None: all kinds, as for the question itself. `priority` 1 is the first."""
 
-    query: str = Field(min_length=1, max_length=_QUESTION_CHARS)
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     context_type: ContextType | None = None
     intent: str = Field(default="", max_length=300, description="what it is asked for")
     priority: int = Field(default=3, ge=1, le=5)
@@ -108,30 +126,6 @@ class SessionIntent(Model):
     def retrieval(self) -> bool:
         """False: nothing needs to be looked up."""
         return bool(self.queries)
-
-
-MAX_QUESTION_CHARS = 4000
-#: Entries of a caller's plan.
-MAX_ENTRIES = 63
-#: Names that stand in keys and filters: no separators, no braces, no white space.
-Name = Annotated[str, Field(pattern=r"^[\w.\-]{1,64}$")]
-#: A value to filter by. Without a bound pydantic lets half a surrogate pair through, which no JSON can hold.
-_Value = Annotated[str, Field(max_length=4096)]
-_SYMBOL = re.compile(r"[\w$]+(?:\.[\w$]+)*")
-
-
-def _as_symbol(given: str) -> str:
-    """The name as it is stored: a::b, a#b and a.b() are written too."""
-    name = given.strip().removesuffix("()").replace("::", ".").replace("#", ".")
-    if not _SYMBOL.fullmatch(name):
-        raise ValueError("is no name in code: write it with dots, like pkg.module.function")
-    return name
-
-
-#: A name in code, bare or dotted.
-Symbol = Annotated[str, Field(max_length=300), AfterValidator(_as_symbol)]
-#: Hops of a two-pass search.
-Hops = Annotated[int, Field(ge=1, le=2)]
 
 
 class SearchMode(StrEnum):

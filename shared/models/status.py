@@ -74,9 +74,6 @@ class JobEvent(Model):
     data: dict[str, str] = Field(default_factory=dict)
 
 
-# --- Why a job or a batch is not done, or how it ended: the answer in words first, then what it was read from.
-
-
 class Turn(Model):
     """Where a job stands that waits for its turn.
 
@@ -210,9 +207,6 @@ class BatchWhy(Model):
     budget: Spending | None = None
     retry_of: str | None = None
     retried_as: str | None = None
-
-
-# --- Dead letters: work that was retired because it killed its workers, with the evidence.
 
 
 class DeadLetter(Model):

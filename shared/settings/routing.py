@@ -48,7 +48,9 @@ class RoutingRow(SettingsSection):
     @classmethod
     def _by_name(cls, value: Any) -> Any:
         """`post = ["mmr"]` is short for a table that says no more."""
-        return [{"stage": item} if isinstance(item, str) else item for item in value] if _is_list(value) else value
+        if not isinstance(value, list | tuple):
+            return value
+        return [{"stage": item} if isinstance(item, str) else item for item in value]
 
 
 class RoutingTypes(SettingsSection):
@@ -66,7 +68,10 @@ class RoutingTypes(SettingsSection):
     def _with_built_in(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
             return values
-        rows = {name: _changed(row, values.get(name, {})) for name, row in built_in_rows().items()}
+        rows = {}
+        for name, row in built_in_rows().items():
+            given = values.get(name, {})
+            rows[name] = {**row, **given} if isinstance(given, Mapping) else given
         return {**values, **rows}
 
     def row(self, name: str) -> RoutingRow:
@@ -88,11 +93,3 @@ class RoutingSettings(SettingsSection):
 def built_in_rows() -> dict[str, dict[str, Any]]:
     """The rows of routing.toml, as written."""
     return tomllib.loads(resources.files("shared.settings").joinpath("routing.toml").read_text(encoding="utf-8"))
-
-
-def _changed(row: Mapping[str, Any], given: Any) -> Any:
-    return {**row, **given} if isinstance(given, Mapping) else given
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)

@@ -10,7 +10,18 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, Validatio
 
 from shared.plugins import AGGREGATORS, plugins
 
-# --- The base of every table of settings.
+
+def nearest(given: str, names: Iterable[str]) -> str:
+    """The end of a sentence, like ", did you mean 'deep'?", or nothing."""
+    near = get_close_matches(given, list(names), n=1)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def known(given: str, names: Collection[str], kind: str) -> str:
+    """`given`. Raises: ValueError with the nearest and the known names when it is none of them."""
+    if given in names:
+        return given
+    raise ValueError(f"there is no such {kind}{nearest(given, names)}; {kind}s: {', '.join(names)}")
 
 
 class SettingsSection(BaseModel):
@@ -215,9 +226,6 @@ class HierarchySettings(SettingsSection):
     llm_parallel: int = Field(default=4, ge=1, le=32, description="directories that the LLM describes at a time")
 
 
-# --- How a complete list is read (docs/enumeration.md).
-
-
 class EnumerationSettings(SettingsSection):
     """The scan of everything that fits a question, shared out over leaves."""
 
@@ -232,9 +240,6 @@ class EnumerationSettings(SettingsSection):
     )
     llm_rows: int = Field(default=100, ge=0, le=2000, description="rows of a leaf whose missing columns the LLM reads")
     llm_batch: int = Field(default=10, ge=1, le=50, description="rows of one call to the LLM")
-
-
-# --- How many jobs may wait, and how many may be under way.
 
 
 class LaneSettings(SettingsSection):
@@ -253,25 +258,6 @@ class LaneSettings(SettingsSection):
         le=20,
         description="workers that die at one piece of work before it is retired; beside others three times as many",
     )
-
-
-# --- The nearest spelling of a name that is not known. Pure.
-
-
-def nearest(given: str, names: Iterable[str]) -> str:
-    """The end of a sentence, like ", did you mean 'deep'?", or nothing."""
-    near = get_close_matches(given, list(names), n=1)
-    return f", did you mean {near[0]!r}?" if near else ""
-
-
-def known(given: str, names: Collection[str], kind: str) -> str:
-    """`given`. Raises: ValueError with the nearest and the known names when it is none of them."""
-    if given in names:
-        return given
-    raise ValueError(f"there is no such {kind}{nearest(given, names)}; {kind}s: {', '.join(names)}")
-
-
-# --- The options of the aggregators, which make the answer of what was found.
 
 
 class SimpleAggregator(SettingsSection):

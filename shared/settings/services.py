@@ -1,4 +1,4 @@
-"""How the servers that Ramify calls are spared: rate limits, pauses and the circuit breaker."""
+"""Servers that Ramify calls: rate limits, circuit breaker and pauses; where Redis is; prices and budgets."""
 
 from __future__ import annotations
 
@@ -59,10 +59,8 @@ class ProviderSettings(SettingsSection):
 
     def limit(self, kind: ProviderKind) -> RateLimit:
         """The rate limit of a kind."""
-        return {"llm": self.llm, "embedding": self.embedding, "rerank": self.rerank, "qdrant": self.qdrant}[kind]
-
-
-# --- Where Redis is, and how long anything waits for it.
+        limit: RateLimit = getattr(self, kind)
+        return limit
 
 
 class RedisSettings(SettingsSection):
@@ -104,8 +102,6 @@ class RedisSettings(SettingsSection):
             raise ValueError("sentinels need sentinel_master, the name that they watch the master by")
         return self
 
-
-# --- What calls cost, and what a job or a batch may spend where it does not say so itself.
 
 _Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from typing import Annotated, Any, Literal, cast, get_args
@@ -38,8 +37,12 @@ from shared.settings.stages import (
     StrongSignalStage,
 )
 
-# --- Stages of plugins beside our own: one list of stages in the settings may hold both, each checked alike.
-
+_BEFORE_ARMS = (StrongSignalStage, ExpansionStage)
+_NEEDS_STORE = frozenset({"edges", "hops", "neighbours", "strong_signal", "expansion"})
+#: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
+ADAPTIVE = "adaptive"
+#: The strategy that follows edges.
+FOLLOWS_EDGES = "two_pass"
 #: Our own stages by name.
 BUILT_IN: dict[str, type[SettingsSection]] = {
     model.model_fields["stage"].default: model for model in get_args(get_args(Stage)[0])
@@ -126,13 +129,7 @@ AnyStage = Annotated[
     Annotated[Stage, Tag(_OWN)] | Annotated[SerializeAsAny[PluginStage], BeforeValidator(_read), Tag(_PLUGIN)],
     Discriminator(_tag),
 ]
-
-
 Strategy = tuple[AnyStage, ...]
-#: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
-ADAPTIVE = "adaptive"
-#: The strategy that follows edges.
-FOLLOWS_EDGES = "two_pass"
 
 
 @cache
@@ -210,7 +207,7 @@ def _check_search(where: str, stages: Strategy) -> None:
     """Either a hierarchy that comes first, or arms and after them one fusion."""
     kinds = [type(stage) for stage in stages]
     if HierarchyStage in kinds:
-        if other := next((s.stage for s in stages if isinstance(s, (*ARMS, *_BEFORE, FusionStage))), None):
+        if other := next((s.stage for s in stages if isinstance(s, (*ARMS, *_BEFORE_ARMS, FusionStage))), None):
             raise ValueError(f"{where}: hierarchy searches by itself: leave out {other}")
         if kinds[0] is not HierarchyStage or kinds.count(HierarchyStage) > 1:
             raise ValueError(f"{where}: hierarchy must stand first, and once")
@@ -222,7 +219,7 @@ def _check_search(where: str, stages: Strategy) -> None:
     fusion = kinds.index(FusionStage)
     if late := next((s.stage for s in stages[fusion:] if isinstance(s, ARMS)), None):
         raise ValueError(f"{where}: {late} must stand before fusion")
-    if early := next((s.stage for s in stages[:fusion] if not isinstance(s, (*ARMS, *_BEFORE))), None):
+    if early := next((s.stage for s in stages[:fusion] if not isinstance(s, (*ARMS, *_BEFORE_ARMS))), None):
         raise ValueError(f"{where}: {early} must stand after fusion")
 
 
@@ -242,8 +239,8 @@ def named(strategies: Mapping[str, Strategy], name: str, field: str = "strategy"
 
 def hint(strategies: Mapping[str, Strategy], name: str) -> str:
     """The known names, and the nearest one to a name that is not known."""
-    near = get_close_matches(name, strategies, n=1)
-    first = f"did you mean {near[0]!r}? " if near else ""
+    near = nearest(name, strategies).removeprefix(", ")
+    first = f"{near}? " if near else ""
     return f"{first}known strategies: {', '.join(sorted(strategies))}{plugins().left_out(STRATEGIES, name)}"
 
 
@@ -257,7 +254,3 @@ def with_post(stages: Strategy, post: Strategy) -> Strategy:
     """`stages` up to the rerank, then `post` in place of what stands behind it."""
     searched, reranked = split(stages)
     return (*searched, *reranked[:1], *post)
-
-
-_BEFORE = (StrongSignalStage, ExpansionStage)
-_NEEDS_STORE = frozenset({"edges", "hops", "neighbours", "strong_signal", "expansion"})

@@ -20,7 +20,7 @@ from shared.jobs.states import ENDED_LEAVES
 from shared.language.names import names_of, transcribed_names
 from shared.language.text import fold, has_cjk
 from shared.models import MAX_QUESTION_CHARS, Cost, Hit, LeafResult, LeafStatus, Node
-from shared.models.plan import filled, references
+from shared.models.plan import references, with_answers
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import read_answer_prompt
 from shared.providers.llm.replies import MAX_ANSWER_TOKENS, parse_answer
@@ -179,7 +179,7 @@ def _queries(query: str, values: Mapping[int, Sequence[str]], limit: int) -> lis
     for choice in _choices([values[number] or ("",) for number in numbers], limit):
         chosen = dict(zip(numbers, choice, strict=True))
         lead = [value for number, value in chosen.items() if value and number not in named]
-        text = ": ".join([*lead, filled(query, chosen)])[:MAX_QUESTION_CHARS].strip() or query
+        text = ": ".join([*lead, with_answers(query, chosen)])[:MAX_QUESTION_CHARS].strip() or query
         found.setdefault(fold(text), text)
     return list(found.values())
 

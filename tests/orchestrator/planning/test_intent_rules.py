@@ -5,7 +5,7 @@ import time
 import pytest
 
 from orchestrator.planning.intent import intent_by_rules
-from shared.models.request import _QUESTION_CHARS, MAX_QUERIES, MAX_QUESTION_CHARS, ContextType, Session
+from shared.models.request import MAX_QUERIES, ContextType, Session
 
 ENGLISH = Session(
     messages=[
@@ -151,7 +151,3 @@ def test_given_long_nonsense_when_read_then_it_takes_little_time_and_stays_in_bo
     assert time.perf_counter() - begun < 1
     assert len(found.queries) <= MAX_QUERIES
     assert all(len(query.query) <= 300 for query in found.queries[1:])
-
-
-def test_given_both_bounds_of_a_question_when_compared_then_they_are_one():
-    assert _QUESTION_CHARS == MAX_QUESTION_CHARS

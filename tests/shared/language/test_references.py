@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from orchestrator.intake import as_request
 from shared.errors import InputError
 from shared.models import Facet, JobRequest
-from shared.models.plan import filled, references, renumbered
+from shared.models.plan import references, renumbered, with_answers
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ def test_given_a_text_when_read_then_only_whole_numbers_that_open_a_word_are_ref
 
 
 def test_given_values_when_filled_then_they_are_written_in_one_pass():
-    assert filled("#1 and #2 of #3", {1: "see #2", 2: "B"}) == "see #2 and B of #3"
+    assert with_answers("#1 and #2 of #3", {1: "see #2", 2: "B"}) == "see #2 and B of #3"
 
 
 def test_given_an_empty_value_when_filled_then_no_space_is_left_over():
-    assert filled("Where was #1 , the child of #2 born?", {1: "", 2: ""}) == "Where was, the child of born?"
+    assert with_answers("Where was #1 , the child of #2 born?", {1: "", 2: ""}) == "Where was, the child of born?"
 
 
 def test_given_numbers_when_renumbered_then_unknown_ones_stay():
@@ -41,7 +41,7 @@ def test_given_numbers_when_renumbered_then_unknown_ones_stay():
 
 def test_given_a_long_text_of_marks_when_filled_then_it_takes_no_time():
     begun = time.perf_counter()
-    filled("#1 " * 20_000 + "#" * 20_000, {1: ""})
+    with_answers("#1 " * 20_000 + "#" * 20_000, {1: ""})
     assert time.perf_counter() - begun < 1
 
 
