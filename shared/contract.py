@@ -1,4 +1,4 @@
-"""Where orchestrator and workers meet: task names, queues, priorities and messages. Nothing else is shared by both."""
+"""What orchestrator and workers agree on: task names, queues, priorities and messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TaskName(StrEnum):
         return Queue(self.value.split(".", 1)[0])
 
 
-#: What stands in the place of a leaf's tasks where the leaf is a shard of a list: on the same queues.
+#: The tasks of a leaf that is a shard of a list, by those of other leaves; on the same queues.
 OF_SHARD = {TaskName.SEARCH_LEAF: TaskName.SEARCH_SHARD, TaskName.RERANK_LEAF: TaskName.RERANK_COLUMNS}
 #: Redis serves 0 first; see kombu's `priority_steps`. Each lane has four: see `rank`.
 PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
@@ -85,7 +85,7 @@ def rank(lane: Lane, others: int) -> int:
 
 
 class TaskMessage(Model):
-    """What travels on the queue: ids only, the job store holds the rest.
+    """The message of a task: ids only, the job store holds the rest.
 
     `v` is the message version; `force` lets the merge run with leaves still open (at the deadline).
     """

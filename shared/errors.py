@@ -18,7 +18,7 @@ class RamifyError(Exception):
 
 
 class InputError(RamifyError):
-    """Something a caller gave cannot be taken.
+    """A value that a caller gave cannot be used.
 
     `field` is the name of the setting, option or column, `value` what was given, `fix` what to give instead.
     """
@@ -43,7 +43,7 @@ class NotRunningError(RamifyError):
 
 
 class LaneFullError(RamifyError):
-    """As many jobs wait as may. `refused` are the ids of the jobs that were not taken."""
+    """The lane has no room for more waiting jobs. `refused`: ids of the jobs that were not taken."""
 
     def __init__(self, message: str, refused: list[str]) -> None:
         self.refused = refused
@@ -51,9 +51,9 @@ class LaneFullError(RamifyError):
 
 
 class TransientError(RamifyError):
-    """May succeed when tried again: connection lost, 429, 5xx, time out.
+    """May succeed when tried again: connection lost, 429, 5xx, timeout.
 
-    `retry_after` is the number of seconds the other side asked for, if it did.
+    `retry_after`: seconds that the server asked for, if it did.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -64,14 +64,14 @@ class TransientError(RamifyError):
 class PermanentError(RamifyError):
     """Will fail again however often it is tried: bad key, bad request, wrong model.
 
-    `param` is the option that the other side refused, if it named one.
+    `param`: the option that the server refused, if it named one.
     """
 
     param: str = ""
 
 
 class ReplyError(RamifyError):
-    """A model answered, but its reply is unusable. The message names the fault, for the re-ask and the warning."""
+    """A model's reply is unusable. The message names the fault, for the repeated request and the warning."""
 
 
 class StoreError(PermanentError):
@@ -108,5 +108,5 @@ def shown(value: object) -> str:
 
 
 def encodable(text: str) -> bool:
-    """False for half a surrogate pair, which is no UTF-8: how Python shows a stray byte of an argument or variable."""
+    """False for half a surrogate pair, which is no UTF-8: Python decodes stray bytes of arguments into such."""
     return not any("\ud800" <= c <= "\udfff" for c in set(text))

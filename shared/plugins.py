@@ -1,6 +1,6 @@
-"""What other packages add over entry points: stages, strategies and aggregators (docs/plugins.md). Loaded once.
+"""Stages, strategies and aggregators that other packages add over entry points (docs/plugins.md). Loaded once.
 
-A plugin that cannot be used is a `Fault`, logged once and shown by `ramify doctor`; it never keeps others from working.
+A plugin that cannot be used is a `PluginFault`, logged once and shown by `ramify doctor`; the others work on.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Plugins:
     faults: list[PluginFault] = field(default_factory=list)
 
     def refuse(self, found: FoundPlugin, reason: object) -> None:
-        """Leave a plugin out: it turned out to be of no use."""
+        """Leave out a plugin that cannot be used."""
         if self.loaded[found.group].get(found.name, (None,))[0] == found:
             del self.loaded[found.group][found.name]
         text = " ".join(str(reason).split()).rstrip(".")
@@ -67,14 +67,14 @@ class Plugins:
             log.warning("%s", fault)
 
     def left_out(self, group: str, name: str) -> str:
-        """The end of a sentence about an unknown name: that a plugin of this name is left out; or nothing."""
+        """The end of a sentence about an unknown name where a plugin of this name was left out, else empty."""
         fault = next((one for one in self.faults if (one.found.group, one.found.name) == (group, name)), None)
         return f". {fault}" if fault else ""
 
 
 @cache
 def plugins() -> Plugins:
-    """All plugins of this process. Never raises: whatever a plugin does wrong is its fault alone."""
+    """All plugins of this process. Never raises: an error of a plugin becomes its fault."""
     found = Plugins()
     for group in _KINDS:
         for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, _package(entry))):
@@ -101,19 +101,17 @@ def why(error: BaseException) -> str:
 def _load(found: Plugins, entry: FoundPlugin, point: EntryPoint) -> None:
     known = found.loaded[entry.group]
     if not _NAME.fullmatch(entry.name):
-        found.refuse(entry, "its name may have 1 to 64 letters, digits, _ . -")
-    elif entry.name in known:
-        found.refuse(entry, f"{known[entry.name][0].package} brings one of that name")
-    else:
-        try:
-            plugin = point.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a plugin is its own
-            found.refuse(entry, why(error))
-            return
-        if fault := _misshapen(entry.group, plugin):
-            found.refuse(entry, fault)
-        else:
-            known[entry.name] = (entry, plugin)
+        return found.refuse(entry, "its name may have 1 to 64 letters, digits, _ . -")
+    if entry.name in known:
+        return found.refuse(entry, f"{known[entry.name][0].package} brings one of that name")
+    try:
+        plugin = point.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error of a plugin becomes its fault
+        return found.refuse(entry, why(error))
+    if fault := _misshapen(entry.group, plugin):
+        return found.refuse(entry, fault)
+    known[entry.name] = (entry, plugin)
+    return None
 
 
 def _misshapen(group: str, plugin: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tenants: the name of one, and which is meant where nobody names one. Who may bear it is not decided here."""
+"""Names of tenants, and the default one. Does not decide who may use which."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pydantic import TypeAdapter, ValidationError
 from shared.errors import InputError
 from shared.models.request import Name
 
-#: Whose documents those are that nobody named a tenant for, those of before there were tenants among them.
+#: The tenant of everything that names none, such as documents from before there were tenants.
 DEFAULT_TENANT = "default"
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def tenant_name(given: object) -> str:
-    """`given` as a tenant's name. Case and width count: names that only look alike are two tenants.
+    """`given` as a tenant's name; case and width count.
 
     Raises: InputError when it is none; an empty one never means "all".
     """

@@ -9,7 +9,7 @@ from shared.errors import InputError
 from shared.models import Chunk, PagePart
 
 SCHEME = "ramify://"
-#: The namespace of a corpus's directories is its own name with this behind it.
+#: Suffix of the namespace of a corpus's directories.
 DIRECTORIES = ":dirs"
 _FIX = "write ramify://NAMESPACE/FOLDER/, or the beginning of a path"
 _ESCAPED = frozenset("#?%")
@@ -48,7 +48,7 @@ def read_target(text: str) -> tuple[str | None, str]:
 
 
 def quoted(path: str) -> str:
-    """A path as it stands in an address: letters of all languages stay, what would end it or the line does not."""
+    """A path as part of an address: letters of all languages stay; reserved, blank and unprintable ones are escaped."""
     if path.isprintable() and _PLAIN.fullmatch(path):
         return path
     return "".join(
