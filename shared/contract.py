@@ -84,32 +84,30 @@ def rank(lane: Lane, others: int) -> int:
     return _PRIORITY[lane] + min(_LOWEST, others.bit_length())
 
 
-class TaskMessage(Model):
-    """The message of a task: ids only, the job store holds the rest.
-
-    `v` is the message version; `force` lets the merge run with leaves still open (at the deadline).
-    """
-
+class _Message(Model):
     v: int = MESSAGE_VERSION
-    job_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
-    node_id: str | None = None
-    force: bool = False
 
     def wire(self) -> dict[str, object]:
         """As put into the Celery message."""
         return {"v": self.v, **self.model_dump(exclude_defaults=True)}
 
 
-class IndexMessage(Model):
+class TaskMessage(_Message):
+    """The message of a job's task: ids only, the job store holds the rest.
+
+    `v` is the message version; `force` lets the merge run with leaves still open (at the deadline).
+    """
+
+    job_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
+    node_id: str | None = None
+    force: bool = False
+
+
+class IndexMessage(_Message):
     """One batch of an ingest; its documents wait in the ingest's inbox."""
 
-    v: int = MESSAGE_VERSION
     ingest_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
     batch: int = Field(default=0, ge=0)
-
-    def wire(self) -> dict[str, object]:
-        """As put into the Celery message."""
-        return self.model_dump()
 
 
 def read_message(raw: dict[str, object]) -> TaskMessage:

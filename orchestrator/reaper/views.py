@@ -12,7 +12,7 @@ from redis import Redis
 from shared.connections.heartbeat import alive_workers
 from shared.contract import Queue, TaskName, priority
 from shared.jobs import JobStore, State
-from shared.jobs.codec import text
+from shared.jobs.codec import text, texts
 from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.work import WorkItem, read_work
 from shared.models import Lane
@@ -125,7 +125,11 @@ def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list
             pipe.exists(keys.pool)
         rows = pipe.execute()
     found = list(zip(job_ids, rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True))
-    known = {job_id: _fields(values) for job_id, values, *_ in found if values[0] and values[3]}
+    known = {
+        job_id: dict(zip(_FIELDS, texts(values), strict=True))
+        for job_id, values, *_ in found
+        if values[0] and values[3]
+    }
     places = _places(jobs.client, known)
     views = [
         _view(jobs, job_id, known[job_id], (leaves, work, pool), places[job_id])
@@ -133,10 +137,6 @@ def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list
         if job_id in known
     ]
     return views, [job_id for job_id in job_ids if job_id not in known]
-
-
-def _fields(values: Iterable[Any]) -> dict[str, str]:
-    return {name: text(value) if value is not None else "" for name, value in zip(_FIELDS, values, strict=True)}
 
 
 def _places(client: Redis, known: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[bool, bool]]:

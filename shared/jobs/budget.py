@@ -30,11 +30,10 @@ def with_default_budget(request: JobRequest, settings: Settings) -> JobRequest:
 def budget_fields(budget: Budget) -> dict[str, str]:
     """A budget as fields of a hash; money in billionths."""
     limits = {name: value * NANO if name == "max_cost" else value for name, value in budget.limits().items()}
-    return {f"budget:{name}": f"{value:.0f}" if _whole(name, value) else f"{value:g}" for name, value in limits.items()}
-
-
-def _whole(name: str, value: float) -> bool:
-    return name == "max_cost" or not value % 1
+    return {
+        f"budget:{name}": f"{value:g}" if value % 1 and name != "max_cost" else f"{value:.0f}"
+        for name, value in limits.items()
+    }
 
 
 def spending(fields: Mapping[str, str], now: float) -> Spending | None:

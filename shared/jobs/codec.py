@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -15,6 +16,11 @@ _MAX_BYTES = 256 * 1024 * 1024
 def text(value: object) -> str:
     """A reply of Redis as text: redis-py's types leave open whether replies come decoded."""
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def texts(values: Iterable[object]) -> tuple[str, ...]:
+    """Replies of Redis as text, "" for a field that is not there."""
+    return tuple(text(value) if value is not None else "" for value in values)
 
 
 def pack(model: BaseModel) -> bytes:

@@ -12,7 +12,7 @@ from redis import Redis
 from shared.connections.clock import ServerClock
 from shared.jobs.admission import AdmissionQueues
 from shared.jobs.batches import Batches
-from shared.jobs.codec import text
+from shared.jobs.codec import texts
 from shared.jobs.keys import ACTIVE, BatchKeys, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.jobs.states import TERMINAL, State
@@ -31,7 +31,7 @@ def _read_fields(client: Redis, job_ids: Sequence[str], names: Sequence[str]) ->
         for job_id in job_ids:
             pipe.hmget(JobKeys(job_id).job, list(names))
         rows = pipe.execute() if job_ids else []
-    return [tuple(text(value) if value is not None else "" for value in row) for row in rows]
+    return [texts(row) for row in rows]
 
 
 class Endings:

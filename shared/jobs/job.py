@@ -56,7 +56,7 @@ class Job(Model):
 FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_id", "aggregator", "rank", "retry_of")
 
 
-def read_job(job_id: str, fields: Mapping[str, str | None], now: float) -> Job | None:
+def read_job(job_id: str, fields: Mapping[str, str], now: float) -> Job | None:
     """Build a job from its hash; None when there is none (never was, or has expired). `now` in Unix seconds."""
     present: dict[str, object] = {name: value for name, value in fields.items() if value}
     if "state" not in present or "request" not in present:

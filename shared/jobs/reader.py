@@ -74,16 +74,11 @@ class JobReader:
             reply: Any = self._client.xread({key: after}, count=200, block=block)
             for _, entries in reply or []:
                 for entry_id, fields in entries:
-                    after = text(entry_id)
-                    event = _event(after, fields)
+                    after, data = text(entry_id), {text(k): text(v) for k, v in fields.items()}
+                    event = JobEvent(id=after, type=data.pop("type", "unknown"), data=data)
                     yield event
                     if event.type == "state" and event.data.get("state") in TERMINAL:
                         return
-
-
-def _event(entry_id: str, fields: dict[bytes, bytes]) -> JobEvent:
-    data = {text(k): text(v) for k, v in fields.items()}
-    return JobEvent(id=entry_id, type=data.pop("type", "unknown"), data=data)
 
 
 def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:

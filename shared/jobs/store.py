@@ -12,7 +12,7 @@ from shared.jobs import codec
 from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
 from shared.jobs.batches import Batches
 from shared.jobs.budget import budget_fields, with_default_budget
-from shared.jobs.codec import text
+from shared.jobs.codec import text, texts
 from shared.jobs.endings import Endings, Retries
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import ACTIVE, JobKeys, idempotency
@@ -203,10 +203,8 @@ class JobStore:
 
     def job(self, job_id: str) -> Job | None:
         """The header of a job, or None when it is unknown."""
-        values = self.client.hmget(JobKeys(job_id).job, list(FIELDS))
-        fields = zip(FIELDS, values, strict=True)
-        found = {name: text(value) if value is not None else None for name, value in fields}
-        return read_job(job_id, found, self.clock.now())
+        values = texts(self.client.hmget(JobKeys(job_id).job, list(FIELDS)))
+        return read_job(job_id, dict(zip(FIELDS, values, strict=True)), self.clock.now())
 
     def node(self, job_id: str, node_id: str) -> Node | None:
         """One node of the tree."""

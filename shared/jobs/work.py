@@ -18,7 +18,7 @@ from redis import Redis
 from shared.connections.clock import ServerClock
 from shared.connections.heartbeat import worker_id
 from shared.contract import TaskName
-from shared.jobs.codec import text
+from shared.jobs.codec import text, texts
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.scripts import Scripts
@@ -66,7 +66,10 @@ def read_attempt(value: str) -> Attempt | None:
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One item as its fields tell. `sent_raw`, `busy_raw`: as stored, to be compared in scripts."""
+    """One item as its fields tell. `sent_raw`, `busy_raw`: as stored, to be compared in scripts.
+
+    `sent_at`: when its message was sent last; `again`: by the reaper, so that an earlier message may come too.
+    """
 
     sent_at: float | None = None
     again: bool = False
@@ -80,18 +83,11 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class StartedWork:
-    """An item that was begun. `before`: the attempt that had not ended; `node_state`: of its node, if any.
-
-    `sent_at`: when its message was sent last; `again`: by the reaper, so that this may be an earlier message.
-    """
+    """An attempt that has begun. `before`: the item as it was until then; `node_state`: of its node, if any."""
 
     job: Job | None
     attempt: Attempt
-    before: str = ""
-    deaths: int = 0
-    alone: int = 0
-    sent_at: float | None = None
-    again: bool = False
+    before: WorkItem = WorkItem()
     node_state: str = ""
 
 
@@ -113,10 +109,10 @@ class WorkLog:
         out = self._run("begin_work", [keys.job, keys.leaves, keys.work], args)
         if not out:
             return StartedWork(None, attempt)
-        before, deaths, alone, sent, node_state = (text(value) for value in out[:5])
-        values = (text(value) if value is not None else None for value in out[5:])
-        job = read_job(job_id, dict(zip(FIELDS, values, strict=True)), attempt.begun_at)
-        return StartedWork(job, attempt, before, int(deaths), int(alone), *_sent(sent), node_state)
+        busy, dead, alone, sent, node_state, *fields = texts(out)
+        job = read_job(job_id, dict(zip(FIELDS, fields, strict=True)), attempt.begun_at)
+        before = _item({"busy": busy, "dead": dead, "alone": alone, "sent": sent})
+        return StartedWork(job, attempt, before, node_state)
 
     def end(self, job_id: str, item: str, attempt: Attempt) -> None:
         """The attempt has ended."""
@@ -168,18 +164,13 @@ def read_work(raw: Mapping[Any, Any]) -> dict[str, WorkItem]:
 def _item(fields: Mapping[str, str]) -> WorkItem:
     sent, busy, dead, alone = (fields.get(name, "") for name in ("sent", "busy", "dead", "alone"))
     proof = (read_attempt(line) for line in fields.get("proof", "").splitlines())
-    sent_at, again = _sent(sent)
+    sent_at, _, by = sent.partition(" ")
+    try:
+        sent_at_s, again = (float(sent_at) if sent_at else None), by == "again"
+    except ValueError:  # written by hand
+        sent_at_s, again = None, False
     return WorkItem(
-        sent_at=sent_at, again=again, busy=read_attempt(busy), sent_raw=sent, busy_raw=busy,
+        sent_at=sent_at_s, again=again, busy=read_attempt(busy), sent_raw=sent, busy_raw=busy,
         deaths=int(dead) if dead.isdecimal() else 0, alone=int(alone) if alone.isdecimal() else 0,
         proof=tuple(attempt for attempt in proof if attempt is not None),
     )  # fmt: skip
-
-
-def _sent(value: str) -> tuple[float | None, bool]:
-    """When a message was sent, and whether by the reaper."""
-    at, _, by = value.partition(" ")
-    try:
-        return (float(at) if at else None), by == "again"
-    except ValueError:
-        return None, False

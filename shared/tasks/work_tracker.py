@@ -16,7 +16,7 @@ from shared.contract import TaskMessage, TaskName
 from shared.errors import shown
 from shared.jobs import JobStore
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.work import Attempt, StartedWork, read_attempt, too_many_deaths
+from shared.jobs.work import Attempt, StartedWork, too_many_deaths
 from shared.models.status import DeadLetter
 from shared.tasks.signatures import Delivery
 
@@ -67,11 +67,12 @@ class WorkTracker:
 
     def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> str | None:
         """Why an item is not to be tried any more: too many workers died at it. Adds a dead letter."""
-        item, deaths = message.node_id or task, begun.deaths
-        before = read_attempt(begun.before)
+        item, deaths, before = message.node_id or task, begun.before.deaths, begun.before.busy
         if before is not None and before.worker not in alive_workers(self._jobs.client, [before.worker]):
-            deaths = max(deaths, self._jobs.work.record_death(message.job_id, item, begun.before, overtaken=True))
-        if begun.job is None or not too_many_deaths(deaths, begun.alone, self._jobs.settings.lanes.max_deaths):
+            deaths = max(
+                deaths, self._jobs.work.record_death(message.job_id, item, begun.before.busy_raw, overtaken=True)
+            )
+        if begun.job is None or not too_many_deaths(deaths, begun.before.alone, self._jobs.settings.lanes.max_deaths):
             return None
         dead_letter_id = f"{message.job_id}:{item}"
         reason = f"it killed its worker {deaths} times and is not tried again; `ramify dead show {dead_letter_id}`"
@@ -93,9 +94,9 @@ class WorkTracker:
 
         Only where it is known when this one was sent: a time that the reaper has renewed may be another message's.
         """
-        if begun.job is None or (begun.again and came.sent_again is None):
+        if begun.job is None or (begun.before.again and came.sent_again is None):
             return
-        sent = came.sent_again or begun.sent_at or begun.job.updated_at
+        sent = came.sent_again or begun.before.sent_at or begun.job.updated_at
         queue, rank = TaskName(task).queue.value, begun.job.rank if came.priority is None else came.priority
         name, now = f"{queue}:{rank}", time.monotonic()
         if now - self._noted_at.get(name, -_NOTE_S) < _NOTE_S:
