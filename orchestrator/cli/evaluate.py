@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
@@ -27,6 +26,24 @@ if TYPE_CHECKING:
 _LINE_S = 10.0
 
 
+class LabelledOptions(TypedDict):
+    """What goes with DATASET alone."""
+
+    queries: Annotated[Path | None, typer.Option(help="Questions from this file.")]
+    qrels: Annotated[Path | None, typer.Option(help="Judgements from this file.")]
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")]
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="Subquestions stored with each question: decomposition.filled, say."),
+    ]
+    relevant_from: Annotated[
+        int | None, typer.Option(min=1, help="Grade that counts as relevant (default: 1; 2 on scales to 3).")
+    ]
+    direct: Annotated[bool | None, typer.Option("--direct", help="In a process of its own: no stack, no Redis.")]
+    rebuild: Annotated[bool | None, typer.Option("--rebuild", help="Build the corpus's index anew.")]
+
+
+@options.shared
 def evaluate(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
     dataset: Annotated[
@@ -41,52 +58,30 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant. (default: all)")] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--strategy",
-            "-s",
-            help="Repeatable (default: search.strategy). adaptive: as the routing table says.",
-        ),
+        typer.Option("-s", "--strategy", help="Repeatable (default: search.strategy). adaptive: by the routing table."),
     ] = None,
-    queries: Annotated[Path | None, typer.Option(help="Questions from this file.")] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Judgements from this file.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
-    plan: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD", help="Subquestions stored with each question: decomposition.filled, say."),
-    ] = None,
-    relevant_from: Annotated[
-        int | None,
-        typer.Option(min=1, help="Grade that counts as relevant (default: 1; 2 on scales to 3)."),
-    ] = None,
-    direct: Annotated[bool, typer.Option("--direct", help="In a process of its own: no stack, no Redis.")] = False,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the corpus's index anew.")] = False,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a page with plots there.")] = None,
     json: options.Json = False,
+    **given: Unpack[LabelledOptions],
 ) -> None:
     """Measure strategies on a labelled set: nDCG, recall, MRR, latency, calls, paired differences, by question type.
 
     With --from-jobs the questions of kept jobs are asked again instead: how far the answers agree, times and cost.
     """
-    from orchestrator.evaluation.dataset import load_dataset
-
     if report is not None:
         streams.writable("--report", report)
     invocation = invocation_of(ctx)
     arms = chosen(invocation.settings(), strategy or [])
     found: Evaluation | JobsEvaluation
     if from_jobs is not None:
-        _refuse_beside("--from-jobs", from_jobs, {
-            "DATASET": dataset, "--queries": queries, "--qrels": qrels, "--limit": limit, "--plan": plan,
-            "--relevant-from": relevant_from, "--direct": direct, "--rebuild": rebuild,
-        })  # fmt: skip
+        _refuse_beside("--from-jobs", from_jobs, {"DATASET": dataset, **given})
         found = _ask_again(invocation, from_jobs, tenant, arms)
         failed = any(column.failed for column in found.columns)
     elif dataset is None:
         raise InputError("DATASET", None, "name a folder with labelled questions, or give --from-jobs N")
     else:
-        _refuse_beside("DATASET", dataset, {"--tenant": tenant})
-        load = partial(load_dataset, dataset, queries=queries, qrels=qrels, limit=limit, relevant=relevant_from)
-        found = _measure(invocation, load, arms, plan, direct=direct, rebuild=rebuild)
+        _refuse_beside("DATASET", dataset, {"tenant": tenant})
+        found = _measure(invocation, dataset, arms, given)
         failed = any(arm.failed for arm in found.arms)
     if report is not None:
         _write(report, found)
@@ -98,7 +93,8 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
 def _refuse_beside(name: str, value: object, others: Mapping[str, object]) -> None:
     """Raises: InputError when an option was given that goes with the other source of questions."""
     if other := next((other for other, given in others.items() if given), None):
-        raise InputError(name, str(value), f"it does not go with {other}: leave out one of them")
+        option = other if other.isupper() else f"--{other.replace('_', '-')}"
+        raise InputError(name, str(value), f"it does not go with {option}: leave out one of them")
 
 
 def chosen(settings: Settings, names: list[str]) -> tuple[str, ...]:
@@ -130,27 +126,21 @@ def _ask_again(invocation: Invocation, limit: int, tenant: str | None, arms: tup
     return compare_jobs(kept, outcomes, runner.warnings)
 
 
-def _measure(  # noqa: PLR0913 - what the command line says
-    invocation: Invocation,
-    load: Callable[[], Dataset],
-    arms: tuple[str, ...],
-    plan: str | None,
-    *,
-    direct: bool,
-    rebuild: bool,
-) -> Evaluation:
+def _measure(invocation: Invocation, folder: Path, arms: tuple[str, ...], given: LabelledOptions) -> Evaluation:
     """Measure the arms on a labelled set."""
     from orchestrator.evaluation.compare import compare
+    from orchestrator.evaluation.dataset import load_dataset
     from orchestrator.evaluation.labels import plans_of, question_types
     from orchestrator.evaluation.runner import run_arms
     from orchestrator.evaluation.statistics import check_library
 
     check_library()
-    data = load()
+    limit, relevant = given["limit"], given["relevant_from"]
+    data = load_dataset(folder, queries=given["queries"], qrels=given["qrels"], limit=limit, relevant=relevant)
+    plan, rebuild, open_runner = given["plan"], bool(given["rebuild"]), _direct if given["direct"] else _pipeline
     plans, missing = plans_of(data.questions, plan) if plan else ({}, ())
     with ExitStack() as stack:
         with _stage("index") as building:
-            open_runner = _direct if direct else _pipeline
             runner = stack.enter_context(open_runner(invocation, data, arms, building, rebuild=rebuild))
         with _counting("questions", len(data.questions) * len(arms)) as step:
             outcomes = run_arms(runner, data.questions, arms, plans, step)

@@ -81,7 +81,7 @@ def output(value: T, draw: Callable[[T], RenderableType], *, as_json: bool) -> N
 
 def document(value: Any) -> None:
     """The one JSON document of a command, on stdout. `value` is a model, or plain data that may hold models."""
-    _write(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=_as_json))
+    _write(_escaped(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=_as_json)))
 
 
 def line(value: Any) -> None:
@@ -118,7 +118,7 @@ def stop_writing() -> None:
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(f"{_escaped(text)}\n")
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
