@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from orchestrator.local.stack import Stack, StackEvent
+from orchestrator.local.stack import Stack
 from shared.errors import RamifyError
 from shared.settings import load_settings
 
@@ -19,9 +19,10 @@ from shared.settings import load_settings
 def main() -> int:
     """Run the stack until a signal; returns the exit code."""
     try:
-        Stack(load_settings(), on_event=_log).run(lambda state: _answer({"state": state.model_dump(mode="json")}))
+        stack = Stack(load_settings(), on_event=lambda event: _log(event.kind, f"{event.name} {event.detail}".rstrip()))
+        stack.run(lambda state: _answer({"state": state.model_dump(mode="json")}))
     except RamifyError as error:
-        _write(f"error: {error}")
+        _log("error", str(error))
         _answer({"error": str(error), "exit_code": error.exit_code})
         return error.exit_code
     return 0
@@ -34,13 +35,9 @@ def _answer(answer: dict[str, object]) -> None:
     os.dup2(2, 1)
 
 
-def _log(event: StackEvent) -> None:
-    _write(f"{event.kind}: {event.name} {event.detail}".rstrip())
-
-
-def _write(line: str) -> None:
+def _log(kind: str, text: str) -> None:
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
-    sys.stderr.write(f"{stamp} {line}\n")
+    sys.stderr.write(f"{stamp} {kind}: {text}\n")
     sys.stderr.flush()
 
 

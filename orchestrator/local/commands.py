@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from pydantic import BaseModel, SecretStr
 from pydantic_core import to_json
@@ -74,7 +73,7 @@ def flower(app: str, port: int, settings: Settings, env: Mapping[str, str]) -> P
     if not settings.pools.task_events:
         options.append("--enable_events=False")  # else Flower switches them on again every five seconds
     secret = {"FLOWER_BASIC_AUTH": login} if login else {}
-    return Program("flower", (*_celery(app), "flower", *options), MappingProxyType({**env, **secret}))
+    return Program("flower", (*_celery(app), "flower", *options), {**env, **secret})
 
 
 def flower_url(settings: Settings, port: int) -> str:

@@ -11,13 +11,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from redis.exceptions import BusyLoadingError, RedisError
 
 from orchestrator.local import ports
 from orchestrator.local.child_process import Child, Program
-from orchestrator.local.state import log_dir, rotate, tail
+from orchestrator.local.state import log_dir, rotate, tail, with_redis_url
 from shared import jobs
 from shared.errors import RamifyError
 from shared.settings import Settings
@@ -55,12 +53,6 @@ def version(binary: Path) -> tuple[int, ...]:
         raise RamifyError(f"{binary} does not run ({error}): {INSTALL}") from None
     found = re.search(r"\bv=(\d+)\.(\d+)(?:\.(\d+))?", done.stdout)
     return tuple(int(part or 0) for part in found.groups()) if found else ()
-
-
-def connect(url: str, timeout_s: float) -> redis.Redis:
-    """A client that never retries: its callers want to know how things are now."""
-    retry = Retry(NoBackoff(), 0)
-    return redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=retry)
 
 
 def require_redis(settings: Settings) -> None:
@@ -106,15 +98,15 @@ class RedisServer:
     def wait_ready(self) -> bool:
         """Wait until our own server answers PING: 20 s, 120 s while it loads its file. False: it ended or is silent."""
         began, limit = time.monotonic(), _ANSWER_S
-        with connect(self.url, 1.0) as client:
+        with jobs.connect(with_redis_url(self._settings, self.url), retries=0, timeout_s=1.0) as client:
             while self.child.runs and time.monotonic() - began < limit:
                 self._keep_waiting()
                 try:
                     # Another server may hold the port, and ours not have noticed yet.
                     return int(client.info("server")["process_id"]) == self.child.pid and bool(client.ping())
-                except redis.exceptions.BusyLoadingError:
+                except BusyLoadingError:
                     limit = _LOADING_S
-                except redis.exceptions.RedisError:
+                except RedisError:
                     pass
                 time.sleep(0.05)
         return False

@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -67,10 +67,9 @@ class StopSignals:
         self.count = 0
         self._replaced: dict[int, Any] = {}
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> None:
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self._replaced[signum] = signal.signal(signum, self._note)
-        return self
 
     def __exit__(self, *_: object) -> None:
         for signum, handler in self._replaced.items():
@@ -202,7 +201,7 @@ class Stack:
                     self._do_without_template(_ending(code))
                 else:
                     self._emit("died", name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
-            elif child.due is not None and now >= child.due and not (child.program.copied and self._template_loading()):
+            elif child.due and now >= child.due and not (child.program.copied and self._template_loading()):
                 self._restart(name, child)
         if self._recheck and time.monotonic() >= self._recheck:
             self._recheck = None
@@ -220,9 +219,6 @@ class Stack:
             self._recheck = time.monotonic() + _RECONNECT_S
         self._save()
         self._emit("restarted", name, f"restart {child.restarts}")
-
-    def _template_loading(self) -> bool:
-        return self._template is not None and self._template.loading()
 
     def _do_without_template(self, ending: str) -> None:
         """It ended by itself and would again; its log says why."""
@@ -258,6 +254,9 @@ class Stack:
         children = tuple(child.state() for child in self._children.values() if child.pid)
         self._state = self._state.model_copy(update={**changes, "children": children})
         write_state(self._settings, self._state)
+
+    def _template_loading(self) -> bool:
+        return self._template is not None and self._template.loading()
 
     def _copy(self, child: Child) -> AdoptedProcess | None:
         return self._template.copy(child.program, child.log) if self._template else None

@@ -1,12 +1,5 @@
-"""Commands run in an empty folder: no settings file of a developer reaches them."""
+"""Commands run in an empty folder."""
 
-from __future__ import annotations
+from tests.support.fixtures import empty_folder
 
-from pathlib import Path
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+__all__ = ["empty_folder"]

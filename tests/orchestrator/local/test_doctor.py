@@ -19,11 +19,6 @@ NAMES = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _nowhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def findings(**overrides):
     return {check.name: check for check in doctor.examine(load_settings(**overrides))}
 

@@ -30,8 +30,7 @@ from shared.settings import Settings, load_settings
 
 
 @pytest.fixture
-def settings(tmp_path, monkeypatch) -> Settings:
-    monkeypatch.chdir(tmp_path)
+def settings(tmp_path) -> Settings:
     found = load_settings(data_dir=tmp_path / "data")
     make_folders(found)
     return found

@@ -15,10 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 from celery import Celery
+from redis import Redis
 
 from orchestrator.local import background, doctor
 from orchestrator.local.background import down
-from orchestrator.local.redis_server import connect, find_binary
+from orchestrator.local.redis_server import find_binary
 from orchestrator.local.state import StackState, connection, read_state, running
 from shared.contract import POOL_QUEUES
 from shared.errors import RamifyError
@@ -226,12 +227,12 @@ def test_given_a_stack_when_a_pool_is_killed_then_it_is_started_again_and_counte
 
 def test_given_a_stack_when_redis_is_killed_then_it_comes_back_with_its_data_and_the_pools_work_on(stack):
     before, url = stack.child("redis"), stack.state().redis_url
-    with connect(url, 5) as client:
+    with Redis.from_url(url, socket_timeout=5) as client:
         client.set("kept", "1")
     os.kill(before.pid, signal.SIGKILL)
     until(lambda: stack.child("redis").restarts == before.restarts + 1, what="Redis is restarted")
     assert stack.state().redis_url == url
-    with connect(url, 5) as client:
+    with Redis.from_url(url, socket_timeout=5) as client:
         assert client.get("kept") == b"1"
     with stack.app() as app:
         for _ in range(3):
