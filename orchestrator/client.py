@@ -19,7 +19,7 @@ from orchestrator.retry import Retried, Retrying, job_or_batch, pages
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
-from shared.errors import InputError, LaneFullError, NotRunningError, RamifyError
+from shared.errors import InputError, NotRunningError, RamifyError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.budget import with_default_budget
 from shared.jobs.tables import Tables
@@ -81,8 +81,8 @@ class Ramify:
         request = self._checked(as_request(question, options))
         with reachable(self.settings):
             job_id, exists = self._jobs.reserve(request, new_id())
-            if not exists:
-                self._submitter.submit([(job_id, request)])
+            if not exists and (full := self._submitter.submit([(job_id, request)])):
+                raise full
         return job_id
 
     def submit_many(
@@ -135,23 +135,15 @@ class Ramify:
                 reserved = [(*self._jobs.reserve(request, new_id()), request) for request in page]
                 new = {job_id: request for job_id, exists, request in reserved if not exists}
                 self._jobs.batches.add(batch_id, list(dict.fromkeys(job_id for job_id, _, _ in reserved)))
-                full = self._submit_page(new, batch_id)
+                full = self._submitter.submit(list(new.items()), batch_id)
                 if len(new) < len(reserved):
                     self._jobs.batches.reconcile(batch_id)
-            gone = frozenset(full.refused if full else ())
-            yield from (job_id for job_id, _, _ in reserved if job_id not in gone)
+            refused = frozenset(full.refused if full else ())
+            yield from (job_id for job_id, _, _ in reserved if job_id not in refused)
             if full:
-                places = tuple(before + place for place, (job_id, _, _) in enumerate(reserved) if job_id in gone)
+                places = tuple(before + place for place, (job_id, _, _) in enumerate(reserved) if job_id in refused)
                 raise BatchFullError(full, batch_id, places)
             before += len(page)
-
-    def _submit_page(self, new: Mapping[str, JobRequest], batch_id: str) -> LaneFullError | None:
-        """Enqueue a page of a batch; the error when some of it found no room."""
-        try:
-            self._submitter.submit(list(new.items()), batch_id)
-        except LaneFullError as error:
-            return error
-        return None
 
     def count_rejected(self, batch_id: str, count: int) -> None:
         """Note in the batch how many lines were refused."""

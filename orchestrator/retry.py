@@ -75,13 +75,11 @@ class Retrying:
 
     def _submit(self, claimed: Mapping[str, _Claim], batch_id: str | None = None) -> LaneFullError | None:
         """Enqueue the new jobs of old ones, by the ids of these. The error when some found no room: their links go."""
-        old_ids, full = {claim.new: old for old, claim in claimed.items()}, None
+        old_ids = {claim.new: old for old, claim in claimed.items()}
         jobs = [(claim.new, claim.request) for claim in claimed.values()]
-        try:
-            self._submitter.submit(jobs, batch_id, retry_of=old_ids)
-        except LaneFullError as error:
-            full = error
-            refused = [old_ids.pop(new) for new in error.refused]
+        full = self._submitter.submit(jobs, batch_id, retry_of=old_ids)
+        if full:
+            refused = [old_ids.pop(new) for new in full.refused]
             self._jobs.retries.claim({old: (claimed[old].before, claimed[old].new) for old in refused})
         self._jobs.retries.announce(old_ids)
         return full

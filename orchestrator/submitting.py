@@ -1,4 +1,4 @@
-"""Enqueues jobs: each is taken, or named as refused in one error; never both."""
+"""Enqueues jobs: each is taken, or named as refused in the one error that is returned; never both."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ class Submitter:
         jobs.endings.on_end = self._dispatcher.try_run
         self._unconfirmed: list[str] = []
 
-    def submit(self, jobs: Jobs, batch_id: str | None = None, retry_of: Mapping[str, str] | None = None) -> None:
-        """Enqueue all of them, or as many as there is room for.
+    def submit(
+        self, jobs: Jobs, batch_id: str | None = None, retry_of: Mapping[str, str] | None = None
+    ) -> LaneFullError | None:
+        """Enqueue all of them, or as many as there is room for: then the error names in `refused` the others.
 
-        Raises: LaneFullError when there is no room (`refused` are the ids that were not taken, the rest is), RedisError
-        when it cannot be known: a job of which the caller was told so is cancelled at the next contact.
-        `retry_of`: the ended job that each one tries again.
+        `retry_of`: the ended job that each one tries again. Raises: RedisError when it cannot be known whether they
+        were taken; those that were are cancelled at the next contact.
         """
         self._cancel_unconfirmed()
         results = self._enqueue(jobs, batch_id, retry_of)
@@ -44,9 +45,10 @@ class Submitter:
         if batch_id and refused:
             self._jobs.batches.forget(batch_id, refused)
         self._dispatcher.try_run()
-        if refused:
-            first = next(result for result in results if result < EnqueueResult.KNOWN)
-            raise self._lane_full(first, dict(jobs)[refused[0]], refused)
+        if not refused:
+            return None
+        first = next(result for result in results if result < EnqueueResult.KNOWN)
+        return self._lane_full(first, dict(jobs)[refused[0]], refused)
 
     def _enqueue(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[EnqueueResult]:
         end = time.monotonic() + SUBMIT_RETRY_S
