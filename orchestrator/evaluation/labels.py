@@ -93,9 +93,8 @@ def _plan(question: LabelledQuestion, field: str) -> Plan:
             found = found.get(part) if isinstance(found, Mapping) else None
     if found is None:
         return ()
-    texts = (
-        [item.get("query") if isinstance(item, Mapping) else item for item in found] if isinstance(found, list) else [0]
-    )
+    entries = found if isinstance(found, list) else [None]
+    texts = [entry.get("query") if isinstance(entry, Mapping) else entry for entry in entries]
     if not all(isinstance(text, str) and text.strip() for text in texts):
         raise InputError("--plan", field, f"question {question.id} has no list of texts there{_inner(found)}")
     if len(found) > MAX_ENTRIES:

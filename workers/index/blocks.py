@@ -92,7 +92,7 @@ class Block:
     labels: tuple[str, ...] = ()
 
 
-_ATOMS = {"fence": BlockType.FENCE, "code_block": BlockType.CODE, "table_open": BlockType.TABLE}
+_UNCUT = {"fence": BlockType.FENCE, "code_block": BlockType.CODE, "table_open": BlockType.TABLE}
 #: A line of its own that opens the timeline whatever follows.
 _SENTINELS = frozenset({"<!-- timeline -->", "--- timeline ---"})
 
@@ -125,33 +125,33 @@ def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int
     if token.type == "hr":
         yield Block(BlockType.RULE, "")
         return
-    block = _block(lines, start, end, _ATOMS.get(token.type, BlockType.TEXT))
+    block = _block(lines, start, end, _UNCUT.get(token.type, BlockType.TEXT))
     if block.kind is BlockType.FENCE:
-        yield _closed(block, token.markup)
+        yield _with_closing_fence(block, token.markup)
     elif token.type in {"bullet_list_open", "ordered_list_open", "blockquote_open"} and width(block.text) > max_chars:
-        yield from _inside(tokens, index, lines)
+        yield from _inner_blocks(tokens, index, lines)
     elif block.text:
         yield block
 
 
-def _inside(tokens: list[Token], index: int, lines: list[str]) -> Iterator[Block]:
+def _inner_blocks(tokens: list[Token], index: int, lines: list[str]) -> Iterator[Block]:
     """The blocks inside a list or quote: cut before every item and paragraph, never inside code or a table."""
     first, last = tokens[index].map or (0, 0)
     kinds: dict[int, BlockType] = {first: BlockType.TEXT}
-    atom_end = first
+    uncut_end = first
     for token in tokens[index + 1 :]:
         if token.level == 0:
             break
         if not token.map or token.nesting < 0 or token.type == "inline":
             continue
         start, end = token.map
-        if start < atom_end:
+        if start < uncut_end:
             continue
         kinds.setdefault(start, BlockType.TEXT)
-        if token.type in _ATOMS:
-            kinds[start] = _ATOMS[token.type]
+        if token.type in _UNCUT:
+            kinds[start] = _UNCUT[token.type]
             kinds.setdefault(end, BlockType.TEXT)
-            atom_end = end
+            uncut_end = end
     starts = sorted(start for start in kinds if start < last)
     for start, end in zip(starts, [*starts[1:], last], strict=True):
         block = _block(lines, start, end, kinds[start])
@@ -171,7 +171,7 @@ def _block(lines: list[str], start: int, end: int, kind: BlockType) -> Block:
     return Block(kind, "\n".join(lines[start:end]), loose=start == 0 or not lines[start - 1].strip())
 
 
-def _closed(block: Block, marker: str) -> Block:
+def _with_closing_fence(block: Block, marker: str) -> Block:
     """A fence that runs to the end of the document gets its closing line."""
     last = block.text.rpartition("\n")[2].strip() if "\n" in block.text else ""
     if len(last) >= len(marker) and set(last) == set(marker):

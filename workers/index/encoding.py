@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shared.errors import PermanentError, RamifyError, ReplyError, StoreError, TransientError
 from shared.models import Chunk, Cost
-from shared.providers.encoders import Bm25Encoder, DenseEncoder
+from shared.providers.encoders import Bm25Encoder, DenseEncoder, SparseVector
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.store import BuiltWith, ChunkStore, check_built_with
 from shared.store.directories import in_dirs
@@ -91,6 +91,11 @@ class KeywordEncoders(NamedTuple):
 
     sparse: Bm25Encoder
     trigrams: TrigramEncoder | None
+
+    def vectors(self, text: str) -> dict[str, SparseVector]:
+        """The keyword vectors of a passage, by their field of ChunkPoint."""
+        trigrams = self.trigrams.encode_passage(text) if self.trigrams else SparseVector()
+        return {"sparse": self.sparse.encode_passage(text), "trigrams": trigrams}
 
 
 class CollectionEncoders:

@@ -32,9 +32,9 @@ _EMBEDDED = re.compile(
     r"`[^`<>]{0,300}+<([^`<>\s]{1,500}+)>`_|^[ \t]*+\.\. _[^:`\n]{1,200}+: ([^\s`]{1,500}+)$", re.MULTILINE
 )
 #: Folders that a :doc: path is told from when it begins with "/" (docs/source/ where that exists), else the root.
-_SOURCES = frozenset({"doc", "docs", "documentation"})
+_SOURCE_FOLDERS = frozenset({"doc", "docs", "documentation"})
 _IMAGE = re.compile(r"!\[[^\[\]]*+\]\([^()]*+\)")
-_ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
+_EXTERNAL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
 _FENCE = re.compile(r"[ \t>*+-]*+(?:\d{1,9}+[.)][ \t]++)?(`{3,}+|~{3,}+)(.*+)")
 _TICKS = re.compile(r"`++")
 
@@ -66,7 +66,7 @@ def _keys(prose: str, path: str) -> Iterator[str]:
         if folded(target.partition("#")[0]):
             yield title_key(target)
     for match in chain(_INLINE.finditer(plain), _DEFINITION.finditer(plain)):
-        if key := _inside(match[1] or match[2], path):
+        if key := _page_key(match[1] or match[2], path):
             yield key
 
 
@@ -75,12 +75,12 @@ def _rst_keys(prose: str, path: str) -> Iterator[str]:
         if role != "doc":
             if folded(target):
                 yield label_key(target)
-        elif key := _inside(_from_sources(f"{target.strip()}.rst", path), path):
+        elif key := _page_key(_from_sources(f"{target.strip()}.rst", path), path):
             yield key
     for match in _EMBEDDED.finditer(prose):
         target = match[1] or match[2]
         # With "_" behind it, it is the name of another target.
-        if not target.endswith("_") and (key := _inside(target, path)):
+        if not target.endswith("_") and (key := _page_key(target, path)):
             yield key
 
 
@@ -89,14 +89,14 @@ def _from_sources(target: str, path: str) -> str:
     if not target.startswith("/"):
         return target
     folders = path.split("/")[:-1]
-    sources = next((place for place, name in enumerate(folders) if name.casefold() in _SOURCES), 0)
+    sources = next((place for place, name in enumerate(folders) if name.casefold() in _SOURCE_FOLDERS), 0)
     sources += folders[sources + 1 : sources + 2] == ["source"]
     return "../" * (len(folders) - 1 - sources) + target.lstrip("/")
 
 
-def _inside(target: str, path: str) -> str | None:
+def _page_key(target: str, path: str) -> str | None:
     """The key of a path below the root, None for everything else."""
-    if _ELSEWHERE.match(target):
+    if _EXTERNAL.match(target):
         return None
     page, hash_, part = target.partition("#")
     name = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(page)))

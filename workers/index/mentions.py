@@ -39,7 +39,7 @@ _CJK = re.compile(f"[{CJK}]")
 _BESIDE_CJK = re.compile(f"(?<=[{CJK}]) | (?=[{CJK}])")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 #: Behind one of these, a capital says nothing.
-_STARTS = ".!?:;。！？：；\n*#>|-•·\"“”'‘「『《"
+_BEFORE_CAPITAL = ".!?:;。！？：；\n*#>|-•·\"“”'‘「『《"
 _QUOTES = frozenset({'""', "“”", "''", "‘’", "「」", "『』", "《》", "〈〉", "**", "__", "``"})
 _PATHLIKE = "/\\@.=&"
 _PREVIOUS = re.compile(r"([^\W_]+) $")
@@ -143,12 +143,8 @@ def _is_name_at(name: str, text: str, start: int, end: int) -> bool:
     if _CJK.search(name) or not _is_distinctive(name):
         return _is_distinctive(name)
     if len(_WORD.findall(name)) == 1:
-        return (
-            capitals
-            and text[start].isupper()
-            and not _at_sentence_start(text, start)
-            and _stands_alone(text, start, end)
-        )
+        proper = text[start].isupper() and not _at_sentence_start(text, start)
+        return capitals and proper and _stands_alone(text, start, end)
     # "Query optimization" is a common noun and no proper name: it may stand in small letters.
     common_noun = len(terms(name)) > 1 and not any(char.isupper() for char in name[1:])
     return common_noun or (capitals and not _name_continues(text, end))
@@ -169,7 +165,7 @@ def _is_letter(char: str) -> bool:
 def _at_sentence_start(text: str, start: int) -> bool:
     """True at the start of a sentence, a line or a quotation, where any word may have a capital."""
     before = text[max(0, start - 3) : start].rstrip(" ")
-    return not before or before[-1] in _STARTS
+    return not before or before[-1] in _BEFORE_CAPITAL
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
@@ -226,7 +222,8 @@ def mention_changes(store: ChunkStore, namespace: str) -> Payloads:
     names = _target_names(pages, entering)
     new_names = {text: name for text, name in names.items() if name.doc_id in entering}
     found = _scan(store, namespace, Scanner(names), Scanner(new_names), whole=bool(entering))
-    common = _common(found, new_names)
+    counts = Counter(text for texts in found.phrases.values() for text in texts if text in new_names)
+    common = {text for text, count in counts.items() if count > max(MAX_CHUNKS, MAX_SHARE * found.chunks)}
     forgotten = {title_key(page.title) for page in pages if page.doc_id in entering}
     changes: Payloads = {}
     for chunk_id, (refs, mentions, pending) in found.stored.items():
@@ -258,19 +255,14 @@ def _pages(store: ChunkStore, namespace: str) -> list[_Page]:
     ]
 
 
-def _pages_by_name(pages: Sequence[_Page]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Phrase -> ids of the pages that it is the title of, and the same for titles without their brackets."""
+def _target_names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, Target]:
+    """What to look for: names that one page alone has, a whole title before one without its bracket."""
+    # Phrase -> ids of the pages that it is the title of, and the same for titles without their brackets.
     full: defaultdict[str, set[str]] = defaultdict(set)
     bare: defaultdict[str, set[str]] = defaultdict(set)
     for page in pages:
         for text, name in names_of(page.title):
             (full if name.full else bare)[text].add(page.doc_id)
-    return full, bare
-
-
-def _target_names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, Target]:
-    """What to look for: names that one page alone has, a whole title before one without its bracket."""
-    full, bare = _pages_by_name(pages)
     names = {}
     for page in pages:
         for text, name in names_of(page.title):
@@ -287,8 +279,8 @@ def _entering_pages(pages: Sequence[_Page]) -> set[str]:
     return {page.doc_id for page in pages if page.entering or not new.isdisjoint(texts[page.doc_id])}
 
 
-def _scan(store: ChunkStore, namespace: str, scanner: Scanner, new_names: Scanner, *, whole: bool) -> _ScanResult:
-    """Pending chunks against all names; `whole`: all the others against the new_names ones."""
+def _scan(store: ChunkStore, namespace: str, scanner: Scanner, new_scanner: Scanner, *, whole: bool) -> _ScanResult:
+    """Pending chunks against all names; `whole`: the others too, against new names."""
     found = _ScanResult()
     pending = models.FieldCondition(key="pending", range=models.Range(gte=1))
     for chunk_id, payload in store.read(_within(namespace, *([] if whole else [pending])), _CHUNK_FIELDS):
@@ -296,7 +288,7 @@ def _scan(store: ChunkStore, namespace: str, scanner: Scanner, new_names: Scanne
         is_pending = payload.get("pending", 0) > Pending.NOTHING
         mentions = list(payload.get("mentions", ()))
         if payload.get("part") != PagePart.CODE:
-            texts = (scanner if is_pending else new_names).found(payload["text"], payload["doc_id"])
+            texts = (scanner if is_pending else new_scanner).found(payload["text"], payload["doc_id"])
             if texts:
                 found.phrases[chunk_id] = texts
         if is_pending or mentions or chunk_id in found.phrases:
@@ -304,11 +296,5 @@ def _scan(store: ChunkStore, namespace: str, scanner: Scanner, new_names: Scanne
     return found
 
 
-def _common(found: _ScanResult, new_names: Mapping[str, object]) -> set[str]:
-    counts = Counter(text for texts in found.phrases.values() for text in texts if text in new_names)
-    return {text for text, count in counts.items() if count > max(MAX_CHUNKS, MAX_SHARE * found.chunks)}
-
-
 def _within(namespace: str, *conditions: models.Condition) -> models.Filter:
-    own = equals("namespace", namespace)
-    return models.Filter(must=[own, *conditions])
+    return models.Filter(must=[equals("namespace", namespace), *conditions])

@@ -13,7 +13,7 @@ from threading import Lock
 from shared.errors import InputError
 from shared.jobs.inbox import FileHashes
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
-from shared.providers.encoders import DenseEncoder, SparseVector
+from shared.providers.encoders import DenseEncoder
 from shared.providers.llm.client import LLM
 from shared.settings import Settings
 from shared.settings.sections import ChunkingSettings
@@ -182,14 +182,12 @@ class Indexer:
         *,
         written: bool = True,
     ) -> list[DocumentOutcome]:
-        """End an ingest: prune, make sparse vectors anew if lengths drifted, count links, optimise, flush.
-
-        Outcomes are the removed. `written` False: this ingest wrote nothing; where the last one came to its end and
-        nothing was written or removed since, there is nothing to do.
+        """End an ingest: prune, renew directories and sparse vectors, count links, optimise. Returns the removed.
 
         `prune` maps a source to the ids that were seen there, failed ones included; what the store has from that source
-        in `namespace` beyond them is removed. `unreadable` are paths of failed outcomes: a document of
-        such a file ("path" or "path#id") stays, for a file that cannot be read is not a deleted one.
+        in `namespace` beyond them is removed. `unreadable` are paths of failed outcomes: a document of such a file
+        ("path" or "path#id") stays. `written` False: this ingest wrote nothing, so nothing is done where nothing was
+        removed and the last ingest came to its end.
         Raises: StoreError or TransientError of the store.
         """
         info = self._store.info()
@@ -242,7 +240,7 @@ class Indexer:
         chunks = [chunk for change in changes for chunk in change.chunks]
         with timed("embedding"):
             vectors, cost = dense_vectors(self._dense, chunks)
-        encoder, trigrams = existing or self._encoders.ensure(chunks)
+        encoders = existing or self._encoders.ensure(chunks)
         change_of_chunk = (change for change in changes for _ in change.chunks)
         with timed("keyword vectors"):
             points = [
@@ -250,9 +248,8 @@ class Indexer:
                     chunk=chunk,
                     document_hash=change.content_hash,
                     source=change.document.source,
-                    sparse=encoder.encode_passage(chunk.full_text),
                     dense=vector,
-                    trigrams=trigrams.encode_passage(chunk.full_text) if trigrams else SparseVector(),
+                    **encoders.vectors(chunk.full_text),
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
                 )
                 for change, chunk, vector in zip(change_of_chunk, chunks, vectors, strict=True)

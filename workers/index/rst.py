@@ -16,7 +16,7 @@ from workers.index.metadata import printable_line
 
 _MAX_HEADING = 200
 #: Shorter than the title, an adornment of this many characters makes a heading all the same, as in docutils.
-_SURE = 4
+_MIN_ADORNMENT = 4
 #: Targets in a row that one place is called by; what is beyond stays text.
 _MAX_LABELS = 16
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*+")
@@ -24,7 +24,7 @@ _BULLET = re.compile(
     r"(?:[-+*•‣⁃]|\(?(?:\d{1,9}+|#|[A-Za-z])[.)]|\.\.(?: (?:[\w+.-]{1,80}+:)?[\w+.-]{1,80}+::)?)[ \t]++"
 )
 #: A line that begins with one of these is no title, whatever stands below it.
-_NO_TITLE = re.compile(r"[-+*•‣⁃](?:\s|$)|\.\.(?:\s|$)|__(?:\s|$)|\|(?:\s|$)|>>>|:(?![: ])[^:\n]{1,200}+:(?:\s|$)")
+_NOT_A_TITLE = re.compile(r"[-+*•‣⁃](?:\s|$)|\.\.(?:\s|$)|__(?:\s|$)|\|(?:\s|$)|>>>|:(?![: ])[^:\n]{1,200}+:(?:\s|$)")
 _BORDER = re.compile(r"=++(?: ++=++)++")
 _GRID = re.compile(r"\+(?:[-=]++\+)++")
 _DIRECTIVE = re.compile(r"\.\. (?:[\w+.-]{1,80}+:)?([\w+.-]{1,80}+)::(?:\s|$)")
@@ -33,7 +33,7 @@ _CODE = frozenset({
     "doctest", "testcode", "testsetup", "testoutput", "testcleanup",
 })  # fmt: skip
 #: Directives that show nothing: a target above one means what stands below it.
-_SILENT = frozenset({"index", "highlight", "currentmodule", "module", "default-domain", "meta"})
+_SHOWS_NOTHING = frozenset({"index", "highlight", "currentmodule", "module", "default-domain", "meta"})
 _LABEL = re.compile(r"\.\. _(?!_)(?:`([^`\n]{1,200}+)`|((?:[^:\\`\n]|\\.|:(?!\s|$)){1,200}+)):")
 _QUOTE = re.compile(r"[!-/:-@\[-`{-~]")
 _ROLE = re.compile(r"(?<!`)(?:(?::[\w+.-]{1,80}+){1,3}:)?`([^`<>]{0,200}+)(?:<[^`<>]{0,1000}+>)?`(?!`)_{0,2}")
@@ -58,13 +58,13 @@ def prose_of(text: str) -> Iterator[str]:
 
 
 class _Scan:
-    """One pass over the lines. A literal block follows a paragraph that ends with `::`; `_after` is its indent then."""
+    """One pass over the lines. `_literal_indent` is that of a paragraph that ends with `::`."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._styles: list[tuple[str, bool]] = []
         self._borders = [place for place, line in enumerate(lines) if _BORDER.fullmatch(line.rstrip())]
-        self._after: int | None = None
+        self._literal_indent: int | None = None
 
     def blocks(self) -> Iterator[Block]:
         place, waiting, targets = 0, list[str](), list[str]()
@@ -76,10 +76,10 @@ class _Scan:
             if label is not None:
                 waiting.append(label)
                 targets.append(self._lines[place])
-                place, self._after = place + 1, None
+                place, self._literal_indent = place + 1, None
                 continue
             block, place = self._block(place)
-            if waiting and not _silent(block):
+            if waiting and not _shows_nothing(block):
                 block = replace(block, labels=tuple(waiting))
                 waiting, targets = [], []
             yield block
@@ -88,7 +88,7 @@ class _Scan:
 
     def _block(self, start: int) -> tuple[Block, int]:
         """The block that begins with a line, and the line behind it."""
-        after, self._after = self._after, None
+        after, self._literal_indent = self._literal_indent, None
         if after is not None and (end := self._literal(start, after)):
             return self._lines_of(start, end, BlockType.CODE), end
         line = self._lines[start]
@@ -96,7 +96,7 @@ class _Scan:
         if not indent:
             if found := self._heading(start):
                 return found
-            if len(line.rstrip()) >= _SURE and _ADORNMENT.fullmatch(line.rstrip()) and self._blank(start + 1):
+            if len(line.rstrip()) >= _MIN_ADORNMENT and _ADORNMENT.fullmatch(line.rstrip()) and self._blank(start + 1):
                 return Block(BlockType.RULE, ""), start + 1
             if end := self._table(start):
                 return self._lines_of(start, end, BlockType.TABLE), end
@@ -111,7 +111,7 @@ class _Scan:
         last = self._lines[end - 1]
         bare = last.strip()
         if kind is BlockType.TEXT and bare.endswith("::") and not _DIRECTIVE.fullmatch(bare):
-            self._after = _text_indent(last)
+            self._literal_indent = _text_indent(last)
         return self._lines_of(start, end, kind), end
 
     def _heading(self, start: int) -> tuple[Block, int] | None:
@@ -123,7 +123,7 @@ class _Scan:
         under = self._line(start + 1 + over).rstrip()
         if not under or not _ADORNMENT.fullmatch(under) or _ADORNMENT.fullmatch(title) or len(title) > _MAX_HEADING:
             return None
-        if (len(under) < _SURE and width(title) > len(under)) or (not over and _NO_TITLE.match(title)):
+        if (len(under) < _MIN_ADORNMENT and width(title) > len(under)) or (not over and _NOT_A_TITLE.match(title)):
             return None
         style = (under[0], over)
         if style not in self._styles:
@@ -137,7 +137,7 @@ class _Scan:
         line = self._lines[start]
         indent = _indent(line)
         found = _LABEL.fullmatch(line.strip())
-        if found is None or (self._after is not None and indent > self._after):
+        if found is None or (self._literal_indent is not None and indent > self._literal_indent):
             return None
         below = self._line(start + 1)
         if below.strip() and _indent(below) > indent:
@@ -196,13 +196,13 @@ class _Scan:
         return Block(kind, "\n".join(self._lines[start:end]), loose=start == 0 or self._blank(start - 1))
 
 
-def _silent(block: Block) -> bool:
+def _shows_nothing(block: Block) -> bool:
     """True for comments and directives that show nothing."""
     text = block.text.lstrip()
     if block.kind is not BlockType.TEXT or not text.startswith(".. "):
         return False
     directive = _DIRECTIVE.match(text)
-    return directive[1].lower() in _SILENT if directive else text[3:4] not in {"_", "[", "|"}
+    return directive[1].lower() in _SHOWS_NOTHING if directive else text[3:4] not in {"_", "[", "|"}
 
 
 def _indent(line: str) -> int:

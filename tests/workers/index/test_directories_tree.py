@@ -48,7 +48,7 @@ def test_given_paths_when_the_tree_is_made_then_parents_come_after_children_and_
     made = tree(entry("n/a/1.md"), entry("n/a/2.md"), entry("n/b/c/3.md"), entry("n/all.jsonl#1"))
     assert list(made) == ["n/b/c/", "n/a/", "n/all.jsonl#", "n/b/", "n/", "/"]
     assert made["n/"].below == ["n/a/", "n/all.jsonl#", "n/b/"]
-    assert (made["n/"].count, made["n/"].wide, made["n/a/"].count) == (0, 3, 2)
+    assert (made["n/"].count, made["n/"].subdirectories, made["n/a/"].count) == (0, 3, 2)
 
 
 def test_given_one_changed_document_when_digests_are_compared_then_only_its_directory_and_those_above_differ() -> None:

@@ -10,7 +10,7 @@ from workers.index.code.scopes import Scopes, called_on, common_names, dotted_pa
 
 #: Modules taken whole, and base classes, that one name is looked for in.
 _MAX_GUESSES = 3
-_MIN_BARE = 2
+_MIN_METHOD_CHARS = 2
 
 
 class Resolver:
@@ -115,4 +115,4 @@ class Resolver:
 
     def _by_method_name(self, method: str) -> list[Name]:
         known = method in self._common.methods or method in self._common.calls
-        return [] if known or len(method) < _MIN_BARE or method.startswith("__") else [(method,)]
+        return [] if known or len(method) < _MIN_METHOD_CHARS or method.startswith("__") else [(method,)]

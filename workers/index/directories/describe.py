@@ -70,9 +70,8 @@ def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
         reply = _ask(llm, _overview_prompt(contents), end)
         cost += reply.cost
         overview = summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK)
-        reply = _ask(
-            llm, filled("abstract", {"path": escaped(plain_line(contents.path)), "overview": escaped(overview)}), end
-        )
+        values = {"path": escaped(plain_line(contents.path)), "overview": escaped(overview)}
+        reply = _ask(llm, filled("abstract", values), end)
         cost += reply.cost
         abstract = plain_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
         if not abstract:

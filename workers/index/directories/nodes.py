@@ -9,7 +9,7 @@ from qdrant_client import models
 
 from shared.models import Chunk, Cost, Hit
 from shared.models.hits import PagePart
-from shared.providers.encoders import DenseEncoder, SparseVector
+from shared.providers.encoders import DenseEncoder
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.directories import dirs_namespace, dirs_source, lineage, parent_of
 from shared.store.page_keys import path_key
@@ -49,9 +49,8 @@ def points_of(
             chunk=chunk,
             document_hash=content_hash,
             source=dirs_source(namespace),
-            sparse=encoders.sparse.encode_passage(chunk.full_text),
             dense=vector,
-            trigrams=encoders.trigrams.encode_passage(chunk.full_text) if encoders.trigrams else SparseVector(),
+            **encoders.vectors(chunk.full_text),
         )
         for chunk, content_hash, vector in zip(chunks, hashes, vectors, strict=True)
     ]

@@ -155,5 +155,5 @@ class Directories:
         items = [DirectoryItem(tree[path].name, below.get(path, ""), is_directory=True) for path in read]
         items += [DirectoryItem(e.title, begins.get(e.doc_id, ""), describes=e.describes) for e in directory.sample]
         more = [entry.title for entry in directory.named] + [tree[path].name for path in directory.below[len(read) :]]
-        left = directory.count + directory.wide - len(items) - len(more)
+        left = directory.count + directory.subdirectories - len(items) - len(more)
         return Contents(directory.path, items, more, left)

@@ -45,14 +45,14 @@ def _describes() -> re.Pattern[str]:
 class Directory:
     """One directory. `sample` are the documents that are read, `named` those of which the title is given.
 
-    `below` are its subdirectories, a sample of them where there are more than `MOST_NAMED`; `count` and `wide` are how
-    many documents and subdirectories there really are right in it. `direct` are the kinds of its documents, `kinds`
-    those of all documents below it. `roots` are the kinds that it is a root directory of.
+    `below` are its subdirectories, a sample of them where there are more than `MOST_NAMED`. `count` and
+    `subdirectories` are their numbers right in it. `direct` are the kinds of its documents, `kinds` those
+    of all documents below it. `roots` are the kinds that it is a root directory of.
     """
 
     path: str
     count: int = 0
-    wide: int = 0
+    subdirectories: int = 0
     sample: list[DirectoryEntry] = field(default_factory=list)
     named: list[DirectoryEntry] = field(default_factory=list)
     below: list[str] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Directory:
         drawn = [entry for _, entry in sorted(self._candidates, key=lambda item: (-item[0], item[1]))]
         self.sample = sorted(drawn[:most], key=lambda entry: (not entry.describes, entry.path))
         self.named = sorted(drawn[most:], key=lambda entry: entry.path)
-        self.wide = len(self._children)
+        self.subdirectories = len(self._children)
         self.below = sorted(nsmallest(MOST_NAMED, self._children, key=lambda path: _draw_key(self.path, path)))
         self._candidates, self._children = [], set()
 
@@ -151,7 +151,15 @@ def _set_roots(tree: dict[str, Directory]) -> None:
 
 def _digest(directory: Directory, tree: dict[str, Directory], writer: str) -> str:
     parts = [
-        [VERSION, writer, directory.path, directory.count, directory.wide, sorted(directory.kinds), directory.roots],
+        [
+            VERSION,
+            writer,
+            directory.path,
+            directory.count,
+            directory.subdirectories,
+            sorted(directory.kinds),
+            directory.roots,
+        ],
         [[entry.path, entry.title, entry.content_hash] for entry in directory.sample],
         [entry.title for entry in directory.named],
         [[path, tree[path].digest] for path in directory.below],
