@@ -13,7 +13,7 @@ from shared.errors import PermanentError, TransientError
 from shared.models import Chunk, Hit
 from shared.models.hits import PagePart
 from shared.providers.encoders import Embedded
-from shared.providers.encoders.sparse import Bm25Encoder, TrigramEncoder
+from shared.providers.encoders.sparse import Bm25Encoder
 from shared.providers.llm.client import LLMReply
 from shared.settings import Settings, load_settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore
@@ -21,13 +21,9 @@ from tests.fakes.stores import open_store
 from workers.index.directories import Directories
 from workers.index.directories.nodes import node_id
 from workers.index.documents import chunk_id, document_id
+from workers.index.encoding import KeywordEncoders
 
 SPARSE = Bm25Encoder(20.0)
-
-
-class Encoders:
-    sparse: Bm25Encoder = SPARSE
-    trigrams: TrigramEncoder | None = None
 
 
 class Model:
@@ -78,8 +74,8 @@ def nodes(store: ChunkStore, part: PagePart = PagePart.ABSTRACT) -> dict[str, Hi
     return found
 
 
-def encoders() -> Encoders:
-    return Encoders()
+def encoders() -> KeywordEncoders:
+    return KeywordEncoders(SPARSE, None)
 
 
 def made(store: ChunkStore, settings: Settings, llm: Model | None = None) -> Directories:

@@ -24,6 +24,7 @@ from shared.store import BuiltWith, ChunkPoint, ChunkStore
 from tests.fakes.stores import open_store
 from workers.index.directories import Directories
 from workers.index.documents import chunk_id, document_id
+from workers.index.encoding import KeywordEncoders
 from workers.search.engine import search
 from workers.search.stages.hierarchy import NO_NODES
 from workers.search.state import Query, Tools
@@ -53,10 +54,6 @@ class Dense:
         return Embedded(vectors=tuple(near), calls=1)
 
 
-class Encoders:
-    sparse, trigrams = SPARSE, None
-
-
 def stocked(folder: Path, dense: Dense | None, pages: dict[str, str], *, described: bool = True) -> ChunkStore:
     settings = load_settings(data_dir=folder)
     store = open_store(settings)
@@ -79,7 +76,7 @@ def stocked(folder: Path, dense: Dense | None, pages: dict[str, str], *, describ
     store.upsert(points)
     if described:
         for namespace in ("default", "other"):
-            Directories(store, dense, settings).renew(namespace, Encoders)
+            Directories(store, dense, settings).renew(namespace, lambda: KeywordEncoders(SPARSE, None))
     return store
 
 

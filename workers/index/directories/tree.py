@@ -45,9 +45,9 @@ def _describes() -> re.Pattern[str]:
 class Directory:
     """One directory. `sample` are the documents that are read, `named` those of which the title is given.
 
-    `below` are its subdirectories, a sample of them where there are more than `MOST_NAMED`. `count` and
-    `subdirectories` are their numbers right in it. `direct` are the kinds of its documents, `kinds` those
-    of all documents below it. `roots` are the kinds that it is a root directory of.
+    `below` are its subdirectories, a sample of them where there are more than `MOST_NAMED`; there are really `count`
+    documents and `subdirectories` directories right in it. `direct` are the kinds of its documents, `kinds` those of
+    all documents below it. `roots` are the kinds that it is a root directory of.
     """
 
     path: str
