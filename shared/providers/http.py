@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 import httpx
@@ -146,9 +145,7 @@ class JsonClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _once(self, url: httpx.URL, content: bytes, deadline: float) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from shared.providers.encoders.base import DenseEncoder
 from shared.settings import Settings
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
 from shared.store.chunk_store import ChunkStore, TenantStores
-from shared.store.collection import Collection
 from shared.store.schema import to_filter, to_sparse
 
 __all__ = [
@@ -21,15 +20,11 @@ def open_stores(settings: Settings) -> TenantStores:
 
     Raises: StoreError when the embedded store is in use or damaged.
     """
-    return TenantStores(_open_collection(settings))
-
-
-def _open_collection(settings: Settings) -> Collection:
     store = settings.store
     if store.kind == "embedded":
         from shared.store.embedded import EmbeddedStore  # noqa: PLC0415 - no engine in a process that uses a server
 
-        return EmbeddedStore(settings.data_dir / "store" / store.collection)
+        return TenantStores(EmbeddedStore(settings.data_dir / "store" / store.collection))
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
     from shared.store.server import ServerStore  # noqa: PLC0415
@@ -44,7 +39,7 @@ def _open_collection(settings: Settings) -> Collection:
         transport=transport(store, settings.providers),
         check_compatibility=False,  # asks the server in the constructor, and warns when it is not up yet
     )
-    return ServerStore(client, store.collection)
+    return TenantStores(ServerStore(client, store.collection))
 
 
 def check_built_with(built: BuiltWith, sparse_name: str, dense: DenseEncoder | None) -> None:

@@ -1,4 +1,4 @@
-"""BM25 on the client side, the same for the embedded store and the server. The IDF half is the store's business."""
+"""Sparse vectors, the same for the embedded store and the server: BM25, whose IDF the store adds, and trigrams."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ K1 = 1.2
 B = 0.75
 #: k -> infinity without length normalisation turns BM25's weight into the plain token count.
 _COUNTING_K = 1e6
+#: Words with trigrams have letters only: Chinese, Japanese and Korean ones are segmented by BM25's tokenizer.
+_WORD = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af]{4,40}")
+_TITLE_WEIGHT = 2.0
+#: Distinct words of a passage that get trigrams; a chunk rarely has more, and the index stays small.
+_MOST_WORDS = 120
 
 
 class Bm25Encoder:
@@ -61,6 +66,27 @@ class Bm25Encoder:
         return sum(round(value) for value in counts.values)
 
 
+class TrigramEncoder:
+    """Words as hashed trigrams, for keyword search that tolerates typos.
+
+    Passages: trigrams of the title (twice as heavy) and of the distinct words; queries: those of each word.
+    """
+
+    name = "trigram:v1"
+
+    def encode_query(self, text: str) -> SparseVector:
+        """One weight per trigram."""
+        return _vector(dict.fromkeys(_trigrams(_words(text)), 1.0))
+
+    def encode_passage(self, text: str) -> SparseVector:
+        """`text` as BM25 gets it, the title in its first line. Long passages weigh less per trigram."""
+        title, _, rest = text.partition("\n")
+        weights = dict.fromkeys(_trigrams(_words(rest)[:_MOST_WORDS]), 1.0)
+        weights |= dict.fromkeys(_trigrams(_words(title)), _TITLE_WEIGHT)
+        norm = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+        return _vector({index: weight / norm for index, weight in weights.items()})
+
+
 def _clean(text: str) -> str:
     return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode("utf-8"))
 
@@ -90,34 +116,7 @@ def _united(vectors: list[edge.SparseVector]) -> SparseVector:
     for vector in vectors:
         for index, value in zip(vector.indices, vector.values, strict=True):
             weights[index] = max(value, weights.get(index, 0.0))
-    indices = tuple(sorted(weights))
-    return SparseVector(indices=indices, values=tuple(weights[index] for index in indices))
-
-
-# --- Words as hashed trigrams, for keyword search that forgives typos. Only words of letters: CJK has BM25's own.
-
-_WORD = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af]{4,40}")
-_TITLE = 2.0
-#: Distinct words of a passage that are indexed; a chunk rarely has more, and the index stays small.
-_MOST_WORDS = 120
-
-
-class TrigramEncoder:
-    """Passages: trigrams of the title (twice as heavy) and of the distinct words; queries: those of each word."""
-
-    name = "trigram:v1"
-
-    def encode_query(self, text: str) -> SparseVector:
-        """One weight per trigram."""
-        return _vector(dict.fromkeys(_trigrams(_words(text)), 1.0))
-
-    def encode_passage(self, text: str) -> SparseVector:
-        """`text` as BM25 gets it, the title in its first line. Long passages weigh less per trigram."""
-        title, _, rest = text.partition("\n")
-        weights = dict.fromkeys(_trigrams(_words(rest)[:_MOST_WORDS]), 1.0)
-        weights |= dict.fromkeys(_trigrams(_words(title)), _TITLE)
-        norm = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-        return _vector({index: weight / norm for index, weight in weights.items()})
+    return _vector(weights)
 
 
 def _words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Fills the prompts in prompts/*.md. A value from outside is escaped: it can neither close its tag nor name a slot."""
+"""Fills the prompts in prompts/*.md. Values from outside are escaped: they can neither close a tag nor name a slot."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class Memory(Model):
 
 def decompose_prompt(question: str, most: int = 5) -> str:
     """Asks to split `question` into at most `most` subqueries. The same on every level."""
-    return filled("decompose", {"user_query": escaped(question), "most": str(most), "usual": _usual(most)})
+    usual = f"3 to {min(5, most)}" if most > 3 else f"up to {most}"  # subqueries of a complex question
+    return filled("decompose", {"user_query": escaped(question), "most": str(most), "usual": usual})
 
 
 def decompose_again_prompt(question: str, fault: str, most: int = 5) -> str:
@@ -72,17 +73,18 @@ def summarise_prompt(  # noqa: PLR0913 - what the style of the answer follows fr
     The style follows `intent`; `whole`, a question that was not split, gets a short answer when it is short. With
     `steps` the model sees these instead of the tree, and concludes from them.
     """
-    length = "short" if whole and _is_short(question) else "long"
+    words = len(question.split())
+    short = len(question) <= _SHORT_CJK if is_cjk_text(question) else words <= _SHORT_WORDS
     if steps:
         known = filled("summarise_steps", {"steps": "\n".join(map(_step, steps))})
     else:
-        known = filled("summarise_tree", {"tree": "\n".join(map(_node, tree)) or "(none)"})
+        known = filled("summarise_tree", {"tree": _lines(map(_node, tree))})
     values = {
         "user_query": escaped(question),
-        "memories": "\n".join(map(_memory, memories)) or "(none)",
+        "memories": _lines(map(_memory, memories)),
         "known": known.strip(),
         "style": filled(f"summarise_{intent.value}", {}).strip(),
-        "length": filled(f"summarise_{length}", {}).strip(),
+        "length": filled(f"summarise_{'short' if whole and short else 'long'}", {}).strip(),
     }
     return filled("summarise", values)
 
@@ -93,14 +95,14 @@ def read_answer_prompt(question: str, passages: Iterable[tuple[str, str]]) -> st
         f'<passage id="{number}" title="{_attribute(title)}">{escaped(_cut(text))}</passage>'
         for number, (title, text) in enumerate(passages, start=1)
     )
-    return filled("read_answer", {"user_query": escaped(question), "passages": "\n".join(numbered) or "(none)"})
+    return filled("read_answer", {"user_query": escaped(question), "passages": _lines(numbered)})
 
 
 def intent_prompt(question: str, session: Session, most: int) -> str:
     """Asks for up to `most` typed queries of `question` after `session`: its summary and its last five messages."""
     values = {
         "summary": escaped(_cut(session.summary, MAX_SESSION_CHARS)) or "(none)",
-        "messages": "\n".join(map(_message, session.recent)) or "(none)",
+        "messages": _lines(map(_message, session.recent)),
         "user_query": escaped(question),
         "most": str(most),
         "least": str(MIN_TYPED_CHARS),
@@ -121,15 +123,8 @@ def route_prompt(question: str) -> str:
 
 def extract_prompt(documents: Sequence[str], columns: Sequence[str]) -> str:
     """Asks for `columns` of `documents`, both numbered from 1."""
-    return filled(
-        "extract",
-        {
-            "columns": "\n".join(
-                f'<column number="{number}">{escaped(column)}</column>' for number, column in enumerate(columns, 1)
-            ),
-            "documents": _documents(documents),
-        },
-    )
+    numbered = (f'<column number="{number}">{escaped(column)}</column>' for number, column in enumerate(columns, 1))
+    return filled("extract", {"columns": "\n".join(numbered), "documents": _documents(documents)})
 
 
 def rerank_prompt(query: str, documents: Sequence[str]) -> str:
@@ -143,6 +138,11 @@ def escaped(text: str) -> str:
     return NOT_XML.sub("", text).translate(_ENTITIES)
 
 
+def filled(name: str, values: Mapping[str, str]) -> str:
+    """The template with each slot filled in one pass, so a slot's name inside a value stays text."""
+    return _SLOT.sub(lambda slot: values[slot[1]], _template(name))
+
+
 def _memory(memory: Memory) -> str:
     facet, path = _attribute(memory.facet), _attribute(memory.path)
     date = f' date="{_attribute(memory.date)}"' if memory.date else ""
@@ -151,7 +151,7 @@ def _memory(memory: Memory) -> str:
 
 def _step(step: ReasoningStep) -> str:
     """A step as the model sees it. A gap has no memories; what was found are names and answers from documents."""
-    said = {
+    attributes = {
         "number": str(step.number),
         "kind": step.kind,
         "after": " ".join(map(str, step.after)),
@@ -159,12 +159,8 @@ def _step(step: ReasoningStep) -> str:
         "memories": " ".join(map(str, step.passages)),
         "gap": step.gap or "",
     }
-    attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in said.items() if value)
-    return f"<step{attributes}>{escaped(_BREAKS.sub(' ', step.question))}</step>"
-
-
-def _is_short(question: str) -> bool:
-    return len(question) <= _SHORT_CJK if is_cjk_text(question) else len(question.split()) <= _SHORT_WORDS
+    written = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value)
+    return f"<step{written}>{_attribute(step.question)}</step>"
 
 
 def _message(message: ChatMessage) -> str:
@@ -175,27 +171,21 @@ def _documents(texts: Sequence[str]) -> str:
     return "\n".join(f'<document id="{number}">{escaped(text)}</document>' for number, text in enumerate(texts, 1))
 
 
+def _lines(parts: Iterable[str]) -> str:
+    return "\n".join(parts) or "(none)"
+
+
 def _cut(text: str, most: int = MAX_MEMORY_CHARS) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _node(node: Node) -> str:
     indent = "  " * node.level
-    return f'{indent}<node id="{node.id}" facet="{node.facet.value}">{escaped(_BREAKS.sub(" ", node.query))}</node>'
+    return f'{indent}<node id="{node.id}" facet="{node.facet.value}">{_attribute(node.query)}</node>'
 
 
 def _attribute(text: str) -> str:
     return escaped(_BREAKS.sub(" ", text))
-
-
-def _usual(most: int) -> str:
-    """How many subqueries a complex question gets: three to five, or as many as are allowed."""
-    return f"3 to {min(5, most)}" if most > 3 else f"up to {most}"
-
-
-def filled(name: str, values: Mapping[str, str]) -> str:
-    """The template with each slot filled in one pass, so a slot's name inside a value stays text."""
-    return _SLOT.sub(lambda slot: values[slot[1]], _template(name))
 
 
 @cache
