@@ -38,9 +38,6 @@ class Collection(ABC):
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]: ...
 
     @abstractmethod
-    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]: ...
-
-    @abstractmethod
     def count(self, flt: models.Filter | None) -> int: ...
 
     @abstractmethod
@@ -68,14 +65,20 @@ class Collection(ABC):
         """Release the collection. Safe to call twice."""
 
     @abstractmethod
-    def _pages(
-        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
-    ) -> Iterator[Sequence[Any]]:
-        """Matching records (`id`, `payload`, `vector`) in pages, ordered by id, from the id `start` on."""
+    def _exists(self) -> bool: ...
 
-    def _exists(self) -> bool:
-        """False where `_pages` would fail for want of a collection."""
-        return True
+    @abstractmethod
+    def _page(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: Any, vectors: bool = False
+    ) -> tuple[Sequence[Any], Any]:
+        """Up to `size` matching records (`id`, `payload`, `vector`) by id, from the id `start` on, and the next start.
+
+        Raises: StoreError without a collection.
+        """
+
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
+        records, _ = self._page(flt, limit, True, None, vectors)
+        return [hit_of(record) for record in records]
 
     def scroll(self, flt: models.Filter | None, batch: int = 256) -> Iterator[list[Hit]]:
         for page in self._pages(flt, batch, True):
@@ -84,13 +87,22 @@ class Collection(ABC):
     def read(
         self, flt: models.Filter | None, fields: Sequence[str], start: str = "", stop: str = ""
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        if not self._exists():
-            return
         for page in self._pages(flt, READ_BATCH, list(fields), start):
             for record in page:
                 if stop and str(record.id) >= stop:
                     return
                 yield str(record.id), record.payload or {}
+
+    def _pages(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
+    ) -> Iterator[Sequence[Any]]:
+        following: Any = start or None
+        more = self._exists()
+        while more:
+            records, following = self._page(flt, size, fields, following)
+            if records:
+                yield records
+            more = following is not None
 
 
 def nothing_ingested() -> StoreError:

@@ -27,7 +27,6 @@ from shared.store.schema import (
     IndexedField,
     checked,
     grouped,
-    hit_of,
     of_chunks,
     payload_of,
     ranked,
@@ -72,11 +71,9 @@ class EmbeddedStore(Collection):
         self._opened()
 
     def info(self) -> CollectionState | None:
-        shard = self._opened()
-        meta = self._meta
-        if shard is None or meta is None:
+        if self._opened() is None or self._meta is None:
             return None
-        return CollectionState(points=self.count(None), **meta.model_dump(exclude={"format"}))
+        return CollectionState(points=self.count(None), **self._meta.model_dump(exclude={"format"}))
 
     def count(self, flt: models.Filter | None) -> int:
         shard = self._opened()
@@ -98,20 +95,17 @@ class EmbeddedStore(Collection):
         ]
         self._write(*(edge.UpdateOperation.upsert_points(batch) for batch in sliced(fresh, WRITE_BATCH)))
 
+    def delete(self, flt: models.Filter) -> None:
+        converted = edge_filter(flt)
+        if self._opened() is not None and converted is not None:
+            self._write(edge.UpdateOperation.delete_points_by_filter(converted))
+
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
         shard, _ = self._ready()
         converted = [edge_query(request) for request in requests]
         with _edge_errors("searching"):
             answers = shard.query_batch(edge.QueryBatchRequest(converted))
         return [ranked(answer) for answer in answers]
-
-    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
-        shard, _ = self._ready()
-        wanted = [DENSE] if vectors else False
-        request = edge.ScrollRequest(limit=limit, filter=edge_filter(flt), with_payload=True, with_vector=wanted)
-        with _edge_errors("reading"):
-            records, _ = shard.scroll(request)
-        return [hit_of(record) for record in records]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         shard, _ = self._ready()
@@ -153,8 +147,7 @@ class EmbeddedStore(Collection):
 
     def optimize(self) -> None:
         with self._writing:
-            shard = self._opened()
-            if shard is not None:
+            if (shard := self._opened()) is not None:
                 with _edge_errors("optimising"):
                     shard.optimize()
 
@@ -203,26 +196,19 @@ class EmbeddedStore(Collection):
                     shard.update(operation)
             self._record(self._ready()[1].written())
 
-    def delete(self, flt: models.Filter) -> None:
-        converted = edge_filter(flt)
-        if self._opened() is not None and converted is not None:
-            self._write(edge.UpdateOperation.delete_points_by_filter(converted))
+    def _exists(self) -> bool:
+        return self._opened() is not None
 
-    def _pages(
-        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
-    ) -> Iterator[list[edge.Record]]:
-        offset: edge.PointId | None = start or None
-        converted = edge_filter(flt)
-        while (shard := self._opened()) is not None:
-            request = edge.ScrollRequest(
-                offset=offset, limit=size, filter=converted, with_payload=fields, with_vector=False
-            )
-            with _edge_errors("reading"):
-                records, offset = shard.scroll(request)
-            if records:
-                yield records
-            if offset is None:
-                return
+    def _page(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: Any, vectors: bool = False
+    ) -> tuple[Sequence[Any], Any]:
+        shard, _ = self._ready()
+        wanted = [DENSE] if vectors else False
+        request = edge.ScrollRequest(
+            offset=start, limit=size, filter=edge_filter(flt), with_payload=fields, with_vector=wanted
+        )
+        with _edge_errors("reading"):
+            return shard.scroll(request)
 
 
 def _make_shard(folder: Path, meta: StoreMeta) -> None:

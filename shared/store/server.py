@@ -24,7 +24,6 @@ from shared.store.schema import (
     IndexedField,
     checked,
     grouped,
-    hit_of,
     of_chunks,
     payload_of,
     ranked,
@@ -125,6 +124,12 @@ class ServerStore(Collection):
             for batch in sliced(ready, WRITE_BATCH):
                 self._client.upsert(self._collection, batch, wait=True)
 
+    def delete(self, flt: models.Filter) -> None:
+        if not self._exists():
+            return
+        with _server_errors("deleting"), self._counted():
+            self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
+
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
         if not requests:
             return []
@@ -132,12 +137,6 @@ class ServerStore(Collection):
         with _server_errors("searching"):
             answers = self._client.query_batch_points(self._collection, full)
         return [ranked(answer.points) for answer in answers]
-
-    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
-        wanted = [DENSE] if vectors else False
-        with _server_errors("reading"):
-            records, _ = self._client.scroll(self._collection, flt, limit, with_payload=True, with_vectors=wanted)
-        return [hit_of(record) for record in records]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         with _server_errors("counting"):
@@ -211,29 +210,18 @@ class ServerStore(Collection):
         # The clock instead of a count: several index workers write, and none of them reads before.
         self._client.update_collection(self._collection, metadata={"index_version": time.time_ns(), **more})
 
-    def delete(self, flt: models.Filter) -> None:
-        if not self._exists():
-            return
-        with _server_errors("deleting"), self._counted():
-            self._client.delete(self._collection, models.FilterSelector(filter=flt), wait=True)
-
     def _exists(self) -> bool:
         with _server_errors("reading the collection"):
             return self._client.collection_exists(self._collection)
 
-    def _pages(
-        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: str = ""
-    ) -> Iterator[list[models.Record]]:
-        offset: Any = start or None
-        while True:
-            with _server_errors("reading"):
-                records, offset = self._client.scroll(
-                    self._collection, scroll_filter=flt, limit=size, offset=offset, with_payload=fields
-                )
-            if records:
-                yield records
-            if offset is None:
-                return
+    def _page(
+        self, flt: models.Filter | None, size: int, fields: bool | list[str], start: Any, vectors: bool = False
+    ) -> tuple[Sequence[Any], Any]:
+        wanted = [DENSE] if vectors else False
+        with _server_errors("reading"):
+            return self._client.scroll(
+                self._collection, flt, size, offset=start, with_payload=fields, with_vectors=wanted
+            )
 
 
 def _notes(metadata: Mapping[str, Any]) -> dict[str, TenantNote]:

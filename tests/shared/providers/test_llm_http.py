@@ -17,16 +17,9 @@ from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError, TransientError
 from shared.providers.gates import Gate
 from shared.providers.http import JsonClient
-from shared.providers.llm import (
-    ChatClient,
-    Memory,
-    decompose_again_prompt,
-    decompose_prompt,
-    parse_decomposition,
-    spent,
-    summarise_prompt,
-    summary_text,
-)
+from shared.providers.llm.client import ChatClient, spent
+from shared.providers.llm.prompts import Memory, decompose_again_prompt, decompose_prompt, summarise_prompt
+from shared.providers.llm.replies import parse_decomposition, summary_text
 from shared.settings import Settings
 from shared.settings.services import ProviderSettings
 from tests.fakes.openai_server import FakeOpenAI

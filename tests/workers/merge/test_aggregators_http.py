@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.models import Facet
-from shared.providers.llm import ChatClient
+from shared.providers.llm.client import ChatClient
 from shared.settings import Settings
 from tests.fakes.findings import found, hit, leaf, nested
 from tests.fakes.openai_server import FakeOpenAI
