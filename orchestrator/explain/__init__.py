@@ -1,7 +1,7 @@
 """`ramify why`: reads what is known of a job or a batch and says what it waits for. Changes nothing.
 
-Every look is at the keys of that one job, at the bounded lists of what is under way, and at the workers: it takes
-milliseconds however many jobs wait.
+Reads only the keys of that one job, the bounded lists of what is under way, and the workers: milliseconds, however many
+jobs wait.
 """
 
 from orchestrator.explain.batch import why_batch

@@ -31,11 +31,11 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     rate, tenants = _ends_per_s(store, lane, faults)
     left = waiting + under_way
     eta = round(left * tenants / rate, 1) if rate and left else None
-    said, then = _answer(status, waiting, under_way, eta, slowest, error)
+    message, command = _answer(status, waiting, under_way, eta, slowest, error)
     if left and not any(Queue.PLAN.value in beat.queues for beat in workers(store.client)):
-        said, then = f"{said} No worker serves queue plan, so that nothing begins.", "ramify doctor"
+        message, command = f"{message} No worker serves queue plan, so that nothing begins.", "ramify doctor"
     return BatchWhy(
-        batch_id=batch_id, said=said, next=then, total=status.total, waiting=waiting, under_way=under_way,
+        batch_id=batch_id, said=message, next=command, total=status.total, waiting=waiting, under_way=under_way,
         finished=status.finished, partial=status.partial, by_state=status.by_state, eta_s=eta, slowest=slowest,
         error=error, providers=unavailable_providers(store.client, store.settings), faults=tuple(faults),
         budget=status.budget, retry_of=status.retry_of, retried_as=status.retried_as,
@@ -89,7 +89,7 @@ def _ends_per_s(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float |
     try:
         place: Any = store.admission.position("", lane, "")
     except (ResponseError, ValueError) as error:
-        faults.append(f"the lines cannot be read ({error})")
+        faults.append(f"the admission queues cannot be read ({error})")
         return None, 1
     return place.ends_per_s, max(1, place.tenants)
 
@@ -110,15 +110,15 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
     why = f" The commonest error: {error.error} ({error.count} of {error.looked_at})." if error else ""
     if status.terminal:
         done = f"{counts.get('done', 0):,} of {jobs(status.total)} are done"
-        said = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
+        message = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
         if status.retried_as:
-            return f"{said} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
+            return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
         again = spoilt or status.partial
-        return said, f"ramify {'retry' if again else 'result'} {status.batch_id}"
-    said = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.total:,} have ended"
-    said += f" ({bad})." if bad else "."
+        return message, f"ramify {'retry' if again else 'result'} {status.batch_id}"
+    message = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.total:,} have ended"
+    message += f" ({bad})." if bad else "."
     if eta is not None:
-        said += f" At the present pace it may take about {duration(eta)} more."
+        message += f" At the present pace it may take about {duration(eta)} more."
     if slowest:
-        said += f" The slowest, {slowest.job_id}, is {slowest.state} since {duration(slowest.for_s)}."
-    return f"{said}{why}", f"ramify status {status.batch_id} --watch"
+        message += f" The slowest, {slowest.job_id}, is {slowest.state} since {duration(slowest.for_s)}."
+    return f"{message}{why}", f"ramify status {status.batch_id} --watch"

@@ -79,7 +79,7 @@ def _queues(view: View) -> set[Queue]:
 
 
 class FactReader:
-    """One look at one job. Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
+    """Reads one job. Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
 
     def __init__(self, app: Celery, jobs: JobStore, job_id: str) -> None:
         self._app, self._jobs, self._id = app, jobs, job_id
@@ -90,7 +90,9 @@ class FactReader:
         """Everything, in about ten round trips."""
         status = JobReader(self._jobs.client).status(self._id)
         lane, settings = Lane(status.lane), self._jobs.settings
-        place = self._tried("its line", lambda: self._jobs.admission.position(self._id, lane, status.tenant), None)
+        place = self._tried(
+            "its queue position", lambda: self._jobs.admission.position(self._id, lane, status.tenant), None
+        )
         values = self._jobs.client.hmget(self._keys.job, ["rank", "redriven"])
         rank, redriven = (int(text(value)) if value and text(value).isdecimal() else None for value in values)
         view = self._view(status, place, rank)
@@ -116,7 +118,7 @@ class FactReader:
             now=self._jobs.clock.now(),
             living=self._tried("who lives", lambda: living_workers(self._jobs.client, busy), frozenset(busy)),
             waiting=self._tried("the queues", lambda: queue_lengths(self._app, queues) if queues else {}, {}),
-            latest_taken=self._tried("the front of the queues", self._jobs.work.latest_taken, {}),
+            latest_taken=self._tried("the latest taken messages", self._jobs.work.latest_taken, {}),
             max_deaths=self._jobs.settings.lanes.max_deaths,
         )
 
@@ -139,7 +141,7 @@ class FactReader:
             admitted=bool(place and place.under_way),
             has_pool=bool(self._jobs.client.exists(self._keys.pool)),
             leaves=self._hash("its leaves", self._keys.leaves),
-            items=read_work(self._hash("its marks", self._keys.work)),
+            items=read_work(self._hash("its attempts", self._keys.work)),
         )
 
     def _hash(self, what: str, key: str) -> dict[str, str]:

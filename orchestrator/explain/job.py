@@ -32,7 +32,7 @@ def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
     facts = FactReader(app, store, job_id).facts()
     status, view = facts.status, facts.view
     open_work, turn = _open_work(facts), _turn(facts)
-    said, then = _answer(facts, open_work, turn)
+    message, command = _answer(facts, open_work, turn)
     deaths = [
         Death(item=item, worker=attempt.worker, task=attempt.task, at=attempt.begun_at)
         for item, work in view.items.items()
@@ -40,7 +40,7 @@ def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
     ]
     return Why(
         job_id=status.job_id, question=status.question, state=status.state, partial=status.partial, lane=status.lane,
-        tenant=status.tenant, said=said, next=then, turn=turn, work=open_work, failed=facts.failed,
+        tenant=status.tenant, said=message, next=command, turn=turn, work=open_work, failed=facts.failed,
         redriven=facts.redriven, redrives=facts.redrives, deaths=tuple(sorted(deaths, key=lambda death: death.at)),
         dead_letters=facts.dead_letters, providers=facts.providers, last_error=_last_error(facts),
         faults=tuple(dict.fromkeys(facts.faults)),
@@ -69,13 +69,13 @@ def _answer(facts: Facts, work: tuple[PendingWork, ...], turn: Turn | None) -> t
     late = facts.world.now - status.deadline_at
     over = f" Its deadline passed {duration(late)} ago: it ends with what it has." if late > 0 else ""
     if turn:
-        said, then = _waiting(facts, turn)
+        message, command = _waiting(facts, turn)
     elif status.state == State.QUEUED and not facts.view.admitted:
-        said = "It is queued but stands in no line: the reaper puts it back where it belongs within seconds"
-        said, then = _if_reaper_runs(facts, f"{said}.", watch)
+        message = "It is queued but stands in no admission queue: the reaper puts it back within seconds"
+        message, command = _if_reaper_runs(facts, f"{message}.", watch)
     else:
-        said, then = _under_way(facts, work, watch)
-    return f"{said}{over}", then
+        message, command = _under_way(facts, work, watch)
+    return f"{message}{over}", command
 
 
 def _waiting(facts: Facts, turn: Turn) -> tuple[str, str]:
@@ -85,18 +85,18 @@ def _waiting(facts: Facts, turn: Turn) -> tuple[str, str]:
     before = before or "it is the next one of its tenant"
     sharing = f", {turn.tenants} tenants share the {turn.lane} lane" if turn.tenants > 1 else ""
     room = f"{turn.under_way} of at most {turn.window} jobs of the {turn.lane} lane are under way"
-    said = f"It waits for its turn: {before}{sharing}, and {room}."
+    message = f"It waits for its turn: {before}{sharing}, and {room}."
     if turn.eta_s is not None:
-        said += f" It may be let in in about {duration(turn.eta_s)}."
+        message += f" It may be let in in about {duration(turn.eta_s)}."
     waited = facts.world.now - facts.status.created_at
     allowed = max(1, turn.window - turn.under_way)
     if turn.own >= allowed and turn.tenants <= 1 and turn.under_way < turn.window:
-        said += f" Its tenant has {turn.own} of those: one tenant alone gets half of them, so that others find room."
+        message += f" Its tenant has {turn.own} of those: one tenant alone gets half of them, so that others find room."
     if not _serving(facts, Queue.PLAN):
-        return f"{said} No worker serves queue plan, so that nothing begins.", "ramify doctor"
+        return f"{message} No worker serves queue plan, so that nothing begins.", "ramify doctor"
     if turn.own < allowed and not turn.ahead and waited > _SOON_S:
-        return _if_reaper_runs(facts, f"{said} There is room for it: it is let in at the reaper's next look.", watch)
-    return said, watch
+        return _if_reaper_runs(facts, f"{message} There is room for it: it is let in at the reaper's next look.", watch)
+    return message, watch
 
 
 def _under_way(facts: Facts, work: tuple[PendingWork, ...], watch: str) -> tuple[str, str]:
@@ -110,23 +110,23 @@ def _under_way(facts: Facts, work: tuple[PendingWork, ...], watch: str) -> tuple
         return f"{head}.", watch
     unserved = next((piece for piece in work if piece.stands == "queued" and not piece.serving), None)
     named = (unserved, *(piece for piece in work if piece is not unserved)) if unserved else work
-    said = "; ".join(piece.said for piece in named[:_MOST_NAMED])
+    message = "; ".join(piece.said for piece in named[:_MOST_NAMED])
     more = len(work) - _MOST_NAMED
-    said = f"{head}. {said[:1].upper()}{said[1:]}{f'; {more} more are open' if more > 0 else ''}."
+    message = f"{head}. {message[:1].upper()}{message[1:]}{f'; {more} more are open' if more > 0 else ''}."
     if facts.providers:
-        said += f" {facts.providers[0][:1].upper()}{facts.providers[0][1:]}."
+        message += f" {facts.providers[0][:1].upper()}{facts.providers[0][1:]}."
     if unserved:
-        return said, "ramify doctor"
+        return message, "ramify doctor"
     if any(piece.stands == "lost" for piece in work):
-        return _if_reaper_runs(facts, f"{said} The reaper sends again what is lost, within seconds.", watch)
-    return said, watch
+        return _if_reaper_runs(facts, f"{message} The reaper sends again what is lost, within seconds.", watch)
+    return message, watch
 
 
-def _if_reaper_runs(facts: Facts, said: str, then: str) -> tuple[str, str]:
+def _if_reaper_runs(facts: Facts, message: str, command: str) -> tuple[str, str]:
     """Adds that no reaper runs, where none does."""
     if _serving(facts, Queue.OPS):
-        return said, then
-    return f"{said} But no worker serves queue ops, where the reaper runs.", "ramify doctor"
+        return message, command
+    return f"{message} But no worker serves queue ops, where the reaper runs.", "ramify doctor"
 
 
 def _serving(facts: Facts, queue: Queue) -> bool:
@@ -141,16 +141,16 @@ def _ended(facts: Facts) -> tuple[str, str]:
     if status.state == State.DONE and not status.partial:
         return f"It is done: {leaves} within {took}.", f"ramify result {status.job_id}"
     if status.state == State.DONE:
-        said = f"It is done after {took}, but partial: {leaves}{_failures(facts)}."
+        message = f"It is done after {took}, but partial: {leaves}{_failures(facts)}."
     else:
         reason = f": {status.error.rstrip('.')}" if status.error else ""
         had = f" {leaves}{_failures(facts)}." if status.leaves_total else " Nothing had been searched."
-        said = f"It ended {status.state} after {took}{reason}.{had}"
+        message = f"It ended {status.state} after {took}{reason}.{had}"
     if status.retried_as:
-        return f"{said} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
+        return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
     if facts.dead_letters:
-        return f"{said} Work of it killed its workers and was retired.", f"ramify dead show {facts.dead_letters[0]}"
-    return said, f"ramify retry {status.job_id}"
+        return f"{message} Work of it killed its workers and was retired.", f"ramify dead show {facts.dead_letters[0]}"
+    return message, f"ramify retry {status.job_id}"
 
 
 def _failures(facts: Facts) -> str:

@@ -170,7 +170,7 @@ class Reaper:
         items_of = Counter(attempt.worker for view in views for _, attempt in rules.dead_attempts(view, world))
         for view in views:
             current = self._without_dead(self._readmitted(view, world), world, items_of)
-            self._do(current, rules.decide(current, world), token)
+            self._act(current, rules.decide(current, world), token)
         self._schedule([view for view in views if view.state not in TERMINAL], world.now)
 
     def _repair(self, lane: Lane, tenants: Iterable[str], *, recount: bool = False) -> None:
@@ -215,7 +215,7 @@ class Reaper:
             }
         )
 
-    def _do(self, view: View, decision: Decision, token: int) -> None:
+    def _act(self, view: View, decision: Decision, token: int) -> None:
         match decision:
             case Expire(reason):
                 self._jobs.endings.stop([view.job_id], State.EXPIRED, reason)

@@ -152,11 +152,13 @@ def alive_workers(client: Redis, ids: Iterable[str], *, heartbeats: bool = True)
     `heartbeats` False: workers of other hosts count as alive without one. Asks Redis once, and not at all when all are
     of this host. Raises: RedisError.
     """
-    alive, remote = set[str](), list[str]()
+    alive, remote, boot = set[str](), list[str](), _start_mark(os.getpid()).rpartition("-")[0]
     for worker in dict.fromkeys(ids):
         if (parts := _ID.fullmatch(worker)) is None:
             continue
-        if parts["host"] == _host() and int(parts["space"]) == pid_namespace() and _same_boot(parts["mark"]):
+        # Two machines may share a name and, outside of containers, the number of the pid namespace: compare boots too.
+        here = (_host(), str(pid_namespace()), boot)
+        if (parts["host"], parts["space"], parts["mark"].rpartition("-")[0]) == here:
             if _start_mark(int(parts["pid"])) == parts["mark"]:
                 alive.add(worker)
         else:
@@ -167,11 +169,6 @@ def alive_workers(client: Redis, ids: Iterable[str], *, heartbeats: bool = True)
                 pipe.exists(key(worker))
             remote = [worker for worker, there in zip(remote, pipe.execute(), strict=True) if there]
     return frozenset(alive.union(remote))
-
-
-def _same_boot(mark: str) -> bool:
-    """Two machines may share a name and, outside of containers, the number of the pid namespace."""
-    return mark.rpartition("-")[0] == _start_mark(os.getpid()).rpartition("-")[0]
 
 
 def workers(client: Redis) -> Sequence[WorkerBeat]:

@@ -89,27 +89,21 @@ class AdmissionQueues:
     def admit(self) -> Iterator[tuple[str, int]]:
         """(job id, priority of its messages) of the jobs whose turn it is; each is under way from now on."""
         for lane in Lane:
-            args = (
-                self._settings.lanes.under_way,
-                QUANTUM,
-                lane.value,
-                AdmissionKeys(lane.value).waiting,
-                _MOST_ADMITTED,
-            )
-            out = self._call("admit", lane, "ring counts held deficit under_way", self._ttl, *args)
+            window, prefix = self._settings.lanes.under_way, AdmissionKeys(lane.value).waiting
+            args = self._ttl, window, QUANTUM, lane.value, prefix, _MOST_ADMITTED
+            out = self._call("admit", lane, "ring counts held deficit under_way", *args)
             for job_id, _, own in zip(out[::3], out[1::3], out[2::3], strict=True):
                 yield text(job_id), rank(lane, int(own))
 
     def leave(self, job_id: str, lane: Lane, tenant: str, leaves: int, client: Any = None) -> Any:
         """Give back the place of a job that has ended. Harmless to repeat. `client`: a pipeline to put it into."""
-        keys = f"ring counts held deficit under_way ends waiting:{tenant}"
         args = f"{self._clock.now():.3f}", self._ttl, job_id, tenant, QUANTUM, leaves, _ENDS
-        return self._call("leave", lane, keys, *args, client=client)
+        return self._call("leave", lane, "ring counts held deficit under_way ends", *args, tenant=tenant, client=client)
 
     def readmit(self, job_id: str, lane: Lane, tenant: str, created_at: float, *, runs: bool) -> bool:
         """Put back a job that neither waits nor is under way though it should. True when it was missing."""
         args = self._ttl, job_id, tenant, lane.value, f"{created_at:.6f}", int(runs)
-        return bool(self._call("readmit", lane, f"ring counts held under_way waiting:{tenant}", *args))
+        return bool(self._call("readmit", lane, "ring counts held under_way", *args, tenant=tenant))
 
     def repair(self, lane: Lane, tenants: Iterable[str], *, recount: bool) -> int:
         """Give turns to those of `tenants` that wait without one, and count waiting and running jobs anew.
@@ -119,11 +113,13 @@ class AdmissionQueues:
         args = self._ttl, lane.value, AdmissionKeys(lane.value).waiting, int(recount), *tenants
         return int(self._call("repair", lane, "ring counts held under_way", *args))
 
-    def _call(self, script: str, lane: Lane, keys: str, *args: Any, client: Any = None) -> Any:
-        """Run a script on keys of a lane, by their names in AdmissionKeys; `waiting:<tenant>` is a tenant's queue."""
+    def _call(
+        self, script: str, lane: Lane, keys: str, *args: Any, tenant: str | None = None, client: Any = None
+    ) -> Any:
+        """Run a script on `keys` (names of AdmissionKeys) of a lane, and on the queue of `tenant` if given."""
         of_lane = AdmissionKeys(lane.value)
-        names = [getattr(of_lane, name) + tenant for name, _, tenant in (key.partition(":") for key in keys.split())]
-        return self._run(script, names, list(args), client=client)
+        queue = [] if tenant is None else [of_lane.waiting + tenant]
+        return self._run(script, [getattr(of_lane, key) for key in keys.split()] + queue, list(args), client=client)
 
     def under_way(self) -> dict[str, tuple[Lane, str]]:
         """Job id -> lane and tenant of all that are under way; bounded by the windows."""

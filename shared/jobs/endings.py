@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from redis import Redis
 
@@ -73,18 +72,15 @@ class Endings:
             return
         rows = _read_fields(self._client, job_ids, _FIELDS)
         with self._client.pipeline(transaction=False) as pipe:
-            for job_id, row in zip(job_ids, rows, strict=True):
-                self._finalise(pipe, job_id, row)
+            for job_id, (state, partial, batch_id, lane, tenant, leaves) in zip(job_ids, rows, strict=True):
+                if state not in TERMINAL:
+                    continue
+                if batch_id:
+                    self._batches.count(batch_id, job_id, State(state), partial=partial == "1", client=pipe)
+                had = int(leaves) if leaves.isdecimal() else 0
+                self._admission.leave(job_id, Lane(lane), tenant, had, client=pipe)
             pipe.zrem(ACTIVE, *job_ids)
             pipe.execute()
-
-    def _finalise(self, pipe: Any, job_id: str, row: Sequence[str]) -> None:
-        state, partial, batch_id, lane, tenant, leaves = row
-        if state not in TERMINAL:
-            return
-        if batch_id:
-            self._batches.count(batch_id, job_id, State(state), partial=partial == "1", client=pipe)
-        self._admission.leave(job_id, Lane(lane), tenant, int(leaves) if leaves.isdecimal() else 0, client=pipe)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import time
 from threading import Lock
 
 PREFIX = "ramify"
-#: Sorted sets over all jobs: id -> creation time, and id -> when the reaper should look next.
+#: Sorted sets over all jobs: id -> creation time, and id -> when the reaper should check it next.
 RECENT = f"{PREFIX}:jobs"
 ACTIVE = f"{PREFIX}:active"
 

@@ -264,12 +264,12 @@ class JobStore:
         self._run("annotate", [keys.job, keys.warnings, keys.events], args)
 
     def next_check(self, job_ids: Mapping[str, float]) -> None:
-        """When the reaper should look at these jobs again (Unix seconds)."""
+        """When the reaper should check these jobs again (Unix seconds)."""
         if job_ids:
             self.client.zadd(ACTIVE, dict(job_ids), xx=True)
 
     def due(self, limit: int = 500) -> list[str]:
-        """Jobs that the reaper should look at now."""
+        """Jobs that the reaper should check now."""
         now = self.clock.now()
         return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", now, start=0, num=limit)]
 

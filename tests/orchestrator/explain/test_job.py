@@ -194,7 +194,7 @@ def test_a_queued_job_that_stands_in_no_line(ramify: Ramify, client: redis.Redis
     serve(client, "plan", "ops")
     job_id = ramify.submit("why?")
     client.delete(*client.keys("ramify:{line}*"))
-    assert "stands in no line" in asked(ramify, job_id).said
+    assert "stands in no admission queue" in asked(ramify, job_id).said
 
 
 def test_a_batch_says_its_counts_its_slowest_and_its_commonest_error(
