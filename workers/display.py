@@ -30,11 +30,13 @@ _WRAP_CJK = re.compile(rf"(?<=[{CJK}，。、；：！？])\s*\n\s*(?=[{CJK}])")
 def safe(text: str) -> str:
     """`text` without terminal escapes, control characters (line breaks and tabs stay), hidden marks and HTML tags.
 
-    Images become their caption and links their text: a model's reply must not make a reader's browser call anyone.
+    Images become their caption and links their text (a linked citation stays one): a model's reply must not make a
+    reader's browser call anyone.
     """
     text = _HIDDEN.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
     text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
-    return _LINK.sub(_link_text, _IMAGE.sub(r"\1", _without_html(text)))
+    without_images = _IMAGE.sub(r"\1", _without_html(text))
+    return _LINK.sub(lambda link: f"[{link[1]}]" if link[1].isdecimal() else link[1], without_images)
 
 
 def _without_html(text: str) -> str:
@@ -44,10 +46,6 @@ def _without_html(text: str) -> str:
         if not found:
             return text
     return _HTML.sub(" ", text)
-
-
-def _link_text(link: re.Match[str]) -> str:
-    return f"[{link[1]}]" if link[1].isdecimal() else link[1]  # a linked citation stays one
 
 
 def plain_line(quote: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from threading import Lock
 from typing import Any, NamedTuple
 
 from qdrant_client import models
@@ -19,20 +18,22 @@ from workers.enumerate.columns import columns_of
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
 
 _BATCH = 128
+_FIRST_CHUNK = models.FieldCondition(key="ordinal", range=models.Range(gte=0, lte=0))
+_FURTHER_CHUNKS = models.FieldCondition(key="ordinal", range=models.Range(gte=1))
 #: Characters of a document that the LLM is shown.
 EXCERPT_CHARS = 2000
-#: Filters whose values `KnownValues` keeps.
+#: Filters whose values `KnownValues` keeps; all are dropped when there are more.
 _MAX_FILTERS = 32
 
 
 def documents_under(filters: Filters) -> models.Filter:
     """The first chunk of every document under a caller's filter: one point a document."""
-    return models.Filter(must=[to_filter(filters), _first(0, 0)])
+    return models.Filter(must=[to_filter(filters), _FIRST_CHUNK])
 
 
 def documents_of(scan: Scan) -> models.Filter:
     """The first chunk of every document that the scan's filters let in; what it must say is not tested here."""
-    must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _first(0, 0)]
+    must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _FIRST_CHUNK]
     must += [one_of("tags", group) for group in scan.tags]
     out: list[models.Condition] = []
     out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
@@ -43,11 +44,7 @@ def documents_of(scan: Scan) -> models.Filter:
 
 def further_chunks(doc_ids: Sequence[str]) -> models.Filter:
     """The chunks of these documents behind their first ones."""
-    return models.Filter(must=[one_of("doc_id", doc_ids), _first(1, None)])
-
-
-def _first(least: int, most: int | None) -> models.FieldCondition:
-    return models.FieldCondition(key="ordinal", range=models.Range(gte=least, lte=most))
+    return models.Filter(must=[one_of("doc_id", doc_ids), _FURTHER_CHUNKS])
 
 
 class Scanned(NamedTuple):
@@ -111,39 +108,40 @@ def _excerpt(document: ListedDocument) -> str:
 class KnownValues:
     """The values under a tenant's filter, kept until the corpus changes. Safe for threads."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
-        self._version = -1
-        self._kept: dict[tuple[str, str], Values] = {}
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._known: dict[tuple[str, str, int], Values] = {}
 
     def of(self, store: ChunkStore, filters: Filters) -> Values:
-        """The values under `filters`, at most `most` of each field, the most frequent ones."""
+        """The values under `filters`, at most `limit` of each field, the most frequent ones."""
         info = store.info()
         version = info.index_version if info else 0
-        name = (store.tenant, filters.model_dump_json())
-        with self._lock:
-            if self._version != version or len(self._kept) >= _MAX_FILTERS:
-                self._version, self._kept = version, {}
-            if name in self._kept:
-                return self._kept[name]
-        values = self._asked(store, filters, version) if info else Values()
-        with self._lock:
-            if self._version == version:
-                self._kept[name] = values
+        key = (store.tenant, filters.model_dump_json(), version)
+        values = self._known.get(key)
+        if values is None:
+            values = self._read(store, filters, version) if info else Values()
+            if len(self._known) >= _MAX_FILTERS:
+                self._known.clear()
+            self._known[key] = values
         return values
 
-    def _asked(self, store: ChunkStore, filters: Filters, version: int) -> Values:
+    def _read(self, store: ChunkStore, filters: Filters, version: int) -> Values:
         under = documents_under(filters)
-        found = {name: store.count_values(name, under, self._most + 1) for name in ("kind", "tags", "path")}
+        found = {name: store.count_values(name, under, self._limit + 1) for name in ("kind", "tags", "path")}
+        kinds, tags, paths = (_most_frequent(values, self._limit) for values in found.values())
         names = {"kind": "kinds", "tags": "tags", "path": "folders"}
         return Values(
-            kinds=_most(found["kind"], self._most),
-            tags=_most(found["tags"], self._most),
-            folders=folders(_most(found["path"], self._most)),
-            truncated=tuple(names[name] for name, values in found.items() if len(values) > self._most),
+            kinds=kinds,
+            tags=tags,
+            folders=folders(paths),
+            truncated=tuple(names[name] for name, values in found.items() if len(values) > self._limit),
             index_version=version,
             documents=store.count(under),
         )
+
+
+def _most_frequent(values: dict[str, int], limit: int) -> dict[str, int]:
+    return dict(sorted(values.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
 
 def counted(store: ChunkStore, scan: Scan) -> Values:
@@ -161,7 +159,3 @@ def folders(paths: Iterable[str]) -> tuple[str, ...]:
         parts = path.partition("#")[0].split("/")[:-1]
         found.update("/".join(parts[: depth + 1]) + "/" for depth in range(len(parts)))
     return tuple(sorted(found))
-
-
-def _most(values: dict[str, int], most: int) -> dict[str, int]:
-    return dict(sorted(values.items(), key=lambda item: (-item[1], item[0]))[:most])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from shared.errors import DeadlineError
 from shared.jobs.tables import Excerpts, Tables
@@ -31,7 +32,7 @@ def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tu
     store, begun = corpus.store(run.job.request.tenant), time.monotonic()
     before = store.info()
     wanted = settings.enumeration.llm_rows if settings.has_llm and scan.columns else 0
-    stopped = _Clock(run, begun + timeout_s)
+    stopped = _stop_check(run, begun + timeout_s)
     found = scan_shard(store, scan, node.shard, excerpts=wanted, stopped=stopped) if before else Scanned()
     after = store.info()
     size = settings.enumeration.page_rows
@@ -53,21 +54,19 @@ def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tu
     return SearchResult(mode=MODE, candidates=report.scanned, timings_ms={"scan": spent}), bool(found.excerpts)
 
 
-class _Clock:
-    """True when a scan has to stop: its time is up, or its job has ended."""
+def _stop_check(run: TaskRun, end: float) -> Callable[[], bool]:
+    """A check that is true once a scan has to stop: its time is up, or its job has ended."""
+    next_check = time.monotonic() + _JOB_CHECK_S
 
-    def __init__(self, run: TaskRun, end: float) -> None:
-        self._run, self._end, self._next = run, end, time.monotonic() + _JOB_CHECK_S
-
-    def __call__(self) -> bool:
+    def stopped() -> bool:
+        nonlocal next_check
         now = time.monotonic()
-        if now >= self._end:
-            return True
-        if now < self._next:
+        if end > now < next_check:
             return False
-        self._next = now + _JOB_CHECK_S
-        job = self._run.jobs.job(self._run.job.id)
-        return job is None or job.terminal
+        next_check = now + _JOB_CHECK_S
+        return now >= end or (job := run.jobs.job(run.job.id)) is None or job.terminal
+
+    return stopped
 
 
 def record_shard(run: TaskRun, node: Node, read: SearchResult, warnings: tuple[str, ...] = ()) -> None:

@@ -16,17 +16,18 @@ _EPSILON = 1e-6  # vectors are stored in 32 bits: the cosine of a vector with it
 
 
 def near_duplicates(hits: Sequence[Hit], threshold: float) -> dict[str, str]:
-    """Chunk id of each repeated hit -> chunk id of the better hit that stands for it.
+    """Chunk id of each repeated hit -> chunk id of the better hit that is kept for it.
 
     `hits` are best first, one per chunk id. Two hits with vectors of one size are near-duplicates from a cosine of
     `threshold` on; any others from that Jaccard overlap of 3-word shingles of title, heading and text (Broder's
-    resemblance). Only hits that stand for themselves are compared with, so nothing is folded over a chain.
+    resemblance). Hits are only compared with kept ones, so nothing is folded over a chain.
     """
+    units = [_unit(hit.vector) for hit in hits]
+    sizes = {0 if unit is None else len(unit) for unit in units}
     vectors = _VectorIndex(threshold)
-    texts = None if _one_size(hits) else _ShingleIndex(threshold)
+    texts = _ShingleIndex(threshold) if len(sizes) > 1 or 0 in sizes else None  # else every pair compares by vector
     folded: dict[str, str] = {}
-    for hit in hits:
-        vector = _unit(hit.vector)
+    for hit, vector in zip(hits, units, strict=True):
         kept = vectors.find(vector) if vector is not None else None
         if kept is None and texts is not None:
             kept = texts.find(hit, 0 if vector is None else len(hit.vector))
@@ -38,11 +39,6 @@ def near_duplicates(hits: Sequence[Hit], threshold: float) -> dict[str, str]:
         if texts is not None:
             texts.add(hit, 0 if vector is None else len(hit.vector))
     return folded
-
-
-def _one_size(hits: Sequence[Hit]) -> bool:
-    """True when every pair can be compared by vector, so that no text needs to be read."""
-    return len({len(hit.vector) for hit in hits}) == 1 and all(_unit(hit.vector) is not None for hit in hits)
 
 
 def _unit(vector: Sequence[float]) -> npt.NDArray[np.float64] | None:

@@ -104,14 +104,10 @@ def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
     memories = []
     for number, hit in enumerate(shown, start=1):
         text = hit.full_text if len(hit.full_text) <= limit else f"{hit.full_text[: limit - 1]}…"
-        memories.append(Memory(number=number, facet=_facet(hit), path=hit.path, date=hit.date, text=text))
+        source = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
+        facet = source.facet if source else Facet.CORE.value  # of the leaf that ranked the hit best
+        memories.append(Memory(number=number, facet=facet, path=hit.path, date=hit.date, text=text))
     return memories
-
-
-def _facet(hit: MergedHit) -> str:
-    """The facet of the leaf that ranked the hit best."""
-    best = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
-    return best.facet if best else Facet.CORE.value
 
 
 def check_citations(text: str, sources: int) -> CheckedText:

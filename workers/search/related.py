@@ -86,7 +86,9 @@ def _requests(
             leading = models.Filter(should=[one_of("refs", own), one_of("mentions", own)])
             yield _Lookup("sources", own), _request([allowed, leading], _SOURCES)
     for directory in directories:
-        inside = models.FieldCondition(key="path", match=models.MatchPrefix(prefix=_prefix(directory)))
+        file = directory.removesuffix("/")
+        prefix = f"{file}#" if file.endswith(_RECORDS) else directory
+        inside = models.FieldCondition(key="path", match=models.MatchPrefix(prefix=prefix))
         yield _Lookup("directory", (directory,)), _request([allowed, inside], _SIBLINGS)
     if directories:
         abstract = [one_of("namespace", [namespace + DIRECTORIES]), one_of("part", [PagePart.ABSTRACT.value])]
@@ -140,11 +142,6 @@ def _incoming(anchor: Anchor) -> tuple[str, ...]:
     """The keys by which others refer to this. A bare name of code is ambiguous: used only where there is no other."""
     qualified = [key for key in anchor.defines if is_page_key(key) or "." in key]
     return tuple(qualified or anchor.defines)[:_MAX_KEYS]
-
-
-def _prefix(directory: str) -> str:
-    file = directory.removesuffix("/")
-    return f"{file}#" if file.endswith(_RECORDS) else directory
 
 
 def _request(must: Sequence[models.Condition], limit: int) -> models.QueryRequest:

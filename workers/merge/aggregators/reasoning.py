@@ -147,14 +147,10 @@ def _gap(found: Findings, node: Node, nodes: Sequence[Node]) -> str | None:
     if not found.pool.per_leaf.get(node.id):
         return reader_sentence("crowded", question)
     if missing := [other for other in node.depends_on if node.bound_by and not node.written.get(other)]:
-        return reader_sentence("in_vain", question, _named(found, missing, nodes))
+        places = {other.id: number for number, other in enumerate(nodes, 1)}
+        names = [reader_sentence("step", question, places[one]) if one in places else one for one in missing]
+        return reader_sentence("in_vain", question, reader_sentence("comma", question).join(names))
     return None
-
-
-def _named(found: Findings, node_ids: Sequence[str], nodes: Sequence[Node]) -> str:
-    places = {node.id: number for number, node in enumerate(nodes, 1)}
-    names = [reader_sentence("step", found.question, places[one]) if one in places else one for one in node_ids]
-    return reader_sentence("comma", found.question).join(names)
 
 
 def _steps(

@@ -49,7 +49,8 @@ def fuse(
             elif options.method == "linear":
                 value = weights[name] * max(0.0, hit.score) / best if best > 0 else 0.0
             else:
-                value = weights[name] / (options.k + rank) + _bonus(rank, options)
+                bonus = options.first_bonus if rank == 1 else options.next_bonus if rank <= 3 else 0.0
+                value = weights[name] / (options.k + rank) + bonus
             detail: dict[str, float | str] = {"rank": rank, "score": hit.score, "weight": weights[name]}
             found.setdefault(hit.chunk_id, hit)
             effects.setdefault(hit.chunk_id, []).append(
@@ -62,9 +63,3 @@ def fuse(
         fused = hit.model_copy(update={"parts": {**parts[chunk_id], "fused": score}})
         candidates.append(Candidate(fused, score, tuple(effects[chunk_id])))
     return by_score(candidates)
-
-
-def _bonus(rank: int, options: s.FusionStage) -> float:
-    if rank == 1:
-        return options.first_bonus
-    return options.next_bonus if rank <= 3 else 0.0

@@ -108,11 +108,6 @@ class DirectoryOrder:
         self._pushed += 1
         heappush(self._heap, (-place.score, place.node.path, self._pushed, place))
 
-    def _push(self, place: DirectoryPlace) -> None:
-        """Queue a directory, unless it was opened or scores too low."""
-        if place.node.path not in self._opened and place.score > self._options.threshold:
-            self.start(place)
-
     def open_next(self) -> list[DirectoryPlace]:
         """The best directories to open now, up to `beam`; none when the search is over, and `stopped` says why."""
         if self.stopped is None and self._round >= self._options.rounds:
@@ -135,7 +130,9 @@ class DirectoryOrder:
             for hit, own in inside.chunks:
                 kept += self._keep(Reached(hit, own, inside.place, self._round, self._score(own, inside.place)))
             for node, own in inside.directories:
-                self._push(DirectoryPlace(node, self._score(own, inside.place), own, inside.place.score))
+                score = self._score(own, inside.place)
+                if node.path not in self._opened and score > self._options.threshold:
+                    self.start(DirectoryPlace(node, score, own, inside.place.score))
             place = inside.place
             opened = OpenedDirectory(
                 round=self._round,

@@ -82,13 +82,7 @@ def _several(name: str, named: Sequence[Hit]) -> str:
 
 
 def _unknown(name: str, state: SearchState, tools: Tools) -> str:
-    near = _nearest(name, state, tools)
-    hint = f"did you mean {', '.join(near)}?" if near else "ingest the code that defines it, or leave the name out."
-    return f"No definition is called {name} here, so the question was searched without it: {hint}"
-
-
-def _nearest(name: str, state: SearchState, tools: Tools) -> list[str]:
-    """Known symbols that share words with the name, the most alike first."""
+    """The warning, with known symbols that share words with the name, the most similar first."""
     store, sparse = tools.need_store()
     words = sparse.encode_query(name.replace(".", " "))
     request = models.QueryRequest(
@@ -101,4 +95,6 @@ def _nearest(name: str, state: SearchState, tools: Tools) -> list[str]:
     tail = models.Filter(must=[to_filter(state.query.filters), equals("defines", name.rpartition(".")[2])])
     found = [*store.query([request])[0], *store.lookup(tail, _MAX_LOOKUP)]
     symbols = sorted({hit.symbol for hit in found if hit.symbol})
-    return get_close_matches(name, symbols, n=_MAX_SUGGESTIONS, cutoff=0.6)
+    near = get_close_matches(name, symbols, n=_MAX_SUGGESTIONS, cutoff=0.6)
+    hint = f"did you mean {', '.join(near)}?" if near else "ingest the code that defines it, or leave the name out."
+    return f"No definition is called {name} here, so the question was searched without it: {hint}"

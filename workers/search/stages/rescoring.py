@@ -103,7 +103,10 @@ def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> Search
 
 def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """W * fused / best fused + (1 - w) * rerank; w by the rank in the fused list: 1-3, 4-10, 11 and on."""
-    fused = {candidate.hit.chunk_id: _score_before_rerank(candidate) for candidate in state.candidates}
+    fused = {}
+    for candidate in state.candidates:
+        before = takewhile(lambda effect: effect.stage != "rerank", candidate.effects)
+        fused[candidate.hit.chunk_id] = sum(effect.effect for effect in before)
     best = max(fused.values(), default=0.0)
     order = sorted(fused, key=lambda chunk_id: (-fused[chunk_id], chunk_id))
     ranks = {chunk_id: rank for rank, chunk_id in enumerate(order, start=1)}
@@ -116,10 +119,6 @@ def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchStat
         score = weight * scaled + (1 - weight) * candidate.score
         mixed.append(candidate.plus("blend", score - candidate.score, rank=float(rank), weight=weight, fused=scaled))
     return state.but(candidates=by_score(mixed))
-
-
-def _score_before_rerank(candidate: Candidate) -> float:
-    return sum(effect.effect for effect in takewhile(lambda one: one.stage != "rerank", candidate.effects))
 
 
 def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchState:

@@ -41,11 +41,12 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
         best.setdefault(page, candidate)
         if candidate.hit.part is PagePart.TRUTH:
             truths.setdefault(page, candidate)
-    lifted = {
-        candidate.hit.chunk_id: candidate.plus("truth", least - candidate.score, page=best[page].score)
-        for page, candidate in truths.items()
-        if candidate.score < (least := _share_of(best[page].score, options.share))
-    }
+    lifted = {}
+    for page, candidate in truths.items():
+        score = best[page].score
+        least = score * options.share if score > 0 else score / options.share
+        if candidate.score < least:
+            lifted[candidate.hit.chunk_id] = candidate.plus("truth", least - candidate.score, page=score)
     if not lifted:
         return state
     return state.but(candidates=by_score([lifted.get(c.hit.chunk_id, c) for c in state.candidates]))
@@ -61,10 +62,6 @@ def keep_truth(hits: Sequence[_H], limit: int) -> tuple[_H, ...]:
             with_truth.add(hit.doc_id)
             kept[last[hit.doc_id]] = hit
     return tuple(kept)
-
-
-def _share_of(score: float, share: float) -> float:
-    return score * share if score > 0 else score / share
 
 
 def _has_truth(store: ChunkStore, tools: Tools) -> bool:
