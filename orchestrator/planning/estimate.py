@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import reduce
 
 from pydantic import Field
 
@@ -64,14 +63,13 @@ def estimate(request: JobRequest, route: Route, nodes: Sequence[Node], settings:
     """What a job of this tree would call. Planning counts as for a question that comes without its plan."""
     leaves = [node for node in nodes if node.kind is NodeKind.LEAF]
     rows = [row for row in _Rows(request, route, leaves, settings) if row.calls[1]]
+    costs = [row.cost for row in rows if row.cost is not None]
     lacking = sorted({row.what.partition(" ")[2] for row in rows if row.cost is None})
     return Estimate(
         rows=tuple(rows),
         llm_calls=_sum([row.calls for row in rows if row.what.startswith("llm")]),
         tokens=_sum([taken for row in rows for taken in (row.tokens_in, row.tokens_out)]),
-        cost=None
-        if lacking
-        else (sum(row.cost[0] for row in rows if row.cost), sum(r.cost[1] for r in rows if r.cost)),
+        cost=None if lacking else (sum(low for low, _ in costs), sum(high for _, high in costs)),
         currency=settings.prices.currency,
         no_price=tuple(lacking),
     )
@@ -204,16 +202,10 @@ def by_stage(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
 
 
 def _added(one: EstimateRow, other: EstimateRow) -> EstimateRow:
+    sums = {name: _sum([getattr(one, name), getattr(other, name)]) for name in ("calls", "tokens_in", "tokens_out")}
     cost = (one.cost[0] + other.cost[0], one.cost[1] + other.cost[1]) if one.cost and other.cost else None
-    return one.model_copy(
-        update={
-            "calls": _sum([one.calls, other.calls]),
-            "tokens_in": _sum([one.tokens_in, other.tokens_in]),
-            "tokens_out": _sum([one.tokens_out, other.tokens_out]),
-            "cost": cost,
-        }
-    )
+    return one.model_copy(update={**sums, "cost": cost})
 
 
 def _sum(ranges: Sequence[Range]) -> Range:
-    return reduce(lambda total, one: (total[0] + one[0], total[1] + one[1]), ranges, (0, 0))
+    return sum(low for low, _ in ranges), sum(high for _, high in ranges)

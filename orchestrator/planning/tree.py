@@ -41,7 +41,7 @@ def first_level(question: str, decomposition: Decomposition, limits: Limits) -> 
     root = Node(
         id=ROOT_ID, level=0, facet=Facet.ORIGINAL, query=question, kind=NodeKind.BRANCH, budget=limits.max_total_leaves
     )
-    grown = _grow(root, decomposition, limits, question, first_budget(limits.max_total_leaves))
+    grown = _grow(root, decomposition, limits, question, limits.max_total_leaves - 1)
     return Grown(nodes=(original_leaf(question), *grown.nodes), warnings=grown.warnings)
 
 
@@ -163,11 +163,6 @@ def _left_out(parent: Node, beyond: Sequence[tuple[int, SubQuery]], room: int) -
         f"{len(beyond)} subquestion(s) of {parent.id} beyond the room for {room} were left out "
         f"(decomposition.max_children, decomposition.max_total_leaves): {names}."
     )
-
-
-def first_budget(max_total_leaves: int) -> int:
-    """Leaves for the first level's subquestions: one is always taken by the original question."""
-    return max_total_leaves - 1
 
 
 def split(budget: int, wants: Sequence[bool]) -> list[int]:

@@ -81,8 +81,8 @@ class Settings(BaseSettings):
 
     def _known_strategy(self, field: str, name: str) -> None:
         if name not in self.strategies:
-            told = {"field": field, "name": name, "hint": hint(self.strategies, name)}
-            raise PydanticCustomError("unknown_strategy", "{hint}", told)
+            context = {"field": field, "name": name, "hint": hint(self.strategies, name)}
+            raise PydanticCustomError("unknown_strategy", "{hint}", context)
 
     def _row_works(self, name: str, row: RoutingRow) -> None:
         strategy = row.strategy or self.search.strategy
@@ -92,8 +92,8 @@ class Settings(BaseSettings):
         try:
             checked(strategy, with_post(self.strategies[strategy], row.post))
         except ValueError as error:
-            told = {"field": f"routing.types.{name}.post", "fix": str(error)}
-            raise PydanticCustomError("post_fault", "{fix}", told) from None
+            context = {"field": f"routing.types.{name}.post", "fix": str(error)}
+            raise PydanticCustomError("post_fault", "{fix}", context) from None
 
     def stages_of(self, name: str) -> Strategy:
         """The stages of a strategy; of `NAME/ROW` those of NAME with the post of that row of `routing.types`.
@@ -130,25 +130,17 @@ def config_file() -> Path | None:
 
     Raises: SettingsError when RAMIFY_CONFIG names no file or the file is no TOML.
     """
-    named = os.environ.get(CONFIG_ENV)
-    path = Path(named) if named else Path(DEFAULT_FILE)
-    if not _is_file(path):
-        if named:
-            raise SettingsError(CONFIG_ENV, named, "there is no such file")
+    given = os.environ.get(CONFIG_ENV)
+    path = Path(given or DEFAULT_FILE)
+    if not os.path.isfile(path):  # noqa: PTH113 - False, no OSError, for a name of 5,000 characters
+        if given:
+            raise SettingsError(CONFIG_ENV, given, "there is no such file")
         return None
     try:
         tomllib.loads(_content(path).decode())
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise SettingsError(str(path), str(error), "write valid TOML in UTF-8") from None
     return path
-
-
-def _is_file(path: Path) -> bool:
-    """False also for what cannot be looked at, as a name of 5,000 characters."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 def _content(path: Path) -> bytes:

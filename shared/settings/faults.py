@@ -28,12 +28,12 @@ _WANTED = {
 def first_fault(error: ValidationError, model: type[BaseModel]) -> SettingsError:
     """The first fault of settings, naming the setting with its section: `search.strategy`. `model`: all settings."""
     try:
-        return _said(error.errors()[0], model)
+        return _settings_fault(error.errors()[0], model)
     except UnicodeEncodeError:  # its message holds the value
         return SettingsError("settings", HIDDEN, "a value holds half a surrogate pair: write the character itself")
 
 
-def _said(fault: Any, model: type[BaseModel]) -> SettingsError:
+def _settings_fault(fault: Any, model: type[BaseModel]) -> SettingsError:
     where = [str(part) for part in fault["loc"] if part not in TAGS]
     if fault["type"] == "unknown_strategy":
         return SettingsError(fault["ctx"]["field"], fault["ctx"]["name"], fault["ctx"]["hint"])

@@ -24,20 +24,10 @@ from shared.models.find import FindRequest
 from shared.models.request import JobRequest
 from shared.plugins import AGGREGATORS, STAGES, STRATEGIES, Plugins, plugins, run_of, why
 from shared.settings.sections import AggregatorSettings, SettingsSection, nearest
-from shared.settings.stages import (
-    ARMS,
-    BlendStage,
-    ChainStage,
-    ExpansionStage,
-    FusionStage,
-    HierarchyStage,
-    LinkedStage,
-    RerankStage,
-    Stage,
-    StrongSignalStage,
-)
+from shared.settings.stages import Stage
 
-_BEFORE_ARMS = (StrongSignalStage, ExpansionStage)
+_ARMS = frozenset({"lexical", "dense", "trigram"})
+_BEFORE_ARMS = frozenset({"strong_signal", "expansion"})
 _NEEDS_STORE = frozenset({"edges", "hops", "neighbours", "strong_signal", "expansion"})
 #: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
 ADAPTIVE = "adaptive"
@@ -116,9 +106,9 @@ def _read(value: Any) -> PluginStage:
 def _sentence(error: ValidationError, model: type[PluginStage]) -> str:
     """The first fault of a stage's options."""
     fault = error.errors()[0]
-    name, said = ".".join(str(part) for part in fault["loc"]), fault["msg"].removeprefix("Value error, ")
+    name, message = ".".join(str(part) for part in fault["loc"]), fault["msg"].removeprefix("Value error, ")
     if fault["type"] != "extra_forbidden":
-        return f"{name}: {said}" if name else said
+        return f"{name}: {message}" if name else message
     options = [key for key in model.model_fields if key not in PluginStage.model_fields]
     known = f"its options: {', '.join(options)}" if options else "it has none"
     return f"there is no such option as {name!r}{nearest(name, options)}; {known}"
@@ -184,42 +174,39 @@ def examined() -> Plugins:
 
 def checked(name: str, stages: Strategy) -> Strategy:
     """The same stages. Raises: ValueError, one sentence, when they cannot work in this order."""
-    kinds = [type(stage) for stage in stages]
+    names = [stage.stage for stage in stages]
     where = f"strategy {name!r}"
     if name == ADAPTIVE:
         raise ValueError(f"{where} is the name of the routing table's way: choose another name")
-    _check_search(where, stages)
-    if kinds.count(RerankStage) > 1:
+    _check_search(where, names)
+    if names.count("rerank") > 1:
         raise ValueError(f"{where} has more than one stage rerank")
-    if BlendStage in kinds and (RerankStage not in kinds or kinds.index(BlendStage) < kinds.index(RerankStage)):
+    rerank = names.index("rerank") if "rerank" in names else len(names)
+    if "blend" in names[:rerank]:
         raise ValueError(f"{where}: blend must stand after rerank")
-    for late in (LinkedStage, ChainStage):
-        if late in kinds and RerankStage in kinds and kinds.index(late) < kinds.index(RerankStage):
-            name = late.model_fields["stage"].default
-            raise ValueError(f"{where}: {name} must stand after rerank, which would bury what it lifts")
-    after = stages[kinds.index(RerankStage) :] if RerankStage in kinds else ()
-    if lost := next((one.stage for one in after if one.stage in _NEEDS_STORE or needs_store(one.stage)), None):
+    if buried := next((late for late in ("linked", "chain") if "rerank" in names and late in names[:rerank]), None):
+        raise ValueError(f"{where}: {buried} must stand after rerank, which would bury what it lifts")
+    if lost := next((one for one in names[rerank:] if one in _NEEDS_STORE or needs_store(one)), None):
         raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
     return stages
 
 
-def _check_search(where: str, stages: Strategy) -> None:
+def _check_search(where: str, names: list[str]) -> None:
     """Either a hierarchy that comes first, or arms and after them one fusion."""
-    kinds = [type(stage) for stage in stages]
-    if HierarchyStage in kinds:
-        if other := next((s.stage for s in stages if isinstance(s, (*ARMS, *_BEFORE_ARMS, FusionStage))), None):
+    if "hierarchy" in names:
+        if other := next((one for one in names if one in _ARMS | _BEFORE_ARMS | {"fusion"}), None):
             raise ValueError(f"{where}: hierarchy searches by itself: leave out {other}")
-        if kinds[0] is not HierarchyStage or kinds.count(HierarchyStage) > 1:
+        if names[0] != "hierarchy" or names.count("hierarchy") > 1:
             raise ValueError(f"{where}: hierarchy must stand first, and once")
         return
-    if not any(isinstance(stage, ARMS) for stage in stages):
+    if not _ARMS.intersection(names):
         raise ValueError(f"{where} searches nothing: add a stage lexical, dense or trigram")
-    if kinds.count(FusionStage) != 1:
+    if names.count("fusion") != 1:
         raise ValueError(f"{where} needs exactly one stage fusion: it makes one list of the arms")
-    fusion = kinds.index(FusionStage)
-    if late := next((s.stage for s in stages[fusion:] if isinstance(s, ARMS)), None):
+    fusion = names.index("fusion")
+    if late := next((one for one in names[fusion:] if one in _ARMS), None):
         raise ValueError(f"{where}: {late} must stand before fusion")
-    if early := next((s.stage for s in stages[:fusion] if not isinstance(s, (*ARMS, *_BEFORE_ARMS))), None):
+    if early := next((one for one in names[:fusion] if one not in _ARMS | _BEFORE_ARMS), None):
         raise ValueError(f"{where}: {early} must stand after fusion")
 
 
@@ -246,7 +233,7 @@ def hint(strategies: Mapping[str, Strategy], name: str) -> str:
 
 def split(stages: Strategy) -> tuple[Strategy, Strategy]:
     """What the search pool runs, and what the rerank pool runs: from the stage rerank on."""
-    place = next((n for n, stage in enumerate(stages) if isinstance(stage, RerankStage)), len(stages))
+    place = next((n for n, stage in enumerate(stages) if stage.stage == "rerank"), len(stages))
     return stages[:place], stages[place:]
 
 

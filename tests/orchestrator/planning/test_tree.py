@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.tree import as_leaf, children_of, first_budget, first_level, split
+from orchestrator.planning.tree import as_leaf, children_of, first_level, split
 from shared.language.text import question_key
 from shared.models import Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.settings.sections import DecompositionSettings as Limits
@@ -252,5 +252,8 @@ def test_given_any_wishes_when_split_then_the_budget_holds_and_the_first_come_fi
 
 
 def test_given_a_cap_when_the_root_is_budgeted_then_the_original_question_has_its_leaf():
-    assert first_budget(12) == 11
-    assert first_budget(1) == 0
+    found = Decomposition(subqueries=tuple(SubQuery(dimension="core", query=f"q{n}") for n in range(20)), by="rules")
+    for cap in (12, 3, 1):
+        limits = Limits(max_total_leaves=cap, max_children=10)
+        nodes = first_level("the question", found, limits).nodes
+        assert (nodes[0].id, len(nodes)) == ("0.0", min(cap, 11))
