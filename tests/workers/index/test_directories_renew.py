@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def store(settings: Settings) -> Iterator[ChunkStore]:
-    opened = open_store(settings)
-    opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
-    yield opened
-    opened.close()
+def store(store: ChunkStore) -> ChunkStore:
+    store.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
+    return store
 
 
 def put(store: ChunkStore, path: str, text: str, namespace: str = "default", **more: Any) -> None:

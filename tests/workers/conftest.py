@@ -1,4 +1,4 @@
-"""An embedded store."""
+"""An embedded store, as the settings of the room place it; nothing created yet."""
 
 from __future__ import annotations
 
