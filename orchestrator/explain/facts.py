@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from celery import Celery
 from kombu.exceptions import OperationalError
@@ -31,6 +31,7 @@ from shared.settings import Settings
 
 _EVENTS, _REDRIVES = 500, 5
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass
@@ -88,26 +89,25 @@ class FactReader:
 
     def facts(self) -> Facts:
         """Everything, in about ten round trips."""
-        status = JobReader(self._jobs.client).status(self._id)
-        lane, settings = Lane(status.lane), self._jobs.settings
-        place = self._tried(
-            "its queue position", lambda: self._jobs.admission.position(self._id, lane, status.tenant), None
-        )
-        values = self._jobs.client.hmget(self._keys.job, ["rank", "redriven"])
+        jobs, client, settings = self._jobs, self._jobs.client, self._jobs.settings
+        status = JobReader(client).status(self._id)
+        lane = Lane(status.lane)
+        place = self._tried("its queue position", None, jobs.admission.position, self._id, lane, status.tenant)
+        values = client.hmget(self._keys.job, ["rank", "redriven"])
         rank, redriven = (int(text(value)) if value and text(value).isdecimal() else None for value in values)
         view = self._view(status, place, rank)
         facts = Facts(status=status, view=view, place=place, window=settings.lanes.under_way, faults=self._faults)
         facts.redriven = redriven or 0
-        held = AdmissionKeys(lane.value).held
-        facts.own = self._tried("its tenant's share", lambda: self._number(held, status.tenant), 0)
+        held = self._hash("its tenant's share", AdmissionKeys(lane.value).held)
+        facts.own = self._tried("its tenant's share", 0, int, held.get(status.tenant) or 0)
         facts.world = self._world(view)
         facts.known = not self._faults
-        facts.heartbeats = self._tried("the workers", lambda: workers(self._jobs.client), ())
-        facts.nodes = self._tried("its tree", lambda: self._jobs.nodes(self._id), {})
-        facts.failed = self._tried("its failed leaves", lambda: self._failed(view, facts.nodes), ())
-        facts.redrives = self._tried("its events", self._redrives, ())
-        facts.dead_letters = self._tried("dead letters", lambda: self._dead_letters(view), ())
-        facts.providers = self._tried("the providers", lambda: unavailable_providers(self._jobs.client, settings), ())
+        facts.heartbeats = self._tried("the workers", (), workers, client)
+        facts.nodes = self._tried("its tree", {}, jobs.nodes, self._id)
+        facts.failed = self._tried("its failed leaves", (), self._failed, view, facts.nodes)
+        facts.redrives = self._tried("its events", (), self._redrives)
+        facts.dead_letters = self._tried("dead letters", (), self._dead_letters, view)
+        facts.providers = self._tried("the providers", (), unavailable_providers, client, settings)
         return facts
 
     def _world(self, view: View) -> World:
@@ -116,15 +116,15 @@ class FactReader:
         queues = _queues(view)
         return World(
             now=self._jobs.clock.now(),
-            living=self._tried("who lives", lambda: living_workers(self._jobs.client, busy), frozenset(busy)),
-            waiting=self._tried("the queues", lambda: queue_lengths(self._app, queues) if queues else {}, {}),
-            latest_taken=self._tried("the latest taken messages", self._jobs.work.latest_taken, {}),
+            living=self._tried("who lives", frozenset(busy), living_workers, self._jobs.client, busy),
+            waiting=self._tried("the queues", {}, queue_lengths, self._app, queues) if queues else {},
+            latest_taken=self._tried("the latest taken messages", {}, self._jobs.work.latest_taken),
             max_deaths=self._jobs.settings.lanes.max_deaths,
         )
 
-    def _tried(self, what: str, read: Callable[[], T], otherwise: T) -> T:
+    def _tried(self, what: str, otherwise: T, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         try:
-            return read()
+            return read(*args, **options)
         except (ResponseError, ValueError, TypeError, OperationalError) as error:
             self._faults.append(f"{what} cannot be read ({str(error) or type(error).__name__})")
             return otherwise
@@ -145,11 +145,8 @@ class FactReader:
         )
 
     def _hash(self, what: str, key: str) -> dict[str, str]:
-        raw: Mapping[Any, Any] = self._tried(what, lambda: self._jobs.client.hgetall(key), {})
+        raw: Mapping[Any, Any] = self._tried(what, {}, self._jobs.client.hgetall, key)
         return {text(name): text(value) for name, value in raw.items()}
-
-    def _number(self, key: str, field: str) -> int:
-        return int(self._jobs.client.hget(key, field) or 0)
 
     def _failed(self, view: View, nodes: Mapping[str, Node]) -> tuple[Failure, ...]:
         names = [name for name, state in view.leaves.items() if state == "failed"]
