@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from orchestrator.dead_letters import DeadLetters, Replayed
+from orchestrator.dead_letters import DeadLetters
 from orchestrator.explain import why_batch, why_job
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
@@ -32,12 +32,6 @@ from shared.models.status import BatchWhy, Why
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
 from shared.tasks.app import make_app
-
-#: What `ramify` re-exports from here: the client, and what its methods take and give beside the shared models.
-__all__ = [
-    "BatchFullError", "DeadLetters", "KeptSession", "Outage", "Progress", "Ramify", "Rejected", "Replayed", "Retried",
-    "Submitted",
-]  # fmt: skip
 
 _POLL_S = 0.2
 #: Seconds beyond a job's deadline in which it ends by itself.
@@ -162,7 +156,7 @@ class Ramify:
         While Redis is unreachable this retries for up to a minute; `outage` reports that, else the log.
         """
         status, outage = self.status(job_id), outage or Outage()
-        left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + 60
+        left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + _GRACE_S
         end = time.monotonic() + left
         while not status.terminal and time.monotonic() < end:
             time.sleep(_POLL_S)

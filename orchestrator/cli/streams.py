@@ -43,8 +43,8 @@ def job_exit_code(job: JobStatus) -> int:
 
 def batch_exit_code(batch: BatchStatus) -> int:
     """Partial as soon as one job is, or did not end well, or a line was refused."""
-    spoilt = sum(count for state, count in batch.by_state.items() if state not in {"done", "open"})
-    return PARTIAL if spoilt or batch.partial or batch.rejected else DONE
+    failed = any(count for state, count in batch.by_state.items() if state not in {"done", "open"})
+    return PARTIAL if failed or batch.partial or batch.rejected else DONE
 
 
 def console(*, stderr: bool = False) -> Console:
