@@ -139,7 +139,6 @@ class JsonClient:
             raise
 
     def close(self) -> None:
-        """Close all connections."""
         self._client.close()
 
     def __enter__(self) -> Self:

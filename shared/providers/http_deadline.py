@@ -35,7 +35,7 @@ def until(deadline: float) -> Iterator[None]:
 
 
 def earliest(deadline: float) -> float:
-    """`deadline`, or that of the block `until` around the caller where it comes first."""
+    """`deadline`, or that of the `until` block around the caller where that is earlier."""
     return min(deadline, _deadline.get())
 
 
@@ -92,7 +92,7 @@ class _Stream(httpcore.NetworkStream):
 
 
 def _left(timeout: float | None, error: type[httpcore.TimeoutException]) -> float | None:
-    left = _deadline.get() - time.monotonic()
+    left = time_left()
     if left <= 0:
         raise error("the deadline has passed")
     if timeout is None:

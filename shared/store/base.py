@@ -71,7 +71,7 @@ class CollectionInfo(Model):
 
 
 class TenantNote(Model):
-    """What a collection remembers of a tenant besides its chunks. `avg_len` in tokens; None: the collection's."""
+    """What a collection stores of a tenant besides its chunks. `avg_len` in tokens; None: the collection's."""
 
     finished: str = ""
     avg_len: float | None = Field(default=None, gt=0)

@@ -59,7 +59,6 @@ class ServerTransport(httpx.BaseTransport):
         )
 
     def close(self) -> None:
-        """Close all connections."""
         self._inner.close()
 
     def _once(self, request: httpx.Request, deadline: float) -> httpx.Response:

@@ -60,8 +60,8 @@ class FastEmbedEncoder:
         return self._embed([self._settings.passage_prefix + text for text in texts])
 
     def _embed(self, texts: list[str]) -> Embedded:
-        model = self._loaded()
-        return Embedded(vectors=tuple(unit(row, self._dim, self.name) for row in self._rows(model, texts)))
+        rows = self._rows(self._loaded(), texts)
+        return Embedded(vectors=tuple(unit(row, self._dim, self.name) for row in rows))
 
     def _rows(self, model: TextEmbedding, texts: list[str]) -> list[list[float]]:
         try:

@@ -74,22 +74,23 @@ def _state(provider: Provider, fields: dict[Any, Any], settings: Settings, now: 
     read = {name.decode("utf-8", "replace"): value for name, value in fields.items()}
     limit, breaker = settings.providers.limit(provider.kind), settings.providers.breaker
     opened, until, paused = (_seconds(read.get(name)) for name in ("opened_at", "open_until", "pause_until"))
-    state = GateState(
+    is_open = until is not None and breaker.failures > 0
+    tokens = None
+    if limit.requests_per_minute:
+        ahead = max(0.0, (_seconds(read.get("tat")) or 0.0) - now)
+        tokens = max(0, math.floor(limit.burst - ahead * limit.requests_per_minute / 60 + 1e-6))
+    return GateState(
         provider=provider.kind,
         host=provider.host,
+        state="closed" if until is None or not is_open else "open" if until > now else "half-open",
+        since=opened if is_open else None,
+        until=until if is_open else None,
         failures=int(_number(read.get("fails"))),
         why=read.get("why", b"").decode("utf-8", "replace"),
         paused_until=paused if paused and paused > now else None,
         requests_per_minute=limit.requests_per_minute,
+        tokens=tokens,
     )
-    if until and breaker.failures:
-        kind: Literal["open", "half-open"] = "open" if until > now else "half-open"
-        state = state.model_copy(update={"state": kind, "since": opened, "until": until})
-    if not limit.requests_per_minute:
-        return state
-    interval = 60 / limit.requests_per_minute
-    ahead = max(0.0, _number(read.get("tat")) / 1000 - now)
-    return state.model_copy(update={"tokens": max(0, math.floor(limit.burst - ahead / interval + 1e-6))})
 
 
 def _seconds(value: bytes | None) -> float | None:

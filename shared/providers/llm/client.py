@@ -43,7 +43,7 @@ class LLM(Protocol):
 
 
 def spent(error: BaseException) -> LLMReply:
-    """What a failed `complete` has cost all the same: calls and tokens, without text."""
+    """What a failed `complete` has cost: calls and tokens, without text."""
     cost = getattr(error, "spent", None)
     return cost if isinstance(cost, LLMReply) else LLMReply(text="", calls=getattr(error, "calls", 0))
 
@@ -114,7 +114,6 @@ class ChatClient:
             return _read_reply(reply, calls + reply.calls)
 
     def close(self) -> None:
-        """Close all connections."""
         self._http.close()
 
     def __enter__(self) -> Self:

@@ -124,9 +124,7 @@ class RouteReply(Model):
 
 
 def parse_decomposition(text: str, most: int = 5) -> tuple[SubQuery, ...]:
-    """The subqueries of the first <decomposition> element outside the model's thinking.
-
-    Repeated queries are dropped; `depends_on` holds 1-based positions in the returned tuple, earlier ones only.
+    """The subqueries; repeated ones are dropped. `depends_on`: 1-based positions in the returned tuple, earlier ones.
 
     Raises: ReplyError naming the first fault, none or more than `most` subqueries among them.
     """
@@ -160,26 +158,18 @@ def _earlier(names: str, subquery: int) -> list[int]:
 
 
 def parse_rewrites(text: str, question: str, most: int) -> tuple[str, ...]:
-    """The rewrites of the first <rewrites> element: cleaned, different from the question and from each other.
-
-    Raises: ReplyError naming the first fault.
-    """
-    folded = {question.casefold().strip()}
-    rewrites: list[str] = []
+    """The first `most` rewrites that differ from the question and from each other. Raises: ReplyError."""
+    rewrites: dict[str, str] = {}
     for item in read_reply(text, REWRITES).items:
-        if item.text.casefold() not in folded:
-            folded.add(item.text.casefold())
-            rewrites.append(item.text)
+        rewrites.setdefault(item.text.casefold(), item.text)
+    rewrites.pop(question.casefold().strip(), None)
     if not rewrites:
         raise ReplyError("the <rewrites> hold nothing new")
-    return tuple(rewrites[:most])
+    return tuple(rewrites.values())[:most]
 
 
 def parse_answer(text: str) -> str | None:
-    """The text of the first <answer> element, on one line; None where <unknown/> stands instead of one.
-
-    Raises: ReplyError naming the fault: neither element, cut off, not well-formed, none or too many characters.
-    """
+    """The text of <answer> on one line; None where <unknown/> stands instead. Raises: ReplyError naming the fault."""
     reply = without_thinking(text, anywhere=True)
     if not _ANSWER.search(reply) and _UNKNOWN.search(reply):
         return None
@@ -188,7 +178,7 @@ def parse_answer(text: str) -> str | None:
 
 
 def parse_plan(text: str, most: int) -> PlanReply:
-    """The typed queries of the first <plan> element outside the model's thinking, in its order.
+    """The typed queries, in their order, or why there are none.
 
     Raises: ReplyError naming the first fault; more than `most` queries, queries and <none> at once, or neither.
     """
@@ -206,7 +196,7 @@ def parse_plan(text: str, most: int) -> PlanReply:
 
 
 def parse_route(text: str) -> RouteReply:
-    """The decision in the first <route> element outside the model's thinking. Hops beside another type are ignored.
+    """The model's decision; hops beside another type are ignored.
 
     Raises: ReplyError naming the first fault: no type or intent, an unknown name, a complex question without hops.
     """
@@ -237,10 +227,9 @@ def parse_rows(text: str, documents: int, columns: int) -> dict[tuple[int, int],
 
 
 def parse_marks(text: str, count: int) -> dict[int, float]:
-    """Position (from 0) -> mark of 0 to 10 out of the first <scores> element; fewer than `count` is no fault.
+    """Position (from 0) -> mark of 0 to 10; fewer than `count` is no fault.
 
-    Raises: ReplyError naming the first fault: no element, cut off, other XML, an id that is unknown or stands twice, no
-        mark of 0 to 10.
+    Raises: ReplyError naming the first fault: an id that is unknown or stands twice, no mark of 0 to 10.
     """
     ids = {"id": FieldSchema(integer(1, count, "the <scores> name document {value} of {most}"), "")}
     scores = ElementSchema("scores", items=ElementSchema("s", fields=ids, text=line()), others="refused")

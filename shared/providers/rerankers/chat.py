@@ -56,7 +56,6 @@ class ChatScorer:
             raise faults[0]
 
     def close(self) -> None:
-        """Close all connections."""
         self._client.close()
 
 

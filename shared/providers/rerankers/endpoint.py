@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from shared.errors import RamifyError, ReplyError, TransientError, shown
+from shared.errors import RamifyError, ReplyError, shown
 from shared.providers.gates import Gate
 from shared.providers.http import JsonClient
 from shared.providers.metering import paid
@@ -15,6 +15,8 @@ from shared.providers.rerankers.calibration import ServerScale
 from shared.providers.rerankers.gather import Gather
 from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
+
+_MAX_FLOAT = sys.float_info.max
 
 
 class EndpointScorer:
@@ -41,7 +43,6 @@ class EndpointScorer:
         self._gather.score(request)
 
     def close(self) -> None:
-        """Close all connections."""
         self._client.close()
 
     def _run(self, requests: Sequence[Request], deadline: float) -> None:
@@ -53,7 +54,7 @@ class EndpointScorer:
             try:
                 with paid("rerank", self._model) as call:
                     body = {"model": self._model, "query": first.query, "documents": batch, "top_n": len(batch)}
-                    reply = self._client.post("/rerank", body, _seconds_left(deadline), call.next_try)
+                    reply = self._client.post("/rerank", body, deadline - time.monotonic(), call.next_try)
             except RamifyError as error:
                 first.calls += error.calls
                 raise
@@ -76,28 +77,13 @@ def read_scores(body: dict[str, Any], count: int) -> dict[int, float]:
     scores: dict[int, float] = {}
     for entry in results:
         index, score = (entry.get("index"), entry.get("relevance_score")) if isinstance(entry, dict) else (None, None)
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+        if type(index) is not int or not 0 <= index < count:
             raise ReplyError(f"the rerank server's reply names document {shown(index)} of {count}")
         if index in scores:
             raise ReplyError(f"the rerank server's reply names document {index} twice")
-        scores[index] = _finite(score)
-        if math.isnan(scores[index]):
+        if (
+            not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) <= _MAX_FLOAT
+        ):  # NaN, infinity, 10^400
             raise ReplyError(f"the rerank server's reply gives document {index} the score {shown(score)}")
+        scores[index] = float(score)
     return scores
-
-
-def _finite(score: object) -> float:
-    """`score` as a number; NaN for everything that is none, 10^400 included."""
-    if not isinstance(score, int | float) or isinstance(score, bool):
-        return math.nan
-    try:
-        return float(score) if math.isfinite(score) else math.nan
-    except OverflowError:
-        return math.nan
-
-
-def _seconds_left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TransientError("the rerank server took longer than the time that was left")
-    return left

@@ -52,7 +52,7 @@ class CrossEncoderScorer:
         self._gather.score(request)
 
     def close(self) -> None:
-        """Let go of the model; the next request loads it again."""
+        """Release the model; the next request loads it again."""
         self._model = None
 
     def _run(self, requests: Sequence[Request], deadline: float) -> None:
@@ -101,7 +101,7 @@ def _pairs(model: Any, requests: Sequence[Request]) -> Iterator[_Pair]:
 
 
 def _pieces(model: Any, query: str, text: str) -> list[str]:
-    """`text` as the model can read it beside the query. A query of more than half the room is cut by the model."""
+    """`text` in pieces that the model can read with the query. A query that takes more than half is cut by it."""
     tokenizer: Any = getattr(getattr(model, "model", None), "tokenizer", None)
     limits = getattr(tokenizer, "truncation", None)
     if not limits:
@@ -128,20 +128,16 @@ def load_cross_encoder(model: str, path: str) -> Any:
         raise PermanentError('FastEmbed is not installed: run `pip install -e ".[fastembed]"`') from error
     if path and not Path(path).is_dir():
         raise InputError("rerank.path", path, "give the folder that holds the model's .onnx and tokenizer files")
-    file = _model_file(path) if path else ""
+    files = sorted(file.relative_to(path).as_posix() for file in Path(path).rglob("*.onnx")) if path else []
+    if path and not files:
+        raise InputError("rerank.path", path, "there is no .onnx file in it")
     try:
         if not path:
             return TextCrossEncoder(model)
         known = {entry["model"].lower() for entry in TextCrossEncoder.list_supported_models()}
         if model.lower() not in known:
+            file = "model.onnx" if "model.onnx" in files else files[0]
             TextCrossEncoder.add_custom_model(model, sources=ModelSource(hf=model), model_file=file)
         return TextCrossEncoder(model, specific_model_path=path)
     except Exception as error:  # hub, file and onnxruntime errors have no common root
         raise PermanentError(f"the cross-encoder {model} cannot be loaded: {error}") from error
-
-
-def _model_file(path: str) -> str:
-    files = sorted(file.relative_to(path).as_posix() for file in Path(path).rglob("*.onnx"))
-    if not files:
-        raise InputError("rerank.path", path, "there is no .onnx file in it")
-    return "model.onnx" if "model.onnx" in files else files[0]

@@ -1,6 +1,6 @@
-"""Micro-batching: scoring requests of several threads within a few milliseconds go as one. Knows no model.
+"""Micro-batching: joins scoring requests that several threads make within a few milliseconds. Knows no model.
 
-No thread of its own: the first to come waits, runs the batch and hands out the results.
+It has no thread of its own: the first requester waits, runs the batch and hands out the results.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Gather:
             batch.ended.set()
 
     def _close(self, batch: _Batch) -> None:
-        """From here on nobody joins or leaves."""
+        """After this no request joins or leaves the batch."""
         with self._lock:
             if not batch.closed:
                 batch.closed = True

@@ -128,7 +128,6 @@ class ScoringReranker:
         )
 
     def close(self) -> None:
-        """Close the scorer."""
         self._scorer.close()
 
     def _ranked(self, hits: Sequence[Hit], raw: Sequence[float | None]) -> tuple[tuple[Hit, ...], str]:
