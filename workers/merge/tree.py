@@ -63,7 +63,6 @@ def apply_root_rerank(
     pool: MergedPool,
     reranked_hits: Sequence[Hit],
     reranked_by: str | None = None,
-    warnings: Sequence[str] = (),
     leaf_share: float = LEAF_SHARE,
 ) -> MergedPool:
     """`pool` ordered by the mean of a hit's scores for its leaf (`parts["leaf"]`) and for the question.
@@ -87,13 +86,8 @@ def apply_root_rerank(
             explain = (*known.explain, effect) if known.explain else ()
             placed[hit.chunk_id] = known.model_copy(update={"score": score, "parts": parts, "explain": explain})
     rest = {chunk_id: hit for chunk_id, hit in old.items() if chunk_id not in placed}
-    return pool.model_copy(
-        update={
-            "hits": (*sorted(placed.values(), key=lambda hit: -hit.score), *rest.values()),
-            "reranked_by": reranked_by if reranked_by is not None else pool.reranked_by,
-            "warnings": (*pool.warnings, *warnings),
-        }
-    )
+    hits = (*sorted(placed.values(), key=lambda hit: -hit.score), *rest.values())
+    return pool.model_copy(update={"hits": hits, "reranked_by": reranked_by or pool.reranked_by})
 
 
 def _best_hits(

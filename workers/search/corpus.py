@@ -73,21 +73,17 @@ class Corpus:
         return state, stores.without_tenant()
 
     def _opened(self) -> TenantStores:
-        with self._lock:
-            if self._stores is None:
-                self._stores = self._open()
-            return self._stores
-
-    def _open(self) -> TenantStores:
         """Waits for a predecessor that was killed to release the store. Raises: StoreInUseError when it does not."""
         end = time.monotonic() + _OPEN_RETRY_S
-        while True:
-            try:
-                return open_stores(self.settings)
-            except StoreInUseError:
-                if time.monotonic() >= end:
-                    raise
-                time.sleep(_OPEN_RETRY_S / 20)
+        with self._lock:
+            while self._stores is None:
+                try:
+                    self._stores = open_stores(self.settings)
+                except StoreInUseError:
+                    if time.monotonic() >= end:
+                        raise
+                    time.sleep(_OPEN_RETRY_S / 20)
+            return self._stores
 
     def dense(self) -> DenseEncoder | None:
         """The dense encoder, or None when none is configured."""

@@ -17,7 +17,7 @@ from shared.providers.encoders.sparse import TrigramEncoder
 from shared.providers.llm.client import LLM
 from shared.providers.rerankers.base import Reranker
 from shared.settings import Settings
-from shared.store import ChunkStore
+from shared.store import DENSE, ChunkStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,11 @@ def by_score(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...]:
     """What leaves the engine: hits with their scores; with all effects if they are to be explained."""
-    return tuple(
-        c.hit.model_copy(
-            update={"score": c.score, "explain": c.effects if explain else (), "vector": halved(c.hit.vector)}
-        )
-        for c in candidates
-    )
+    hits = []
+    for hit, score, effects in candidates:
+        changed = {"score": score, "explain": effects if explain else (), "vector": halved(hit.vector)}
+        hits.append(hit.model_copy(update=changed))
+    return tuple(hits)
 
 
 def as_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
@@ -149,6 +148,11 @@ class Tools:
     def cache_wait_s(self) -> float:
         """Seconds to wait for another worker that computes the same, before it is computed here."""
         return min(self.settings.cache.wait_s, self.timeout_s)
+
+    def request(self, flt: models.Filter, limit: int) -> models.QueryRequest:
+        """A request for hits with their payload, and their dense vector where there is an encoder for it."""
+        vectors = [DENSE] if self.dense is not None else False
+        return models.QueryRequest(filter=flt, limit=limit, with_payload=True, with_vector=vectors)
 
     def need_store(self) -> tuple[ChunkStore, Bm25Encoder]:
         """The store and its sparse encoder. Raises: RuntimeError on a pool that has none (a strategy wrongly split)."""

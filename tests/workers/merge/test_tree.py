@@ -144,9 +144,11 @@ def test_given_ties_then_chunk_ids_decide_and_the_order_of_leaves_does_not_matte
 
 
 def test_root_rerank_given_a_part_of_the_hits_then_resorted_and_nothing_dropped() -> None:
-    pool = merge([leaf("0.1", [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7)])])
+    pool = merge([leaf("0.1", [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7)])]).model_copy(
+        update={"warnings": ("slow",)}
+    )
     better = pool.hits[2].model_copy(update={"score": 0.99, "parts": {"fused": 0.7, "rerank": 0.99}})
-    done = apply_root_rerank(pool, [better, better, hit("unknown", 5.0)], "lexical:v1", ["slow"])
+    done = apply_root_rerank(pool, [better, better, hit("unknown", 5.0)], "lexical:v1")
     assert ids(done) == ["c", "a", "b"]
     assert done.hits[0].score == pytest.approx(0.5 * 0.7 + 0.5 * 0.99)
     other = apply_root_rerank(pool, [better], "another:v1")

@@ -29,8 +29,8 @@ def trigram(state: SearchState, options: s.TrigramStage, tools: Tools) -> Search
     """Trigrams of the question's words against those of titles, headings and words."""
     if tools.trigrams is None:
         return state.skip(NO_TRIGRAMS, warn=True)
-    request = _request(state, to_sparse(tools.trigrams.encode_query(state.query.text)), TRIGRAM, options.limit, tools)
-    return state.but(arms=(*state.arms, SearchArm(TRIGRAM, request, options.weight)))
+    vector = to_sparse(tools.trigrams.encode_query(state.query.text))
+    return _with_arms(state, TRIGRAM, [vector], options, tools)
 
 
 def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchState:
@@ -51,9 +51,8 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
         if not state.arms:
             error.cost = spent  # type: ignore[attr-defined] # the step counts it
             raise
-        return state.but(cost=spent).skip(
-            f"The question could not be embedded, keyword search only: {error}", warn=True
-        )
+        warning = f"The question could not be embedded, keyword search only: {error}"
+        return state.but(cost=spent).skip(warning, warn=True)
     cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)
     state = state.but(vector=embedded.vectors[0], cost=cost, language_unknown=known is None)
     return _with_arms(state, DENSE, [list(vector) for vector in embedded.vectors], options, tools)
@@ -63,27 +62,17 @@ def _with_arms(
     state: SearchState,
     name: str,
     queries: Sequence[models.SparseVector | list[float]],
-    options: s.LexicalStage | s.DenseStage,
+    options: s.LexicalStage | s.DenseStage | s.TrigramStage,
     tools: Tools,
 ) -> SearchState:
-    """One arm per text; rewrites are named `bm25#1`, `bm25#2` and weigh less."""
-    arms = list(state.arms)
+    """One arm per text; rewrites are named `bm25#1`, `bm25#2` and weigh less.
+
+    A list is twice as long as what is wanted, so that the arms share hits.
+    """
+    common = tools.request(to_filter(state.query.filters), options.limit or 2 * state.query.wanted)
+    arms = []
     for number, query in enumerate(queries):
-        request = _request(state, query, name, options.limit, tools)
-        weight = options.rewrite_weight if number else options.weight
+        request = common.model_copy(update={"query": query, "using": name})
+        weight = options.weight if not number or isinstance(options, s.TrigramStage) else options.rewrite_weight
         arms.append(SearchArm(f"{name}#{number}" if number else name, request, weight))
-    return state.but(arms=tuple(arms))
-
-
-def _request(
-    state: SearchState, query: models.SparseVector | list[float], using: str, limit: int, tools: Tools
-) -> models.QueryRequest:
-    """The same filter for every arm. A list is twice as long as what is wanted, so that the arms share hits."""
-    return models.QueryRequest(
-        query=query,
-        using=using,
-        filter=to_filter(state.query.filters),
-        limit=limit or 2 * state.query.wanted,
-        with_payload=True,
-        with_vector=[DENSE] if tools.dense is not None else False,
-    )
+    return state.but(arms=(*state.arms, *arms))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from qdrant_client import models
-
 from shared.language.text import terms
 from shared.models import Hit
 from shared.settings import stages as s
@@ -47,10 +45,8 @@ def _neighbours_of(
     seeds: list[Hit], known: dict[str, Candidate], state: SearchState, options: s.NeighboursStage, tools: Tools
 ) -> list[Hit]:
     store, _ = tools.need_store()
-    common = models.QueryRequest(
-        using=DENSE, filter=to_filter(state.query.filters), limit=options.limit, with_payload=True, with_vector=[DENSE]
-    )
-    requests = [common.model_copy(update={"query": list(hit.vector)}) for hit in seeds]
+    common = tools.request(to_filter(state.query.filters), options.limit)
+    requests = [common.model_copy(update={"query": list(hit.vector), "using": DENSE}) for hit in seeds]
     found = {hit.chunk_id: hit for hits in store.query(requests) for hit in hits} if requests else {}
     return [hit for chunk_id, hit in found.items() if chunk_id not in known]
 

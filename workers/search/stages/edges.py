@@ -153,8 +153,7 @@ def _edge_filters(anchor: _Anchor) -> list[models.Condition]:
 
 def _requests(flt: models.Filter, limit: int, state: SearchState, tools: Tools) -> list[models.QueryRequest]:
     """The neighbours nearest to the question; without its vector those that share words with it, then any."""
-    vectors = [DENSE] if tools.dense is not None else False
-    plain = models.QueryRequest(filter=flt, limit=limit, with_payload=True, with_vector=vectors)
+    plain = tools.request(flt, limit)
     if state.vector:
         return [plain.model_copy(update={"query": list(state.vector), "using": DENSE})]
     words = to_sparse(tools.need_store()[1].encode_query(state.query.text))

@@ -23,7 +23,7 @@ from shared.models import Hit, Via
 from shared.models.route import Hops
 from shared.providers.rerankers.lexical import as_terms, candidate_idf, lexical_scores
 from shared.settings import stages as s
-from shared.store import DENSE, SPARSE, to_filter, to_sparse
+from shared.store import SPARSE, to_filter, to_sparse
 from shared.store.page_keys import is_page_key, title_key
 from shared.store.schema import one_of
 from workers.search.state import Candidate, SearchState, Tools, by_score
@@ -283,12 +283,10 @@ def _search(
     """The likeliest names, each with the question, and the pages that the passages name or link to: one round trip."""
     store, sparse = tools.need_store()
     texts = [f"{bridge.name} {state.query.text}" for bridge in bridges]
-    common = {"with_payload": True, "with_vector": [DENSE] if tools.dense is not None else False}
     allowed = to_filter(state.query.filters)
-    asked = {"using": SPARSE, "filter": allowed, "limit": options.limit, **common}
-    requests = [models.QueryRequest(query=to_sparse(sparse.encode_query(text)), **asked) for text in texts]
+    common = tools.request(allowed, options.limit).model_copy(update={"using": SPARSE})
+    requests = [common.model_copy(update={"query": to_sparse(sparse.encode_query(text))}) for text in texts]
     if keys:
-        pages = models.Filter(must=[allowed, one_of("defines", keys)])
-        requests.append(models.QueryRequest(filter=pages, limit=options.pages, **common))
+        requests.append(tools.request(models.Filter(must=[allowed, one_of("defines", keys)]), options.pages))
     found = store.query(requests) if requests else []
     return list({hit.chunk_id: hit for hits in found for hit in hits}.values())
