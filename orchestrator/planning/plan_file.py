@@ -6,7 +6,6 @@ import json
 import tomllib
 from collections.abc import Mapping
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,10 @@ from shared.models.base import Model
 from shared.models.plan import Facet, Links, PlanFaultError, check_links, in_order, references, renumbered
 from shared.models.request import MAX_ENTRIES, MAX_QUESTION_CHARS, Filters, Name, PlanEntry
 from shared.settings.faults import json_fault, sentence
+from shared.settings.sections import nearest
 
+MAX_BYTES = 512_000
+_FORM = "write TOML (question = ..., [[subqueries]] query = ...) or the same as JSON; `ramify plan --out` shows how"
 _Id = Annotated[int, Field(ge=1, le=99)]
 
 
@@ -45,7 +47,10 @@ class PlanFile(Model):
         Raises: PlanFaultError (its number is the entry's id).
         """
         given = self._by_id()
-        links = {number: _links(number, entry, given) for number, entry in given.items()}
+        links = {}
+        for number, entry in given.items():  # a `#2` in the text waits for entry 2, if there is one
+            implied = (n for n in references(entry.query) if n in given and n != number)
+            links[number] = Links(tuple(sorted({*entry.depends_on, *implied})), entry.under)
         check_links(links)
         places = {number: place for place, number in enumerate(in_order(links), 1)}
         return tuple(
@@ -71,16 +76,6 @@ class PlanFile(Model):
                 raise PlanFaultError(number, "dimension", entry.dimension.value, fix)
             found[number] = entry
         return found
-
-
-def _links(number: int, entry: FileEntry, known: dict[int, FileEntry]) -> Links:
-    """A `#2` in the text waits for entry 2; the number of no entry is plain text."""
-    implied = (n for n in references(entry.query) if n in known and n != number)
-    return Links(tuple(sorted({*entry.depends_on, *implied})), entry.under)
-
-
-MAX_BYTES = 512_000
-_FORM = "write TOML (question = ..., [[subqueries]] query = ...) or the same as JSON; `ramify plan --out` shows how"
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -193,10 +188,8 @@ def _fault(error: ValidationError, where: str) -> InputError:
     if parts[:1] == ["filters"] and len(parts) > 1:
         known, parts = Filters.model_fields, parts[1:]
     if fault["type"] == "extra_forbidden":
-        near = get_close_matches(str(parts[-1]), list(known), n=1) if len(parts) == 1 else []
-        hint = f", did you mean {near[0]!r}?" if near else ""
-        fields = f"; there are {', '.join(known)}" if len(parts) == 1 else ""
-        return InputError(name, fault["input"], f"there is no such field{hint}{fields}")
+        hint = f"{nearest(str(parts[0]), known)}; there are {', '.join(known)}" if len(parts) == 1 else ""
+        return InputError(name, fault["input"], f"there is no such field{hint}")
     if fault["type"] == "too_long" and field == "subqueries":
         return InputError(name, f"{len(fault['input'])} entries", f"at most {fault['ctx']['max_length']} fit")
     shown = fault["input"] if not isinstance(fault["input"], list | dict | date) else str(fault["input"])

@@ -43,9 +43,9 @@ def preview(request: JobRequest, settings: Settings, *, llm: bool = True) -> Pre
     job = _as_job(request, settings)
     with closing(Planner(settings if ask else settings.model_copy(update={"llm_model": ""}))) as planner:
         route, cost = planner.route(job)
-        slices = route.planner is PlannerName.ENUMERATION  # of the corpus; beside them the question alone is searched
-        alone = route.model_copy(update={"planner": PlannerName.ORIGINAL})
-        grown, spent = planner.first(job, alone if slices else route)
+        is_list = route.planner is PlannerName.ENUMERATION
+        original = route.model_copy(update={"planner": PlannerName.ORIGINAL})
+        grown, spent = planner.first(job, original if is_list else route)
         nodes, cost, warnings = list(grown.nodes), cost + spent, [*route.warnings, *grown.warnings]
         children = {node.parent_id for node in nodes}
         waiting = [node for node in nodes if node.kind is NodeKind.BRANCH and node.id not in children]
@@ -56,7 +56,7 @@ def preview(request: JobRequest, settings: Settings, *, llm: bool = True) -> Pre
             nodes = list(known.values())
             waiting += [node for node in more.nodes if node.kind is NodeKind.BRANCH]
     nodes.sort(key=lambda node: node_order(node.id))
-    if slices:
+    if is_list:
         warnings.append(_FROM_THE_CORPUS)
     if route.planner is PlannerName.NONE:
         warnings.append(_NOTHING)
@@ -102,11 +102,6 @@ def _as_job(request: JobRequest, settings: Settings) -> Job:
     now = time.time()
     seconds = min(request.deadline_s or settings.jobs.deadline_s, request.max_seconds or settings.jobs.deadline_s)
     return Job(
-        id="preview",
-        state=State.PLANNING,
-        request=request,
-        created_at=now,
-        updated_at=now,
-        deadline_at=now + seconds,
+        id="preview", state=State.PLANNING, request=request, created_at=now, updated_at=now, deadline_at=now + seconds,
         left_s=seconds,
-    )
+    )  # fmt: skip

@@ -30,7 +30,7 @@ def names_of(title: str, text: str) -> tuple[str, ...]:
     out.
     """
     found: dict[str, str] = {}
-    for name in _all(title, text[:MAX_TEXT]):
+    for name in _candidates(title, text[:MAX_TEXT]):
         tidy = _CLEAN.sub("", name)
         if 1 < len(tidy) <= MAX_NAME:
             found.setdefault(fold(tidy), tidy)
@@ -50,18 +50,14 @@ def bare(title: str) -> str:
     return _BRACKET.sub("", title) or title
 
 
-def _all(title: str, text: str) -> Iterator[str]:
+def _candidates(title: str, text: str) -> Iterator[str]:
     if title:
         yield bare(title)
-    marked = [(found.start(), next(part for part in found.groups() if part)) for found in _MARKED.finditer(text)]
-    runs = [
-        (found.start(), found.group())
-        for pattern in (language.names.runs for language in languages())
-        if pattern is not None
-        for found in pattern.finditer(text)
-        if _is_name(found, text)
-    ]
-    for _, name in sorted([*marked, *runs]):
+    found_at = [(found.start(), next(part for part in found.groups() if part)) for found in _MARKED.finditer(text)]
+    for language in languages():
+        runs = language.names.runs.finditer(text) if language.names.runs else ()
+        found_at += [(found.start(), found[0]) for found in runs if _is_name(found, text)]
+    for _, name in sorted(found_at):
         words = name.split()
         while words and words[0].lower() in _plain() and len(words) > 1:
             words = words[1:]

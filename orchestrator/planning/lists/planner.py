@@ -1,4 +1,4 @@
-"""The planner of enumerations: asks what exists, reads the question against it, and shares the scan out."""
+"""Plans a complete list: asks what exists, reads the question against it, and shares the scan out over leaves."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from shared.tasks.task_run import TaskRun
 #: Seconds for what the search pool is asked, at most, and the share of the job's time.
 _ASK_S = 15.0
 _SHARE = 0.25
+#: How many ids of documents (UUIDs) there can be.
+_IDS = 1 << 128
 _INSTEAD = "The question was searched instead of listed."
 
 
@@ -67,13 +69,10 @@ def _without_excluded(scan: Scan, excludes: tuple[str, ...]) -> Scan:
     return scan.model_copy(update={"understood": understood(scan)})
 
 
-_SPACE = 1 << 128
-
-
 def shards(documents: int, size: int, most: int) -> tuple[Shard, ...]:
     """At most `most` ranges of about `size` of `documents` documents each; together every id, each once."""
     count = min(max(1, math.ceil(documents / size)), most)
-    bounds = ["", *(str(uuid.UUID(int=_SPACE * number // count)) for number in range(1, count)), ""]
+    bounds = ["", *(str(uuid.UUID(int=_IDS * number // count)) for number in range(1, count)), ""]
     return tuple(
         Shard(number=number, of=count, start=bounds[number - 1], stop=bounds[number]) for number in range(1, count + 1)
     )
@@ -81,15 +80,8 @@ def shards(documents: int, size: int, most: int) -> tuple[Shard, ...]:
 
 def nodes(question: str, understood: str, parts: tuple[Shard, ...]) -> tuple[Node, ...]:
     """The question's own leaf, then a leaf for each shard."""
-    leaves = (
-        Node(
-            id=f"{ROOT_ID}.{part.number}",
-            parent_id=ROOT_ID,
-            level=1,
-            facet=Facet.CORE,
-            query=f"part {part.number} of {part.of}: {understood}",
-            shard=part,
-        )
-        for part in parts
-    )
-    return (original_leaf(question), *leaves)
+    leaves = [original_leaf(question)]
+    for part in parts:
+        node_id, query = f"{ROOT_ID}.{part.number}", f"part {part.number} of {part.of}: {understood}"
+        leaves.append(Node(id=node_id, parent_id=ROOT_ID, level=1, facet=Facet.CORE, query=query, shard=part))
+    return tuple(leaves)

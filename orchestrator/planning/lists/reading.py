@@ -70,10 +70,11 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     scan = _scan(filters, named, span, content).model_copy(
         update={"counting": counting, "index_version": values.index_version}
     )
-    said = understood(scan)
-    if not said and not content.documents:
+    condition = understood(scan)
+    if not condition and not content.documents:
         return Reading(warnings=(_NOTHING,))
-    return Reading(scan=scan.model_copy(update={"understood": said or "all documents"}), warnings=tuple(named.warnings))
+    scan = scan.model_copy(update={"understood": condition or "all documents"})
+    return Reading(scan=scan, warnings=tuple(named.warnings))
 
 
 def _scan(filters: Filters, named: NamedValues, span: DateSpan | None, content: Content) -> Scan:
@@ -121,12 +122,9 @@ def _parts(scan: Scan) -> Iterator[str]:
 
 
 def _filters(filters: Filters) -> Iterator[str]:
-    if filters.kinds:
-        yield f"kind = {_either(filters.kinds)}"
-    if filters.tags:
-        yield f"tag = {_either(filters.tags)}"
-    if filters.paths:
-        yield f"path = {_either(filters.paths)}"
+    for name, values in (("kind", filters.kinds), ("tag", filters.tags), ("path", filters.paths)):
+        if values:
+            yield f"{name} = {_either(values)}"
     if filters.after and filters.before:
         yield f"dated {filters.after} to {filters.before}"
     elif filters.after:

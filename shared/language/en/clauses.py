@@ -14,6 +14,9 @@ _SECOND = {
 }  # fmt: skip
 _FIRST = re.compile(rf"\b(?:{'|'.join(sorted(_SECOND, key=len, reverse=True))})\b", re.IGNORECASE)
 _UPPER = re.compile(r"\b(?:US|ME|MY)\b")
+_MAX_SUBJECT_WORDS = 6
+_POSSESSIVE = {"its", "their"}
+_SUBJECT_PRONOUNS = frozenset({"i", "we", "you", "they"})
 
 
 def bare(sentence: str) -> str:
@@ -35,11 +38,6 @@ def second_person(phrase: str) -> str:
 def is_indirect(sentence: str) -> bool:
     """True for "what Raft is", which is no question unless something like "explain" stands before it."""
     return PHRASES.compiled["indirect"].match(sentence) is not None
-
-
-_MAX_SUBJECT = 6
-_POSSESSIVE = {"its", "their"}
-_ALONE = frozenset({"i", "we", "you", "they"})
 
 
 def split(sentence: str) -> list[str]:
@@ -112,7 +110,7 @@ def subject(clause: str) -> str | None:
     )
     for pattern in patterns:
         if found := re.fullmatch(pattern, clause, re.IGNORECASE):
-            return found["x"] if len(found["x"].split()) <= _MAX_SUBJECT else None
+            return found["x"] if len(found["x"].split()) <= _MAX_SUBJECT_WORDS else None
     if found := re.fullmatch(r"why (\S+) (.+)", clause, re.IGNORECASE):
         words = found[2].split()
         place = _boundary(found[1].lower(), words)
@@ -139,7 +137,7 @@ def declarative(aux: str, rest: str) -> str | None:
 
 def _boundary(aux: str, words: list[str]) -> int | None:
     """Where the subject ends: before the first word that can only belong to the predicate."""
-    if len(words) > 1 and words[0].lower() in _ALONE:
+    if len(words) > 1 and words[0].lower() in _SUBJECT_PRONOUNS:
         return 1
     be = aux in PHRASES.words["be"]
     for place in range(1, len(words)):

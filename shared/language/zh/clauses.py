@@ -11,6 +11,23 @@ PHRASES = PlanningTable.model_validate(toml("zh", "planning"))
 _TOUCHING = re.compile(r"(?<=[A-Za-z0-9+#])(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])")
 
 
+_HOW = r"(?:应该|该)?(?:如何|怎么|怎样)(?:才能)?"
+_TOPICS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"什么是(?P<x>.+)",
+        r"(?P<x>.+?)的[^的]{1,8}(?:是什么|有哪些|是啥)",
+        r"(?P<x>.+?)(?:是什么(?:意思)?|是啥)",
+        rf"(?:为什么|为何){_HOW}(?P<x>.+)",
+        r"(?:为什么|为何|为啥)(?:要|会|需要)?(?P<x>.+)",
+        r"(?P<x>.+?)(?:为什么|为何|为啥|都?有什么|都?有哪些|有何|适合).*",
+        rf"{_HOW}(?P<x>.+)",
+        rf"(?P<x>.+?){_HOW}.+",
+        r"(?:介绍|解释|讲讲|说说)(?:一下|下)?(?P<x>.+)",
+    )
+)
+
+
 def bare(sentence: str) -> str:
     """`sentence` without lead-in, end marks and thanks."""
     text = peeled(sentence.strip(), "tail")
@@ -35,23 +52,6 @@ def asks(clause: str) -> bool:
 def spaced(query: str, like: str) -> str:
     """`query` with a space between Latin and Chinese, unless the question `like` writes them without one."""
     return query if _TOUCHING.search(like) else _TOUCHING.sub(" ", query)
-
-
-_HOW = r"(?:应该|该)?(?:如何|怎么|怎样)(?:才能)?"
-_TOPICS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"什么是(?P<x>.+)",
-        r"(?P<x>.+?)的[^的]{1,8}(?:是什么|有哪些|是啥)",
-        r"(?P<x>.+?)(?:是什么(?:意思)?|是啥)",
-        rf"(?:为什么|为何){_HOW}(?P<x>.+)",
-        r"(?:为什么|为何|为啥)(?:要|会|需要)?(?P<x>.+)",
-        r"(?P<x>.+?)(?:为什么|为何|为啥|都?有什么|都?有哪些|有何|适合).*",
-        rf"{_HOW}(?P<x>.+)",
-        rf"(?P<x>.+?){_HOW}.+",
-        r"(?:介绍|解释|讲讲|说说)(?:一下|下)?(?P<x>.+)",
-    )
-)
 
 
 def split(sentence: str) -> list[tuple[str, str]]:
