@@ -12,6 +12,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from redis import Redis
@@ -35,17 +36,15 @@ _ID = re.compile(r"(?P<pool>[\w.\-]*)@(?P<host>[\w.\-]+):(?P<pid>\d{1,10}):(?P<m
 _log = logging.getLogger(__name__)
 
 
-class _Identity:
-    """This process's pool, and its id once that was asked for."""
+class _Process:
+    """The pool that this process belongs to; empty for clients."""
 
     pool = ""
-    pid, id = 0, ""
 
 
 def set_pool_name(pool: str) -> None:
     """Name this process's pool; from then on it is part of `worker_id`."""
-    _Identity.pool = _key_part(pool)[:_POOL_CHARS]
-    _Identity.pid = 0
+    _Process.pool = _key_part(pool)[:_POOL_CHARS]
 
 
 def worker_id() -> str:
@@ -53,11 +52,12 @@ def worker_id() -> str:
 
     Another process never has it, not even one that is given the same pid later.
     """
-    pid = os.getpid()
-    if _Identity.pid != pid:  # not asked before, or by the parent of this fork
-        _Identity.id = f"{_Identity.pool}@{_host()}:{pid}:{_start_mark(pid)}:{pid_namespace()}"
-        _Identity.pid = pid
-    return _Identity.id
+    return _worker_id(_Process.pool, os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _worker_id(pool: str, pid: int) -> str:
+    return f"{pool}@{_host()}:{pid}:{_start_mark(pid)}:{pid_namespace()}"
 
 
 def _host() -> str:
@@ -139,7 +139,7 @@ class Heartbeat:
         self._client.expire(key(me), TTL_S)
         now = ServerClock(self._client).now()
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.set(key(me), json.dumps({"pool": _Identity.pool, "queues": self.queues}), ex=TTL_S)
+            pipe.set(key(me), json.dumps({"pool": _Process.pool, "queues": self.queues}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)
