@@ -195,9 +195,8 @@ def _node(facts: Facts, node_id: str) -> PendingWork:
     if task := rules.task_of(facts.view, node_id):
         is_shard = node is not None and node.shard is not None
         return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
-    needs = (
-        tuple(other for other in node.depends_on if facts.view.leaves.get(other) not in ENDED_LEAVES) if node else ()
-    )
+    depends_on = node.depends_on if node else ()
+    needs = tuple(other for other in depends_on if facts.view.leaves.get(other) not in ENDED_LEAVES)
     for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
     return PendingWork(
         item=node_id, task=TaskName.SEARCH_LEAF.value, queue=Queue.SEARCH.value, what=what, stands="waits",
@@ -216,18 +215,19 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
         serving=serving, tries=tries,
     )  # fmt: skip
     name, nth_try = _name(item, task), f", {nth(tries)} try" if tries > 1 else ""
+    found: dict[str, object]
     if busy := work.busy:
-        lives = busy.worker in world.living
-        since = max(0.0, world.now - busy.begun_at)
-        at = f"{name} is with {worker_name(busy.worker)} since {duration(since)}{nth_try}"
-        dead = f"{name} was with {worker_name(busy.worker)}, which has died{nth_try}"
-        found = {"worker": busy.worker, "lives": lives, "since_s": round(since, 3)}
-        return piece.model_copy(
-            update={**found, "stands": "working" if lives else "lost", "said": at if lives else dead}
-        )
-    if why := _lost(facts, item):
-        return piece.model_copy(update={"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"})
-    return piece.model_copy(update={"said": f"{name} {_queued(piece)}{nth_try}"})
+        since, worker = max(0.0, world.now - busy.begun_at), worker_name(busy.worker)
+        found = {"worker": busy.worker, "lives": busy.worker in world.living, "since_s": round(since, 3)}
+        if found["lives"]:
+            found |= {"stands": "working", "said": f"{name} is with {worker} since {duration(since)}{nth_try}"}
+        else:
+            found |= {"stands": "lost", "said": f"{name} was with {worker}, which has died{nth_try}"}
+    elif why := _lost(facts, item):
+        found = {"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"}
+    else:
+        found = {"said": f"{name} {_queued(piece)}{nth_try}"}
+    return piece.model_copy(update=found)
 
 
 def _queued(piece: PendingWork) -> str:
