@@ -100,7 +100,7 @@ class Ramify:
         return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
 
     def _checked(self, request: JobRequest) -> JobRequest:
-        """Refuse a strategy that nobody knows, and money without prices, before it is enqueued. Raises: InputError."""
+        """The request. Raises: InputError for an unknown strategy, and for a cost limit where a price is missing."""
         if request.strategy is not None:
             named(self.settings.strategies, request.strategy)
         check_prices(with_default_budget(request, self.settings), self.settings)
@@ -243,8 +243,8 @@ class Ramify:
     def retry(self, id_: str, tenant: str | None = None) -> Retried:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
 
-        `tenant`: whose it must be, None: anybody's. Raises: NotFoundError, InputError when there is nothing to try
-        again (yet), LaneFullError.
+        `tenant`: only a job or batch of this tenant, None: of any.
+        Raises: NotFoundError, InputError when there is nothing to try again (yet), LaneFullError.
         """
         retrying = Retrying(self._jobs, self._submitter)
         with reachable(self.settings):

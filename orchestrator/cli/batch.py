@@ -32,13 +32,13 @@ def batch(  # noqa: PLR0913 - the signature is the command line
     **given: Unpack[options.BatchOptions],
 ) -> None:
     """Ask many questions. The options hold for every line that does not say otherwise."""
-    from orchestrator.cli.batch_intake import BatchFiles, enqueue
+    from orchestrator.cli.batch_intake import check_files, enqueue
 
     fields = options.request_fields(given)
     budget = {name: fields.pop(f"batch_{name}") for name in _LIMITS if f"batch_{name}" in fields}
-    files = BatchFiles.checked(file, out, rejects)
+    rejects = check_files(file, out, rejects)
     with invocation_of(ctx).client() as client:
-        enqueued = enqueue(client, files, fields, budget)
+        enqueued = enqueue(client, file, rejects, fields, budget)
         if enqueued.rejected:
             streams.warn(f"refused: {counted(enqueued.rejected, 'line')}; {enqueued.rejects} says why")
         follow = not enqueued.lane_full and (wait or out)

@@ -32,23 +32,15 @@ from shared.settings.sections import JobSettings
 _REMEMBERED = 1000
 
 
-@dataclass(frozen=True)
-class BatchFiles:
-    """The files of one batch: what is read, and where refused lines go."""
-
-    source: str
-    rejects: Path
-
-    @classmethod
-    def checked(cls, source: str, out: Path | None, rejects: Path | None) -> BatchFiles:
-        """Raises: InputError for what cannot be read or written, before anything is enqueued."""
-        if source != streams.STDIN:
-            with streams.lines_of(source):
-                pass
-        if out:
-            streams.writable("--out", out, source)
-        name = "stdin" if source == streams.STDIN else source
-        return cls(source, streams.writable("--rejects", rejects or Path(f"{name}.rejects.jsonl"), source))
+def check_files(source: str, out: Path | None, rejects: Path | None) -> Path:
+    """The rejects file. Raises: InputError for what cannot be read or written, before anything is enqueued."""
+    if source != streams.STDIN:
+        with streams.lines_of(source):
+            pass
+    if out:
+        streams.writable("--out", out, source)
+    name = "stdin" if source == streams.STDIN else source
+    return streams.writable("--rejects", rejects or Path(f"{name}.rejects.jsonl"), source)
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,9 @@ class EnqueuedBatch:
         return f"{self.lane_full}; batch {self.batch_id}: {taken} taken, nothing from line {self.refused_from} on{but}"
 
 
-def enqueue(client: Ramify, files: BatchFiles, defaults: Mapping[str, Any], budget: Mapping[str, Any]) -> EnqueuedBatch:
+def enqueue(
+    client: Ramify, source: str, rejects_file: Path, defaults: Mapping[str, Any], budget: Mapping[str, Any]
+) -> EnqueuedBatch:
     """Enqueue every line that can be taken; the others go to the rejects file. `budget` is the batch's.
 
     Raises: InputError for a default that no line could take, for a budget that cannot be kept, and for a file without a
@@ -93,8 +87,8 @@ def enqueue(client: Ramify, files: BatchFiles, defaults: Mapping[str, Any], budg
     for limits in (as_request("?", {"lane": Lane.BATCH, **defaults}), as_budget(budget)):
         check_prices(limits, client.settings)
     with ExitStack() as stack:
-        handle, size = stack.enter_context(streams.lines_of(files.source))
-        rejects = _RejectsFile(files.rejects, stack)
+        handle, size = stack.enter_context(streams.lines_of(source))
+        rejects = _RejectsFile(rejects_file, stack)
         update = stack.enter_context(streams.progress("enqueue", total=size))
 
         def lines() -> Iterator[bytes]:
@@ -106,14 +100,14 @@ def enqueue(client: Ramify, files: BatchFiles, defaults: Mapping[str, Any], budg
         requests = reader.requests(read_questions(lines(), defaults))
         first = next(requests, None)
         if first is None:
-            reason = f"none of its {rejects.count} lines is a question that can be taken: {files.rejects} says why"
+            reason = f"none of its {rejects.count} lines is a question that can be taken: {rejects_file} says why"
             empty = "it holds no question: write one question or one JSON object a line"
-            raise InputError("FILE", files.source, reason if rejects.count else empty)
+            raise InputError("FILE", source, reason if rejects.count else empty)
         batch_id = client.open_batch(budget)
         job_ids, full = _add(client, batch_id, chain([first], requests))
         client.count_rejected(batch_id, rejects.count)
-        rejects_file = files.rejects if rejects.count else None
-        batch = EnqueuedBatch(batch_id, tuple(dict.fromkeys(job_ids)), rejects.count, rejects_file, reader.until)
+        written = rejects_file if rejects.count else None
+        batch = EnqueuedBatch(batch_id, tuple(dict.fromkeys(job_ids)), rejects.count, written, reader.until)
         if full is None:
             return batch
         refused, later = full.places[0], max(0, len(job_ids) - full.places[0])

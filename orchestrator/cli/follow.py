@@ -23,7 +23,7 @@ from shared.models import Answer, BatchStatus, JobEvent, JobStatus, Node
 from shared.models.base import Model
 from shared.models.route import Route
 
-#: Seconds past a job's deadline after which nobody waits for it any more: the reaper gives it up before.
+#: Seconds past a job's deadline after which following it ends: the reaper has expired it before that.
 GRACE_S = 90.0
 FRAMES_PER_S = 8
 _POLL_S = 0.5
@@ -64,7 +64,7 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
 
 
 def sentence(event: JobEvent) -> str:
-    """An event as one short line; empty for what nobody needs to read."""
+    """An event as one short line; empty for events that are not shown."""
     data = event.data
     match event.type:
         case "state":
