@@ -31,7 +31,6 @@ from shared.models import (
     Plan,
     RawDocument,
 )
-from shared.providers.encoders import Bm25Encoder
 from shared.providers.rerankers import reranker
 from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
@@ -78,7 +77,7 @@ class DirectSearch:
         return {"documents": documents, "chunks": info.points if info else 0, "built": built, "seconds": seconds}
 
     def _index(self) -> int:
-        indexer = Indexer(self._corpus.store(DEFAULT_TENANT), Bm25Encoder, self._corpus.dense(), self.settings)
+        indexer = Indexer(self._corpus.store(DEFAULT_TENANT), self._corpus.dense(), self.settings)
         total, done, added = self._source.stat().st_size, 0, 0
         for offset, piece in _pieces(self._source):
             raw = RawDocument(

@@ -57,7 +57,7 @@ def noise(count: int, start: int = 0, **more: Any) -> Iterable[ChunkPoint]:
 
 def indexed(store: ChunkStore, settings: Settings, folder: Path) -> int:
     """The sample corpus, read and cut as an ingest does; returns the number of its files."""
-    indexer = Indexer(store, Bm25Encoder, None, settings)
+    indexer = Indexer(store, None, settings)
     files = sorted(path for path in folder.rglob("*") if path.suffix in {".md", ".jsonl"})
     for path in files:
         name = f"notes/{path.relative_to(folder)}"

@@ -15,7 +15,6 @@ from qdrant_client import models
 from shared.cache import Cache
 from shared.language.text import terms
 from shared.models import Hit, RawDocument
-from shared.providers.encoders import Bm25Encoder
 from shared.providers.encoders.base import Embedded, SparseVector
 from shared.providers.llm.client import LLMReply
 from shared.settings import Settings
@@ -185,7 +184,7 @@ class World:
         with self.asking(tenant):
             if tenant not in self.indexers:
                 store = self.corpus.store(tenant)
-                self.indexers[tenant] = Indexer(store, Bm25Encoder, self.dense, self.settings)
+                self.indexers[tenant] = Indexer(store, self.dense, self.settings)
             indexer = self.indexers[tenant]
             outcomes, _ = indexer.index([self.raw(tenant, path, text) for path, text in texts.items()])
             seen = {"/team": [outcome.doc_id for outcome in outcomes]} if prune else None

@@ -27,14 +27,13 @@ _CHILD = """
 import json, resource, sys, time
 from pathlib import Path
 from orchestrator.files import find, read
-from shared.providers.encoders.sparse import Bm25Encoder
 from shared.models import DocumentOutcome
 from shared.settings import Settings
 from tests.fakes.stores import open_store
 from workers.index import Indexer
 settings = Settings(data_dir=Path(sys.argv[2]))
 store = open_store(settings)
-indexer = Indexer(store, Bm25Encoder, None, settings)
+indexer = Indexer(store, None, settings)
 found, passed = find([Path(sys.argv[1])])
 told = {}
 for item in found:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from shared.models import RawDocument
-from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import open_store
@@ -26,7 +25,7 @@ def run(folder: Path, *versions: dict[str, str], dies_at: int | None = None) -> 
     """Ingest one version of the notes after the other; with `dies_at`, die at that write of the last finish."""
     settings = Settings.model_validate({"data_dir": folder, "hierarchy": {"enabled": False}})
     store = open_store(settings)
-    indexer = Indexer(store, Bm25Encoder, None, settings)
+    indexer = Indexer(store, None, settings)
     for number, notes in enumerate(versions, 1):
         indexer.index([
             RawDocument(source="/n", path=f"n/{name}.md", identity=f"/n/{name}.md", suffix=".md", content=text.encode())

@@ -23,7 +23,6 @@ from redis.exceptions import RedisError
 from orchestrator.client import Ramify
 from orchestrator.local.state import read_state
 from shared.errors import RamifyError
-from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings, load_settings
 from tests.acceptance.conftest import launched
 from tests.fakes.stores import open_store
@@ -79,7 +78,7 @@ def fresh(root: Path, folder: Path) -> Content:
 
     settings = Settings(data_dir=folder)
     store = open_store(settings)
-    indexer = Indexer(store, Bm25Encoder, None, settings)
+    indexer = Indexer(store, None, settings)
     found, _ = find([root])
     raw = [piece for item in found for piece in read(item, "default", "default", 10**7)]
     indexer.index([piece for piece in raw if isinstance(piece, RawDocument)])

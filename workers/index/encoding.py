@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
@@ -23,9 +23,6 @@ _PAGE = 256
 #: Chunk ids are hashes, so the first pages in id order are a random sample. With passage lengths that spread as widely
 #: as their mean, 2,048 of them put the mean within about 4 % (two standard errors).
 _SAMPLE_PAGES = 8
-
-#: Average passage length in tokens -> the encoder.
-SparseFactory = Callable[[float], Bm25Encoder]
 
 
 class EncoderError(RamifyError):
@@ -68,7 +65,7 @@ def dense_vectors(encoder: DenseEncoder | None, chunks: Sequence[Chunk]) -> tupl
     return vectors, cost
 
 
-def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
+def refit(store: ChunkStore, avg_len: float) -> float:
     """Encode all sparse vectors again if the mean length drifted from `avg_len` by more than MAX_DRIFT.
 
     Measured on a sample of the documents' chunks; directory nodes do not count. Returns the average length that counts
@@ -76,10 +73,10 @@ def refit(store: ChunkStore, make: SparseFactory, avg_len: float) -> float:
     """
     pages = islice(store.scroll(None, _PAGE), _SAMPLE_PAGES)
     sample = [hit for page in pages for hit in page if not in_dirs(hit)]
-    found = mean_length(make(avg_len), sample)
+    found = mean_length(Bm25Encoder(avg_len), sample)
     if not sample or abs(found / avg_len - 1) <= MAX_DRIFT:
         return avg_len
-    encoder = make(found)
+    encoder = Bm25Encoder(found)
     for page in store.scroll(None, _PAGE):
         store.set_sparse({hit.chunk_id: encoder.encode_passage(hit.full_text) for hit in page}, avg_len)
     store.set_sparse({}, found)
@@ -101,10 +98,8 @@ class KeywordEncoders(NamedTuple):
 class CollectionEncoders:
     """Knows the encoders of a tenant, and makes or joins the collection when there are none. Safe for threads."""
 
-    def __init__(
-        self, store: ChunkStore, sparse_factory: SparseFactory, dense: DenseEncoder | None, *, trigrams: bool
-    ) -> None:
-        self._store, self._sparse, self._dense, self._with_trigrams = store, sparse_factory, dense, trigrams
+    def __init__(self, store: ChunkStore, dense: DenseEncoder | None, *, trigrams: bool) -> None:
+        self._store, self._dense, self._with_trigrams = store, dense, trigrams
         self._making = Lock()
 
     def existing(self) -> KeywordEncoders | None:
@@ -115,7 +110,7 @@ class CollectionEncoders:
         info = self._store.info()
         if info is None:
             return None
-        encoder = self._sparse(info.built_with.avg_len)
+        encoder = Bm25Encoder(info.built_with.avg_len)
         with encoder_errors():
             check_built_with(info.built_with, encoder.name, self._dense)
         if info.new:
@@ -130,7 +125,7 @@ class CollectionEncoders:
         with self._making:
             if encoders := self.existing():
                 return encoders
-            encoder = self._sparse(mean_length(self._sparse(1.0), chunks))
+            encoder = Bm25Encoder(mean_length(Bm25Encoder(1.0), chunks))
             try:
                 self._store.create(self._built_with(encoder))
             except StoreError:

@@ -13,7 +13,7 @@ from threading import Lock
 from shared.errors import InputError
 from shared.jobs.inbox import FileHashes
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
-from shared.providers.encoders import DenseEncoder
+from shared.providers.encoders import Bm25Encoder, DenseEncoder
 from shared.providers.llm.client import LLM
 from shared.settings import Settings
 from shared.settings.sections import ChunkingSettings
@@ -22,14 +22,7 @@ from workers.index.chunking import chunk_document
 from workers.index.directories import Directories
 from workers.index.documents import INDEX_VERSION, Document, Markup, document_hash, prune_scope, with_known_origin
 from workers.index.edges import mark_lost_links, update_edges, with_pending
-from workers.index.encoding import (
-    CollectionEncoders,
-    EncoderError,
-    KeywordEncoders,
-    SparseFactory,
-    dense_vectors,
-    refit,
-)
+from workers.index.encoding import CollectionEncoders, EncoderError, KeywordEncoders, dense_vectors, refit
 from workers.index.readers import read_documents
 from workers.index.units import Unit, known_files, mark_units, units_of
 
@@ -109,16 +102,11 @@ class Indexer:
     """Puts documents into one tenant's store. One for each in a process; methods may be called from many threads."""
 
     def __init__(
-        self,
-        store: ChunkStore,
-        sparse_factory: SparseFactory,
-        dense: DenseEncoder | None,
-        settings: Settings,
-        llm: LLM | None = None,
+        self, store: ChunkStore, dense: DenseEncoder | None, settings: Settings, llm: LLM | None = None
     ) -> None:
         """`llm` describes directories; None: one of their own where the settings want it."""
-        self._store, self._sparse, self._dense, self._sizes = store, sparse_factory, dense, settings.chunking
-        self._encoders = CollectionEncoders(store, sparse_factory, dense, trigrams=settings.search.trigrams)
+        self._store, self._dense, self._sizes = store, dense, settings.chunking
+        self._encoders = CollectionEncoders(store, dense, trigrams=settings.search.trigrams)
         # Two writes of a document must not mix their chunks.
         self._writing = Lock()
         self._flushed = 0.0
@@ -202,9 +190,9 @@ class Indexer:
                 self.directories.renew(namespace, self._encoders.existing)
             if not (written or removed) and info.finished == self._state():
                 return []
-            if self._sparse(built_with.avg_len).name == built_with.sparse:
+            if Bm25Encoder(built_with.avg_len).name == built_with.sparse:
                 with timed("lengths"):
-                    refit(self._store, self._sparse, built_with.avg_len)
+                    refit(self._store, built_with.avg_len)
             with timed("links"):
                 update_edges(self._store)
             self._store.mark_finished(self._state())

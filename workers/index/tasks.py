@@ -13,7 +13,6 @@ from shared.contract import IndexMessage, TaskName
 from shared.errors import RamifyError
 from shared.jobs import connect
 from shared.jobs.inbox import Inbox, IngestReport
-from shared.providers.encoders import Bm25Encoder
 from shared.settings import Settings
 from shared.tasks.task_run import reason_of, remote
 from workers.app import app
@@ -37,7 +36,7 @@ def _indexer(tenant: str) -> Indexer:
 def _new_indexer(tenant: str) -> Indexer:
     settings: Settings = app.conf.ramify
     llm = corpus().llm() if settings.hierarchy.writer == "auto" else None
-    return Indexer(corpus().store(tenant), Bm25Encoder, corpus().dense(), settings, llm)
+    return Indexer(corpus().store(tenant), corpus().dense(), settings, llm)
 
 
 @remote(app, TaskName.INDEX_DOCUMENTS)

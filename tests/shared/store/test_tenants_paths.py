@@ -163,11 +163,14 @@ def test_given_a_message_between_pools_when_it_names_no_tenant_then_it_is_refuse
         model(**others)
 
 
-def test_given_documents_of_another_tenant_when_indexed_then_the_batch_is_refused(tmp_path: Path) -> None:
+def test_given_documents_of_another_tenant_when_indexed_then_the_batch_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.index.encoding.Bm25Encoder", lambda _: pytest.fail("nothing is encoded"))
     settings = load_settings(data_dir=tmp_path)
     store = open_store(settings, "a")
     raw = RawDocument(source="/n", path="n.md", identity="/n.md", suffix=".md", content=b"# N\n\ntext", tenant="b")
-    indexer = Indexer(store, lambda _: pytest.fail("nothing is encoded"), None, settings)  # type: ignore[arg-type,return-value]
+    indexer = Indexer(store, None, settings)
     with pytest.raises(InputError, match="store of a"):
         indexer.index([raw])
     assert store.info() is None

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store import ChunkStore
 from workers.index import Indexer
@@ -19,4 +18,4 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def indexer(store: ChunkStore, settings: Settings) -> Indexer:
-    return Indexer(store, Bm25Encoder, None, settings)
+    return Indexer(store, None, settings)

@@ -47,7 +47,7 @@ def test_given_any_lines_when_cut_then_each_stands_in_exactly_one_chunk(
     assert lines_of("\n".join(chunk.text for chunk in found)) == lines_of(text)
 
 
-@pytest.mark.parametrize("path", ["workers/index/code/scopes.py", "shared/store/embedded.py", "tests/conftest.py"])
+@pytest.mark.parametrize("path", ["workers/index/code/resolve.py", "shared/store/embedded.py", "tests/conftest.py"])
 def test_given_a_real_file_when_cut_small_then_no_line_is_lost_and_no_chunk_is_too_wide(path: str) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")
     found = chunks(path, text, SMALL)

@@ -10,7 +10,6 @@ import pytest
 
 from shared.errors import StoreError
 from shared.models import RawDocument
-from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store import ChunkStore
 from tests.fakes.stores import open_store
@@ -208,14 +207,14 @@ def test_given_any_history_when_finished_then_edges_are_those_of_one_fresh_inges
     grown = open_store(settings.model_copy(update={"data_dir": tmp_path / "grown"}))
     fresh = open_store(settings.model_copy(update={"data_dir": tmp_path / "fresh"}))
     try:
-        indexer = Indexer(grown, Bm25Encoder, None, settings)
+        indexer = Indexer(grown, None, settings)
         for _ in range(4):
             for name in [f"p{n}" for n in range(8) if chance.random() < 0.4]:
                 pages[name] = _page(chance)
             for name in [name for name in pages if chance.random() < 0.15]:
                 del pages[name]
             prune(indexer, pages)
-        once = Indexer(fresh, Bm25Encoder, None, settings)
+        once = Indexer(fresh, None, settings)
         prune(once, pages)
         titles = {hit.defines[0] for page in grown.scroll(None) for hit in page}
         alive = {name: (tuple(k for k in keys if k in titles), n) for name, (keys, n) in joined(grown).items()}
@@ -253,7 +252,7 @@ def test_given_an_ingest_killed_at_any_write_when_run_again_then_edges_are_those
                 return real(self, *given)
 
             patched.setattr(type(store), name, dying)
-        again = Indexer(store, Bm25Encoder, None, settings)
+        again = Indexer(store, None, settings)
         with suppress(Killed):
             ingest(again, first | second)
             again.finish()

@@ -101,7 +101,7 @@ def test_given_other_chunk_sizes_when_indexed_then_the_file_is_cut_again(
     document = raw("a.md", "\n\n".join(f"paragraph {n} " + "word " * 30 for n in range(10)))
     (first,), _ = indexer.index([document])
     smaller = settings.model_copy(update={"chunking": settings.chunking.model_copy(update={"target_chars": 200})})
-    (second,), _ = Indexer(store, Bm25Encoder, None, smaller).index([document])
+    (second,), _ = Indexer(store, None, smaller).index([document])
     assert second.status is DocumentStatus.CHANGED
     assert second.chunks > first.chunks
     assert len(texts(store)) == second.chunks
@@ -148,7 +148,7 @@ def test_given_an_encoder_that_fails_when_indexed_then_the_documents_fail_with_i
     store: ChunkStore, settings: Settings, error: Exception
 ) -> None:
     dense = FakeDense(error=error)
-    indexer = Indexer(store, Bm25Encoder, dense, settings)
+    indexer = Indexer(store, dense, settings)
     outcomes, cost = indexer.index([raw("a.md", "a"), raw("b.md", "")])
     assert [(outcome.status.value, outcome.reason) for outcome in outcomes] == [
         ("failed", str(error)), ("failed", "is empty"),
@@ -166,7 +166,7 @@ def test_given_a_collection_of_another_encoder_when_indexed_then_the_ingest_is_r
 ) -> None:
     indexer.index([raw("a.md", "a")])
     with pytest.raises(StoreMismatchError):
-        Indexer(store, Bm25Encoder, FakeDense(), settings).index([raw("a.md", "a")])
+        Indexer(store, FakeDense(), settings).index([raw("a.md", "a")])
 
 
 def test_given_a_document_torn_by_a_crash_when_indexed_again_then_no_old_chunk_is_left(
@@ -265,5 +265,5 @@ def test_given_nothing_written_since_when_finished_then_links_are_not_counted_ag
     monkeypatch.setattr(type(store), "set_backlinks", lambda _, counts: counted.append(len(counts)))
     indexer.index([raw("notes/b.md", "text")])
     indexer.finish()
-    Indexer(store, Bm25Encoder, None, settings).finish()
+    Indexer(store, None, settings).finish()
     assert counted == [], "what is left to do stands in the store, not in a process"

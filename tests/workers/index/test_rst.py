@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from shared.models import Chunk, RawDocument
 from shared.models.hits import PagePart
-from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import fallbacks, is_page_key, label_key
@@ -178,7 +177,7 @@ def test_given_references_when_read_then_they_are_keys_of_labels_and_paths() -> 
 def test_given_labels_in_later_chunks_when_ingested_then_links_count_and_namesakes_are_seen(tmp_path: Path) -> None:
     options = Settings.model_validate({"data_dir": tmp_path, "hierarchy": {"enabled": False}})
     store = open_store(options)
-    indexer = Indexer(store, Bm25Encoder, None, options)
+    indexer = Indexer(store, None, options)
 
     def backlinks(pages: dict[str, str]) -> dict[str, int]:
         files = [raw(text, f"docs/{name}.rst") for name, text in pages.items()]

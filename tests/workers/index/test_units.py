@@ -10,7 +10,6 @@ import pytest
 
 from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import RawDocument
-from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store import ChunkStore
 from workers.index import Indexer, document_id
@@ -67,7 +66,7 @@ def test_given_other_chunking_when_asked_about_then_all_must_travel(
     batch = [raw("a.md", "a")]
     indexer.index(batch)
     other = settings.model_copy(update={"chunking": settings.chunking.model_copy(update=change)})
-    assert Indexer(store, Bm25Encoder, None, other).known_files(hashes(*batch)) == ([], [0])
+    assert Indexer(store, None, other).known_files(hashes(*batch)) == ([], [0])
 
 
 def test_given_another_release_when_asked_about_then_all_must_travel(
@@ -146,7 +145,7 @@ def test_given_nothing_written_when_finished_then_lengths_and_links_are_left_alo
     done: list[str] = []
     monkeypatch.setattr("workers.index.pipeline.refit", lambda *_: done.append("refit"))
     monkeypatch.setattr("workers.index.pipeline.update_edges", lambda *_: done.append("settle"))
-    again = Indexer(store, Bm25Encoder, None, settings)
+    again = Indexer(store, None, settings)
     assert again.finish(written=False) == []
     assert done == []
     again.finish(written=True)
@@ -157,7 +156,7 @@ def test_given_an_ingest_killed_before_its_end_when_finished_by_the_next_then_al
     indexer: Indexer, store: ChunkStore, settings: Settings
 ) -> None:
     indexer.index([raw("a.md", "[[b]]"), raw("b.md", "text")])  # and then the process is gone
-    Indexer(store, Bm25Encoder, None, settings).finish(written=False)
+    Indexer(store, None, settings).finish(written=False)
     assert {hit.path: hit.backlinks for page in store.scroll(None) for hit in page if hit.path == "notes/b.md"} == {
         "notes/b.md": 1
     }

@@ -20,7 +20,6 @@ from workers.index.code.names import Name, key, keys_of
 from workers.index.code.occurrences import occurrences, parse
 from workers.index.code.outline import Definition, SourceFile, outline
 from workers.index.code.resolve import Resolver
-from workers.index.code.scopes import Scopes
 from workers.index.documents import Document
 from workers.index.metadata import kind_of
 
@@ -64,7 +63,7 @@ def chunk_code(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
     module = found.imports.package or language.module(document.path)
     owner = row_owners(definitions, len(lines))
     file = SourceFile(document.path, language, module, definitions, owner, found.default)
-    used = Resolver(file, Scopes(file, found), found).names_by_row()
+    used = Resolver(file, found).names_by_row()
     return _chunks(document, file, used, lines, sizes)
 
 

@@ -1,23 +1,107 @@
-"""From a use to the qualified names that it may mean, through imports, types and the file's own definitions. Pure."""
+"""From a use to the qualified names that it may mean, through a file's imports, types and own definitions. Pure."""
 
 from __future__ import annotations
 
-from workers.index.code.languages import Unresolved
-from workers.index.code.names import Name
-from workers.index.code.occurrences import NameUse, Occurrences, UseKind
-from workers.index.code.outline import SourceFile
-from workers.index.code.scopes import Scopes, called_on, common_names, dotted_parts, last_part, type_names
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
 
+from workers.index.code.imports import rust_name
+from workers.index.code.languages import HOLDERS, Unresolved
+from workers.index.code.names import Name
+from workers.index.code.occurrences import NameBinding, NameUse, Occurrences, UseKind
+from workers.index.code.outline import SourceFile
+
+# Every pattern is linear in its text.
+_CHAIN = re.compile(r"#?[\w$]++(?:\.#?[\w$]++)*+")
+_CALLED = re.compile(r"(?:await|new)?(?P<head>[\w$.]++)\([^()]*+\)\.(?P<last>#?[\w$]++)")
+_LAST = re.compile(r"\.#?([\w$]+)$")
+_GENERIC = re.compile(r"\.?<[^<>]*+>")
+_SPACE = re.compile(r"\s+")
+_MAKES = re.compile(
+    r"(?:await\s++)?+(?P<new>new\s++)?+(?:&\s*+)?+(?P<head>[\w$.:]++)\s*+(?:<[^<>]*+>)?+\s*+(?P<open>[({])"
+)
+_TYPE = re.compile(r"[A-Za-z_$\u0080-\uffff][\w$]*+(?:(?:\.|::)[A-Za-z_$\u0080-\uffff][\w$]*+)*+")
+_LIFETIME = re.compile(r"'[a-z_]+\b(?!')")
+_JOINT = re.compile(r"[?!]\.|::|->")
+#: How deep type arguments within type arguments are taken out.
+_DEPTH = 4
+#: Type words that are no names of types, in any of the languages.
+TYPE_KEYWORDS = frozenset({"map", "func", "chan", "interface", "struct", "keyof", "typeof", "readonly", "unique", "fn"})
+#: How far up a class's bases a method is looked for.
+_MAX_BASES = 8
 #: Modules taken whole, and base classes, that one name is looked for in.
 _MAX_GUESSES = 3
 _MIN_METHOD_CHARS = 2
 
 
+def flattened(text: str) -> str:
+    """An expression without spaces and type arguments, its parts joined by dots."""
+    clean = _SPACE.sub("", text)
+    if _JOINT.search(clean):
+        clean = _JOINT.sub(".", clean)
+    for _ in range(_DEPTH if "<" in clean else 0):
+        clean = _GENERIC.sub("", clean)
+    return clean
+
+
+def dotted_parts(text: str) -> Name:
+    """`a.b.c` as its parts; empty for anything that is no plain chain of names."""
+    if text.isidentifier():
+        return (text,)
+    clean = flattened(text)
+    return tuple(part.lstrip("#") for part in clean.split(".")) if _CHAIN.fullmatch(clean) else ()
+
+
+def called_on(text: str) -> tuple[Name, str] | None:
+    """`a.b(...).c` as ((a, b), c), if only one call stands before the last name."""
+    found = _CALLED.fullmatch(flattened(text))
+    return (dotted_parts(found["head"]), found["last"].lstrip("#")) if found else None
+
+
+def last_part(text: str) -> str:
+    """The method's name at the end of any chain."""
+    found = _LAST.search(flattened(text))
+    return found[1] if found else ""
+
+
+def constructor_of(text: str) -> tuple[Name, bool] | None:
+    """(Name, True if it is surely a type) of what `Foo(...)`, `new Foo(...)` or `&Foo{...}` calls."""
+    found = _MAKES.match(text)
+    return (dotted_parts(found["head"]), bool(found["new"]) or found["open"] == "{") if found else None
+
+
+def type_names(text: str) -> list[Name]:
+    """The names in a written type, in order."""
+    return [name for found in _TYPE.findall(_LIFETIME.sub("", text)) if (name := dotted_parts(found))]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonNames:
+    """Names that say nothing about a corpus, by the lists of builtins.toml."""
+
+    calls: frozenset[str]
+    methods: frozenset[str]
+    outside: frozenset[str]
+    wrappers: frozenset[str]
+
+
+@lru_cache(maxsize=16)
+def common_names(language: str) -> CommonNames:
+    """Those of one language; TypeScript has JavaScript's."""
+    text = (resources.files("workers.index.code") / "builtins.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)["javascript" if language == "typescript" else language]
+    return CommonNames(**{name: frozenset(words.split()) for name, words in table.items()})
+
+
 class Resolver:
     """For one file."""
 
-    def __init__(self, file: SourceFile, scopes: Scopes, found: Occurrences) -> None:
-        self._language, self._owner, self._scopes, self._found = file.language, file.owner, scopes, found
+    def __init__(self, file: SourceFile, found: Occurrences) -> None:
+        self._language, self._owner, self._found = file.language, file.owner, found
+        self._scopes = Scopes(file, found)
         self._common = common_names(file.language.name)
         self._seen: dict[tuple[int, str, UseKind], list[Name]] = {}
 
@@ -116,3 +200,175 @@ class Resolver:
     def _by_method_name(self, method: str) -> list[Name]:
         known = method in self._common.methods or method in self._common.calls
         return [] if known or len(method) < _MIN_METHOD_CHARS or method.startswith("__") else [(method,)]
+
+
+class Scopes:
+    """The names of one file. All that it gives are qualified names; `module` is the file's own."""
+
+    def __init__(self, file: SourceFile, found: Occurrences) -> None:
+        module, definitions, owner = file.module, file.definitions, file.owner
+        self.module = module
+        #: Type -> its methods; (type, field) -> the field's type.
+        self.methods: dict[Name, set[str]] = {}
+        self.fields: dict[tuple[Name, str], Name] = {}
+        self.functions = {(*module, *item.names) for item in definitions if item.kind == "function"}
+        self.constants = {(*module, *names) for _, names in definitions[0].members}
+        self._language, self._path, self._imports = file.language, file.path, found.imports
+        self._definitions = definitions
+        self._common = common_names(file.language.name)
+        self._names = {definition.names for definition in definitions if definition.kind not in HOLDERS}
+        self._variables: dict[tuple[int, str], Name] = {}
+        self._bases: dict[Name, list[Name]] = {}
+        self._returns: dict[Name, tuple[str, int]] = {}
+        self._list_members()
+        for row, text in found.returns:
+            self._returns.setdefault((*module, *definitions[owner[row]].names), (text, owner[row]))
+        for use in found.uses:
+            if use.kind is UseKind.BASE and (own := self.own_type(owner[use.row])) and (types := type_names(use.text)):
+                base = self._type(types[0], owner[use.row])
+                if base and base != own:
+                    self._bases.setdefault(own, []).append(base)
+        for binding in found.bindings:
+            self._bind(binding, owner[binding.row])
+
+    def known(self, name: Name, scope: int) -> Name | None:
+        """A name that the file defines or imports, its head put in full."""
+        head = name[0]
+        if self._language.name == "rust" and head in {"crate", "super", "self"} and len(name) > 1:
+            return rust_name(name, self._path)
+        for prefix in self._prefixes(scope):
+            if (*prefix, head) in self._names:
+                return (*self.module, *prefix, *name)
+        # An import before what the module itself has: `const m = require("m")` is both.
+        if (imported := self._imports.names.get(head)) is not None:
+            return (*imported, *name[1:])
+        return (*self.module, *name) if (head,) in self._names else None
+
+    def known_type(self, name: Name, scope: int) -> Name | None:
+        """The same for a type: in Go and Java it may also stand in another file of the package."""
+        if known := self.known(name, scope):
+            return known
+        unknown = name[0] in self._common.calls or name[0] in self._common.wrappers or not name[0][:1].isupper()
+        shared = self._language.unresolved is not Unresolved.LOCAL and len(name) == 1 and len(name[0]) > 1
+        return None if unknown or not shared else (*self.module, *name)
+
+    def variable(self, name: str, scope: int) -> Name | None:
+        """The type of a variable, looked for outwards."""
+        while True:
+            if held := self._variables.get((scope, name)):
+                return held
+            if scope == 0:
+                return None
+            scope = self._definitions[scope].parent
+
+    def own_type(self, scope: int) -> Name | None:
+        """The type that a definition is or belongs to."""
+        names = self._definitions[scope].names if self._definitions[scope].parent == 0 else ()
+        if inner := self._type_scope(scope):
+            return (*self.module, *self._definitions[inner].names)
+        return (*self.module, *names[:-1]) if len(names) > 1 else None
+
+    def bases_of(self, scope: int) -> list[Name]:
+        """The base classes of the type that a definition belongs to."""
+        own = self.own_type(scope)
+        return self._bases.get(own, []) if own else []
+
+    def method(self, held: Name, method: str) -> Name | None:
+        """The method of a type: its own, a base's that this file has, or what another file's base may have."""
+        todo, outside = [held], []
+        for _ in range(_MAX_BASES):
+            if not todo:
+                break
+            kind = todo.pop(0)
+            if kind not in self.methods:
+                outside.append(kind)
+            elif method in self.methods[kind]:
+                return (*kind, method)
+            else:
+                todo += self._bases.get(kind, [])
+        return (*outside[0], method) if outside else None
+
+    def made_type(self, made: Name, scope: int, surely: bool = False) -> Name | None:
+        """The type of what calling `made` gives: a constructor's class, a known function's written result."""
+        if not made:
+            return None
+        full = self.known(made, scope)
+        if made[0] in self._language.self_names and (own := self.own_type(scope)):
+            full = (*own, *made[1:])
+        if full in self._returns and not surely:
+            return self._type_of(*self._returns[full])
+        last = made[-1]
+        if self._language.name == "go" and not surely:
+            name = last.removeprefix("New").removeprefix("Must")
+            known = full or ((*self.module, *made) if len(made) == 1 else None)
+            return (*known[:-1], name) if last.startswith("New") and name and known else None
+        if surely or last[:1].isupper():
+            return self._type(made, scope)
+        if len(made) > 1 and made[-2][:1].isupper():
+            return self.own_type(scope) if made[-2] in self._language.self_names else self._type(made[:-1], scope)
+        return None
+
+    def _list_members(self) -> None:
+        types = {item.names for item in self._definitions if item.is_type and item.names}
+        every = [names for item in self._definitions for _, names in item.members]
+        self._names |= set(every)
+        for names in types:
+            self.methods[(*self.module, *names)] = set()
+        for names in (*self._names, *every):
+            if names[:-1] in types:
+                self.methods[(*self.module, *names[:-1])].add(names[-1])
+
+    def _prefixes(self, scope: int) -> list[Name]:
+        """The scopes within the module whose names are seen from a definition, innermost first."""
+        found: list[Name] = []
+        while scope:
+            item = self._definitions[scope]
+            if item.kind in {"mod", "namespace"} or self._language.unresolved is Unresolved.CLASS:
+                found.append(item.names)
+            scope = item.parent
+        return found
+
+    def _bind(self, binding: NameBinding, scope: int) -> None:
+        held = self._type_of(binding.type, scope) if binding.type else self._value_type(binding.value, scope)
+        name = dotted_parts(binding.name)
+        if held is None or not name:
+            return
+        if len(name) == 1 and (binding.field or self._definitions[scope].is_type):
+            if own := self.own_type(scope):
+                self.fields.setdefault((own, name[0]), held)
+                if self._language.unresolved is Unresolved.CLASS:
+                    self._variables.setdefault((self._type_scope(scope), name[0]), held)
+        elif len(name) == 1:
+            self._variables[scope, name[0]] = held
+        elif len(name) == 2:
+            own = self.own_type(scope) if name[0] in self._language.self_names else self.variable(name[0], scope)
+            if own:
+                self.fields.setdefault((own, name[1]), held)
+
+    def _type_scope(self, scope: int) -> int:
+        while scope and not self._definitions[scope].is_type:
+            scope = self._definitions[scope].parent
+        return scope
+
+    def _value_type(self, value: str, scope: int) -> Name | None:
+        if name := dotted_parts(value):
+            return self.variable(name[0], scope) if len(name) == 1 else None
+        made = constructor_of(value)
+        return self.made_type(made[0], scope, surely=made[1]) if made else None
+
+    def _type_of(self, text: str, scope: int) -> Name | None:
+        """The type that a variable of the written type has; None for lists, maps, functions and builtins."""
+        clean = text.strip(" :&*")
+        if clean.startswith("[") or clean.endswith("[]"):  # the methods of a list are not those of what it holds
+            return None
+        for name in type_names(text):
+            if name[-1] not in self._common.wrappers:
+                return self._type(name, scope)
+        return None
+
+    def _type(self, name: Name, scope: int) -> Name | None:
+        if not name or name[-1] in self._common.calls or name[-1] in TYPE_KEYWORDS:
+            return None
+        if name[0] in self._language.self_names:
+            return self.own_type(scope)
+        return self.known_type(name, scope) or (name if name[-1][:1].isupper() else None)
