@@ -71,7 +71,7 @@ def decide(view: View, world: World) -> Decision:
 
 
 def dead_attempts(view: View, world: World) -> Iterator[tuple[str, Attempt]]:
-    """The items whose worker is dead, with its mark."""
+    """The items whose worker is dead, with the attempt."""
     if view.state not in TERMINAL:
         for name, item in view.items.items():
             if item.busy is not None and item.busy.worker not in world.living:

@@ -108,7 +108,7 @@ class Inbox:
     def abandoned(self) -> set[int]:
         """The batches whose worker is dead."""
         items = read_work(self.client.hgetall(self._keys.work))
-        busy = {item: marks.busy.worker for item, marks in items.items() if marks.busy}
+        busy = {name: item.busy.worker for name, item in items.items() if item.busy}
         alive = alive_workers(self.client, busy.values())
         names = (item.removeprefix(f"{BATCH}:") for item, worker in busy.items() if worker not in alive)
         return {int(name) for name in names if name.isdecimal()}

@@ -103,8 +103,8 @@ def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
 
 def stage_timings(fields: dict[str, str]) -> dict[str, float]:
     """Milliseconds spent waiting (queued) and in each stage that has ended, and in total."""
-    marks = [("queued", float(fields["created_at"]))]
-    marks += [(name.removesuffix("_at"), float(fields[name])) for name in _STAGES if fields.get(name)]
-    spans = {name: round((end - start) * 1000, 1) for (name, start), (_, end) in pairwise(marks)}
-    spans["total"] = round((marks[-1][1] - marks[0][1]) * 1000, 1)
+    begun = [("queued", float(fields["created_at"]))]
+    begun += [(name.removesuffix("_at"), float(fields[name])) for name in _STAGES if fields.get(name)]
+    spans = {name: round((end - start) * 1000, 1) for (name, start), (_, end) in pairwise(begun)}
+    spans["total"] = round((begun[-1][1] - begun[0][1]) * 1000, 1)
     return spans
