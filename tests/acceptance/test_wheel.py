@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
@@ -15,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.support.redis_server import redis_binary
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(420)]
 
@@ -82,11 +82,12 @@ def stack(programs: Path, elsewhere: Path, environment: dict[str, str]) -> Itera
         command = [*bound, str(programs / "ramify"), "up", "--json"]
         process = subprocess.Popen(command, cwd=elsewhere, env=environment, stdout=out, stderr=errors)
     try:
-        end = time.monotonic() + 2 * COMMAND_S
-        while not state.stat().st_size:
+
+        def written() -> int:
             assert process.poll() is None, log.read_text()
-            assert time.monotonic() < end, log.read_text()
-            time.sleep(0.2)
+            return state.stat().st_size
+
+        until(written, 2 * COMMAND_S, f"the stack is ready, see {log}", 0.2)
         yield process
     finally:
         process.terminate()
