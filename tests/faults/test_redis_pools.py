@@ -28,7 +28,7 @@ from shared.errors import RamifyError
 from shared.jobs import connect
 from shared.settings import Settings, load_settings
 from tests.faults.redis_proxy import Proxy
-from tests.faults.redis_stage import SUBMIT_RETRY_S as WAIT_S
+from tests.faults.redis_stage import PATIENCE_S as WAIT_S
 from tests.faults.redis_stage import come_back, pools, states, tails
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import seconds_until, until
