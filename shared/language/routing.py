@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from shared.language import languages
-from shared.language.tables import IntentRule, Says, TypeRule
+from shared.language import Language, languages
+from shared.language.tables import R, RuleIndex, Says
 from shared.language.text import normalised
 from shared.models.route import Hops, Intent, QueryType, Reason, Routed
 
@@ -62,7 +62,11 @@ def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
     if kind is QueryType.COMPLEX_REASONING:
         hops = Hops.MULTI_HOP if sums.get("multi_hop", 0) >= sums.get("aspects", 0) else Hops.ASPECTS
     intent = Intent.GENERAL
-    first = next(intent_matches(asked), None) if kind is not QueryType.NONE else None
+    first = (
+        next(matches(asked, lambda language: language.routing.intent_rules), None)
+        if kind is not QueryType.NONE
+        else None
+    )
     if first is not None:
         name, rule, words = first
         intent = rule.intent
@@ -142,31 +146,20 @@ def _without_courtesies(text: str) -> str:
     return text if any(c.isalnum() for c in text) else ""
 
 
-def type_matches(asked: Question) -> Iterator[tuple[str, TypeRule, str]]:
-    """The rules about the type that fire: full name ("en.list_all"), rule, and the words that it fired on."""
+def matches(asked: Question, rules: Callable[[Language], RuleIndex[R]]) -> Iterator[tuple[str, R, str]]:
+    """The rules of all languages that fire: full name ("en.list_all"), rule, and the words that it fired on."""
     for language in languages():
         if keys := language.routing_keys(asked.low, asked.words):
-            for rule, words in language.routing.type_rules.matches(asked.text, asked.low, keys):
-                yield f"{language.code}.{rule.name}", rule, _shortened(words)
-
-
-def intent_matches(asked: Question) -> Iterator[tuple[str, IntentRule, str]]:
-    """The same of the rules about the intent."""
-    for language in languages():
-        if keys := language.routing_keys(asked.low, asked.words):
-            for rule, words in language.routing.intent_rules.matches(asked.text, asked.low, keys):
-                yield f"{language.code}.{rule.name}", rule, _shortened(words)
-
-
-def _shortened(words: str) -> str:
-    return words if len(words) <= _MAX_SHOWN_CHARS else f"{words[:_MAX_SHOWN_CHARS]}…"
+            for rule, words in rules(language).matches(asked.text, asked.low, keys):
+                shown = words if len(words) <= _MAX_SHOWN_CHARS else f"{words[:_MAX_SHOWN_CHARS]}…"
+                yield f"{language.code}.{rule.name}", rule, shown
 
 
 def _evidence(asked: Question) -> list[Reason]:
     """The rules that fired, strongest first; of those about form only the best, at half its weight beside any other."""
     content: list[Reason] = []
     form: list[Reason] = []
-    for name, rule, words in type_matches(asked):
+    for name, rule, words in matches(asked, lambda language: language.routing.type_rules):
         (form if rule.form else content).append(Reason(rule=name, says=rule.says, words=words, weight=rule.weight))
     if asked.asking > 1:
         content.append(Reason(rule="several_questions", says="aspects", words=f"{asked.asking} questions", weight=0.8))

@@ -47,8 +47,7 @@ class Budget(Model):
 
     def limits(self) -> dict[str, float]:
         """The limits that are set, by name."""
-        values = {name: getattr(self, name) for name in Budget.model_fields}
-        return {name: value for name, value in values.items() if value is not None}
+        return self.model_dump(include=set(Budget.model_fields), exclude_none=True)
 
     def otherwise(self, other: Budget) -> Budget:
         """These limits, and those of `other` where there is none."""

@@ -22,21 +22,24 @@ _TOKEN = (
 )
 
 
-class Content:
-    """One pass over the sentence. `conditions` are what a document must say; kinds and tags go to `named`."""
+class ContentReader:
+    """Reads a sentence once. `conditions` are what a document must say; kinds and tags go to `named`.
+
+    `names_documents`: the sentence speaks of documents as such, or of a kind of them.
+    """
 
     def __init__(self, sentence: Sentence, kinds: Names, tags: Names, named: NamedValues) -> None:
         self._sentence, self._kinds, self._tags, self._named = sentence, kinds, tags, named
         self.conditions: list[Condition] = []
-        self.documents = False
+        self.names_documents = False
         self._mode, self._negated, self._either, self._piece = "", False, False, ""
-        self._spent = True
+        self._negation_used = True
         self._read()
 
     @property
-    def dangling(self) -> bool:
+    def denies_unknown(self) -> bool:
         """True when the question denies something that was not understood."""
-        return self._negated and not self._spent
+        return self._negated and not self._negation_used
 
     def _read(self) -> None:
         text, place = self._sentence.text, 0
@@ -47,11 +50,11 @@ class Content:
             token = compiled(_TOKEN).match(text, place)
             if token is None:
                 break
-            place = self._taken(token)
+            place = self._next_place(token)
         self._end_piece()
 
-    def _taken(self, token: re.Match[str]) -> int:
-        """Digest one token; returns where the next begins."""
+    def _next_place(self, token: re.Match[str]) -> int:
+        """Take in one token; returns where the next begins."""
         kind, text = token.lastgroup or "", token.group()
         if self._piece and self._inside(kind, text, token.end()):
             self._piece += text[0]
@@ -75,7 +78,7 @@ class Content:
         elif kind in {"mention", "about"}:
             self._mode = kind
         elif kind == "negation":
-            self._negated, self._spent = True, False
+            self._negated, self._negation_used = True, False
         elif kind == "either":
             self._either = bool(self.conditions)
         elif kind == "noun":
@@ -83,7 +86,7 @@ class Content:
         elif kind == "about_after" and self.conditions:
             self.conditions[-1] = self.conditions[-1].model_copy(update={"tagged": True})
         elif kind == "gap":
-            self._mode, self._negated = "", self._negated and not self._spent
+            self._mode, self._negated = "", self._negated and not self._negation_used
 
     def _inside(self, kind: str, text: str, end: int) -> bool:
         """True when a phrase is only a part of a longer word without spaces: 列 in 队列, 文件 in 文件系统."""
@@ -149,10 +152,10 @@ class Content:
         return kind or not plain_word
 
     def _name(self, target: str, values: tuple[str, ...]) -> None:
-        named, self._spent = self._named, True
+        named, self._negation_used = self._named, True
         if target == "kinds":
             (named.without_kinds if self._negated else named.kinds).extend(values)
-            self.documents = True
+            self.names_documents = True
         elif self._negated:
             named.without_tags.extend(values)
         elif self._either and named.tags:
@@ -166,7 +169,7 @@ class Content:
         if self._mode and not is_han(text):
             self._word(text)
         else:
-            self.documents = True
+            self.names_documents = True
 
     def _word(self, text: str) -> None:
         word = text.removesuffix("'s")
@@ -190,7 +193,7 @@ class Content:
             self.conditions[-1] = last.model_copy(update=update)
         else:
             self.conditions.append(Condition(words=(text,), exact=exact, tagged=tagged, negated=self._negated))
-        self._either, self._spent = False, True
+        self._either, self._negation_used = False, True
 
 
 def _begins(text: str, place: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from orchestrator.planning.lists.content import Content
+from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, several, spans
 from orchestrator.planning.lists.markers import (
     NamedValues,
@@ -62,8 +62,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     take_tags(sentence, tags, "tags" in values.truncated, named)
     take_facets(sentence, named)
     take_kinds(sentence, kinds, named)
-    content = Content(sentence, kinds, tags, named)
-    if content.dangling:
+    content = ContentReader(sentence, kinds, tags, named)
+    if content.denies_unknown:
         return Reading(warnings=(_DENIED,))
     if len(content.conditions) > MAX_CONDITIONS:
         return Reading(warnings=(_LONG,))
@@ -71,13 +71,13 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         update={"counting": counting, "index_version": values.index_version}
     )
     condition = understood(scan)
-    if not condition and not content.documents:
+    if not condition and not content.names_documents:
         return Reading(warnings=(_NOTHING,))
     scan = scan.model_copy(update={"understood": condition or "all documents"})
     return Reading(scan=scan, warnings=tuple(named.warnings))
 
 
-def _scan(filters: Filters, named: NamedValues, span: DateSpan | None, content: Content) -> Scan:
+def _scan(filters: Filters, named: NamedValues, span: DateSpan | None, content: ContentReader) -> Scan:
     """What was taken out of the sentence, and what was left in it, as one scan."""
     found = Filters(
         after=span.first if span else None,

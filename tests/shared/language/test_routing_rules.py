@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shared.language.routing import prepared, route_by_rules, type_matches
+from shared.language.routing import matches, prepared, route_by_rules
 from shared.language.tables import RoutingTable, toml
 from shared.models.route import QueryType
 
@@ -28,7 +28,8 @@ INTENT_RULES = [
 @pytest.mark.parametrize(("name", "rule"), TYPE_RULES, ids=[name for name, _ in TYPE_RULES])
 def test_given_a_rules_own_examples_when_routed_then_it_fires_and_decides(name, rule):
     for each in rule.examples:
-        assert name in {fired for fired, _, _ in type_matches(prepared(each))}
+        fired = matches(prepared(each), lambda language: language.routing.type_rules)
+        assert name in {fired_name for fired_name, _, _ in fired}
         routed = route_by_rules(each)
         assert (routed.type, routed.unsure) == (TYPE_OF.get(rule.says, rule.says), False)
 
