@@ -19,7 +19,6 @@ from shared.providers.encoders.base import SparseVector
 from shared.store.base import BuiltWith, ChunkPoint, CollectionInfo, CollectionState
 from shared.store.collection import Collection, nothing_ingested
 from shared.store.schema import (
-    BACKLINK_FIELDS,
     DOCUMENT_FIELDS,
     READ_BATCH,
     TENANT,
@@ -28,7 +27,6 @@ from shared.store.schema import (
     of_chunks,
     of_documents,
     of_source,
-    recounted,
     sliced,
     stale_chunks,
     without,
@@ -184,7 +182,12 @@ class ChunkStore:
     def set_backlinks(self, counts: Mapping[str, int]) -> None:
         """Set `Chunk.backlinks` by doc_id; other documents keep theirs. Writes only what is stored differently."""
         for doc_ids in sliced(list(counts), READ_BATCH):
-            if changes := recounted(self.read(of_documents(doc_ids), BACKLINK_FIELDS), counts):
+            changes = {
+                chunk_id: {"backlinks": counts[stored["doc_id"]]}
+                for chunk_id, stored in self.read(of_documents(doc_ids), ("doc_id", "backlinks"))
+                if stored.get("backlinks", 0) != counts[stored["doc_id"]]
+            }
+            if changes:
                 self.set_payloads(changes)
 
     def mark_finished(self, state: str) -> None:

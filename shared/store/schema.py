@@ -47,9 +47,8 @@ INDEXED = (
     IndexedField("unit", "keyword"),
 )
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
-#: What ChunkStore reads of a chunk for `document_hashes` and `documents`, and for `set_backlinks`.
+#: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
-BACKLINK_FIELDS = ("doc_id", "backlinks")
 #: Chunks of one write; reads get in between writes.
 WRITE_BATCH = 256
 #: Chunks of one request where only a few fields are read.
@@ -70,19 +69,11 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     payload |= {"pending": int(point.pending), "common": list(point.common)}
     payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
     if chunk.date is not None:
-        payload["day"] = day_of(chunk.date)
+        try:
+            payload["day"] = date.fromisoformat(chunk.date).toordinal()
+        except ValueError:
+            raise InputError("date", chunk.date, "give YYYY-MM-DD or leave it out") from None
     return payload
-
-
-def day_of(iso: str) -> int:
-    """The day number of YYYY-MM-DD (1 = 0001-01-01).
-
-    Raises: InputError when it is no such date.
-    """
-    try:
-        return date.fromisoformat(iso).toordinal()
-    except ValueError:
-        raise InputError("date", iso, "give YYYY-MM-DD or leave it out") from None
 
 
 def vectors_of(point: ChunkPoint, sparse: Callable[[SparseVector], Any]) -> dict[str, Any]:
@@ -144,15 +135,6 @@ def hashes_of(payloads: Iterable[Payload]) -> dict[str, str]:
         if payload["ordinal"] == 0:
             begun.add(payload["doc_id"])
     return {doc_id: next(iter(found)) for doc_id, found in hashes.items() if len(found) == 1 and doc_id in begun}
-
-
-def recounted(stored: Iterable[tuple[str, Payload]], counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Chunk id -> payload to set, of the chunks that have another count of backlinks. No stored count is 0."""
-    return {
-        chunk_id: {"backlinks": counts[payload["doc_id"]]}
-        for chunk_id, payload in stored
-        if payload.get("backlinks", 0) != counts[payload["doc_id"]]
-    }
 
 
 def grouped(changes: Mapping[str, Payload]) -> list[tuple[dict[str, Any], list[str]]]:

@@ -11,7 +11,7 @@ from shared.errors import PermanentError, RamifyError, ReplyError, SettingsError
 from shared.models import Cost
 from shared.models.base import Model
 from shared.providers.gates import Gate
-from shared.providers.http import JsonClient, JsonReply, tokens_reported
+from shared.providers.http import JsonClient, tokens_reported
 from shared.providers.metering import Call, paid, token_range
 from shared.settings import Settings
 
@@ -111,7 +111,12 @@ class ChatClient:
                     self._refused |= {error.param}  # left out from now on
                     continue
                 raise with_cost(error, LLMReply(text="", calls=calls)) from None
-            return _read_reply(reply, calls + reply.calls)
+            taken = [tokens_reported(reply.body, f"{kind}_tokens") for kind in ("prompt", "completion")]
+            cost = LLMReply(text="", tokens_in=taken[0], tokens_out=taken[1], calls=calls + reply.calls)
+            try:
+                return cost.model_copy(update={"text": _text(reply.body)})
+            except ReplyError as error:
+                raise with_cost(error, cost) from None
 
     def close(self) -> None:
         self._http.close()
@@ -129,16 +134,6 @@ class ChatClient:
             if instead:
                 options[instead] = value
         return {"model": self._model, "messages": [{"role": "user", "content": prompt}], "stream": False, **options}
-
-
-def _read_reply(reply: JsonReply, calls: int) -> LLMReply:
-    tokens_in, tokens_out = (tokens_reported(reply.body, f"{kind}_tokens") for kind in ("prompt", "completion"))
-    cost = LLMReply(text="", tokens_in=tokens_in, tokens_out=tokens_out, calls=calls)
-    try:
-        text = _text(reply.body)
-    except ReplyError as error:
-        raise with_cost(error, cost) from None
-    return cost.model_copy(update={"text": text})
 
 
 def _text(body: dict[str, Any]) -> str:

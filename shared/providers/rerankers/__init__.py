@@ -30,17 +30,13 @@ def reranker(settings: Settings) -> GuardedReranker:
 
     Build it after a fork, share it between threads, close it at the end: some hold connections.
     """
+    provider, least = settings.rerank.provider, settings.rerank.min_relevance
     try:
-        return GuardedReranker(_built(settings), settings.rerank.min_relevance)
-    except RamifyError as error:
-        return GuardedReranker(Unusable(settings.rerank.provider, error), settings.rerank.min_relevance)
-
-
-def _built(settings: Settings) -> Reranker:
-    provider = settings.rerank.provider
-    if provider in _WITHOUT_MODEL:
-        return _WITHOUT_MODEL[provider]()
-    if provider not in _SCORERS:
+        if provider in _WITHOUT_MODEL:
+            return GuardedReranker(_WITHOUT_MODEL[provider](), least)
+        if provider in _SCORERS:
+            return GuardedReranker(ScoringReranker(_SCORERS[provider](settings), settings.rerank.window_chars), least)
         names = ", ".join(sorted({*_SCORERS, *_WITHOUT_MODEL}))
         raise SettingsError("rerank.provider", provider, f"use one of {names}")
-    return ScoringReranker(_SCORERS[provider](settings), settings.rerank.window_chars)
+    except RamifyError as error:
+        return GuardedReranker(Unusable(provider, error), least)

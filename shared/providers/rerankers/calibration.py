@@ -12,12 +12,6 @@ from typing import NamedTuple
 from shared.providers.rerankers.base import Reranked
 
 NOTHING_RELEVANT = "nothing relevant"
-#: Suggestions for rerank.min_relevance. The other rerankers have none: they were not measured.
-#: lexical (tests/benchmarks/bench_verdict.py, six sets, BM25's top 50): 91 % of the questions that belong to another
-#: corpus are caught, 5 % of the answerable ones are refused (0 to 14 % by set). It sees a foreign topic, not a missing
-#: fact: with only the gold chunks taken out, a third is caught.
-#: chat: below the point from which its prompt says "holds a part of the answer".
-SUGGESTED_MIN_RELEVANCE = {"lexical": 0.1, "chat": 0.4}
 _LEXICAL_SLOPE, _LEXICAL_SHIFT = 17.0, 9.0
 _LOGIT_BOUND = 500.0
 _ROUNDING = 1e-3

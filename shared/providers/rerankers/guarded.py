@@ -1,4 +1,4 @@
-"""The one place where a reranker's failure becomes a warning: the fused order stands in, and says so."""
+"""Turns a reranker's failure into a warning: the hits keep their fused order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class GuardedReranker:
             if timeout_s <= 0:
                 raise TransientError("no time is left for it")
             reranked = self._inner.rerank(query, hits, timeout_s)
-            _check_scores(reranked.hits)
+            for hit in reranked.hits:
+                if not math.isfinite(hit.score):  # NaN would silently break every later sort
+                    raise ReplyError(f"it gave the score {hit.score} to chunk {hit.chunk_id}")
         except RamifyError as error:
             return self._fused(hits, error)
         except RuntimeError:
@@ -64,7 +66,7 @@ class GuardedReranker:
 
 
 class Unusable:
-    """Stands in for a reranker that its settings do not let be built: raises the reason at every call."""
+    """In place of a reranker that cannot be built from its settings: raises the reason at every call."""
 
     def __init__(self, name: str, error: RamifyError) -> None:
         self.name, self._reason = name, str(error)
@@ -72,10 +74,3 @@ class Unusable:
     def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:  # noqa: ARG002
         """Raises: RamifyError, always."""
         raise RamifyError(self._reason)
-
-
-def _check_scores(hits: Sequence[Hit]) -> None:
-    """NaN would break every later sort silently."""
-    bad = next((hit for hit in hits if not math.isfinite(hit.score)), None)
-    if bad is not None:
-        raise ReplyError(f"it gave the score {bad.score} to chunk {bad.chunk_id}")

@@ -13,7 +13,6 @@ from shared.models import Hit
 from shared.providers.rerankers import NOTHING_RELEVANT, GuardedReranker, Reranked, nothing_relevant
 from shared.providers.rerankers.base import with_score
 from shared.providers.rerankers.calibration import (
-    SUGGESTED_MIN_RELEVANCE,
     ServerScale,
     from_lexical,
     from_logits,
@@ -96,7 +95,7 @@ CORPUS: Sequence[Hit] = [
     ],
 )
 def test_lexical_verdict_at_the_suggested_threshold(question: str, verdict: str | None) -> None:
-    ranked = lexical(SUGGESTED_MIN_RELEVANCE["lexical"]).rerank(question, CORPUS, 1)
+    ranked = lexical(0.1).rerank(question, CORPUS, 1)
     assert ranked.verdict == verdict
     assert len(ranked.hits) == 3
 
