@@ -101,7 +101,7 @@ class Stack:
         self._template: copies.Template | None = None
         self._children: dict[str, Child] = {}
         self._signals = StopSignals()
-        self._recheck: float | None = None
+        self._recheck_at: float | None = None
         self._state = StackState(pid=os.getpid(), mark=identity(os.getpid()) or "", started_at=datetime.now(UTC))
 
     def run(self, on_ready: Callable[[StackState], None] = lambda _: None) -> None:
@@ -203,8 +203,8 @@ class Stack:
                     self._emit("died", name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
             elif child.due and now >= child.due and not (child.program.copied and self._template_loading()):
                 self._restart(name, child)
-        if self._recheck and time.monotonic() >= self._recheck:
-            self._recheck = None
+        if self._recheck_at and time.monotonic() >= self._recheck_at:
+            self._recheck_at = None
             self._replace_silent()
 
     def _restart(self, name: str, child: Child) -> None:
@@ -216,7 +216,7 @@ class Stack:
             if not self._redis.wait_ready():
                 self._redis.stop()
                 return  # the next look finds it dead
-            self._recheck = time.monotonic() + _RECONNECT_S
+            self._recheck_at = time.monotonic() + _RECONNECT_S
         self._save()
         self._emit("restarted", name, f"restart {child.restarts}")
 

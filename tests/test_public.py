@@ -15,7 +15,7 @@ from orchestrator import client
 from shared import models
 
 PACKAGES = ("ramify", "shared", "orchestrator", "workers")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 
 
 def _classes(hint: object) -> Iterator[type]:
