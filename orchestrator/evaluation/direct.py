@@ -104,7 +104,7 @@ class _SearchProcess:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the process: its input ends; if that is not enough, SIGTERM, then SIGKILL."""
         if kind is not None:
-            self._process.terminate()  # whoever interrupts us does not want to wait for its work
+            self._process.terminate()  # an interrupt does not wait for its work
         with suppress(OSError):
             self._stdin.close()
         for end in (self._process.terminate, self._process.kill):
@@ -212,7 +212,7 @@ def direct(
 def _open(
     process: _SearchProcess, corpus: Path, folder: IndexFolder, progress: IndexProgress, *, rebuild: bool
 ) -> OpenedIndex:
-    """Have the index opened. What an interrupted build left is built anew."""
+    """Have the index opened. It is built again where a build was interrupted."""
     fresh = rebuild or not folder.complete
     if fresh:
         folder.mark_started()

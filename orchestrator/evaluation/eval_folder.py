@@ -43,7 +43,7 @@ def corpus_copy(corpus: LabelledCorpus, folder: Path) -> Path:
 
 
 def documents(corpus: LabelledCorpus) -> Iterator[dict[str, str]]:
-    """Id, title and text of every document that can be found: the title stands for a text that is blank."""
+    """Id, title and text of every document that can be found: the title takes the place of a blank text."""
     for where, fields in objects(corpus.path):
         title, text = _text(fields, "title"), _text(fields, "text")
         if text or title:

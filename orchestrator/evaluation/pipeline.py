@@ -64,7 +64,7 @@ class Pipeline:
         self._open: dict[str, ArmQuestion] = {}
 
     def answers(self, questions: Iterable[ArmQuestion]) -> Iterator[ArmOutcome]:
-        """As the Runner says. Raises: NotRunningError when Redis is gone."""
+        """As the Runner says. Raises: NotRunningError when Redis is unreachable."""
         waiting = iter(questions)
         try:
             while True:

@@ -22,7 +22,7 @@ _MIN_TRIED = 3
 class ArmQuestion(Model):
     """One question for one arm; `subqueries` are its plan, `limit` the documents wanted.
 
-    `strategy` is the arm's name; `runs` the strategy that stands for it where the arm is `adaptive`.
+    `strategy` is the arm's name; `runs` the strategy that was chosen for it where the arm is `adaptive`.
     """
 
     question_id: str
@@ -66,7 +66,7 @@ class Runner(Protocol):
 
 
 def distinct(documents: Iterable[str]) -> tuple[str, ...]:
-    """Each document once, where it first stands: a document ranks as its best chunk does."""
+    """Each document once, at its first place: a document ranks as its best chunk does."""
     return tuple(dict.fromkeys(documents))
 
 

@@ -76,7 +76,7 @@ def measure(qrels: Qrels, run: Run, relevant_from: int) -> Floats:
     `run` gives each question's document ids, best first, each once; a question without any scores 0.
     nDCG@10: gain 2^grade - 1, discount log2(rank + 1), ideal from all judged grades. The others are binary: a document
     counts from grade `relevant_from` on. Recall@k: share of the relevant documents in the top k. MRR@10: 1 / rank of
-    the first relevant one in the top 10. All@10: 1 when every relevant document stands in the top 10, else 0.
+    the first relevant one in the top 10. All@10: 1 when every relevant document is in the top 10, else 0.
     Raises: RamifyError when ir-measures is not installed.
     """
     ir = check_library()

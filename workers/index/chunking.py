@@ -26,7 +26,7 @@ from workers.index.links import refs_of
 from workers.index.metadata import facet_of, kind_of, label_of
 from workers.index.rst import rst_blocks
 
-#: A piece narrower than this share of `target_chars` does not stand alone if it can join its neighbour.
+#: A piece narrower than this share of `target_chars` is joined with its neighbour where that fits.
 _TINY_SHARE = 4
 _ARROW = " > "
 #: Labels of one chunk.
@@ -159,7 +159,7 @@ def sections_of(blocks: Sequence[Block]) -> list[Section]:
     for place, block in enumerate(blocks):
         if place == start:
             last = sections[-1]
-            # Not bare: the heading, if it is one, stands in the section above already.
+            # No title: the section above already has the heading, if there is one.
             sections.append(Section(last.path, "", last.level, part=below))
         if block.kind is BlockType.HEADING:
             open_headings = [(level, title) for level, title in open_headings if level < block.level]

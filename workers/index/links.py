@@ -31,7 +31,7 @@ _ROLE = re.compile(r":(doc|ref|numref):`(?:[^`<>]{0,300}+<)?([^`<>]{1,500}+)>?`"
 _EMBEDDED = re.compile(
     r"`[^`<>]{0,300}+<([^`<>\s]{1,500}+)>`_|^[ \t]*+\.\. _[^:`\n]{1,200}+: ([^\s`]{1,500}+)$", re.MULTILINE
 )
-#: Folders that a :doc: path is told from when it begins with "/" (docs/source/ where that exists), else the root.
+#: Folders that a :doc: path with a leading "/" is relative to (docs/source/ where that exists), else the root.
 _SOURCE_FOLDERS = frozenset({"doc", "docs", "documentation"})
 _IMAGE = re.compile(r"!\[[^\[\]]*+\]\([^()]*+\)")
 _EXTERNAL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*+:|[/#]")
@@ -85,7 +85,7 @@ def _rst_keys(prose: str, path: str) -> Iterator[str]:
 
 
 def _from_sources(target: str, path: str) -> str:
-    """A target as it is told from `path`: Sphinx means its folder of sources by a leading "/"."""
+    """A target relative to `path`: a leading "/" is Sphinx's folder of sources."""
     if not target.startswith("/"):
         return target
     folders = path.split("/")[:-1]
@@ -105,7 +105,7 @@ def _page_key(target: str, path: str) -> str | None:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """What stands outside code fences, cut at empty lines: inline code never reaches over one."""
+    """The text outside code fences, cut at empty lines: inline code never spans one."""
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):

@@ -52,7 +52,7 @@ class Name(NamedTuple):
     """A way to write a page's title: `shown` with its capitals, `full` False without its bracket.
 
     `hint`: the terms of that bracket. Without it, a name means the page only beside one of them: "Chicago (film)" is
-    not meant where no film is spoken of (measured: 4 in 10 right without hints).
+    not meant in a text without films (measured: 4 in 10 right without hints).
     """
 
     shown: str
@@ -72,8 +72,8 @@ class Target(NamedTuple):
 def names_of(title: str) -> tuple[tuple[str, Name], ...]:
     """What may be looked for of a title, each with its `phrase`.
 
-    The whole title and, of "Log (mathematics)", what stands before the bracket. None of a title that is too short or
-    too plain to mean this page.
+    The whole title and, of "Log (mathematics)", the part before the bracket. None for a title that is too short or
+    too common to mean this page.
     """
     whole = _prose(title) if len(title) <= _MAX_NAME else ""
     names = [Name(whole)]
@@ -134,7 +134,7 @@ def _is_distinctive(shown: str, min_word: int = MIN_WORD, min_cjk: int = MIN_CJK
 
 
 def _is_name_at(name: str, text: str, start: int, end: int) -> bool:
-    """True when the name stands there as a name: at word bounds, with its capitals, in no longer name."""
+    """True when the match is used as a name: at word bounds, with its capitals, in no longer name."""
     if not _at_word_bounds(text, start, end):
         return False
     capitals = all(found.isupper() for wanted, found in zip(name, text[start:end], strict=True) if wanted.isupper())

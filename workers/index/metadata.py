@@ -194,7 +194,7 @@ def _number() -> re.Pattern[str]:
 
 
 def kind_of(given: str, path: str, folders: Mapping[str, str]) -> str:
-    """What the document says of itself; else by its name (SKILL.md) or the folder it stands in; else resource.
+    """`given` by the document; else by its name (SKILL.md) or its folder; else resource.
 
     `folders`: "memories/" = "memory". A folder counts as the root itself or right below it: `path` begins with the
     root's name.

@@ -104,7 +104,7 @@ class Indexer:
     def __init__(
         self, store: ChunkStore, dense: DenseEncoder | None, settings: Settings, llm: LLM | None = None
     ) -> None:
-        """`llm` describes directories; None: one of their own where the settings want it."""
+        """`llm` describes directories; None: a client of their own where the settings have one."""
         self._store, self._dense, self._sizes = store, dense, settings.chunking
         self._encoders = CollectionEncoders(store, dense, trigrams=settings.search.trigrams)
         # Two writes of a document must not mix their chunks.
@@ -113,7 +113,7 @@ class Indexer:
         self.directories = Directories(store, dense, settings, llm)
 
     def known_files(self, hashes: FileHashes) -> tuple[list[DocumentOutcome], list[int]]:
-        """Outcomes of the files that are stored whole and unchanged, and the numbers of those that must travel.
+        """Outcomes of the files that are stored whole and unchanged, and the numbers of those that must be sent.
 
         Raises: StoreMismatchError, StoreError or TransientError of the store.
         """
@@ -261,7 +261,7 @@ class Indexer:
                 self._flushed = time.monotonic()
 
     def _state(self) -> str:
-        """What an ingest that comes to its end leaves; a later release finishes anew."""
+        """The store's state after a finished ingest; a later release makes another one."""
         info = self._store.info()
         return f"{INDEX_VERSION}:{info.index_version if info else None}"
 

@@ -1,6 +1,6 @@
 """Finds a document that kills its worker, retires it as a dead letter and indexes the rest of its batch.
 
-A batch that has killed a worker is gone through one document at a time, each marked before it is read. A document that
+A batch that has killed a worker is indexed one document at a time, each marked before it is read. A document that
 was marked at `lanes.max_deaths` deaths, the batch's included, is not tried again.
 """
 

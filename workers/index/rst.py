@@ -23,7 +23,7 @@ _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*+")
 _BULLET = re.compile(
     r"(?:[-+*•‣⁃]|\(?(?:\d{1,9}+|#|[A-Za-z])[.)]|\.\.(?: (?:[\w+.-]{1,80}+:)?[\w+.-]{1,80}+::)?)[ \t]++"
 )
-#: A line that begins with one of these is no title, whatever stands below it.
+#: A line that begins with one of these is no title, whatever is below it.
 _NOT_A_TITLE = re.compile(r"[-+*•‣⁃](?:\s|$)|\.\.(?:\s|$)|__(?:\s|$)|\|(?:\s|$)|>>>|:(?![: ])[^:\n]{1,200}+:(?:\s|$)")
 _BORDER = re.compile(r"=++(?: ++=++)++")
 _GRID = re.compile(r"\+(?:[-=]++\+)++")
@@ -32,7 +32,7 @@ _CODE = frozenset({
     "code", "code-block", "sourcecode", "parsed-literal", "prompt", "ipython",
     "doctest", "testcode", "testsetup", "testoutput", "testcleanup",
 })  # fmt: skip
-#: Directives that show nothing: a target above one means what stands below it.
+#: Directives that show nothing: a target above one belongs to what is below it.
 _SHOWS_NOTHING = frozenset({"index", "highlight", "currentmodule", "module", "default-domain", "meta"})
 _LABEL = re.compile(r"\.\. _(?!_)(?:`([^`\n]{1,200}+)`|((?:[^:\\`\n]|\\.|:(?!\s|$)){1,200}+)):")
 _QUOTE = re.compile(r"[!-/:-@\[-`{-~]")
@@ -51,7 +51,7 @@ def first_heading(text: str) -> str | None:
 
 
 def prose_of(text: str) -> Iterator[str]:
-    """What stands outside code, block by block; headings as written."""
+    """The text outside code, block by block; headings as written."""
     for block in rst_blocks(text):
         if block.kind is not BlockType.CODE:
             yield block.source or block.text
@@ -133,7 +133,7 @@ class _Scan:
         return Block(BlockType.HEADING, _heading_text(title), loose, level, source=title), start + 2 + over
 
     def _label(self, start: int) -> str | None:
-        """The name of a target that stands alone; one with an address, or in a literal block, is none."""
+        """The name of a target on a line of its own; one with an address, or in a literal block, is none."""
         line = self._lines[start]
         indent = _indent(line)
         found = _LABEL.fullmatch(line.strip())

@@ -60,7 +60,7 @@ def index_documents(raw: dict[str, Any]) -> None:
 
 @remote(app, TaskName.INDEX_FINISH)
 def index_finish(raw: dict[str, Any]) -> None:
-    """End an ingest: prune what is gone, refit BM25's average length, tidy the store."""
+    """End an ingest: prune removed files, refit BM25's average length, optimise the store."""
 
     def work(inbox: Inbox, batch: int) -> IngestReport | None:
         order = inbox.order(batch)

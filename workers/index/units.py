@@ -1,4 +1,4 @@
-"""Recognises files that the store has already, by a hash of their bytes, so that their contents need not travel."""
+"""Recognises files that the store has already, by a hash of their bytes, so that their contents need not be sent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def units_of(
 ) -> dict[str, Unit]:
     """doc_id -> its unit, of the pieces that gave nothing but documents without a note.
 
-    A note (a bad line, a date left out) is reported on every ingest, so such a piece always travels.
+    A note (a bad line, a date left out) is reported on every ingest, so such a piece is always sent.
     """
     units: dict[str, Unit] = {}
     for raw, items in read:
@@ -57,9 +57,9 @@ def units_of(
 def known_files(
     store: ChunkStore, hashes: FileHashes, sizes: ChunkingSettings
 ) -> tuple[list[DocumentOutcome], list[int]]:
-    """Outcomes of the files that are stored whole, and the numbers of those that must travel.
+    """Outcomes of the files that are stored whole, and the numbers of those that must be sent.
 
-    A file travels with all its pieces or with none: what a later piece says of an id must still come later.
+    A file is sent with all its pieces or with none: of two documents of one id, the later one must still win.
     Raises: StoreError or TransientError of the store.
     """
     keys = [unit_key(file, hashes.namespace, sizes) for file in hashes.files]

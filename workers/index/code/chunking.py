@@ -156,7 +156,7 @@ def row_owners(definitions: Sequence[Definition], rows: int) -> list[int]:
 
 
 def _pieces(file: SourceFile, lines: Sequence[str], sizes: ChunkingSettings) -> list[CodePiece]:
-    """All lines with text, in the order of the file; a definition's pieces stand together."""
+    """All lines with text, in the order of the file, a definition's pieces one after the other."""
     rows: dict[int, list[int]] = {}
     for row, index in enumerate(_merged_owners(file.definitions, file.owner, lines)):
         rows.setdefault(index, []).append(row)

@@ -117,7 +117,7 @@ def _go(node: Node, _path: str, into: Imports) -> None:
     parts = [part for place, part in enumerate(parts) if part and not (place and _VERSION.fullmatch(part))]
     if not parts:
         return
-    # Behind the module's own path, which no file of it tells, stands the way to the package's folder.
+    # The path of the package's folder follows the module's own path, which no file of it names.
     inside = parts[3:] if parts[0] in _THREE_PART_HOSTS else parts[2:] if "." in parts[0] else parts[1:]
     name = tuple(part.replace(".", "_") for part in (inside[-2:] or parts[-1:]))
     name = (parts[0], *name) if "." not in parts[0] and parts[0] != name[0] and len(name) == 1 else name
@@ -138,7 +138,7 @@ def _rust(node: Node, path: str, into: Imports) -> None:
 
 
 def _use_item(item: Node, before: Name, path: str, into: Imports) -> list[tuple[Node, Name]]:
-    """Take one item of a `use` tree; the items inside it with what stands before them."""
+    """Take one item of a `use` tree; the items inside it, each with its prefix."""
     row = item.start_point[0]
     if item.type == "scoped_use_list":
         inner = item.child_by_field_name("list")

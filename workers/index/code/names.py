@@ -48,7 +48,7 @@ def path_parts(path: str) -> Name:
 
 
 def without_last(*last: str) -> Callable[[str], Name]:
-    """Module names by path, without a last part that only stands for its folder (`__init__`, `index`)."""
+    """Module names by path, without a last part that names its folder only (`__init__`, `index`)."""
 
     def module(path: str) -> Name:
         parts = path_parts(path)

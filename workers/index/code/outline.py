@@ -44,7 +44,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A parsed file: its language, its module's name, its definitions and for each row the one that it stands in.
+    """A parsed file: its language, its module's name, its definitions, and the definition of each row.
 
     `default` is the name that it exports as its default, empty for none.
     """
@@ -59,7 +59,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class _Frame:
-    """Children of a node being gone through. `lead`: the row from which the first definition in it begins."""
+    """The walk over the children of a node. `lead`: the row from which the first definition in it begins."""
 
     children: list[Node]
     parent: int
@@ -147,7 +147,7 @@ def _only_of_its_kind(node: Node, siblings: list[Node]) -> bool:
 
 
 def _body(node: Node) -> Node | None:
-    """Where the members of a class, of a Go type or of an object stand."""
+    """The node with the members of a class, of a Go type or of an object."""
     for name in ("body", "type", "value", "right"):
         body = node.child_by_field_name(name)
         if body is not None:

@@ -1,4 +1,4 @@
-"""Every directory of a corpus gets an abstract (L0) and an overview (L1), made from what stands in it."""
+"""Every directory of a corpus gets an abstract (L0) and an overview (L1), made from its documents."""
 
 from workers.index.directories.renew import Directories
 

@@ -140,8 +140,8 @@ def abstract_of(contents: Contents) -> str:
 
 def overview_of(contents: Contents, abstract: str) -> str:
     """L1: up to 4,000 characters: the abstract, then a line for each item, then the titles of more."""
-    told = "\n".join(f"{item.title} {item.lead}" for item in contents.items)
-    below, documents, also = (reader_sentence(name, told) for name in ("directories", "documents", "also"))
+    text = "\n".join(f"{item.title} {item.lead}" for item in contents.items)
+    below, documents, also = (reader_sentence(name, text) for name in ("directories", "documents", "also"))
     room = OVERVIEW_CHARS - len(abstract) - sum(len(label) + 16 for label in (below, documents, also))
     each = max(_LINE[0], min(_LINE[1], room // max(1, len(contents.items) + bool(contents.more))))
     blocks = [abstract]
@@ -168,12 +168,12 @@ def clipped(text: str, most: int) -> str:
 
 def _sentences(items: Sequence[DirectoryItem], weights: dict[str, float]) -> list[str]:
     """The most typical first sentences: of documents, if they hold two terms of the titles, and of directories."""
-    told = [sentence for item in items if not item.is_directory for sentence in sentences(item.lead)[:_SENTENCES_EACH]]
-    told = [sentence for sentence in told if len(weights.keys() & terms(sentence)) >= _FEWEST]
-    told += [
+    found = [sentence for item in items if not item.is_directory for sentence in sentences(item.lead)[:_SENTENCES_EACH]]
+    found = [sentence for sentence in found if len(weights.keys() & terms(sentence)) >= _FEWEST]
+    found += [
         f"{item.title}: {sentence}" for item in items if item.is_directory for sentence in sentences(item.lead)[:1]
     ]
-    worth = {sentence: _worth(frozenset(terms(sentence)), weights) for sentence in told}
+    worth = {sentence: _worth(frozenset(terms(sentence)), weights) for sentence in found}
     return sorted(worth, key=lambda sentence: (-worth[sentence], sentence))[:_FEWEST]
 
 

@@ -35,7 +35,7 @@ _UNFINISHED = "unfinished:"
 
 
 class Renewed(NamedTuple):
-    """What became of the directories of a namespace: which were described anew, deepest first."""
+    """What became of the directories of a namespace: which were described again, deepest first."""
 
     described: tuple[str, ...] = ()
     unchanged: int = 0

@@ -65,7 +65,7 @@ class Directory:
 
     @property
     def depth(self) -> int:
-        """0 for "/", 1 for what stands right in it."""
+        """0 for "/", 1 for its own subdirectories."""
         return sum(1 for _ in lineage(self.path)) - 1
 
     @property
