@@ -142,13 +142,10 @@ def _abbreviation() -> re.Pattern[str]:
 
 
 def _trimmed(text: str, span: TextSpan) -> Iterator[TextSpan]:
-    start, end = span.start, span.end
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    if start < end:
-        yield TextSpan(span.kind, start, end)
+    whole = text[span.start : span.end].rstrip()
+    if shown := whole.lstrip():
+        end = span.start + len(whole)
+        yield TextSpan(span.kind, end - len(shown), end)
 
 
 def question_sentences(text: str) -> list[str]:

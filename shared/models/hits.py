@@ -129,13 +129,13 @@ class Hit(Chunk):
     vector: tuple[float, ...] = Field(default=(), repr=False)
 
     @field_serializer("vector", when_used="json")
-    def _short(self, vector: tuple[float, ...]) -> str | tuple[float, ...]:
+    def _as_half_floats(self, vector: tuple[float, ...]) -> str | tuple[float, ...]:
         """Vectors travel between pools as half floats in base64: a tenth of their size as JSON numbers."""
         return base64.b64encode(struct.pack(f"<{len(vector)}e", *vector)).decode() if vector else vector
 
     @field_validator("vector", mode="before")
     @classmethod
-    def _long(cls, value: object) -> object:
+    def _from_half_floats(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
         raw = base64.b64decode(value, validate=True)
@@ -144,7 +144,7 @@ class Hit(Chunk):
         return struct.unpack(f"<{len(raw) // 2}e", raw)
 
 
-def halved(vector: tuple[float, ...]) -> tuple[float, ...]:
+def as_half_floats(vector: tuple[float, ...]) -> tuple[float, ...]:
     """A vector with the precision it travels with, so that it reads back as it was."""
     return struct.unpack(f"<{len(vector)}e", struct.pack(f"<{len(vector)}e", *vector))
 

@@ -1,4 +1,4 @@
-"""What a question asks for and how it is to be answered. Values only: shared/routing has the rules."""
+"""What a question asks for and how it is to be answered. Values only: shared/language/routing.py reads questions."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Reason(Model):
 class Routed(Model):
     """How one question is read. `hops` is set for complex questions and for no others.
 
-    `confidence` (0..1) is about `type`. `unsure`: it lies below the threshold; `type` is then only the best guess, and
-    a caller does well to answer as if nothing had been read. `by` says who decided; `warnings` what went wrong.
+    `confidence` (0..1) is about `type`. `unsure`: it lies below the threshold; `type` is then only the best guess.
+    `by` says who decided; `warnings` what went wrong.
     """
 
     type: QueryType

@@ -215,7 +215,7 @@ class FlowerSettings(SettingsSection):
 
 
 class HierarchySettings(SettingsSection):
-    """What every directory is told to hold, for the search that goes from one to the next."""
+    """Abstracts and overviews of directories, for the search that goes from directory to directory."""
 
     enabled: bool = Field(default=True, description="ingest: give every directory an abstract and an overview")
     writer: Literal["auto", "extractive"] = Field(
@@ -243,7 +243,7 @@ class EnumerationSettings(SettingsSection):
 
 
 class LaneSettings(SettingsSection):
-    """Jobs wait in a line per lane and tenant; tenants take turns. What is under way is bounded: queues stay short."""
+    """Jobs wait in a queue per lane and tenant, and tenants take turns; how many are under way is bounded."""
 
     max_waiting_interactive: int = Field(default=10_000, ge=1, description="interactive jobs that may wait in all")
     max_waiting_batch: int = Field(default=250_000, ge=1, description="batch jobs that may wait in all")

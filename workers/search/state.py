@@ -11,7 +11,7 @@ from qdrant_client import models
 
 from shared.cache import Cache
 from shared.models import Cost, Filters, Hit
-from shared.models.hits import Effect, OpenedDirectory, StageTrace, halved
+from shared.models.hits import Effect, OpenedDirectory, StageTrace, as_half_floats
 from shared.providers.encoders import Bm25Encoder, DenseEncoder, Embedded
 from shared.providers.encoders.sparse import TrigramEncoder
 from shared.providers.llm.client import LLM
@@ -114,7 +114,7 @@ def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...
     """What leaves the engine: hits with their scores; with all effects if they are to be explained."""
     hits = []
     for hit, score, effects in candidates:
-        changed = {"score": score, "explain": effects if explain else (), "vector": halved(hit.vector)}
+        changed = {"score": score, "explain": effects if explain else (), "vector": as_half_floats(hit.vector)}
         hits.append(hit.model_copy(update=changed))
     return tuple(hits)
 

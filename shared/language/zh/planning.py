@@ -36,8 +36,8 @@ _MAX_THING = 24
 _MAX_TOPIC = 40
 _MIN_OBJECT = 2
 #: Verbs that say no more than "do": what comes before them holds the real one.
-_LIGHT = frozenset({"做", "进行", "实现", "搞", "开展", "落地", "操作", "弄"})
-_STANDING = ("它", "这个", "那个", "这些")
+_LIGHT_VERBS = frozenset({"做", "进行", "实现", "搞", "开展", "落地", "操作", "弄"})
+_POINTING_WORDS = ("它", "这个", "那个", "这些")
 
 _WIDE = {",": "\uff0c", "?": "\uff1f", "!": "\uff01", ";": "\uff1b", ":": "\uff1a"}
 _NEAR_HAN = re.compile(r"(?<=[\u3400-\u9fff])\s*([,?!;:])\s*|\s*([,;])\s*(?=[\u3400-\u9fff])|(\?)$")
@@ -214,7 +214,7 @@ def _facets(sentence: str) -> Split:
 
 
 def _fits(text: str) -> bool:
-    return len(text) <= _MAX_TOPIC and not asks(text) and not any(word in text for word in (*_STANDING, ","))
+    return len(text) <= _MAX_TOPIC and not asks(text) and not any(word in text for word in (*_POINTING_WORDS, ","))
 
 
 def _verb_phrase(vp: str) -> Split:
@@ -229,7 +229,7 @@ def _verb_phrase(vp: str) -> Split:
 def _object_first(thing: str, verb: str) -> Split:
     """Questions that name the object first: "X 怎么优化", "X 优化怎么做"."""
     thing = thing.removesuffix("的").strip()
-    if verb not in _LIGHT:
+    if verb not in _LIGHT_VERBS:
         known = PHRASES.verb_class.get(verb, "write")
         return Split() if known == "write" else _classed(verb, thing)
     inner = next((verb for verb in PHRASES.verbs["noun_like"] if thing.endswith(verb)), "")
