@@ -66,8 +66,12 @@ class Extraction:
                 self.warnings.append(f"No time was left to read the columns of {len(rows) - start} rows with the LLM.")
                 break
             try:
-                found = self._ask([text for _, text in batch], columns)
+                prompt = extract_prompt([text for _, text in batch], columns)
+                reply = self._llm.complete(prompt, timeout_s=self._end - time.monotonic())
+                self.cost += reply.cost
+                found = parse_rows(reply.text, len(batch), len(columns))
             except RamifyError as error:
+                self.cost += spent(error).cost
                 reason = str(error).rstrip(".")
                 self.warnings.append(f"The columns of {len(rows) - start} rows could not be read by the LLM: {reason}.")
                 break
@@ -88,15 +92,6 @@ class Extraction:
             else:
                 self.dropped += 1
         return row.model_copy(update={"fields": fields})
-
-    def _ask(self, texts: Sequence[str], columns: Sequence[str]) -> dict[tuple[int, int], str]:
-        try:
-            reply = self._llm.complete(extract_prompt(texts, columns), timeout_s=self._end - time.monotonic())
-        except RamifyError as error:
-            self.cost += spent(error).cost
-            raise
-        self.cost += reply.cost
-        return parse_rows(reply.text, len(texts), len(columns))
 
 
 def _comparable(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 
 from shared.jobs.tables import Tables
 from shared.models import Node
@@ -50,11 +50,8 @@ class _Joined:
 
     def write(self, rows: Iterator[ListRow]) -> None:
         """Write all rows in their order; equal documents come one after the other."""
-        last = ""
-        for row in rows:
-            if row.doc_id != last:
-                self._add(row)
-            last = row.doc_id
+        for _, same in groupby(rows, key=lambda row: row.doc_id):
+            self._add(next(same))
         self._flush()
 
     def _add(self, row: ListRow) -> None:

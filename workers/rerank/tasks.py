@@ -114,13 +114,8 @@ def rerank_pool(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -
     """Best first; calls and tokens are 0 where another job had paid for them. Never raises for a failing reranker."""
     if tools.reranker is None:
         return Reranked(hits=tuple(hits), reranker="none")
-    parts = {
-        "tenant": tenant,
-        "question": question,
-        "hits": [
-            hit.model_dump(mode="json", include={"chunk_id", "title", "heading", "text", "score"}) for hit in hits
-        ],
-    }
+    scored = [hit.model_dump(mode="json", include={"chunk_id", "title", "heading", "text", "score"}) for hit in hits]
+    parts = {"tenant": tenant, "question": question, "hits": scored}
     compute = partial(tools.reranker.rerank, question, hits, tools.timeout_s)
     ranked, result = reranked_once(tools, parts, Reranked, compute)
     if result.warning:

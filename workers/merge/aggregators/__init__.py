@@ -40,18 +40,15 @@ def aggregate(
     (a job of another release, a plugin that this worker lacks) and for an aggregator that fails.
     """
     chosen = known.get(name)
-    if chosen is None:
-        return SIMPLE, _simple(found, f"aggregator {shown(name)} is not known here ({', '.join(sorted(known))} are)")
-    try:
-        return name, chosen.run(found, chosen.options.model_validate(given))
-    except Exception as error:
-        log.exception("aggregator %s failed", name)
-        return SIMPLE, _simple(found, f"aggregator {name} failed ({type(error).__name__}: {shown(str(error))})")
-
-
-def _simple(found: Findings, reason: str) -> Aggregated:
+    reason = f"aggregator {shown(name)} is not known here ({', '.join(sorted(known))} are)"
+    if chosen is not None:
+        try:
+            return name, chosen.run(found, chosen.options.model_validate(given))
+        except Exception as error:
+            log.exception("aggregator %s failed", name)
+            reason = f"aggregator {name} failed ({type(error).__name__}: {shown(str(error))})"
     plain = simple(found, options.SimpleAggregator())
-    return plain.model_copy(update={"warnings": (*plain.warnings, f"The plain answer was made: {reason}.")})
+    return SIMPLE, plain.model_copy(update={"warnings": (*plain.warnings, f"The plain answer was made: {reason}.")})
 
 
 @cache

@@ -61,14 +61,11 @@ def _scored(hit: Hit, state: SearchState, ratio: float, layer: int) -> Candidate
 def enrich(state: SearchState, options: s.EnrichStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Give every candidate a snippet."""
     question = frozenset(terms(state.query.text))
-    return state.but(
-        candidates=tuple(
-            candidate._replace(
-                hit=candidate.hit.model_copy(update={"snippet": snippet(candidate.hit.text, question, options.chars)})
-            )
-            for candidate in state.candidates
-        )
-    )
+    candidates = []
+    for candidate in state.candidates:
+        shown = snippet(candidate.hit.text, question, options.chars)
+        candidates.append(candidate._replace(hit=candidate.hit.model_copy(update={"snippet": shown})))
+    return state.but(candidates=tuple(candidates))
 
 
 def snippet(text: str, question: frozenset[str], chars: int) -> str:
