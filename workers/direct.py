@@ -166,13 +166,11 @@ def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
             before += len(lines)
 
 
-def _answer(direct: DirectSearch, request: Mapping[str, Any]) -> dict[str, Any]:
-    strategy = request.get("strategy") or direct.settings.search.strategy
+def _plan(raw: object) -> Plan:
     try:
-        plan = _PLAN.validate_python(request.get("subqueries", ()))
+        return _PLAN.validate_python(raw)
     except ValidationError as error:
         raise request_fault(error, "subqueries ") from None
-    return direct.ask(request["question"], strategy, int(request.get("limit", 20)), plan)
 
 
 def _write(answer: Mapping[str, Any]) -> None:
@@ -194,7 +192,9 @@ def main() -> int:
             elif direct is None:
                 _write({"error": "open a corpus first"})
             else:
-                _write(_answer(direct, request))
+                plan = _plan(request.get("subqueries", ()))
+                strategy = request.get("strategy") or direct.settings.search.strategy
+                _write(direct.ask(request["question"], strategy, int(request.get("limit", 20)), plan))
         except (RamifyError, OSError, KeyError, ValueError) as error:
             reason = str(error) if isinstance(error, RamifyError) else f"{type(error).__name__}: {error}"
             _write({"error": reason, "bad_input": isinstance(error, InputError)})

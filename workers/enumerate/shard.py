@@ -41,14 +41,11 @@ def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tu
         tables.put_page(run.job.id, node.id, number, page)
     if found.excerpts:
         tables.put_excerpts(run.job.id, node.id, Excerpts(rows=tuple(found.excerpts)))
+    first, last = (info.index_version if info else 0 for info in (before, after))
     report = ShardReport(
-        scanned=found.scanned,
-        matched=len(found.rows),
-        pages=len(pages),
-        cut=found.cut,
-        first_version=before.index_version if before else 0,
-        last_version=after.index_version if after else 0,
-    )
+        scanned=found.scanned, matched=len(found.rows), pages=len(pages), cut=found.cut, first_version=first,
+        last_version=last,
+    )  # fmt: skip
     tables.put_report(run.job.id, node.id, report)
     spent = round((time.monotonic() - begun) * 1000, 1)
     return SearchResult(mode=MODE, candidates=report.scanned, timings_ms={"scan": spent}), bool(found.excerpts)

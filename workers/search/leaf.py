@@ -155,10 +155,8 @@ def _with_edge_warning(found: SearchResult, leaf: LeafQuery, stages: Strategy) -
     """The result, with a warning when edges were asked for that the strategy does not follow."""
     if not (leaf.near_symbol or leaf.depth) or any(isinstance(stage, EdgesStage) for stage in stages):
         return found
-    asked = "near_symbol" if leaf.near_symbol else "depth"
-    warning = (
-        f"{asked} changed nothing: the strategy {leaf.strategy} follows no edges; leave it out for {FOLLOWS_EDGES}."
-    )
+    asked, reason = "near_symbol" if leaf.near_symbol else "depth", f"the strategy {leaf.strategy} follows no edges"
+    warning = f"{asked} changed nothing: {reason}; leave it out for {FOLLOWS_EDGES}."
     return found.model_copy(update={"warnings": (*found.warnings, warning)})
 
 

@@ -50,8 +50,8 @@ def _headline(table: ListTable, language: Language) -> str:
 
 
 def _rows(rows: tuple[ListRow, ...], columns: tuple[str, ...], language: Language) -> str:
-    head = ("#", *(sentence_in(language, name) for name in ("title", "source", "date")))
-    head = (*head, *(columns or (sentence_in(language, "sentence"),)))
+    names = (sentence_in(language, name) for name in ("title", "source", "date"))
+    head = ("#", *names, *(columns or (sentence_in(language, "sentence"),)))
     lines = [head, ("---",) * len(head)]
     for number, row in enumerate(rows, 1):
         values = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)

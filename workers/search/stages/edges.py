@@ -267,9 +267,8 @@ def linked(state: SearchState, options: s.LinkedStage, tools: Tools) -> SearchSt
             lift = options.share**place * anchor - candidate.score
             if lift > 0:
                 now[candidate.hit.chunk_id] = candidate.plus("linked", lift, anchor=anchor, place=float(place))
-    return state.but(
-        candidates=tuple(sorted(by_score(tuple(now.values())), key=lambda one: (-one.score, not _is_near_symbol(one))))
-    )
+    ordered = sorted(by_score(tuple(now.values())), key=lambda one: (-one.score, not _is_near_symbol(one)))
+    return state.but(candidates=tuple(ordered))
 
 
 def _is_near_symbol(candidate: Candidate) -> bool:

@@ -51,14 +51,10 @@ def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> Searc
     if _too_short(text):
         return state.skip("question_too_short")
     parts = {"tenant": state.query.tenant, "question": text, "count": count}
+    prompt = expand_prompt(text, count)
     try:
         rewrites = completed_once(
-            Rewrites,
-            parts,
-            expand_prompt(text, count),
-            lambda reply: parse_rewrites(reply, text, count),
-            tools,
-            kind="rewrite",
+            Rewrites, parts, prompt, lambda reply: parse_rewrites(reply, text, count), tools, kind="rewrite"
         )
     except RamifyError as error:
         cost = state.cost + spent(error).cost

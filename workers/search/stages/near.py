@@ -34,8 +34,13 @@ def near_symbol_anchors(state: SearchState, tools: Tools) -> tuple[SearchState, 
     best = max((candidate.score for candidate in state.candidates), default=0.0)
     score = 2 * best if best > 0 else 1.0
     parts = _parts(chosen, state, tools)
-    led = by_score(_leading(state.candidates, chosen, score, name))
-    return state.but(candidates=led), [
+    known = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
+    for hit in chosen:
+        old = known.get(hit.chunk_id) or Candidate(hit, 0.0)
+        via = Via(chunk_id=hit.chunk_id, bridge=name, hop=1, how="symbol")
+        new = old._replace(hit=old.hit.model_copy(update={"via": via}))
+        known[hit.chunk_id] = new.plus("edges", score - old.score, symbol=name)
+    return state.but(candidates=by_score(list(known.values()))), [
         (score, [hit, *(part for part in parts if (part.doc_id, part.symbol) == (hit.doc_id, hit.symbol))])
         for hit in chosen
     ]
@@ -62,16 +67,6 @@ def _parts(chosen: Sequence[Hit], state: SearchState, tools: Tools) -> list[Hit]
     first = {hit.chunk_id for hit in chosen}
     found = store.lookup(flt, _MAX_PARTS, tools.dense is not None)
     return [hit for hit in found if hit.chunk_id not in first]
-
-
-def _leading(candidates: Sequence[Candidate], chosen: Sequence[Hit], score: float, name: str) -> list[Candidate]:
-    known = {candidate.hit.chunk_id: candidate for candidate in candidates}
-    for hit in chosen:
-        old = known.get(hit.chunk_id) or Candidate(hit, 0.0)
-        via = Via(chunk_id=hit.chunk_id, bridge=name, hop=1, how="symbol")
-        led = old._replace(hit=old.hit.model_copy(update={"via": via}))
-        known[hit.chunk_id] = led.plus("edges", score - old.score, symbol=name)
-    return list(known.values())
 
 
 def _several(name: str, named: Sequence[Hit]) -> str:

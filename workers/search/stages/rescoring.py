@@ -147,11 +147,8 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
 
 def spent(ranked: Reranked) -> Cost:
     """What a rerank cost: calls of a rerank server, or of the LLM where it gives the scores."""
-    if ranked.reranker.startswith("chat"):
-        return Cost(
-            llm_calls=ranked.calls,
-            llm_tokens_in=ranked.tokens_in,
-            llm_tokens_out=ranked.tokens_out,
-            rerank_documents=ranked.documents,
-        )
-    return Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
+    if not ranked.reranker.startswith("chat"):
+        return Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
+    tokens_in, tokens_out = ranked.tokens_in, ranked.tokens_out
+    llm = Cost(llm_calls=ranked.calls, llm_tokens_in=tokens_in, llm_tokens_out=tokens_out)
+    return llm + Cost(rerank_documents=ranked.documents)
