@@ -98,7 +98,7 @@ def plain(text: str) -> str:
     return normalised(fold(text))
 
 
-def key(value: str) -> str:
+def value_key(value: str) -> str:
     """Equal for the spellings of one value: case, width, "redis-streams" and "Redis Streams", singular and plural."""
     return " ".join(_singular(word) for word in _JOINERS.split(plain(value).strip()) if word)
 

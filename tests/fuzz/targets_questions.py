@@ -13,7 +13,7 @@ from orchestrator.planning.planner import decompose_by_rules
 from shared.errors import InputError
 from shared.language.names import names_of
 from shared.language.routing import route_by_rules
-from shared.language.text import key
+from shared.language.text import value_key
 from shared.models import Filters
 from shared.models.enumeration import Condition, Scan, Values
 from shared.models.request import MAX_QUESTION_CHARS, ChatMessage, Session
@@ -89,7 +89,7 @@ def _keys(text: str) -> None:
     links(refs_of(text, "notes/a.rst"))
     for fallback in fallbacks(title_key(text)):
         assert fallback.startswith("title:")
-    key(text)
+    value_key(text)
 
 
 def _uri(text: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from shared.errors import RamifyError
 from shared.language.sentences import sentences
-from shared.language.text import key, plain
+from shared.language.text import plain, value_key
 from shared.models import Cost
 from shared.models.enumeration import MAX_VALUE, ListRow
 from shared.providers.llm.client import LLM, spent
@@ -28,16 +28,16 @@ _MIN_TIME_S = 0.5
 
 def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, str]:
     """Column -> value, for the columns that the document labels; the first label counts."""
-    wanted = {key(column): column for column in columns}
+    wanted = {value_key(column): column for column in columns}
     found: dict[str, str] = {}
     for chunk in document.in_order():
-        if (column := wanted.get(key(chunk.heading.rpartition(">")[2]))) and column not in found:
+        if (column := wanted.get(value_key(chunk.heading.rpartition(">")[2]))) and column not in found:
             _put(found, column, next((one for one in sentences(chunk.text) if not one.lstrip().startswith("#")), ""))
         for line in chunk.text.splitlines():
             if len(found) == len(wanted):
                 return found
             labelled = _LABELLED.match(line[:_MAX_LINE])
-            if labelled and (column := wanted.get(key(labelled["name"]))) and column not in found:
+            if labelled and (column := wanted.get(value_key(labelled["name"]))) and column not in found:
                 _put(found, column, labelled["value"])
     return found
 

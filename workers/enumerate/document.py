@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from shared.language.sentences import sentences
-from shared.language.text import CJK, key, plain, terms
+from shared.language.text import CJK, plain, terms, value_key
 from shared.models.enumeration import MAX_SENTENCE, ListRow, Scan
 from shared.uri import SCHEME, quoted
 from workers.display import plain_line
@@ -84,7 +84,7 @@ class ConditionWords:
 
     def __init__(self, words: str, *, exact: bool) -> None:
         text = " ".join(plain(words).split())
-        self.key = key(words)
+        self.key = value_key(words)
         self._terms = [] if exact else list(dict.fromkeys(terms(text)))
         self._literal = None if self._terms else _literal(text)
         self._forms = [(term, _form(term)) for term in self._terms]
@@ -127,7 +127,7 @@ class Matcher:
         if not self._conditions:
             return True
         texts = [plain(document.title), *(chunk.plain for chunk in document.chunks)]
-        tags = frozenset(key(tag) for tag in document.first.get("tags") or ())
+        tags = frozenset(value_key(tag) for tag in document.first.get("tags") or ())
         return all(
             any((condition.tagged and words.key in tags) or any(map(words.stand_in, texts)) for words in ways)
             != condition.negated

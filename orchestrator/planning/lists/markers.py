@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
 from shared.language import derived, languages
-from shared.language.text import key
+from shared.language.text import value_key
 from shared.models.enumeration import MAX_COLUMNS, Values
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
@@ -48,7 +48,7 @@ def take_columns(sentence: Sentence, named: NamedValues) -> None:
     parts = (sentence.restored(part).strip(" .") for part in compiled(_BETWEEN_COLUMNS).split(found["list"]))
     wanted = [compiled("^<article!>").sub("", part) for part in parts if part]
     if wanted and all(len(part) <= _MAX_COLUMN_CHARS and len(part.split()) <= 4 for part in wanted):
-        named.columns = unique([part for part in wanted if key(part) not in listed("built_in")])[:MAX_COLUMNS]
+        named.columns = unique([part for part in wanted if value_key(part) not in listed("built_in")])[:MAX_COLUMNS]
         sentence.take(found.start(), len(sentence.text))
 
 
@@ -214,11 +214,11 @@ def _add_paths(folders: tuple[str, ...], sentence: Sentence, start: int, end: in
 
 def _folders(spelt: str, values: Values) -> tuple[str, ...]:
     """The folders that end with the path that is spelt: "skills/" is every folder of that name."""
-    wanted = key(spelt.rstrip("/")).replace("/ ", "/")
+    wanted = value_key(spelt.rstrip("/")).replace("/ ", "/")
     return tuple(
         folder
         for folder in values.folders
-        if (name := key(folder.rstrip("/"))) == wanted or name.endswith(f"/{wanted}")
+        if (name := value_key(folder.rstrip("/"))) == wanted or name.endswith(f"/{wanted}")
     )
 
 

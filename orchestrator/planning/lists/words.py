@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from shared.language import derived, languages
 from shared.language.tables import NEVER, with_lists
-from shared.language.text import is_han, key, plain
+from shared.language.text import is_han, plain, value_key
 
 #: Stands where something was taken out.
 GAP = "\x1f"
@@ -109,7 +109,7 @@ class Names:
         self.known = tuple(values)
         for value in self.known:
             for name in (value, *(aliases or {}).get(value, ())):
-                spelt = key(name)
+                spelt = value_key(name)
                 if len(spelt) >= _LEAST_CHARS:
                     self._values[spelt] = (*self._values.get(spelt, ()), value)
         self._reach = _ROOMY * max(map(len, self._values), default=0) + _MORE
@@ -130,7 +130,7 @@ class Names:
                 place += 1
         for end in reversed(ends):
             for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, _latin_end(text, start, end))):
-                if stop > start and (values := self._values.get(key(text[start:stop]))):
+                if stop > start and (values := self._values.get(value_key(text[start:stop]))):
                     return KnownName(values, stop)
         return None
 
@@ -140,7 +140,7 @@ class Names:
 
     def of(self, name: str) -> tuple[str, ...]:
         """The values that a whole name stands for; none when it is unknown."""
-        return self._values.get(key(name), ())
+        return self._values.get(value_key(name), ())
 
     def near(self, name: str) -> str:
         """Known values that look like an unknown one, for people."""

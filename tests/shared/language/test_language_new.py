@@ -15,7 +15,7 @@ from shared.language.base import DateWords, Language, NameRules, Split, SplitKin
 from shared.language.names import names_of
 from shared.language.routing import asks, route_by_rules
 from shared.language.tables import ListPhrases, RoutingTable, WordTable
-from shared.language.text import key, plain, terms
+from shared.language.text import plain, terms, value_key
 from shared.models import Facet, Filters, MergedHit, MergedPool, Node, NodeKind, Source
 from shared.models.enumeration import Values
 from shared.models.request import Session
@@ -194,8 +194,8 @@ def test_given_a_language_that_states_nothing_when_registered_then_nothing_chang
 
 
 def test_given_traditional_characters_when_compared_then_they_are_the_simplified_ones_and_nothing_else_changes():
-    assert key("樂觀鎖") == key("乐观锁")
-    assert key("緩存標籤") == "缓存标签"
+    assert value_key("樂觀鎖") == value_key("乐观锁")
+    assert value_key("緩存標籤") == "缓存标签"
     assert plain("皇后在後面") == "皇后在后面"
     assert plain("\ud800データベース") == "\ud800データベース"
     parts = decompose_by_rules("為什麼服務會超時？", 5).subqueries
