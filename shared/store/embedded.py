@@ -291,8 +291,9 @@ def _sparse(vector: SparseVector) -> edge.SparseVector:
     return edge.SparseVector(list(vector.indices), list(vector.values))
 
 
-def _sparse_updates(vectors: Mapping[str, SparseVector]) -> list[edge.UpdateOperation]:
+def _sparse_updates(vectors: Mapping[str, SparseVector]) -> Iterator[edge.UpdateOperation]:
     full = [edge.PointVectors(chunk_id, {SPARSE: _sparse(vector)}) for chunk_id, vector in vectors.items() if vector]
-    empty = [chunk_id for chunk_id, vector in vectors.items() if not vector]
-    updates = [edge.UpdateOperation.update_vectors(full)] if full else []
-    return updates + ([edge.UpdateOperation.delete_vectors([*empty], [SPARSE])] if empty else [])
+    if full:
+        yield edge.UpdateOperation.update_vectors(full)
+    if empty := [chunk_id for chunk_id, vector in vectors.items() if not vector]:
+        yield edge.UpdateOperation.delete_vectors([*empty], [SPARSE])

@@ -97,17 +97,14 @@ def transport(store: StoreSettings, providers: ProviderSettings) -> ServerTransp
 
 def _fault(response: httpx.Response) -> RamifyError | None:
     """The error of an answer that may be better later: busy, failing, or half an answer."""
-    status = response.status_code
-    wait = retry_after(response.headers)
+    status, wait = response.status_code, retry_after(response.headers)
     if status == 429:
         return BusyError("Qdrant is overloaded (429)", wait)
-    if status >= 500:
-        return UnreachableError(f"Qdrant failed with {status}", wait)
-    if status in _TRANSIENT:
-        return TransientError(f"Qdrant failed with {status}", wait)
-    if response.is_success and is_cut_off(response.content):
-        return UnreachableError("Qdrant sent half an answer")
-    return None
+    if status >= 500 or status in _TRANSIENT:
+        kind = UnreachableError if status >= 500 else TransientError
+        return kind(f"Qdrant failed with {status}", wait)
+    half = response.is_success and is_cut_off(response.content)
+    return UnreachableError("Qdrant sent half an answer") if half else None
 
 
 def is_cut_off(content: bytes) -> bool:

@@ -45,20 +45,14 @@ def _whole(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[StoredDocum
         stored[first["unit"]].append(StoredDocument(first["doc_id"], first["source"], first["path"]))
         sizes[first["unit"]] = first["unit_size"]
         hashes[first["doc_id"]] = first["document_hash"]
-    torn = _torn(store, hashes)
-    return {
-        key: sorted(documents, key=lambda document: document.path)
-        for key, documents in stored.items()
-        if len(documents) == sizes[key] and not any(document.doc_id in torn for document in documents)
-    }
-
-
-def _torn(store: ChunkStore, hashes: dict[str, str]) -> set[str]:
-    """The documents that have chunks of another hash than their first chunk's."""
-    torn: set[str] = set()
+    torn: set[str] = set()  # documents that have chunks of another hash than their first chunk's
     for some in sliced(list(hashes), _BATCH):
         others = models.Filter(
             must=[one_of("doc_id", some)], must_not=[one_of("document_hash", [hashes[doc_id] for doc_id in some])]
         )
         torn.update(payload["doc_id"] for _, payload in store.read(others, ("doc_id",)))
-    return torn
+    return {
+        key: sorted(documents, key=lambda document: document.path)
+        for key, documents in stored.items()
+        if len(documents) == sizes[key] and not any(document.doc_id in torn for document in documents)
+    }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from shared.errors import RamifyError, ReplyError
 from shared.providers.encoders.base import Embedded, unit
 from shared.providers.gates import Gate
-from shared.providers.http import JsonClient, JsonReply, tokens_reported
+from shared.providers.http import JsonClient, tokens_reported
 from shared.providers.metering import paid, token_range
 from shared.settings import Settings
 
@@ -57,23 +57,20 @@ class EndpointEncoder:
         size = self._settings.batch_size
         for start in range(0, len(texts), size):
             batch = texts[start : start + size]
+            likely = sum(token_range(text)[1] for text in batch)
+            body = {"model": self._settings.model, "input": batch, "encoding_format": "float"}
             try:
-                reply = self._post(batch, patient=patient)
-                calls, tokens = calls + reply.calls, tokens + tokens_reported(reply.body, "total_tokens")
+                with paid("embedding", self._settings.model, likely) as call:
+                    timeout_s = self._settings.timeout_s
+                    reply = self._client.post("/embeddings", body, timeout_s, call.next_try, patient=patient)
+                    counted = tokens_reported(reply.body, "total_tokens")
+                    call.settle(counted or likely, 0)
+                calls, tokens = calls + reply.calls, tokens + counted
                 vectors += self._read(reply.body, len(batch))
             except RamifyError as error:  # what the batches before it cost is spent all the same
                 error.calls, error.tokens = error.calls + calls, tokens
                 raise
         return Embedded(vectors=tuple(vectors), calls=calls, tokens=tokens)
-
-    def _post(self, batch: list[str], *, patient: bool) -> JsonReply:
-        body = {"model": self._settings.model, "input": batch, "encoding_format": "float"}
-        likely = sum(token_range(text)[1] for text in batch)
-        with paid("embedding", self._settings.model, likely) as call:
-            timeout_s = self._settings.timeout_s
-            reply = self._client.post("/embeddings", body, timeout_s, call.next_try, patient=patient)
-            call.settle(tokens_reported(reply.body, "total_tokens") or likely, 0)
-            return reply
 
     def _read(self, body: dict[str, object], count: int) -> list[tuple[float, ...]]:
         rows = body.get("data")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from shared.errors import RamifyError, ReplyError
+from shared.errors import RamifyError
 from shared.providers.llm.client import ChatClient, LLMReply, spent
 from shared.providers.llm.prompts import rerank_prompt
 from shared.providers.llm.replies import parse_marks
@@ -49,9 +49,12 @@ class ChatScorer:
 
         with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(batches)), "rerank-chat") as pool:
             replies = list(pool.map(carried(ask), batches))
-        faults = [
-            fault for batch, reply in zip(batches, replies, strict=True) if (fault := _take(request, batch, reply))
-        ]
+        faults: list[RamifyError] = []
+        for batch, reply in zip(batches, replies, strict=True):
+            try:
+                _take(request, batch, reply)
+            except RamifyError as error:
+                faults.append(error)
         if faults:
             raise faults[0]
 
@@ -72,17 +75,13 @@ def _batches(texts: Sequence[str], most: int) -> Iterator[list[str]]:
         yield batch
 
 
-def _take(request: Request, batch: Sequence[str], reply: LLMReply | RamifyError) -> RamifyError | None:
-    """Note one call's marks and cost; its fault, if it had one."""
+def _take(request: Request, batch: Sequence[str], reply: LLMReply | RamifyError) -> None:
+    """Note one call's marks and cost. Raises: its fault, if it had one."""
     cost = spent(reply) if isinstance(reply, RamifyError) else reply
     request.calls += cost.calls
     request.tokens_in += cost.tokens_in
     request.tokens_out += cost.tokens_out
     if isinstance(reply, RamifyError):
-        return reply
-    try:
-        marks = parse_marks(reply.text, len(batch))
-    except ReplyError as error:
-        return error
+        raise reply
+    marks = parse_marks(reply.text, len(batch))
     request.scores.update({text: marks.get(position) for position, text in enumerate(batch)})
-    return None

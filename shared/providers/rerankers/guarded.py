@@ -22,7 +22,7 @@ class GuardedReranker:
     def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:
         """As the wrapped reranker, or the fused order with a warning and `reranker="none (NAME failed)"`."""
         if not hits:
-            return self._judged(Reranked(reranker=self.name))
+            return self._with_verdict(Reranked(reranker=self.name))
         try:
             if self._closed:
                 raise TransientError("it is closed")
@@ -38,7 +38,7 @@ class GuardedReranker:
             if not self._closed:  # closed under a call: httpx then raises this
                 raise
             return self._fused(hits, TransientError("it was closed"))
-        return self._judged(reranked)
+        return self._with_verdict(reranked)
 
     def close(self) -> None:
         """Close the wrapped reranker's connections, if it has any. Calls that come later get the fused order."""
@@ -47,21 +47,17 @@ class GuardedReranker:
         if close is not None:
             close()
 
-    def _judged(self, reranked: Reranked) -> Reranked:
-        if not nothing_relevant(reranked, self._min_relevance):
-            return reranked
-        return reranked.model_copy(update={"verdict": NOTHING_RELEVANT})
+    def _with_verdict(self, reranked: Reranked) -> Reranked:
+        verdict = NOTHING_RELEVANT if nothing_relevant(reranked, self._min_relevance) else None
+        return reranked.model_copy(update={"verdict": verdict})
 
     def _fused(self, hits: Sequence[Hit], error: RamifyError) -> Reranked:
-        reason = str(error).strip().rstrip(".")
-        cost = spent(error)
+        reason, cost = str(error).strip().rstrip("."), spent(error)
         return Reranked(
             hits=tuple(unscored(hit, hit.score) for hit in hits),
             reranker=f"none ({self.name} failed)",
-            calls=cost.calls,
-            tokens_in=cost.tokens_in,
-            tokens_out=cost.tokens_out,
             warnings=(f"The reranker {self.name} failed, so the results stand in their fused order: {reason}.",),
+            **cost.model_dump(exclude={"text"}),
         )
 
 
