@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import httpx
 import stamina
@@ -54,7 +54,7 @@ class JsonReply(Model):
     calls: int = Field(ge=0)
 
 
-class JsonClient:
+class JsonClient(AbstractContextManager["JsonClient"]):
     """POSTs JSON to the server behind `gate`, over reused connections. Thread-safe; build it after a fork.
 
     `attempts` are the tries of one post on transient faults. `attempt_s` bounds one try in seconds, `max_reply_bytes`
@@ -140,9 +140,6 @@ class JsonClient:
 
     def close(self) -> None:
         self._client.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

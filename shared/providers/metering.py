@@ -56,11 +56,9 @@ class Account(Protocol):
 
     def reserve(self, hold: str, use: PaidUse) -> Refusal | None:
         """Reserve `use` under the name `hold`, at once or not at all. Repeating it changes nothing."""
-        ...
 
     def settle(self, hold: str, use: PaidUse) -> None:
         """Put the real `use` in the place of what is reserved."""
-        ...
 
 
 def token_range(text: str) -> tuple[int, int]:

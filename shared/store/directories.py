@@ -57,10 +57,8 @@ def directory_of(path: str) -> str:
 
 def parent_of(directory: str) -> str | None:
     """The directory above, None above "/"."""
-    if directory == TOP:
-        return None
     above = directory.rstrip("/").rpartition("/")[0]
-    return f"{above}/" if above else TOP
+    return None if directory == TOP else f"{above}/" if above else TOP
 
 
 def lineage(directory: str) -> Iterator[str]:

@@ -20,7 +20,6 @@ def folded(title: str) -> str:
 
 
 def title_key(title: str) -> str:
-    """The key of a title."""
     return TITLE + folded(title)
 
 

@@ -53,18 +53,15 @@ class DenseEncoder(Protocol):
     @property
     def dim(self) -> int:
         """Vector size; may ask the model the first time."""
-        ...
 
     def embed_queries(self, texts: Sequence[str]) -> Embedded:
         """Vectors of questions.
 
         Raises: TransientError (try again), PermanentError or ReplyError (will not work).
         """
-        ...
 
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
         """Vectors of what is searched. Raises as `embed_queries`."""
-        ...
 
 
 def unit(values: Sequence[float], dim: int, what: str) -> tuple[float, ...]:

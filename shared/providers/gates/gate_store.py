@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Limits(NamedTuple):
-    """The settings of one provider, times in ms. `interval` between requests is 0 without a rate limit."""
+    """The settings of one provider as the scripts take them, in ms. `interval` is 0 without a rate limit."""
 
     interval: float
     burst: int
@@ -92,7 +92,6 @@ class CallReport(NamedTuple):
 
 
 def limits_of(providers: ProviderSettings, limit: RateLimit) -> Limits:
-    """The settings as the scripts take them."""
     breaker = providers.breaker
     return Limits(
         interval=60_000 / limit.requests_per_minute if limit.requests_per_minute else 0,
@@ -120,7 +119,9 @@ class GateStore:
         from redis.exceptions import RedisError  # noqa: PLC0415 - the command line starts without Redis
 
         self._faults = (RedisError, RamifyError, OSError, ValueError)
-        self._enter, self._leave = (client.register_script(_source(name)) for name in ("enter", "leave"))
+        lua = resources.files("shared.providers.gates").joinpath("lua")
+        scripts = (lua.joinpath(name).read_text(encoding="utf-8") for name in ("enter.lua", "leave.lua"))
+        self._enter, self._leave = map(client.register_script, scripts)
         self._lock = Lock()
         self._unreachable, self._paused_until = False, 0.0
 
@@ -183,7 +184,3 @@ class GateStore:
                 self._unreachable = False
             _log.info("Redis holds the rate limits and circuit breakers of all workers again")
         return answer
-
-
-def _source(name: str) -> str:
-    return resources.files("shared.providers.gates").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")

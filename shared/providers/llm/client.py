@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol, Self
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from pydantic import Field
 
@@ -39,7 +40,6 @@ class LLM(Protocol):
 
     def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
         """Answer `prompt` within `timeout_s` seconds, in at most `max_tokens` tokens."""
-        ...
 
 
 def spent(error: BaseException) -> LLMReply:
@@ -55,7 +55,7 @@ def with_cost(error: RamifyError, cost: LLMReply) -> RamifyError:
     return error
 
 
-class ChatClient:
+class ChatClient(AbstractContextManager["ChatClient"]):
     """`LLM` over {llm_base_url}/chat/completions. Thread-safe; connections are reused until `close`.
 
     One try is bounded by `llm_timeout_s`, a whole `complete` by its own `timeout_s`.
@@ -120,9 +120,6 @@ class ChatClient:
 
     def close(self) -> None:
         self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -43,7 +43,6 @@ class Reranker(Protocol):
 
         Raises: TransientError, PermanentError or ReplyError; what `reranker(settings)` gives never does.
         """
-        ...
 
 
 class NoReranker:

@@ -36,10 +36,7 @@ class EndpointScorer:
         self._client = JsonClient(url, rerank.api_key, gate, rerank.attempts, attempt_s=rerank.timeout_s)
 
     def score(self, request: Request) -> None:
-        """Score at most `max_documents` a call.
-
-        Raises: TransientError, PermanentError, ReplyError.
-        """
+        """Score at most `max_documents` a call. Raises: TransientError, PermanentError, ReplyError."""
         self._gather.score(request)
 
     def close(self) -> None:

@@ -110,7 +110,7 @@ def as_terms(title: str, heading: str, text: str) -> LexicalDocument:
 
 def _scaled(scores: Sequence[float]) -> list[float]:
     """Over the best score; shifted first where some are negative (cosines, logits), so all lie in 0..1."""
-    low = min(0.0, *scores) if scores else 0.0
+    low = min([0.0, *scores])
     top = max(scores, default=0.0) - low
     return [(score - low) / top if top > 0 else 0.0 for score in scores]
 

@@ -75,11 +75,9 @@ class Scorer(Protocol):
 
         Raises: TransientError, PermanentError or ReplyError; what was filled before counts.
         """
-        ...
 
     def close(self) -> None:
         """Let go of connections."""
-        ...
 
 
 class ScoringReranker:
