@@ -150,19 +150,22 @@ class PlanningTable(Model):
 
     def frame(self, sentence: str) -> tuple[str, dict[str, str]] | None:
         """Type and slots of the first frame that fits, or None."""
-        return _first(self._frames, sentence)
+        return self._first("frames", sentence)
 
     def comparison(self, sentence: str) -> tuple[str, dict[str, str]] | None:
         """Type and slots of the first comparison that fits, or None."""
-        return _first(self._comparisons, sentence)
+        return self._first("comparisons", sentence)
+
+    def _first(self, table: str, sentence: str) -> tuple[str, dict[str, str]] | None:
+        for kind, pattern in self._ways_to_ask[table]:
+            if found := pattern.fullmatch(sentence):
+                return kind, {name: (text or "").strip(" ,:") for name, text in found.groupdict().items()}
+        return None
 
     @cached_property
-    def _frames(self) -> list[tuple[str, re.Pattern[str]]]:
-        return [(frame.type, self._compile(frame.pattern)) for frame in self.frames]
-
-    @cached_property
-    def _comparisons(self) -> list[tuple[str, re.Pattern[str]]]:
-        return [(frame.type, self._compile(frame.pattern)) for frame in self.comparisons]
+    def _ways_to_ask(self) -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+        tables = {"frames": self.frames, "comparisons": self.comparisons}
+        return {name: [(each.type, self._compile(each.pattern)) for each in table] for name, table in tables.items()}
 
     @cached_property
     def verb_class(self) -> dict[str, str]:
@@ -189,13 +192,6 @@ class PlanningTable(Model):
         """Any word of one list, as a group of a pattern."""
         longest_first = sorted(self.words[name], key=len, reverse=True)
         return f"(?:{'|'.join(map(re.escape, longest_first))})"
-
-
-def _first(frames: list[tuple[str, re.Pattern[str]]], sentence: str) -> tuple[str, dict[str, str]] | None:
-    for kind, regex in frames:
-        if found := regex.fullmatch(sentence):
-            return kind, {name: (text or "").strip(" ,:") for name, text in found.groupdict().items()}
-    return None
 
 
 class ListPhrases(Model):
