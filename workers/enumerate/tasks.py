@@ -70,7 +70,7 @@ def read_columns(run: TaskRun) -> None:
 
 @remote(app, TaskName.SEARCH_VALUES, ignore_result=False)
 def values(raw: dict[str, Any]) -> str:
-    """Values or a count, as a ValuesReply in JSON; faults are told in it, never raised."""
+    """Values or a count, as a ValuesReply in JSON, which holds the error instead of raising it."""
     try:
         request = ValuesRequest.model_validate(raw)
         store = corpus().store(request.tenant)

@@ -21,7 +21,7 @@ _DIRECT, _DIRECT_BROAD, _PER_GROUP = 3, 2, 2
 _MAX_QUOTE, _CLIPPED_QUOTE = 400, 300  # characters; a CJK one counts as two
 _BREAKS = " ,;，；、"
 _MIN_TERMS = 2
-#: Weights of a sentence's worth: of new terms, of the terms of title and heading, of its hit's rank, of its place.
+#: Weights in a sentence's score: of new terms, of the terms of title and heading, of its hit's rank, of its place.
 _NOVELTY, _LEAD, _RANK, _PLACE = 0.5, 0.3, 0.6, 0.1
 _FULL_TERMS = 6  # a shorter sentence rarely stands by itself, and counts in proportion
 _OPENING_HITS = 2  # the first sentence of the best hits may answer in other words
