@@ -34,7 +34,6 @@ Range = tuple[int, int]
 #: Assumed: characters of the values that are written into a subquestion, and of a chunk's title and heading; the least
 #: share of its size that a window adds to what is read (sentences end before it does).
 _WRITTEN_CHARS, _LEAD_CHARS, _LEAST_WINDOW = 1000, 1000, 0.3
-_STORE_CALLS = {"strong_signal": 1, "fusion": 1, "truth": 2, "edges": 12, "hierarchy": 60}
 
 
 class EstimateRow(Model):
@@ -149,7 +148,7 @@ class _Rows:
             elif isinstance(stage, s.HopsStage):
                 calls += stage.hops
             else:
-                calls += _STORE_CALLS.get(stage.stage, 0)
+                calls += stage.store_calls if isinstance(stage, s.StageOptions) else 0
         return wordings * calls
 
     def _rerank(self, stage: str, query: str, documents: Sequence[int]) -> Iterator[EstimateRow]:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from shared.language import Language, languages
-from shared.language.tables import R, RuleIndex, Says
+from shared.language.tables import R, RuleIndex
 from shared.language.text import normalised
-from shared.models.route import Hops, Intent, QueryType, Reason, Routed
+from shared.models.route import TYPE_OF, Hops, Intent, QueryType, Reason, Routed
 
 #: Below this confidence a decision counts as unsure (routing.unsure_below).
 UNSURE_BELOW = 0.5
@@ -24,13 +24,6 @@ _MAX_SHOWN_CHARS = 60
 #: Confidence in a lookup where no rule fired.
 _NOTHING_FITS = 0.3
 _NOTHING_ASKED = Reason(rule="nothing_asked", says="none", words="only courtesies, marks or emoji", weight=0.95)
-_TYPE_OF: dict[Says, QueryType] = {
-    "simple_rule": QueryType.SIMPLE_RULE,
-    "aspects": QueryType.COMPLEX_REASONING,
-    "multi_hop": QueryType.COMPLEX_REASONING,
-    "enumeration": QueryType.ENUMERATION,
-    "none": QueryType.NONE,
-}
 #: Of a longer text only its beginning and its end are read, in characters: that is where people put their question.
 _HEAD = _TAIL = 500
 _WORD = re.compile(r"[a-z0-9][a-z0-9']*")
@@ -182,7 +175,7 @@ def _summed(reasons: list[Reason]) -> dict[str, float]:
 def _best(sums: dict[str, float]) -> tuple[QueryType, float]:
     """The type with the largest sum, and how sure that is. Without any evidence: a lookup, unsure."""
     by_type: dict[QueryType, float] = {}
-    for says, kind in _TYPE_OF.items():
+    for says, kind in TYPE_OF.items():
         by_type[kind] = 1 - (1 - by_type.get(kind, 0.0)) * (1 - sums.get(says, 0.0))
     ranked = sorted(by_type.items(), key=lambda item: -item[1])  # stable: ties go to the cheaper type
     (kind, first), (_, second) = ranked[0], ranked[1]

@@ -10,17 +10,17 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib.resources import files
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
 from shared.models import Facet
 from shared.models.base import Model
 from shared.models.request import ContextType
-from shared.models.route import Intent
+from shared.models.route import TYPE_OF, Intent
 
 #: What a routing rule can speak for: a query type, a complex question named by its hops.
-Says = Literal["simple_rule", "aspects", "multi_hop", "enumeration", "none"]
+Says = Annotated[str, Field(pattern="|".join(f"^{says}$" for says in TYPE_OF))]
 #: A pattern that matches nothing.
 NEVER = "(?!)"
 #: `<name>` that is not the name of a group: any phrase of that list.

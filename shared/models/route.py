@@ -35,6 +35,13 @@ class Hops(StrEnum):
     MULTI_HOP = "multi_hop"
 
 
+#: What a rule may say of a question, and the type that this speaks for; a complex question is told by its hops. The
+#: cheaper type stands first.
+TYPE_OF: dict[str, QueryType] = {
+    says.value: kind for kind in QueryType for says in (Hops if kind is QueryType.COMPLEX_REASONING else (kind,))
+}
+
+
 class PlannerName(StrEnum):
     """How a question becomes leaves. `request` is the caller's own plan; a table of the settings names the others.
 

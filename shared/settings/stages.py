@@ -5,7 +5,7 @@ A strategy is a list of such tables in the settings, run from top to bottom; a m
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,22 +16,35 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Depth = Annotated[int, Field(ge=1, le=1000)]
 
 
-class ExpansionStage(SettingsSection):
+class StageOptions(SettingsSection):
+    """What is fixed for a stage. `needs_store`: it must stand before the rerank, whose pool has no store.
+
+    `store_calls`: how many calls of the store `ramify plan` expects of it at most.
+    """
+
+    needs_store: ClassVar[bool] = False
+    store_calls: ClassVar[int] = 0
+
+
+class ExpansionStage(StageOptions):
     """Rewrites by the LLM; skipped with a reason without an LLM, for short questions, on a strong signal."""
 
+    needs_store: ClassVar[bool] = True
     stage: Literal["expansion"] = "expansion"
     rewrites: int = Field(default=2, ge=1, le=5)
 
 
-class StrongSignalStage(SettingsSection):
+class StrongSignalStage(StageOptions):
     """Looks at BM25 alone: when it is sure, later `expansion` is skipped. Scores are s/(1+s)."""
 
+    needs_store: ClassVar[bool] = True
+    store_calls: ClassVar[int] = 1
     stage: Literal["strong_signal"] = "strong_signal"
     top: Share = 0.85
     gap: Share = 0.15
 
 
-class LexicalStage(SettingsSection):
+class LexicalStage(StageOptions):
     """The BM25 arm, for the question and every rewrite. `limit` 0: twice the candidates wanted."""
 
     stage: Literal["lexical"] = "lexical"
@@ -40,7 +53,7 @@ class LexicalStage(SettingsSection):
     limit: int = Field(default=0, ge=0, le=1000)
 
 
-class DenseStage(SettingsSection):
+class DenseStage(StageOptions):
     """The dense arm. `languages`: leave it out for a question in a language that the model does not read."""
 
     stage: Literal["dense"] = "dense"
@@ -50,7 +63,7 @@ class DenseStage(SettingsSection):
     languages: Literal["auto", "ignore"] = "auto"
 
 
-class TrigramStage(SettingsSection):
+class TrigramStage(StageOptions):
     """The typo-tolerant keyword arm: trigrams of titles, headings and words."""
 
     stage: Literal["trigram"] = "trigram"
@@ -58,9 +71,10 @@ class TrigramStage(SettingsSection):
     limit: int = Field(default=0, ge=0, le=1000)
 
 
-class FusionStage(SettingsSection):
+class FusionStage(StageOptions):
     """Makes one list of the arms. rrf: sum of weight/(k+rank), ranks from 1; linear: weighted max-scaled."""
 
+    store_calls: ClassVar[int] = 1
     stage: Literal["fusion"] = "fusion"
     method: Literal["rrf", "linear"] = "rrf"
     k: int = Field(default=60, ge=1, le=1000)
@@ -68,21 +82,24 @@ class FusionStage(SettingsSection):
     next_bonus: Share = 0.0
 
 
-class NeighboursStage(SettingsSection):
+class NeighboursStage(StageOptions):
     """Layered search: the best hits seed a search by their stored vectors; found ones are scored by the query."""
 
+    needs_store: ClassVar[bool] = True
     stage: Literal["neighbours"] = "neighbours"
     depth: int = Field(default=0, ge=0, le=4, description="0: multi_query.search_depth")
     branch: int = Field(default=0, ge=0, le=20, description="0: multi_query.branch_limit")
     limit: Depth = 10
 
 
-class EdgesStage(SettingsSection):
+class EdgesStage(StageOptions):
     """Two-pass search: adds what the best hits, or the symbol asked for, lead to and what leads to them.
 
     `depth` in hops; a key that means more than `ambiguous` definitions, or several pages, is not followed.
     """
 
+    needs_store: ClassVar[bool] = True
+    store_calls: ClassVar[int] = 12
     stage: Literal["edges"] = "edges"
     depth: int = Field(default=1, ge=1, le=2)
     anchors: int = Field(default=5, ge=1, le=20)
@@ -92,20 +109,22 @@ class EdgesStage(SettingsSection):
     relevance: Share = 0.5
 
 
-class TruthStage(SettingsSection):
+class TruthStage(StageOptions):
     """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score."""
 
+    store_calls: ClassVar[int] = 2
     stage: Literal["truth"] = "truth"
     share: Share = Field(default=0.999, gt=0)
 
 
-class HopsStage(SettingsSection):
+class HopsStage(StageOptions):
     """Multi-hop search: names in the `parents` best passages, each searched together with the question.
 
     `when`: asked leaves out what routing is sure asks for one thing, questions takes such in English. `weight`: of a
     chain, where passages to open are chosen; `share`: what a chain of 1 is worth of the best score found.
     """
 
+    needs_store: ClassVar[bool] = True
     stage: Literal["hops"] = "hops"
     when: Literal["always", "questions", "asked"] = "always"
     hops: int = Field(default=1, ge=1, le=3)
@@ -117,34 +136,34 @@ class HopsStage(SettingsSection):
     share: Weight = 1.0
 
 
-class ChainStage(SettingsSection):
+class ChainStage(StageOptions):
     """Behind a rerank: gives each hit what it owes to the chain that leads to it."""
 
     stage: Literal["chain"] = "chain"
     weight: Weight = 0.6
 
 
-class CosineStage(SettingsSection):
+class CosineStage(StageOptions):
     """Mixes the scaled score with the cosine to the question."""
 
     stage: Literal["cosine"] = "cosine"
     weight: Share = 0.3
 
 
-class SourcesStage(SettingsSection):
+class SourcesStage(StageOptions):
     """Multiplies by the factor of the longest fitting path prefix in `search.source_boosts`."""
 
     stage: Literal["sources"] = "sources"
 
 
-class BacklinksStage(SettingsSection):
+class BacklinksStage(StageOptions):
     """Multiplies by 1 + weight * ln(1 + n) where n other documents link to the document."""
 
     stage: Literal["backlinks"] = "backlinks"
     weight: Share = 0.05
 
 
-class RecencyStage(SettingsSection):
+class RecencyStage(StageOptions):
     """Multiplies by 1 + weight * 0.5^(age/half_life); documents without a date stay as they are."""
 
     stage: Literal["recency"] = "recency"
@@ -152,27 +171,27 @@ class RecencyStage(SettingsSection):
     half_life_days: float = Field(default=180.0, gt=0)
 
 
-class FacetStage(SettingsSection):
+class FacetStage(StageOptions):
     """Lifts memories of the facet that the leaf asks for: times 1 + weight * (1 - score), so 1 is never passed."""
 
     stage: Literal["facet"] = "facet"
     weight: Share = 0.1
 
 
-class ExcludeStage(SettingsSection):
+class ExcludeStage(StageOptions):
     """Drops paths under `search.excludes`, unless the question's own filter names them."""
 
     stage: Literal["exclude"] = "exclude"
 
 
-class DedupStage(SettingsSection):
+class DedupStage(StageOptions):
     """Folds near-duplicates within a document by vector cosine, by shingles where there is no vector."""
 
     stage: Literal["dedup"] = "dedup"
     threshold: Share = 0.85
 
 
-class CapsStage(SettingsSection):
+class CapsStage(StageOptions):
     """Bounds the chunks of one document, and the share of one kind. `per_doc` 0: min(10, 5 x hops)."""
 
     stage: Literal["caps"] = "caps"
@@ -180,7 +199,7 @@ class CapsStage(SettingsSection):
     per_kind: Share = 1.0
 
 
-class MmrStage(SettingsSection):
+class MmrStage(StageOptions):
     """Maximal marginal relevance over vectors, or shingles: `relevance` 1 keeps the order, 0 only spreads."""
 
     stage: Literal["mmr"] = "mmr"
@@ -188,35 +207,35 @@ class MmrStage(SettingsSection):
     limit: Depth = 20
 
 
-class LimitStage(SettingsSection):
+class LimitStage(StageOptions):
     """Keeps the best `limit`; 0: as many as are wanted."""
 
     stage: Literal["limit"] = "limit"
     limit: int = Field(default=0, ge=0, le=1000)
 
 
-class EnrichStage(SettingsSection):
+class EnrichStage(StageOptions):
     """Gives each hit a snippet: the part of its text that speaks of the question."""
 
     stage: Literal["enrich"] = "enrich"
     chars: int = Field(default=200, ge=20, le=2000)
 
 
-class RerankStage(SettingsSection):
+class RerankStage(StageOptions):
     """The configured reranker over the best `limit`, on the rerank pool. What stands behind it runs there too."""
 
     stage: Literal["rerank"] = "rerank"
     limit: Depth = 50
 
 
-class LinkedStage(SettingsSection):
+class LinkedStage(StageOptions):
     """After the rerank: the n-th best neighbour of a hit keeps at least share^n of that hit's score."""
 
     stage: Literal["linked"] = "linked"
     share: Share = 0.8
 
 
-class BlendStage(SettingsSection):
+class BlendStage(StageOptions):
     """Mixes rank before and score after the rerank by position: ranks 1-3, 4-10, 11 and on."""
 
     stage: Literal["blend"] = "blend"
@@ -225,9 +244,10 @@ class BlendStage(SettingsSection):
     rest: Share = 0.40
 
 
-class HierarchyStage(SettingsSection):
+class HierarchyStage(StageOptions):
     """Searches from directory to directory, instead of arms and fusion: score = a * own + (1 - a) * parent."""
 
+    store_calls: ClassVar[int] = 60
     stage: Literal["hierarchy"] = "hierarchy"
     alpha: Share = Field(default=0.5, description="share of a score that is the question's own; the rest: the parent's")
     starts: int = Field(default=3, ge=1, le=20, description="directories that the global search starts from")

@@ -24,17 +24,16 @@ from shared.models.find import FindRequest
 from shared.models.request import JobRequest
 from shared.plugins import AGGREGATORS, STAGES, STRATEGIES, Plugins, plugins, run_of, why
 from shared.settings.sections import AggregatorSettings, SettingsSection, nearest
-from shared.settings.stages import Stage
+from shared.settings.stages import Stage, StageOptions
 
 _ARMS = frozenset({"lexical", "dense", "trigram"})
 _BEFORE_ARMS = frozenset({"strong_signal", "expansion"})
-_NEEDS_STORE = frozenset({"edges", "hops", "neighbours", "strong_signal", "expansion"})
 #: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
 ADAPTIVE = "adaptive"
 #: The strategy that follows edges.
 FOLLOWS_EDGES = "two_pass"
 #: Our own stages by name.
-BUILT_IN: dict[str, type[SettingsSection]] = {
+BUILT_IN: dict[str, type[StageOptions]] = {
     model.model_fields["stage"].default: model for model in get_args(get_args(Stage)[0])
 }
 #: Parts of the place of a fault that no reader of a settings file knows.
@@ -74,7 +73,9 @@ def aggregator_names() -> tuple[str, ...]:
 
 
 def needs_store(name: str) -> bool:
-    """Whether a plugin's stage asks the store, and so has to stand before the rerank."""
+    """Whether a stage, ours or a plugin's, asks the store, and so has to stand before the rerank."""
+    if name in BUILT_IN:
+        return BUILT_IN[name].needs_store
     _, plugin = plugins().loaded[STAGES].get(name, (None, None))
     return bool(getattr(plugin, "needs_store", False))
 
@@ -186,7 +187,7 @@ def checked(name: str, stages: Strategy) -> Strategy:
         raise ValueError(f"{where}: blend must stand after rerank")
     if buried := next((late for late in ("linked", "chain") if "rerank" in names and late in names[:rerank]), None):
         raise ValueError(f"{where}: {buried} must stand after rerank, which would bury what it lifts")
-    if lost := next((one for one in names[rerank:] if one in _NEEDS_STORE or needs_store(one)), None):
+    if lost := next((one for one in names[rerank:] if needs_store(one)), None):
         raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
     return stages
 

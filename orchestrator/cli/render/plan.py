@@ -92,7 +92,7 @@ def _listed(value: object) -> str:
 
 def draw_route(routed: Route) -> RenderableType:
     """Type, intent, confidence, what the table gives for that, and one line for each rule that fired."""
-    meaning = _HOPS[routed.hops] if routed.hops else _TYPES[routed.type]
+    meaning = _HOPS[routed.hops] if routed.hops else _TYPES.get(routed.type, routed.type.value.replace("_", " "))
     sure = "unsure: answered as if nothing had been read" if routed.unsure else "sure"
     rows: dict[str, RenderableType | str] = {
         "type": plain(f"{routed.type.value} ({meaning})", "bold"),
