@@ -75,9 +75,7 @@ def _params(params: models.SearchParams | None) -> edge.SearchParams | None:
 
 
 def _conditions(given: object) -> list[Any] | None:
-    if given is None:
-        return None
-    return [_condition(item) for item in (given if isinstance(given, list) else [given])]
+    return None if given is None else [_condition(item) for item in (given if isinstance(given, list) else [given])]
 
 
 def _condition(condition: object) -> Any:

@@ -141,8 +141,7 @@ def grouped(changes: Mapping[str, Payload]) -> list[tuple[dict[str, Any], list[s
     """Payload changes with the ids that get them, so that equal ones are written together."""
     groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for chunk_id, payload in changes.items():
-        fields = dict(payload)
-        groups.setdefault(json.dumps(fields, sort_keys=True), (fields, []))[1].append(chunk_id)
+        groups.setdefault(json.dumps(dict(payload), sort_keys=True), (dict(payload), []))[1].append(chunk_id)
     return [(fields, ids) for fields, all_ids in groups.values() for ids in sliced(all_ids, READ_BATCH)]
 
 

@@ -3,14 +3,6 @@
 A provider is a kind of server at one host, as "llm:api.example.com". Gates know no protocol and send nothing.
 """
 
-from shared.providers.gates.gate import (
-    BusyError,
-    Gate,
-    GateError,
-    UnreachableError,
-    UnsureError,
-    host_of,
-    share,
-)
+from shared.providers.gates.gate import BusyError, Gate, GateError, UnreachableError, UnsureError, share
 
-__all__ = ["BusyError", "Gate", "GateError", "UnreachableError", "UnsureError", "host_of", "share"]
+__all__ = ["BusyError", "Gate", "GateError", "UnreachableError", "UnsureError", "share"]

@@ -189,7 +189,6 @@ class Gate:
             _log.info("%s answers again", self.server)
 
     def _warn_of_limit(self) -> None:
-        """Once a gate: the rate limit is kept in Redis, and this process shares none."""
         if self._limit.requests_per_minute and not self._warned:
             self._warned = True
             _log.warning(

@@ -71,13 +71,9 @@ class ChatClient(AbstractContextManager["ChatClient"]):
         self._model, self._max_tokens = settings.llm_model, settings.llm_max_tokens
         self._refused: frozenset[str] = frozenset()
         url = str(settings.llm_base_url)
+        gate, tries, try_s = Gate("llm", url, settings.providers), settings.llm_attempts, settings.llm_timeout_s
         self._http = JsonClient(
-            url,
-            settings.llm_api_key,
-            Gate("llm", url, settings.providers),
-            settings.llm_attempts,
-            attempt_s=settings.llm_timeout_s,
-            max_reply_bytes=_MAX_REPLY_BYTES,
+            url, settings.llm_api_key, gate, tries, attempt_s=try_s, max_reply_bytes=_MAX_REPLY_BYTES
         )
 
     def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:

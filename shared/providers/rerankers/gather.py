@@ -105,12 +105,10 @@ class Gather:
 
     @contextmanager
     def _turn(self, request: Request) -> Iterator[None]:
-        if self._running is None:
-            yield
-            return
-        if not self._running.acquire(timeout=request.seconds_left()):
+        if self._running is not None and not self._running.acquire(timeout=request.seconds_left()):
             raise TransientError("the time was up before it was this question's turn")
         try:
             yield
         finally:
-            self._running.release()
+            if self._running is not None:
+                self._running.release()

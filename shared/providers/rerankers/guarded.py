@@ -43,9 +43,7 @@ class GuardedReranker:
     def close(self) -> None:
         """Close the wrapped reranker's connections, if it has any. Calls that come later get the fused order."""
         self._closed = True
-        close = getattr(self._inner, "close", None)
-        if close is not None:
-            close()
+        getattr(self._inner, "close", lambda: None)()
 
     def _with_verdict(self, reranked: Reranked) -> Reranked:
         verdict = NOTHING_RELEVANT if nothing_relevant(reranked, self._min_relevance) else None
