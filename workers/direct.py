@@ -18,19 +18,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from shared import models
 from shared.errors import InputError, RamifyError
-from shared.models import (
-    ROOT_ID,
-    Cost,
-    DocumentStatus,
-    Facet,
-    Filters,
-    LeafResult,
-    LeafStatus,
-    Node,
-    Plan,
-    RawDocument,
-)
 from shared.providers.rerankers import reranker
 from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
@@ -48,7 +37,7 @@ _TIMEOUT_S = 60.0
 _MARKER = "built.json"
 #: Several chunks of a document are one document: so many more are merged than are wanted.
 _CHUNKS_PER_DOCUMENT = 3
-_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
+_PLAN: TypeAdapter[models.Plan] = TypeAdapter(models.Plan)
 
 
 class DirectSearch:
@@ -80,12 +69,12 @@ class DirectSearch:
         indexer = Indexer(self._corpus.store(DEFAULT_TENANT), self._corpus.dense(), self.settings)
         total, done, added = self._source.stat().st_size, 0, 0
         for offset, piece in _pieces(self._source):
-            raw = RawDocument(
+            raw = models.RawDocument(
                 source=str(self._source), path="corpus.jsonl", identity="corpus", suffix=".jsonl", content=piece,
                 line_offset=offset,
             )  # fmt: skip
             outcomes, _ = indexer.index([raw])
-            failed = next((out for out in outcomes if out.status is DocumentStatus.FAILED), None)
+            failed = next((out for out in outcomes if out.status is models.DocumentStatus.FAILED), None)
             if failed:
                 raise InputError("corpus", str(self._source), failed.reason)
             added += len(outcomes)
@@ -94,7 +83,7 @@ class DirectSearch:
         indexer.finish()
         return added
 
-    def ask(self, question: str, strategy: str, limit: int, plan: Plan) -> dict[str, Any]:
+    def ask(self, question: str, strategy: str, limit: int, plan: models.Plan) -> dict[str, Any]:
         """One question through its leaves, the tree merge and the root rerank, as in a job."""
         begun = time.perf_counter()
         search = _QuestionSearch(self._corpus, self._tools, strategy, _CHUNKS_PER_DOCUMENT * limit)
@@ -120,11 +109,11 @@ class _QuestionSearch:
 
     def __init__(self, corpus: Corpus, tools: Tools, strategy: str, chunks: int) -> None:
         self._corpus, self._tools, self._strategy, self.chunks = corpus, tools, strategy, chunks
-        self.nodes: dict[str, Node] = {}
-        self.leaves: dict[str, LeafResult] = {}
-        self.cost, self.warnings = Cost(), list[str]()
+        self.nodes: dict[str, models.Node] = {}
+        self.leaves: dict[str, models.LeafResult] = {}
+        self.cost, self.warnings = models.Cost(), list[str]()
 
-    def leaf(self, node: Node) -> None:
+    def leaf(self, node: models.Node) -> None:
         """Search a leaf; those that it depends on have been searched before it."""
         if node.depends_on:
             parents = [Parent(self.nodes[other], self.leaves[other]) for other in node.depends_on]
@@ -134,7 +123,7 @@ class _QuestionSearch:
             node = bound.node
         limits = self._tools.settings.multi_query
         leaf = LeafQuery(
-            text=node.query, strategy=self._strategy, filters=Filters(), tenant=DEFAULT_TENANT,
+            text=node.query, strategy=self._strategy, filters=models.Filters(), tenant=DEFAULT_TENANT,
             wanted=limits.candidates_per_query, variants=node.variants,
         )  # fmt: skip
         first = run_search_stages(leaf, self._corpus, None, _TIMEOUT_S)
@@ -143,18 +132,20 @@ class _QuestionSearch:
         self.warnings += found.warnings
         self.nodes[node.id] = node
         hits = found.hits[: leaf_result_limit(node, limits, self.chunks)]
-        self.leaves[node.id] = LeafResult(
-            node_id=node.id, status=LeafStatus.DONE, hits=hits, reranker=found.reranked_by
+        self.leaves[node.id] = models.LeafResult(
+            node_id=node.id, status=models.LeafStatus.DONE, hits=hits, reranker=found.reranked_by
         )
 
 
-def _nodes(question: str, plan: Plan) -> Iterator[Node]:
+def _nodes(question: str, plan: models.Plan) -> Iterator[models.Node]:
     """The question's own leaf, then one for each entry of the plan."""
-    yield Node(id=f"{ROOT_ID}.0", parent_id=ROOT_ID, level=1, facet=Facet.ORIGINAL, query=question)
+    yield models.Node(
+        id=f"{models.ROOT_ID}.0", parent_id=models.ROOT_ID, level=1, facet=models.Facet.ORIGINAL, query=question
+    )
     for number, entry in enumerate(plan, 1):
-        waits = tuple(f"{ROOT_ID}.{other}" for other in entry.depends_on)
-        own = {"id": f"{ROOT_ID}.{number}", "facet": entry.dimension, "query": entry.query, "depends_on": waits}
-        yield Node.model_validate({"parent_id": ROOT_ID, "level": 1, **own})
+        waits = tuple(f"{models.ROOT_ID}.{other}" for other in entry.depends_on)
+        own = {"id": f"{models.ROOT_ID}.{number}", "facet": entry.dimension, "query": entry.query, "depends_on": waits}
+        yield models.Node.model_validate({"parent_id": models.ROOT_ID, "level": 1, **own})
 
 
 def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
@@ -166,7 +157,7 @@ def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
             before += len(lines)
 
 
-def _plan(raw: object) -> Plan:
+def _plan(raw: object) -> models.Plan:
     try:
         return _PLAN.validate_python(raw)
     except ValidationError as error:

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from shared.models import request
 from shared.models.base import Model
 from shared.models.hits import SearchResult, Via
-from shared.models.request import (
-    MAX_QUESTION_CHARS,
-    ContextType,
-    Filters,
-    Hops,
-    Name,
-    SearchMode,
-    Session,
-    SessionIntent,
-    Symbol,
-    TypedQuery,
-)
 
 #: Related contexts of one hit.
 MAX_RELATED = 5
@@ -31,16 +20,16 @@ class FindRequest(Model):
     `near_symbol`, `depth` and `tenant` as in JobRequest.
     """
 
-    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
-    mode: SearchMode | None = None
-    strategy: Name | None = None
+    query: str = Field(min_length=1, max_length=request.MAX_QUESTION_CHARS)
+    mode: request.SearchMode | None = None
+    strategy: request.Name | None = None
     explain: bool = False
-    near_symbol: Symbol | None = None
-    depth: Hops | None = None
-    filters: Filters = Filters()
+    near_symbol: request.Symbol | None = None
+    depth: request.Hops | None = None
+    filters: request.Filters = request.Filters()
     top_n: int = Field(default=10, ge=1, le=200)
     related: int = Field(default=0, ge=0, le=MAX_RELATED)
-    tenant: Name = "default"
+    tenant: request.Name = "default"
 
 
 class Related(Model):
@@ -84,8 +73,8 @@ class Anchor(Model):
 class RelatedRequest(Model):
     """Hits of a job whose contexts are wanted, for the job's tenant and under its filters."""
 
-    tenant: Name
-    filters: Filters = Filters()
+    tenant: request.Name
+    filters: request.Filters = request.Filters()
     anchors: tuple[Anchor, ...] = Field(default=(), max_length=MAX_ANCHORS)
     related: int = Field(default=MAX_RELATED, ge=0, le=MAX_RELATED)
 
@@ -100,15 +89,15 @@ class RelatedReply(Model):
 class IntentRequest(Model):
     """A question in its conversation, for the plan pool. `llm` False: its budget allows no call."""
 
-    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
-    session: Session = Session()
+    query: str = Field(min_length=1, max_length=request.MAX_QUESTION_CHARS)
+    session: request.Session = request.Session()
     llm: bool = True
 
 
 class IntentReply(Model):
     """The intent, or the sentence that says why there is none."""
 
-    intent: SessionIntent | None = None
+    intent: request.SessionIntent | None = None
     error: str | None = None
 
 
@@ -145,7 +134,7 @@ class QueryResult(Model):
     """What one query of the plan found by itself, best first; `error` when it was not answered."""
 
     query: str
-    context_type: ContextType | None = None
+    context_type: request.ContextType | None = None
     hits: tuple[Ranked, ...] = ()
     error: str | None = None
 
@@ -158,7 +147,7 @@ class FindResult(SearchResult):
     skills: tuple[MatchedContext, ...] = ()
     others: tuple[MatchedContext, ...] = ()
     total: int = 0
-    query_plan: tuple[TypedQuery, ...] | None = None
+    query_plan: tuple[request.TypedQuery, ...] | None = None
     query_results: tuple[QueryResult, ...] | None = None
 
 

@@ -268,4 +268,3 @@ Stage = Annotated[
     | BlendStage | HierarchyStage | EdgesStage | TruthStage | LinkedStage,
     Field(discriminator="stage"),
 ]  # fmt: skip
-ARMS = (LexicalStage, DenseStage, TrigramStage)

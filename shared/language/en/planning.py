@@ -9,22 +9,7 @@ from __future__ import annotations
 
 import re
 
-from shared.language.base import (
-    MAX_PART,
-    MAX_SENTENCE,
-    MAX_SENTENCES,
-    MAX_STEPS,
-    MIN_PART,
-    Split,
-    SplitKind,
-    Subquestion,
-    TypedPhrases,
-    as_asked,
-    behind,
-    comparison_parts,
-    filled_templates,
-    standing_steps,
-)
+from shared.language import base
 from shared.language.en import clauses
 from shared.language.en.clauses import PHRASES, bare, is_indirect, second_person
 from shared.language.sentences import question_sentences
@@ -88,18 +73,16 @@ _CUT = re.compile(r" (?:from|to|in|on|with|without|using|for|when|after|before|s
 _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 
-def split(text: str) -> Split:
+def split(text: str) -> base.Split:
     """Kind and parts of an English question."""
-    found = question_sentences(text)[:MAX_SENTENCES]
-    asking = [
-        bare(sentence) for sentence in found if len(sentence) <= MAX_SENTENCE and (len(found) == 1 or _asks(sentence))
-    ]
+    found = question_sentences(text)[: base.MAX_SENTENCES]
+    asking = [bare(one) for one in found if len(one) <= base.MAX_SENTENCE and (len(found) == 1 or _asks(one))]
     if len(found) > 1 and len(asking) > 1:
         parts = _parts(asking)
         if len(parts) > 1:
-            return Split(kind=SplitKind.COMPOUND, parts=parts)
+            return base.Split(kind=base.SplitKind.COMPOUND, parts=parts)
     if len(asking) != 1:
-        return Split()
+        return base.Split()
     return _read_sentence(asking[0])
 
 
@@ -108,20 +91,20 @@ def _asks(sentence: str) -> bool:
     return any(PHRASES.compiled[name].match(text) for name in ("asks", "task")) or bool(PHRASES.comparison(bare(text)))
 
 
-def _read_sentence(sentence: str) -> Split:
+def _read_sentence(sentence: str) -> base.Split:
     pieces = clauses.split(sentence)
     parts = _parts(pieces)
     if len(parts) > 1:
-        return Split(kind=SplitKind.COMPOUND, parts=parts)
+        return base.Split(kind=base.SplitKind.COMPOUND, parts=parts)
     sentence = pieces[0] if len(pieces) > 1 else sentence  # the rest does not stand alone; the original leaf has it
     if comparison := compared(sentence):
-        return Split(kind=SplitKind.COMPARISON, parts=comparison)
+        return base.Split(kind=base.SplitKind.COMPARISON, parts=comparison)
     return _facets(sentence)
 
 
-def _parts(texts: list[str]) -> tuple[Subquestion, ...]:
+def _parts(texts: list[str]) -> tuple[base.Subquestion, ...]:
     """Each text as a question of its own; a pronoun is replaced by what the one before is about, or the text left."""
-    parts: list[Subquestion] = []
+    parts: list[base.Subquestion] = []
     about: str | None = None
     for text in texts:
         standing = clauses.resolved(text, about)
@@ -129,9 +112,9 @@ def _parts(texts: list[str]) -> tuple[Subquestion, ...]:
             continue
         about = clauses.subject(standing) or about
         query = _question(standing)
-        if MIN_PART <= len(query) <= MAX_PART:
-            broad = bool(compared(standing)) or _facets(standing).kind is not SplitKind.SIMPLE
-            parts.append(Subquestion(facet=PHRASES.facet_of(standing), query=query, broad=broad, asked=True))
+        if base.MIN_PART <= len(query) <= base.MAX_PART:
+            broad = bool(compared(standing)) or _facets(standing).kind is not base.SplitKind.SIMPLE
+            parts.append(base.Subquestion(facet=PHRASES.facet_of(standing), query=query, broad=broad, asked=True))
     return tuple(parts)
 
 
@@ -144,11 +127,11 @@ def _question(sentence: str) -> str:
     return f"{text}." if PHRASES.compiled["task"].match(text) else f"{text}?"
 
 
-def _facets(sentence: str) -> Split:
+def _facets(sentence: str) -> base.Split:
     """Facet questions about the topic of one sentence; simple without parts when no frame fits surely."""
     framed = PHRASES.frame(sentence)
     if framed is None:
-        return Split()
+        return base.Split()
     frame, slots = framed
     if frame in {"why", "why_clause"}:
         return _why(slots)
@@ -157,28 +140,28 @@ def _facets(sentence: str) -> Split:
     topic = second_person(" ".join(filter(None, (slots["x"], slots.get("rest", "")))))
     topic = re.sub(r" (?:internally|under the hood|exactly)$", "", topic)
     if not _fits(topic, least=1) or PHRASES.compiled["question_word"].match(topic):
-        return Split()
-    parts = filled_templates(PHRASES.templates[frame], {"x": topic})
+        return base.Split()
+    parts = base.filled_templates(PHRASES.templates[frame], {"x": topic})
     if frame == "pros":
-        return Split(kind=SplitKind.COMPOUND, parts=as_asked(parts))
-    return Split(kind=SplitKind.BROAD, parts=parts)
+        return base.Split(kind=base.SplitKind.COMPOUND, parts=base.as_asked(parts))
+    return base.Split(kind=base.SplitKind.BROAD, parts=parts)
 
 
-def _verb_phrase(frame: str, vp: str) -> Split:
+def _verb_phrase(frame: str, vp: str) -> base.Split:
     adverbs = "|".join(PHRASES.words["adverb"])
     vp = second_person(re.sub(rf"^(?:{adverbs}) ", "", vp, flags=re.IGNORECASE))
     vp = vp[:1].lower() + vp[1:]
     if not _fits(vp):
-        return Split()
+        return base.Split()
     verb, kind = _verb(vp)
     kind = "purpose" if frame == "purpose" else kind
     thing = vp[len(verb) :].strip() if verb else ""
     if not thing and kind != "purpose":
-        return Split()
+        return base.Split()
     if kind == "write" and not re.match(r"(?:an?|the|your|some|new)\b", thing):
         kind = "narrow"
-    parts = filled_templates(PHRASES.templates[kind], {"vp": vp, "object": thing})
-    return Split(kind=SplitKind.SIMPLE if kind in _NARROW else SplitKind.BROAD, parts=parts)
+    parts = base.filled_templates(PHRASES.templates[kind], {"vp": vp, "object": thing})
+    return base.Split(kind=base.SplitKind.SIMPLE if kind in _NARROW else base.SplitKind.BROAD, parts=parts)
 
 
 def _verb(vp: str) -> tuple[str, str]:
@@ -191,13 +174,13 @@ def _verb(vp: str) -> tuple[str, str]:
     return words[0], "narrow"
 
 
-def _why(slots: dict[str, str]) -> Split:
+def _why(slots: dict[str, str]) -> base.Split:
     clause = second_person(slots["clause"]) if "clause" in slots else clauses.declarative(slots["aux"], slots["rest"])
     if clause is None or not _fits(clause):
-        return Split()
+        return base.Split()
     kind = "problem" if PHRASES.compiled["problem"].search(clause) else "why"
-    parts = filled_templates(PHRASES.templates[kind], {"clause": clause})
-    return Split(kind=SplitKind.BROAD if kind == "problem" else SplitKind.SIMPLE, parts=parts)
+    parts = base.filled_templates(PHRASES.templates[kind], {"clause": clause})
+    return base.Split(kind=base.SplitKind.BROAD if kind == "problem" else base.SplitKind.SIMPLE, parts=parts)
 
 
 def _fits(phrase: str, least: int = _WORDS[0]) -> bool:
@@ -206,7 +189,7 @@ def _fits(phrase: str, least: int = _WORDS[0]) -> bool:
     return least <= words <= _WORDS[1] and not PHRASES.compiled["pronoun"].search(phrase)
 
 
-def compared(sentence: str) -> tuple[Subquestion, ...]:
+def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     """The parts of a comparison of 2 to 5 things, else nothing."""
     found = PHRASES.comparison(sentence)
     if found is None:
@@ -222,7 +205,7 @@ def compared(sentence: str) -> tuple[Subquestion, ...]:
         scope = f" in terms of {aspect}{scope}"
     listed = f"{', '.join(items[:-1])} and {items[-1]}"
     slots = {"scope": second_person(scope), "aspect": aspect, "items": listed}
-    return comparison_parts(PHRASES.sentences, kind, items, slots, choice=kind == "choice")
+    return base.comparison_parts(PHRASES.sentences, kind, items, slots, choice=kind == "choice")
 
 
 def _items(sentence: str, slots: dict[str, str]) -> tuple[list[str], str]:
@@ -264,16 +247,16 @@ def _are_a_pair(one: str, other: str) -> bool:
 def steps(question: str) -> tuple[str, ...]:
     """The steps of a nested question, each with `#n` for the ones that it waits for; none where it does not nest."""
     rest = bare(question).rstrip(" ?.!")
-    if len(question) > MAX_SENTENCE or not _ASKS.match(rest):
+    if len(question) > base.MAX_SENTENCE or not _ASKS.match(rest):
         return ()
     found: list[str] = []
-    while len(found) < MAX_STEPS - 1 and (described := _innermost(rest)):
+    while len(found) < base.MAX_STEPS - 1 and (described := _innermost(rest)):
         place, asked = described
         found.append(asked)
         rest = f"{rest[: place.start()]}#{len(found)}{rest[place.end() :]}"
     if not _TRIVIAL.fullmatch(rest):
         found.append(f"{rest}?")
-    return standing_steps(found)
+    return base.standing_steps(found)
 
 
 def _innermost(text: str) -> tuple[re.Match[str], str] | None:
@@ -289,10 +272,10 @@ def _innermost(text: str) -> tuple[re.Match[str], str] | None:
     return None
 
 
-def typed_phrases(text: str, words: WordTable) -> TypedPhrases:
-    rest = behind(_LEAD, text)
+def typed_phrases(text: str, words: WordTable) -> base.TypedPhrases:
+    rest = base.behind(_LEAD, text)
     how = _HOW.match(rest.lower())
-    rest = behind(_HOW, rest)
+    rest = base.behind(_HOW, rest)
     first, _, thing = rest.partition(" ")
     verb = first.lower()
     if thing.lower().startswith("up ") and verb in {"set", "back"}:
@@ -301,13 +284,13 @@ def typed_phrases(text: str, words: WordTable) -> TypedPhrases:
     personal = bool(_PERSONAL.search(rest.lower()))
     if noun and (how or verb in words.making + words.doing):
         making, short = verb in words.making, _CUT.split(f"{noun} ", maxsplit=1)[0].strip() or noun
-        return TypedPhrases(
+        return base.TypedPhrases(
             skill=f"{first[:1].upper()}{first[1:]} {noun}",
             resource=f"{short} template" if making else f"{noun} {first.lower()} guide",
             memory=f"user's {short} preferences" if making else f"user's {noun}" if personal else "",
         )
     noun = _noun(rest, words)
-    return TypedPhrases(resource=noun, memory=f"user's {noun}" if personal and noun else "")
+    return base.TypedPhrases(resource=noun, memory=f"user's {noun}" if personal and noun else "")
 
 
 def _noun(text: str, words: WordTable) -> str:

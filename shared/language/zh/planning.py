@@ -10,22 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from shared.language.base import (
-    MAX_PART,
-    MAX_SENTENCE,
-    MAX_SENTENCES,
-    MAX_STEPS,
-    MIN_PART,
-    Split,
-    SplitKind,
-    Subquestion,
-    TypedPhrases,
-    as_asked,
-    behind,
-    comparison_parts,
-    filled_templates,
-    standing_steps,
-)
+from shared.language import base
 from shared.language.sentences import question_sentences
 from shared.language.tables import WordTable
 from shared.language.zh import clauses, simplified, traditional
@@ -76,15 +61,15 @@ _ASK = re.compile(
 _PERSONAL = re.compile("(?:我们?|咱们?)(?:之前|以前|上次|当时|曾经)?(?:记录|记下|写|说|提到|决定|做)?过?的?|上次|之前")
 
 
-def split(question: str) -> Split:
+def split(question: str) -> base.Split:
     """Kind and parts of a Chinese question, in its own characters."""
     text = simplified(question)
-    found = [s for s in question_sentences(text)[:MAX_SENTENCES] if len(s) <= MAX_SENTENCE]
+    found = [s for s in question_sentences(text)[: base.MAX_SENTENCES] if len(s) <= base.MAX_SENTENCE]
     asking = [_as_question(sentence) for sentence in found if _is_request(sentence)]
     if len(asking) > 1:
         reading = _compound(clauses.split("。".join(asking)))
     else:
-        reading = _read_sentence(asking[0]) if asking else Split()
+        reading = _read_sentence(asking[0]) if asking else base.Split()
     queries = [_as_written(spaced(part.query, like=text), question) for part in reading.parts]
     parts = (part.model_copy(update={"query": query}) for part, query in zip(reading.parts, queries, strict=True))
     return reading.model_copy(update={"parts": tuple(parts)})
@@ -111,35 +96,35 @@ def _as_question(sentence: str) -> str:
     return f"如何{text}" if ordered and starts_with_verb and not asks(text) else text
 
 
-def _read_sentence(sentence: str) -> Split:
+def _read_sentence(sentence: str) -> base.Split:
     if comparison := compared(sentence):
-        return Split(kind=SplitKind.COMPARISON, parts=comparison)
+        return base.Split(kind=base.SplitKind.COMPARISON, parts=comparison)
     pieces = clauses.split(sentence)
     compound = _compound(pieces)
     if compound.parts:
         return compound
     context, piece = pieces[0] if pieces else ("", sentence)
     if comparison := compared(piece):
-        return Split(kind=SplitKind.COMPARISON, parts=comparison)
+        return base.Split(kind=base.SplitKind.COMPARISON, parts=comparison)
     found = _facets(piece)
     if context:
         parts = tuple(part.model_copy(update={"query": f"{context},{part.query}"}) for part in found.parts)
-        return Split(kind=found.kind, parts=parts)
+        return base.Split(kind=found.kind, parts=parts)
     return found
 
 
-def _compound(pieces: list[tuple[str, str]]) -> Split:
+def _compound(pieces: list[tuple[str, str]]) -> base.Split:
     """One part for each clause that asks; fewer than two are no compound."""
     parts = []
     for context, piece in pieces:
         query = f"{context},{piece}?" if context else f"{piece}?"
-        if MIN_PART <= len(query) <= MAX_PART:
-            broad = bool(compared(piece)) or _facets(piece).kind is not SplitKind.SIMPLE
-            parts.append(Subquestion(facet=PHRASES.facet_of(piece), query=query, broad=broad, asked=True))
-    return Split(kind=SplitKind.COMPOUND, parts=tuple(parts)) if len(parts) > 1 else Split()
+        if base.MIN_PART <= len(query) <= base.MAX_PART:
+            broad = bool(compared(piece)) or _facets(piece).kind is not base.SplitKind.SIMPLE
+            parts.append(base.Subquestion(facet=PHRASES.facet_of(piece), query=query, broad=broad, asked=True))
+    return base.Split(kind=base.SplitKind.COMPOUND, parts=tuple(parts)) if len(parts) > 1 else base.Split()
 
 
-def compared(sentence: str) -> tuple[Subquestion, ...]:
+def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     """The parts of a comparison of 2 to 5 things, else nothing."""
     found = PHRASES.comparison(sentence)
     if found is None:
@@ -158,7 +143,8 @@ def compared(sentence: str) -> tuple[Subquestion, ...]:
     items, aspect = _shared(items)
     listed = f"{'、'.join(items[:-1])}和{items[-1]}"
     slots = {"aspect": aspect, "scope": f"{scope}," if scope else "", "items": listed}
-    return comparison_parts(PHRASES.sentences, "attribute" if aspect else kind, items, slots, choice=kind == "choice")
+    sentences = "attribute" if aspect else kind
+    return base.comparison_parts(PHRASES.sentences, sentences, items, slots, choice=kind == "choice")
 
 
 def _headed(text: str) -> tuple[str, str]:
@@ -195,11 +181,11 @@ def _shared(items: list[str]) -> tuple[list[str], str]:
     return items, ""
 
 
-def _facets(sentence: str) -> Split:
+def _facets(sentence: str) -> base.Split:
     """Facet questions about the topic of one sentence without lead-in and end mark."""
     framed = PHRASES.frame(sentence)
     if framed is None or not all(_fits(text) for text in framed[1].values() if text):
-        return Split()
+        return base.Split()
     frame, slots = framed
     if frame in {"howto", "task"}:
         return _verb_phrase(slots["vp"])
@@ -207,48 +193,50 @@ def _facets(sentence: str) -> Split:
         return _object_first(slots["object"], slots["verb"])
     if frame in {"why", "problem", "trouble"}:
         return _clause(frame, slots)
-    parts = filled_templates(PHRASES.templates[frame], slots)
+    parts = base.filled_templates(PHRASES.templates[frame], slots)
     if frame == "pros":
-        return Split(kind=SplitKind.COMPOUND, parts=as_asked(parts))
-    return Split(kind=SplitKind.BROAD, parts=parts)
+        return base.Split(kind=base.SplitKind.COMPOUND, parts=base.as_asked(parts))
+    return base.Split(kind=base.SplitKind.BROAD, parts=parts)
 
 
 def _fits(text: str) -> bool:
     return len(text) <= _MAX_TOPIC and not asks(text) and not any(word in text for word in (*_POINTING_WORDS, ","))
 
 
-def _verb_phrase(vp: str) -> Split:
+def _verb_phrase(vp: str) -> base.Split:
     adverbs = "|".join(PHRASES.words["adverb"])
     vp = re.sub(rf"^(?:{adverbs})+\s*", "", vp)
     verb = max((verb for verb in PHRASES.verb_class if vp.startswith(verb)), key=len, default="")
     if verb:
         return _classed(verb, _unmeasured(vp[len(verb) :].strip()))
-    return Split(parts=filled_templates(PHRASES.templates["narrow"], {"vp": vp})) if len(vp) > _MIN_OBJECT else Split()
+    if len(vp) <= _MIN_OBJECT:
+        return base.Split()
+    return base.Split(parts=base.filled_templates(PHRASES.templates["narrow"], {"vp": vp}))
 
 
-def _object_first(thing: str, verb: str) -> Split:
+def _object_first(thing: str, verb: str) -> base.Split:
     """Questions that name the object first: "X 怎么优化", "X 优化怎么做"."""
     thing = thing.removesuffix("的").strip()
     if verb not in _LIGHT_VERBS:
         known = PHRASES.verb_class.get(verb, "write")
-        return Split() if known == "write" else _classed(verb, thing)
+        return base.Split() if known == "write" else _classed(verb, thing)
     inner = next((verb for verb in PHRASES.verbs["noun_like"] if thing.endswith(verb)), "")
     if inner and len(thing) >= len(inner) + _MIN_OBJECT:
         return _classed(inner, thing.removesuffix(inner).strip())
-    return Split(kind=SplitKind.BROAD, parts=filled_templates(PHRASES.templates["topic"], {"x": thing}))
+    return base.Split(kind=base.SplitKind.BROAD, parts=base.filled_templates(PHRASES.templates["topic"], {"x": thing}))
 
 
-def _classed(verb: str, thing: str) -> Split:
+def _classed(verb: str, thing: str) -> base.Split:
     """The facets of what is done to `thing`, by the class of the verb."""
     if len(thing) < _MIN_OBJECT:
-        return Split()
+        return base.Split()
     kind = PHRASES.verb_class[verb]
     if kind in {"write", "build"}:
         kind = "write" if PHRASES.compiled["document"].search(thing) else "build"
     if kind == "noun_like" and PHRASES.compiled["metric"].search(thing):
         kind = "noun_like_metric"
     slots = {"verb": verb, "object": thing, "vp": f"{verb}{thing}"}
-    return Split(kind=SplitKind.BROAD, parts=filled_templates(PHRASES.templates[kind], slots))
+    return base.Split(kind=base.SplitKind.BROAD, parts=base.filled_templates(PHRASES.templates[kind], slots))
 
 
 def _unmeasured(thing: str) -> str:
@@ -257,28 +245,28 @@ def _unmeasured(thing: str) -> str:
     return re.sub(rf"^(?:我们?的)?(?:{measures})?\s*", "", thing)
 
 
-def _clause(frame: str, slots: dict[str, str]) -> Split:
+def _clause(frame: str, slots: dict[str, str]) -> base.Split:
     """Why-questions and "what to do when": a state that is bad gets causes and cures, any other one its reason."""
     clause = peeled(slots["clause"], "connective", times=1).removeprefix("会").removesuffix("的").strip()
     clause = re.sub(r"^我们?的\s*", "", f"{slots.get('head', '')}{clause}")
     if frame == "trouble" or PHRASES.compiled["problem"].search(clause):
-        parts = filled_templates(PHRASES.templates["problem"], {"clause": clause})
-        return Split(kind=SplitKind.BROAD, parts=parts)
+        parts = base.filled_templates(PHRASES.templates["problem"], {"clause": clause})
+        return base.Split(kind=base.SplitKind.BROAD, parts=parts)
     if frame == "problem" or len(clause) < _MIN_OBJECT:  # "what to do when" of no trouble: too little to go by
-        return Split()
-    return Split(parts=filled_templates(PHRASES.templates["why"], {"clause": clause}))
+        return base.Split()
+    return base.Split(parts=base.filled_templates(PHRASES.templates["why"], {"clause": clause}))
 
 
 def steps(question: str) -> tuple[str, ...]:
     """The steps of a nested question, each with `#n` for the one that it waits for; none where it does not nest."""
     rest = bare(simplified(question))
-    if len(question) > MAX_SENTENCE or not asks(rest) or re.search("[,;。]", rest):
+    if len(question) > base.MAX_SENTENCE or not asks(rest) or re.search("[,;。]", rest):
         return ()
     if turned := _TURNED.fullmatch(rest):
         rest = f"{turned['what']}是谁"
     sentences = PHRASES.sentences
     found: list[str] = []
-    while len(found) < MAX_STEPS - 1 and (inner := _RELATION.fullmatch(rest)):
+    while len(found) < base.MAX_STEPS - 1 and (inner := _RELATION.fullmatch(rest)):
         tail, named = inner["tail"], inner["what"]
         if _ASKED.fullmatch(tail) or not _GOES_ON.match(tail) or asks(named) or _UNNAMED.fullmatch(named):
             break
@@ -287,23 +275,23 @@ def steps(question: str) -> tuple[str, ...]:
         rest = f"#{len(found)}{tail}"
     if not found or not asks(rest):
         return ()
-    return tuple(_as_written(step, question) for step in standing_steps([*found, f"{rest}?"]))
+    return tuple(_as_written(step, question) for step in base.standing_steps([*found, f"{rest}?"]))
 
 
-def typed_phrases(text: str, words: WordTable) -> TypedPhrases:
-    rest = behind(_HOW, behind(_LEAD, text))
+def typed_phrases(text: str, words: WordTable) -> base.TypedPhrases:
+    rest = base.behind(_HOW, base.behind(_LEAD, text))
     verb = _verb((*words.making, *words.doing)).match(rest)
     personal = bool(_PERSONAL.search(rest))
-    thing = _thing(behind(_MEASURE, rest[verb.end() :].strip())) if verb else ""
+    thing = _thing(base.behind(_MEASURE, rest[verb.end() :].strip())) if verb else ""
     if verb and thing:
         making = verb[0] in words.making
-        return TypedPhrases(
+        return base.TypedPhrases(
             skill=_joined(verb[0], thing),
             resource=_joined(thing, "模板" if making else f"{verb[0]}指南"),
             memory=_joined("用户的", thing, "偏好") if making else _joined("用户的", thing) if personal else "",
         )
     thing = _thing(rest)
-    return TypedPhrases(resource=thing, memory=_joined("用户的", thing) if personal and thing else "")
+    return base.TypedPhrases(resource=thing, memory=_joined("用户的", thing) if personal and thing else "")
 
 
 def _thing(text: str) -> str:

@@ -10,19 +10,8 @@ from shared.models import LeafStatus, Node, Summary
 from shared.models.answer import ReasoningStep
 from shared.settings.sections import ReasoningAggregator
 from workers.display import plain_line
+from workers.merge import extract
 from workers.merge.aggregators.paths import TITLE, bridges_of, hop_steps
-from workers.merge.extract import (
-    Passage,
-    Picker,
-    citations,
-    extract,
-    extracted,
-    is_covered,
-    nothing_found,
-    subquestions,
-    summary_of,
-    written,
-)
 from workers.merge.findings import Aggregated, Findings
 from workers.merge.summarise import summarise
 
@@ -40,7 +29,7 @@ class Evidence(NamedTuple):
 
     node: Node
     query: str
-    passages: Sequence[Passage]
+    passages: Sequence[extract.Passage]
     gap: str | None
 
 
@@ -63,25 +52,27 @@ def _facts(found: Findings, nodes: Sequence[Node], options: ReasoningAggregator)
 
 def _aspects(found: Findings, nodes: Sequence[Node], options: ReasoningAggregator) -> Aggregated:
     """The leaves by facet, in the tree's order of facets. What the summary says of a leaf is evidence of its step."""
-    picked = extracted(found.question, found.pool, found.nodes, options.sentences)
+    picked = extract.extracted(found.question, found.pool, found.nodes, options.sentences)
     facets = list(dict.fromkeys(node.facet for node in nodes))
     by_facet = sorted(nodes, key=lambda node: facets.index(node.facet))
     steps, evidence = _steps(found, "aspect", by_facet, options.passages, picked.groups or {})
     used = [passage for one in evidence for passage in one.passages]
-    return _concluded(found, steps, used, summary_of(found.question, picked, found.pool, found.nodes))
+    return _concluded(found, steps, used, extract.summary_of(found.question, picked, found.pool, found.nodes))
 
 
 def _hops(found: Findings, options: ReasoningAggregator) -> Aggregated:
-    direct = extract(found.question, found.pool, found.nodes, options.sentences)
+    direct = extract.extract(found.question, found.pool, found.nodes, options.sentences)
     steps, used = hop_steps(found, options.hops) if direct.citations else ([], [])
     searched = any(bridge.how != TITLE for step in steps for bridge in step.bridges)
     return _concluded(found, steps, used, _after_hops(found, used, direct) if searched else direct)
 
 
-def _concluded(found: Findings, steps: Sequence[ReasoningStep], used: Sequence[Passage], own: Summary) -> Aggregated:
+def _concluded(
+    found: Findings, steps: Sequence[ReasoningStep], used: Sequence[extract.Passage], own: Summary
+) -> Aggregated:
     """The conclusion by the LLM where one is there, else `own`; its sources are joined by those of the steps."""
     made = summarise(found, lambda: own, steps)
-    known = {one.number: one for one in (*citations(used, found.pool.hits), *made.summary.citations)}
+    known = {one.number: one for one in (*extract.citations(used, found.pool.hits), *made.summary.citations)}
     sources = {"citations": tuple(known[number] for number in sorted(known))}
     return made.model_copy(update={"summary": made.summary.model_copy(update=sources)})
 
@@ -90,25 +81,25 @@ def _from_last(found: Findings, steps: Sequence[ReasoningStep], evidence: Sequen
     """Sentences of the steps that no other step needed, behind the steps of which nothing was found."""
     needed = {number for step in steps for number in step.after}
     last = [one for step, one in zip(steps, evidence, strict=True) if step.number not in needed]
-    picker = Picker(found.question, found.pool.hits, joined=True)
+    picker = extract.Picker(found.question, found.pool.hits, joined=True)
     each = max(1, _MAX_CONCLUSION // max(1, len(last)))
     chosen = [passage for one in last if one.passages for passage in picker.pick(one.query, one.node.id, each)]
-    if not chosen and is_covered(picker, found.question, found.pool):
+    if not chosen and extract.is_covered(picker, found.question, found.pool):
         chosen = picker.pick(found.question, None, _MAX_CONCLUSION)
     lines = [reader_sentence("missing", one.query, plain_line(one.query)) for one in evidence if not one.passages]
-    lines.append(written(chosen) if chosen else nothing_found(found.question).text)
-    return Summary(text="\n".join(lines), kind="extractive", citations=citations(chosen, found.pool.hits))
+    lines.append(extract.written(chosen) if chosen else extract.nothing_found(found.question).text)
+    return Summary(text="\n".join(lines), kind="extractive", citations=extract.citations(chosen, found.pool.hits))
 
 
-def _after_hops(found: Findings, used: Sequence[Passage], direct: Summary) -> Summary:
+def _after_hops(found: Findings, used: Sequence[extract.Passage], direct: Summary) -> Summary:
     """The sentence at the end of the path first, then what answers directly."""
     if not used or not direct.citations:
         return direct
     end = used[-1]
-    line = written([end])
+    line = extract.written([end])
     rest = [one for one in direct.text.split("\n") if end.text not in one]
     text = "\n".join([line, *rest[: _MAX_CONCLUSION - 1]])
-    known = {one.number: one for one in (*citations([end], found.pool.hits), *direct.citations)}
+    known = {one.number: one for one in (*extract.citations([end], found.pool.hits), *direct.citations)}
     kept = tuple(known[number] for number in sorted(known) if f"[{number}]" in text)
     return direct.model_copy(update={"text": text, "citations": kept})
 
@@ -116,16 +107,16 @@ def _after_hops(found: Findings, used: Sequence[Passage], direct: Summary) -> Su
 def _searched(found: Findings) -> list[Node]:
     """The searched subquestions in the tree's order: a leaf waits for earlier ones only."""
     searched = {leaf.node_id for leaf in found.leaves}
-    return [node for node in subquestions(found.nodes) if node.id in searched]
+    return [node for node in extract.subquestions(found.nodes) if node.id in searched]
 
 
-def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: Picker, limit: int) -> Evidence:
+def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: extract.Picker, limit: int) -> Evidence:
     queries = node.variants or (node.query,)
     query = max(queries, key=lambda one: picker.coverage(one, node.id))
     gap = _gap(found, node, nodes)
-    passages: Sequence[Passage] = ()
+    passages: Sequence[extract.Passage] = ()
     if found.pool.per_leaf.get(node.id):
-        if is_covered(picker, query, found.pool, node.id):
+        if extract.is_covered(picker, query, found.pool, node.id):
             values, by = _handed_on(node, nodes)
             picker.picked = []  # one sentence may carry two steps
             read = values[0] if by == ANSWER else ""  # it stands in the passages; names are candidates only
@@ -154,10 +145,10 @@ def _gap(found: Findings, node: Node, nodes: Sequence[Node]) -> str | None:
 
 
 def _steps(
-    found: Findings, kind: Kind, nodes: Sequence[Node], limit: int, picked: Mapping[str, Sequence[Passage]]
+    found: Findings, kind: Kind, nodes: Sequence[Node], limit: int, picked: Mapping[str, Sequence[extract.Passage]]
 ) -> tuple[list[ReasoningStep], list[Evidence]]:
     """A step for each node with at most `limit` passages; those of `picked` go first."""
-    picker = Picker(found.question, found.pool.hits, joined=False)
+    picker = extract.Picker(found.question, found.pool.hits, joined=False)
     evidence = [_evidence(found, node, nodes, picker, limit) for node in nodes]
     evidence = [one._replace(passages=picked.get(one.node.id) or one.passages) for one in evidence]
     return [_leaf_step(found, kind, nodes, number, one) for number, one in enumerate(evidence, 1)], evidence
@@ -177,7 +168,7 @@ def _leaf_step(found: Findings, kind: Kind, nodes: Sequence[Node], number: int, 
         after=tuple(places[other] for other in one.node.depends_on if other in places),
         found=values[:_MAX_NAMES],
         found_by=by,
-        text=written(one.passages),
+        text=extract.written(one.passages),
         passages=numbers,
         bridges=bridges_of(found.pool.hits, numbers),
         gap=one.gap,

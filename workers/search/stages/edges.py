@@ -21,18 +21,7 @@ from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, to_filter, to_sparse
 from shared.store.page_keys import is_page_key
 from shared.store.schema import one_of
-from workers.search.stages.edge_keys import (
-    Direction,
-    Edge,
-    EdgeEnds,
-    asked_direction,
-    backwards,
-    edge_between,
-    edge_ends,
-    has_direction,
-    places_of,
-    unambiguous,
-)
+from workers.search.stages import edge_keys
 from workers.search.stages.near import near_symbol_anchors
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
@@ -45,7 +34,7 @@ _MIN_NEIGHBOURS = 8
 class _Neighbour(NamedTuple):
     hit: Hit
     start_id: str
-    edge: Edge
+    edge: edge_keys.Edge
     relevance: float
 
 
@@ -54,7 +43,7 @@ class _Anchor:
     """Its score, the chunks that this hop starts from, and the places of each key that is followed (None: all)."""
 
     score: float
-    starts: tuple[EdgeEnds, ...]
+    starts: tuple[edge_keys.EdgeEnds, ...]
     places: Mapping[str, int] | None = None
 
     def keys(self) -> list[str]:
@@ -85,7 +74,7 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
         starts = [(one.score, [one.hit]) for one in state.candidates[: options.anchors] if one.score > 0]
     if not starts:
         return state.skip("nothing to start from")
-    anchors = [_Anchor(score, tuple(edge_ends(hit) for hit in hits)) for score, hits in starts]
+    anchors = [_Anchor(score, tuple(edge_keys.edge_ends(hit) for hit in hits)) for score, hits in starts]
     seen = {start.hit.chunk_id for anchor in anchors for start in anchor.starts}
     dropped: set[str] = set()
     for hop in range(1, depth + 1):
@@ -96,7 +85,7 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
         state = state.but(candidates=_joined(state.candidates, anchors, neighbours, hop, options))
         seen |= {one.hit.chunk_id for found in neighbours for one in found}
         anchors = [
-            _Anchor(anchor.score, tuple(edge_ends(one.hit) for one in found[:_MAX_STARTS]))
+            _Anchor(anchor.score, tuple(edge_keys.edge_ends(one.hit) for one in found[:_MAX_STARTS]))
             for anchor, found in zip(anchors, neighbours, strict=True)
             if found
         ]
@@ -115,8 +104,8 @@ def _count_places(
     keys = list(dict.fromkeys(key for anchor in anchors for key in (*anchor.keys(), *anchor.names())))
     if not keys:
         return {}, frozenset()
-    counts = places_of(keys, state.query.filters.namespace, tools.need_store()[0])
-    places = unambiguous(keys, counts, options.ambiguous)
+    counts = edge_keys.places_of(keys, state.query.filters.namespace, tools.need_store()[0])
+    places = edge_keys.unambiguous(keys, counts, options.ambiguous)
     return places, frozenset(keys) - places.keys()
 
 
@@ -141,7 +130,7 @@ def _neighbours(
             scored = hit if request.query is not None else hit.model_copy(update={"score": 0.0})
             found[number].setdefault(hit.chunk_id, scored)
     neighbours = [_with_edges(anchor, hits.values()) for anchor, hits in zip(anchors, found, strict=True)]
-    return _with_relevance(neighbours, asked_direction(state.query.text))
+    return _with_relevance(neighbours, edge_keys.asked_direction(state.query.text))
 
 
 def _edge_filters(anchor: _Anchor) -> list[models.Condition]:
@@ -164,20 +153,20 @@ def _with_edges(anchor: _Anchor, hits: Iterable[Hit]) -> list[_Neighbour]:
     """The hits that an edge joins with the anchor, each with its least ambiguous edge."""
     neighbours, places = [], anchor.places or {}
     for hit in hits:
-        other = edge_ends(hit)
+        other = edge_keys.edge_ends(hit)
         found = []
         for start in anchor.starts:
-            if edge := edge_between(start, other, places):
+            if edge := edge_keys.edge_between(start, other, places):
                 found.append((start.hit.chunk_id, edge))
-            if edge := edge_between(other, start, places):
-                found.append((start.hit.chunk_id, backwards(edge)))
+            if edge := edge_keys.edge_between(other, start, places):
+                found.append((start.hit.chunk_id, edge_keys.backwards(edge)))
         if found:
             start_id, edge = min(found, key=lambda one: one[1].places)
             neighbours.append(_Neighbour(hit, start_id, edge, hit.score))
     return neighbours
 
 
-def _with_relevance(groups: list[list[_Neighbour]], direction: Direction | None) -> list[list[_Neighbour]]:
+def _with_relevance(groups: list[list[_Neighbour]], direction: edge_keys.Direction | None) -> list[list[_Neighbour]]:
     """Relevances scaled over the whole hop, 0..1, and every group in their order.
 
     Where the question says the direction ("what calls X"), neighbours in the other one get the lower half of the scale.
@@ -188,7 +177,7 @@ def _with_relevance(groups: list[list[_Neighbour]], direction: Direction | None)
     def scaled(one: _Neighbour) -> _Neighbour:
         relevance = (one.relevance - low) / span if span > 0 else 1.0
         if direction is not None:
-            relevance = (relevance + has_direction(one.edge.how, direction)) / 2
+            relevance = (relevance + edge_keys.has_direction(one.edge.how, direction)) / 2
         return one._replace(relevance=relevance)
 
     return [
