@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.dead_letters import DeadLetters
-from orchestrator.explain import why_batch, why_job
+from orchestrator.diagnosis import why_batch, why_job
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.local.state import connection

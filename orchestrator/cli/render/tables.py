@@ -12,7 +12,7 @@ from rich.text import Text
 from orchestrator.cli.render.answer import budget_line, cost_line, times_line
 from orchestrator.cli.render.tree import STATE_STYLES, state_text
 from orchestrator.cli.text import columns, counted, duration, pairs, plain, snippet, warnings
-from orchestrator.explain.wording import worker_name
+from orchestrator.diagnosis.wording import worker_name
 from shared.jobs.work import read_attempt
 from shared.models import BatchStatus, JobStatus
 from shared.models.status import BatchWhy, DeadLetter, Why

@@ -11,7 +11,7 @@ from orchestrator.cli.render.answer import budget_line
 from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.text import columns, counted, duration, pairs, plain, snippet, warnings
-from orchestrator.explain.wording import worker_name
+from orchestrator.diagnosis.wording import worker_name
 from shared.models.status import BatchWhy, PendingWork, Turn, Why
 
 _STYLES = {"working": "green", "queued": "cyan", "waits": "dim", "lost": "red"}

@@ -9,7 +9,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.explain.wording import duration, nth, worker_name
+from orchestrator.diagnosis.wording import duration, nth, worker_name
 from orchestrator.retry import Retried
 from shared.errors import InputError
 from shared.models.status import BatchWhy, CommonError, Death, Failure, PendingWork, Redriven, Slowest, Turn, Why

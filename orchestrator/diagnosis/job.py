@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from celery import Celery
 
-from orchestrator.explain.facts import FactReader, Facts
-from orchestrator.explain.wording import duration, jobs, nth, worker_name
+from orchestrator.diagnosis.facts import FactReader, Facts
+from orchestrator.diagnosis.wording import duration, jobs, nth, worker_name
 from orchestrator.reaper import rules
 from orchestrator.reaper.views import Redrive
 from shared.contract import OF_SHARD, Queue, TaskName

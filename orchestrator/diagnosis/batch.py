@@ -7,8 +7,8 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from orchestrator.explain.facts import unavailable_providers
-from orchestrator.explain.wording import duration, jobs
+from orchestrator.diagnosis.facts import unavailable_providers
+from orchestrator.diagnosis.wording import duration, jobs
 from shared.connections.heartbeat import workers
 from shared.contract import Queue
 from shared.errors import shown

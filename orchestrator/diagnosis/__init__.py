@@ -4,7 +4,7 @@ Reads only the keys of that one job, the bounded lists of what is under way, and
 jobs wait.
 """
 
-from orchestrator.explain.batch import why_batch
-from orchestrator.explain.job import why_job
+from orchestrator.diagnosis.batch import why_batch
+from orchestrator.diagnosis.job import why_job
 
 __all__ = ["why_batch", "why_job"]
