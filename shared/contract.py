@@ -14,7 +14,7 @@ MESSAGE_VERSION = 1
 
 
 class Queue(StrEnum):
-    """One queue per kind of work. `ops` has no tasks: who serves it runs the reaper's loop."""
+    """One queue per kind of work. No task runs on `ops`: its workers run what goes by the clock, such as the reaper."""
 
     PLAN = "plan"
     SEARCH = "search"

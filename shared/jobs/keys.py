@@ -64,7 +64,7 @@ class AdmissionKeys:
         self.ring = f"{tag}:ring"  # list of tenants with waiting jobs, the next one first
         self.counts = f"{tag}:counts"  # hash: waiting, held (jobs under way)
         self.held = f"{tag}:held"  # hash: tenant -> jobs under way
-        self.deficit = f"{tag}:deficit"  # hash: tenant -> leaves that it may still have, or owes (negative)
+        self.deficit = f"{tag}:deficit"  # hash: tenant -> 0 or less: minus the leaves that it owes
         self.ends = f"{tag}:ends"  # list of the times at which jobs ended, the newest first
         self.waiting = f"{tag}:of:"  # + tenant: sorted set of waiting jobs by time of submission
 

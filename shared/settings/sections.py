@@ -179,7 +179,12 @@ class JobSettings(SettingsSection):
     batch_deadline_s: float = Field(default=3600.0, gt=0, le=86_400, description="the same for batch jobs")
     ttl_s: int = Field(default=604_800, ge=60, description="seconds that a job and its results are kept")
     max_events: int = Field(default=500, ge=50, description="entries kept in a job's event stream")
-    redrive_after_s: float = Field(default=30.0, ge=1, description="silence after which a job's missing work is resent")
+    redrive_after_s: float = Field(
+        default=30.0,
+        ge=1,
+        description="seconds after which another worker may take over a claim to plan, merge or summarise; "
+        "also between two checks of an admitted job that is missing from the list of jobs under way",
+    )
 
 
 class PoolSettings(SettingsSection):
