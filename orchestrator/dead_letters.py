@@ -69,9 +69,8 @@ class DeadLetters:
         """
         with reachable(self._jobs.settings):
             dead_letter = self._dead.get(dead_letter_id)
-            done = (
-                self._replay_document(dead_letter) if dead_letter.kind == "document" else self._replay_work(dead_letter)
-            )
+            replay = self._replay_document if dead_letter.kind == "document" else self._replay_work
+            done = replay(dead_letter)
             self._dead.drop(dead_letter_id)
             return done
 

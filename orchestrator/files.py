@@ -170,10 +170,7 @@ def pieces(found: FoundFile, max_bytes: int) -> Iterator[FilePiece]:
 
 
 def _whole(file: Path, max_bytes: int) -> Iterator[FilePiece]:
-    """The file as one piece, or the fault that it has more than `max_bytes`: then nothing was read.
-
-    Raises: OSError.
-    """
+    """The file as one piece, or the fault that it has more than `max_bytes`: then nothing was read."""
     with _opened(file) as handle:
         size = os.fstat(handle.fileno()).st_size
         content = b"" if size > max_bytes else handle.read(max_bytes + 1)
@@ -185,10 +182,7 @@ def _whole(file: Path, max_bytes: int) -> Iterator[FilePiece]:
 
 
 def _lines(file: Path, max_bytes: int) -> Iterator[FilePiece]:
-    """Whole lines in pieces of up to PIECE_BYTES, or of one longer line; a fault for a line over `max_bytes`.
-
-    Raises: OSError.
-    """
+    """Whole lines in pieces of up to PIECE_BYTES, or of one longer line; a fault for a line over `max_bytes`."""
     most = min(PIECE_BYTES, max_bytes)
     with _opened(file) as handle:
         before, number = 0, 0
@@ -204,18 +198,14 @@ def _lines(file: Path, max_bytes: int) -> Iterator[FilePiece]:
                 waiting.append(line)
                 size += len(line)
                 continue
-            _skip_line(handle, line)
+            while line and not line.endswith(b"\n"):
+                line = handle.readline(PIECE_BYTES)
             before = number
             yield FilePiece(
                 number - 1, b"", f"line {number}: has more than chunking.max_document_bytes ({max_bytes}): split it"
             )
         if waiting or not number:
             yield FilePiece(before, b"".join(waiting))
-
-
-def _skip_line(handle: BinaryIO, line: bytes) -> None:
-    while line and not line.endswith(b"\n"):
-        line = handle.readline(PIECE_BYTES)
 
 
 @contextmanager

@@ -17,14 +17,10 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def _logged(text: str) -> None:
-    _log.warning("%s", text)
-
-
 class Outage:
     """How long Redis has been unreachable for one reader. `tell` is given one sentence for each outage."""
 
-    def __init__(self, tell: Callable[[str], None] = _logged, limit_s: float | None = None) -> None:
+    def __init__(self, tell: Callable[[str], None] = _log.warning, limit_s: float | None = None) -> None:
         self._tell, self._limit_s = tell, OUTAGE_S if limit_s is None else limit_s
         self._since: float | None = None
 

@@ -129,7 +129,8 @@ class Retrying:
             taken += more
             if full:
                 self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
-                raise _lane_full(full, batch_id, new, taken)
+                held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
+                raise LaneFullError(f"{full}; {held}: `ramify retry {batch_id}` again takes the others", full.refused)
         if not taken:
             fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
             raise InputError("batch id", batch_id, fix)
@@ -171,11 +172,6 @@ def _request(old: EndedJob) -> JobRequest | None:
 
 def _already_retried(job_id: str, newer: str) -> InputError:
     return InputError("job id", job_id, f"it is tried again already: `ramify why {newer}` says how far that is")
-
-
-def _lane_full(error: LaneFullError, old: str, new: str, taken: int) -> LaneFullError:
-    held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
-    return LaneFullError(f"{error}; {held}: `ramify retry {old}` again takes the others", error.refused)
 
 
 def pages(items: Iterable[T]) -> Iterator[list[T]]:

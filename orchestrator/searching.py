@@ -99,7 +99,10 @@ class Searching:
         if not intent.retrieval:
             result = no_retrieval_result(request.question, intent)
             return result.model_copy(update={"timings_ms": {"intent": intent_ms, "total": intent_ms}})
-        answer = self._run_job(_job_request(request, intent))
+        # One job: the queries are its leaves, and what is merged is ranked against the question in its context.
+        ranked_by = intent.standalone if len(intent.standalone) <= MAX_QUESTION_CHARS else request.question
+        run = {"question": ranked_by, "typed": intent.queries, "summary": False}
+        answer = self._run_job(request.model_copy(update=run))
         mode = request.strategy or (request.mode.value if request.mode else self._settings.search.strategy)
         contexts, warnings = self._contexts(request, answer, related)
         found = session_result(intent, answer, mode, contexts, plan=plan)
@@ -118,7 +121,8 @@ class Searching:
         """What stands around the merged hits, and a warning where that could not be found."""
         if not related or not answer.results:
             return {}, ()
-        anchors = _anchors(answer.results)
+        names = set(Anchor.model_fields)
+        anchors = tuple(Anchor(**hit.model_dump(include=names)) for hit in answer.results[:MAX_ANCHORS])
         wanted = RelatedRequest(tenant=request.tenant, filters=request.filters, anchors=anchors, related=related)
         try:
             reply = self._ask(TaskName.SEARCH_RELATED, wanted, RelatedReply, FIND_TIMEOUT_S)
@@ -151,12 +155,6 @@ def targeted(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "filters": filters}
 
 
-def _job_request(request: JobRequest, intent: SessionIntent) -> JobRequest:
-    """One job: the queries are its leaves, and what is merged is ranked against the question in its context."""
-    question = intent.standalone if len(intent.standalone) <= MAX_QUESTION_CHARS else request.question
-    return request.model_copy(update={"question": question, "typed": intent.queries, "summary": False})
-
-
 def grouped(
     found: SearchResult,
     contexts: Mapping[str, Context],
@@ -174,12 +172,6 @@ def grouped(
         query_plan=tuple(plan) if plan is not None else None,
         query_results=tuple(results) if results is not None else None,
     )
-
-
-def _anchors(hits: Sequence[Hit]) -> tuple[Anchor, ...]:
-    """What the search pool must know of the first hits to find their surroundings."""
-    names = set(Anchor.model_fields)
-    return tuple(Anchor(**hit.model_dump(include=names)) for hit in hits[:MAX_ANCHORS])
 
 
 def ranking(query: TypedQuery, hits: Iterable[Hit], error: str | None = None) -> QueryResult:

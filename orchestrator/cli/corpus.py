@@ -14,7 +14,6 @@ from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
     from orchestrator.ingest import Progress
-    from shared.models import DocumentOutcome
 
 
 def ingest(  # noqa: PLR0913 - the signature is the command line
@@ -70,17 +69,13 @@ def follow_ingest(steps: Iterable[Progress], *, as_json: bool) -> tuple[dict[str
             for document in last.outcomes:
                 counts[document.status.value] += 1
                 counts["chunks"] += document.chunks
-                _report(document, as_json=as_json)
+                if as_json:
+                    streams.line(document)
+                if document.reason:
+                    streams.warn(f"{document.path}: {document.reason}")
             update(completed=last.read, total=last.total, rate=last.read / last.seconds if last.seconds else 0.0)
     names = (*(status.value for status in DocumentStatus), "chunks")
     return {name: counts[name] for name in names}, passed_over, last
-
-
-def _report(document: DocumentOutcome, *, as_json: bool) -> None:
-    if as_json:
-        streams.line(document)
-    if document.reason:
-        streams.warn(f"{document.path}: {document.reason}")
 
 
 def pace(last: Progress | None) -> dict[str, object]:

@@ -214,7 +214,8 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
         item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
         serving=serving, tries=tries,
     )  # fmt: skip
-    name, nth_try = _name(item, task), f", {nth(tries)} try" if tries > 1 else ""
+    name = f"branch {item}" if task is TaskName.PLAN_REFINE else _NAMES.get(task, f"leaf {item}")
+    nth_try = f", {nth(tries)} try" if tries > 1 else ""
     found: dict[str, object]
     if busy := work.busy:
         since, worker = max(0.0, world.now - busy.begun_at), worker_name(busy.worker)
@@ -247,9 +248,3 @@ def _lost(facts: Facts, item: str) -> str:
         return ""
     names = {missing.item: missing.why for missing in decision.missing}
     return names.get(TaskName.MERGE_TREE.value if item == TaskName.RERANK_ROOT.value else item, "")
-
-
-def _name(item: str, task: TaskName) -> str:
-    if task is TaskName.PLAN_REFINE:
-        return f"branch {item}"
-    return _NAMES.get(task, f"leaf {item}")

@@ -43,7 +43,10 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
     warnings: Sequence[str] = (),
 ) -> Evaluation:
     """The evaluation of all arms, in the order of `outcomes`; per type too where the questions' `types` are given."""
-    tables = {name: _table(dataset, found) for name, found in outcomes.items()}
+    tables = {
+        name: measure(dataset.qrels, {one.question_id: one.documents for one in found}, dataset.relevant_from)
+        for name, found in outcomes.items()
+    }
     whole = _group(tables)
     total = len(dataset.questions)
     few = f"Only {total} questions: the intervals are rough."
@@ -63,10 +66,6 @@ def compare(  # noqa: PLR0913 - what a reader of the figures must know
         cases=_cases(dataset, list(tables.values())),
         latencies={name: tuple(f.ms for f in found if f.error is None) for name, found in outcomes.items()},
     )
-
-
-def _table(dataset: Dataset, found: Sequence[ArmOutcome]) -> Floats:
-    return measure(dataset.qrels, {one.question_id: one.documents for one in found}, dataset.relevant_from)
 
 
 def _arm(name: str, table: Floats, means: Floats, found: Sequence[ArmOutcome]) -> ArmFigures:

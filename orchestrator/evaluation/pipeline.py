@@ -15,7 +15,6 @@ from orchestrator.intake import as_request
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import new_id
 from shared.models import Answer, DocumentStatus, JobRequest, JobStatus, Lane
-from shared.settings import Settings
 from shared.settings.strategies import ADAPTIVE
 
 #: Jobs on the way at a time. Few: latency is measured under this load, and a queue in front would be part of it.
@@ -54,10 +53,7 @@ class Pipeline:
         warnings: tuple[str, ...] = (),
         requests: Mapping[str, JobRequest] | None = None,
     ) -> None:
-        """`namespace` is where the corpus was ingested, `warnings` what that left to say.
-
-        `requests`: question id -> the request of the kept job that asked it.
-        """
+        """`namespace`: where the corpus is. `requests`: question id -> request of the kept job that asked it."""
         self._client, self._namespace, self._requests = client, namespace, requests or {}
         cached = (_CACHED_JOBS if requests else _CACHED,) if client.settings.cache.enabled else ()
         self.warnings = (*warnings, *cached)
@@ -75,7 +71,10 @@ class Pipeline:
                     return
                 yield from self._ended()
         finally:
-            self._cancel()
+            while self._open:
+                job_id, _ = self._open.popitem()
+                with suppress(NotFoundError):
+                    self._client.cancel(job_id)
 
     def _submit(self, question: ArmQuestion) -> ArmOutcome | None:
         """Enqueue a question; an outcome when it is refused."""
@@ -130,12 +129,6 @@ class Pipeline:
         documents = found.documents if whole else document_ids(found.documents)
         return found.model_copy(update={"documents": documents[: question.limit]})
 
-    def _cancel(self) -> None:
-        while self._open:
-            job_id, _ = self._open.popitem()
-            with suppress(NotFoundError):
-                self._client.cancel(job_id)
-
 
 def without_run_options(request: JobRequest) -> JobRequest:
     """What a request asks, without the strategy, the summary, and how its job was run."""
@@ -181,8 +174,9 @@ def ensure_ingested(
     It is ingested first, unless that was done before and a search still finds something there.
     Raises: RamifyError when nothing can be taken or the stack does not answer.
     """
-    namespace, folder = namespace_of(corpus), eval_dir(client.settings)
-    done = folder / f"{namespace}.{_store_name(client.settings)}.ingested"
+    namespace, folder, store = namespace_of(corpus), eval_dir(client.settings), client.settings.store
+    where = "embedded" if store.kind == "embedded" else f"{store.url.host if store.url else ''}-{store.collection}"
+    done = folder / f"{namespace}.{where}.ingested"
     known = done.is_file() and not rebuild
     beginning = next(documents(corpus))["text"].strip()[:200]  # a question that some document must answer
     if known and client.find(beginning, top_n=1, filters={"namespace": namespace}).hits:
@@ -203,9 +197,3 @@ def ensure_ingested(
         raise RamifyError(warning)
     done.write_text(warning, encoding="utf-8")
     return namespace, tuple(warning.splitlines())
-
-
-def _store_name(settings: Settings) -> str:
-    """What tells stores apart in a file's name: a corpus in one of them is not in another."""
-    store = settings.store
-    return "embedded" if store.kind == "embedded" else f"{store.url.host if store.url else ''}-{store.collection}"

@@ -201,11 +201,17 @@ class Stack:
                     self._do_without_template(_ending(code))
                 else:
                     self._emit("died", name, f"{_ending(code)}; starts again in {child.died(now):.1f} s")
-            elif child.due and now >= child.due and not (child.program.copied and self._template_loading()):
+            elif (
+                child.due
+                and now >= child.due
+                and not (child.program.copied and self._template and self._template.loading())
+            ):
                 self._restart(name, child)
         if self._recheck_at and time.monotonic() >= self._recheck_at:
             self._recheck_at = None
-            self._replace_silent()
+            for name in set(self._pools) - answering_pools(self._settings, len(self._pools)):
+                if self._children[name].signal(signal.SIGKILL, group=True):
+                    self._emit("killed", name, "did not come back after the restart of Redis")
 
     def _restart(self, name: str, child: Child) -> None:
         if name == "flower":
@@ -226,11 +232,6 @@ class Stack:
         self._emit("died", copies.NAME, f"{ending}; every process loads its code itself from now on")
         del self._children[copies.NAME]
         self._save()
-
-    def _replace_silent(self) -> None:
-        for name in set(self._pools) - answering_pools(self._settings, len(self._pools)):
-            if self._children[name].signal(signal.SIGKILL, group=True):
-                self._emit("killed", name, "did not come back after the restart of Redis")
 
     def _stop(self) -> None:
         """Warm stop of all at once, Redis last, so that what finishes can be recorded. A second signal hurries."""
@@ -254,9 +255,6 @@ class Stack:
         children = tuple(child.state() for child in self._children.values() if child.pid)
         self._state = self._state.model_copy(update={**changes, "children": children})
         write_state(self._settings, self._state)
-
-    def _template_loading(self) -> bool:
-        return self._template is not None and self._template.loading()
 
     def _copy(self, child: Child) -> AdoptedProcess | None:
         return self._template.copy(child.program, child.log) if self._template else None

@@ -69,7 +69,9 @@ class Planner:
                 found, cost = self._nested(question, job)
             case _:
                 found, cost = self._decompose(question, job)
-        grown = _searched_by(self._leaf_strategy(job, route), first_level(question, found, self._limits))
+        by_default = asked_strategy(request) or route.strategy == self._settings.search.strategy
+        strategy = None if by_default else route.strategy
+        grown = _searched_by(strategy, first_level(question, found, self._limits))
         notes = () if self._settings.has_llm or route.planner is PlannerName.ORIGINAL else (NO_LLM,)
         return grown.model_copy(update={"warnings": (*notes, *grown.warnings)}), cost
 
@@ -89,12 +91,6 @@ class Planner:
         """Up to max_children subqueries; what exceeds a budget is left out by the tree, by name."""
         timeout_s = _PLANNING_SHARE * job.remaining(job.leaf_reserve)
         return decompose(question, self._limits.max_children, self._llm, timeout_s)
-
-    def _leaf_strategy(self, job: Job, route: Route) -> str | None:
-        """What the nodes carry: nothing where the request names a strategy, or the default is meant."""
-        if asked_strategy(job.request) or route.strategy == self._settings.search.strategy:
-            return None
-        return route.strategy
 
 
 def _searched_by(strategy: str | None, grown: Grown) -> Grown:

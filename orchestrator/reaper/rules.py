@@ -93,8 +93,7 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
         if task in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}:
             yield _merge(view, world, why, task.value)
         else:
-            name = task.value
-            yield Missing(name, task, "", view.item(name).sent_raw, why, _suspect(view, world, name))
+            yield Missing(task.value, task, "", view.item(task.value).sent_raw, why, _suspect(view, world, task.value))
 
 
 def _missing_nodes(view: View, world: World) -> Iterator[Missing]:

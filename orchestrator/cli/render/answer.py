@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Group, RenderableType, group
 from rich.table import Table
 from rich.text import Text
 
@@ -35,12 +35,9 @@ _BEST_COLUMNS, _SENTENCE_COLUMNS = 100, 120
 _MAX_ROWS = 50
 
 
-def draw_answer(answer: Answer) -> RenderableType:
+@group()
+def draw_answer(answer: Answer) -> Iterator[RenderableType]:
     """The whole answer, for any width from about 60 columns."""
-    return Group(*_parts(answer))
-
-
-def _parts(answer: Answer) -> Iterator[RenderableType]:
     yield plain(answer.question, "bold")
     yield _standing(answer)
     if answer.route:

@@ -16,7 +16,7 @@ from rich.text import Text
 from orchestrator.cli.render.evaluation import QUESTION, draw_evaluation, draw_jobs, percent, title
 from orchestrator.cli.text import columns, one_line, plain
 from orchestrator.evaluation.from_jobs import KEPT, Difference, JobsEvaluation
-from orchestrator.evaluation.report import Case, Evaluation
+from orchestrator.evaluation.report import Evaluation
 from orchestrator.evaluation.statistics import MEASURES
 
 _WIDTH, _PLOT = 120, 64
@@ -147,10 +147,8 @@ def _plot_table(least: str, most: str) -> Table:
 
 
 def _cases(found: Evaluation) -> Table:
-    def cells(case: Case) -> tuple[Text, Text, str, str]:
-        return plain(case.question_id, "dim"), plain(case.question[:QUESTION]), percent(case.a), percent(case.b)
-
     table = columns("id", "question", *(arm.strategy for arm in found.arms[:2]))
     for case in found.cases:
-        table.add_row(*cells(case))
+        question = plain(case.question[:QUESTION])
+        table.add_row(plain(case.question_id, "dim"), question, percent(case.a), percent(case.b))
     return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType, group
 from rich.table import Table
 from rich.text import Text
 
@@ -23,12 +23,9 @@ _SURE = 0.05
 QUESTION = 300
 
 
-def draw_evaluation(found: Evaluation, measures: Sequence[str] = SHOWN) -> RenderableType:
+@group()
+def draw_evaluation(found: Evaluation, measures: Sequence[str] = SHOWN) -> Iterator[RenderableType]:
     """Figures in percent with their intervals, times in milliseconds; `measures`: those shown of each type."""
-    return Group(*_parts(found, measures))
-
-
-def _parts(found: Evaluation, measures: Sequence[str]) -> Iterator[RenderableType]:
     yield plain(title(found), "bold")
     yield _strategies(found.arms)
     tables = [_differences(found.pairs)] if found.pairs else []
@@ -81,13 +78,10 @@ def _differences(pairs: Sequence[Pair]) -> Table:
         by_arms.setdefault((pair.a, pair.b), {})[pair.metric] = pair
     table = columns("points of 100", *(f"{b} minus {a}" for a, b in by_arms))
     for name in MEASURES:
-        table.add_row(Text(name), *(_difference(found[name]) for found in by_arms.values()))
+        cells = (_cells(found[name]) for found in by_arms.values())
+        differences = (points.append(f"  p {p}", "dim").append("\n").append(bounds) for points, bounds, p in cells)
+        table.add_row(Text(name), *differences)
     return table
-
-
-def _difference(pair: Pair) -> Text:
-    points, bounds, p = _cells(pair)
-    return points.append(f"  p {p}", "dim").append("\n").append_text(bounds)
 
 
 def _cells(pair: Pair) -> tuple[Text, Text, Text]:
@@ -127,12 +121,9 @@ def _means(types: Sequence[OfType], arm: str, measures: Sequence[str]) -> Table:
     return table
 
 
-def draw_jobs(found: JobsEvaluation, most: int = 10) -> RenderableType:
+@group()
+def draw_jobs(found: JobsEvaluation, most: int = 10) -> Iterator[RenderableType]:
     """How far the answers agree, what each strategy took, and the `most` questions that differ most (0: none)."""
-    return Group(*_jobs_parts(found, most))
-
-
-def _jobs_parts(found: JobsEvaluation, most: int) -> Iterator[RenderableType]:
     yield plain(f"{counted(found.questions, 'question')} of kept jobs, asked again", "bold")
     if found.left_out:
         yield plain("left out: " + ", ".join(f"{number} {reason}" for reason, number in found.left_out.items()), "dim")

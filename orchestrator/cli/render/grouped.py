@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Group, RenderableType, group
 from rich.table import Table
 from rich.text import Text
 
@@ -18,11 +18,6 @@ _SNIPPET_COLUMNS, _ABSTRACT_COLUMNS = 160, 120
 _SHOWN = 3
 
 
-def draw_found(found: FindResult) -> RenderableType:
-    """The groups that have hits, then the plan, how the scores came to be, and what it took."""
-    return Group(*_parts(found))
-
-
 def draw_session(found: SessionResult) -> RenderableType:
     """The same for a search in a conversation; where nothing needs to be looked up, that alone."""
     if not found.retrieval:
@@ -31,10 +26,12 @@ def draw_session(found: SessionResult) -> RenderableType:
     if found.standalone != found.question:
         head.append(Text("understood as ", "dim").append(plain(found.standalone)))
     standing = f"{found.coverage} · planned by {'the LLM' if found.planned_by == 'llm' else 'rules'}"
-    return Group(*head, plain(standing, "yellow" if found.partial else "dim"), *_parts(found))
+    return Group(*head, plain(standing, "yellow" if found.partial else "dim"), draw_found(found))
 
 
-def _parts(found: FindResult) -> Iterator[RenderableType]:
+@group()
+def draw_found(found: FindResult) -> Iterator[RenderableType]:
+    """The groups that have hits, then the plan, how the scores came to be, and what it took."""
     groups = {
         "Memories": found.memories, "Resources": found.resources, "Skills": found.skills, "Others": found.others,
     }  # fmt: skip

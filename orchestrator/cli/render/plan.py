@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
+from rich.console import Group, RenderableType, group
 from rich.text import Text
 
 from orchestrator.cli.render.tree import Growth, LeafView, draw
@@ -34,12 +34,9 @@ _PLANNERS = {
 }
 
 
-def draw_preview(found: Preview) -> RenderableType:
+@group()
+def draw_preview(found: Preview) -> Iterator[RenderableType]:
     """How the question was read, the tree, and the estimate as a table."""
-    return Group(*_parts(found))
-
-
-def _parts(found: Preview) -> Iterator[RenderableType]:
     nodes = {node.id: node for node in found.tree}
     leaves = {
         node.id: LeafView(status="waiting" if node.depends_on else "pending")
@@ -50,7 +47,8 @@ def _parts(found: Preview) -> Iterator[RenderableType]:
     yield pair("Strategy", found.strategy)
     if found.filters != Filters():
         given = found.filters.model_dump(mode="json", exclude_defaults=True)
-        yield pair("Filters", "; ".join(f"{name} {_listed(value)}" for name, value in given.items()))
+        named = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+        yield pair("Filters", "; ".join(f"{name} {', '.join(map(str, values))}" for name, values in named.items()))
     yield Text()
     yield draw(Growth(question=found.question, state="planned", nodes=nodes, leaves=leaves))
     yield Text()
@@ -84,10 +82,6 @@ def _range(given: tuple[float, float], form: str = ",") -> str:
     """`low..high`, one number where they are the same, nothing for 0."""
     low, high = given
     return "" if not high else format(low, form) if low == high else f"{low:{form}}..{high:{form}}"
-
-
-def _listed(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def draw_route(routed: Route) -> RenderableType:

@@ -64,7 +64,8 @@ class Growth:
 
 def apply(growth: Growth, event: JobEvent) -> Growth:
     """The tree after one event of the job's stream. Events of unknown types change nothing."""
-    at = _milliseconds(event)
+    first = event.id.partition("-")[0]  # the clock of Redis
+    at = int(first) if first.isdecimal() else 0
     growth = replace(growth, began_ms=growth.began_ms or at)
     match event.type:
         case "state":
@@ -139,12 +140,6 @@ def _leaf(growth: Growth, data: Mapping[str, str], at: int) -> Growth:
 
 def _warn(growth: Growth, sentence: str) -> Growth:
     return growth if sentence in growth.warnings else replace(growth, warnings=(*growth.warnings, sentence))
-
-
-def _milliseconds(event: JobEvent) -> int:
-    """Redis' own clock, the first part of the event's id."""
-    first = event.id.partition("-")[0]
-    return int(first) if first.isdecimal() else 0
 
 
 def state_text(state: str, *, partial: bool = False) -> Text:

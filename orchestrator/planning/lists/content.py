@@ -81,8 +81,10 @@ class ContentReader:
             self._negated, self._negation_used = True, False
         elif kind == "either":
             self._either = bool(self.conditions)
+        elif kind == "noun" and self._mode and not is_han(text):
+            self._word(text)  # documents are what is sought in the text
         elif kind == "noun":
-            self._noun(text)
+            self.names_documents = True
         elif kind == "about_after" and self.conditions:
             self.conditions[-1] = self.conditions[-1].model_copy(update={"tagged": True})
         elif kind == "gap":
@@ -163,13 +165,6 @@ class ContentReader:
         else:
             named.tags.append(unique(values))
         self._negated = self._either = False
-
-    def _noun(self, text: str) -> None:
-        """Documents as such ("notes"), unless they are what is sought in the text."""
-        if self._mode and not is_han(text):
-            self._word(text)
-        else:
-            self.names_documents = True
 
     def _word(self, text: str) -> None:
         word = text.removesuffix("'s")

@@ -57,15 +57,17 @@ def spans(text: str, today: date) -> DateSpan | None:
     if not found:
         return None
     joined = found[0]
+    opened = text[: joined.start].rstrip().endswith(tuple(word for dates in _dates() for word in dates.between))
     for span in found[1:]:
         between = _compiled(_JOIN).fullmatch(text[joined.end : span.start])
-        reach = _compiled(_REACH).match(text[joined.end : span.start]) or _between(text, joined.start)
+        reach = _compiled(_REACH).match(text[joined.end : span.start]) or opened
         if not between or not (reach or _follows(joined, span)):
             return None
         joined = DateSpan(joined.first, span.last, joined.start, span.end)
     if joined.first and joined.last and joined.first > joined.last:
         return None
-    return joined._replace(start=_begun(text, joined.start))
+    lead = _compiled(_LEAD).search(text[max(0, joined.start - _LOOK_BACK) : joined.start])
+    return joined._replace(start=joined.start - len(lead[0])) if lead else joined
 
 
 def several(text: str, today: date) -> bool:
@@ -111,7 +113,8 @@ def _days(found: dict[str, str | None], today: date) -> tuple[date, date] | None
     if rel := found.get("rel"):
         return _relative(rel, today)
     if unit := found.get("unit"):
-        return _back(int(found["n"] or 0), unit, today), today
+        days = int(found["n"] or 0) * _known("units", unit)
+        return today - timedelta(days=min(days, 36_500)), today
     year = int(found.get("y") or found.get("yy") or 0)
     quarter = found.get("q") or found.get("qq")
     if quarter:
@@ -155,23 +158,9 @@ def _relative(word: str, today: date) -> tuple[date, date]:
     return date(year, month + 1, 1), _month_end(end[0], end[1] + 1)
 
 
-def _back(count: int, unit: str, today: date) -> date:
-    return today - timedelta(days=min(count * _known("units", unit), 36_500))
-
-
 def _month_end(year: int, month: int) -> date:
     return date(year, month, calendar.monthrange(year, month)[1])
 
 
 def _follows(one: DateSpan, other: DateSpan) -> bool:
     return one.last is not None and other.first is not None and one.last + timedelta(days=1) == other.first
-
-
-def _between(text: str, start: int) -> bool:
-    return text[:start].rstrip().endswith(tuple(word for dates in _dates() for word in dates.between))
-
-
-def _begun(text: str, start: int) -> int:
-    """Where the preposition before the span begins."""
-    lead = _compiled(_LEAD).search(text[max(0, start - _LOOK_BACK) : start])
-    return start - len(lead[0]) if lead else start

@@ -52,11 +52,10 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     if compiled("<none_at_all>").search(sentence.text):
         return Reading(warnings=(_NONE_AT_ALL,))
     take_columns(sentence, named)
-    if several(sentence.text, today):
-        return Reading(warnings=(_SEVERAL,))
-    span = spans(sentence.text, today)
-    if span:
+    if span := spans(sentence.text, today):
         sentence.take(span.start, span.end)
+    elif several(sentence.text, today):
+        return Reading(warnings=(_SEVERAL,))
     kinds, tags = kind_names(values.kinds), Names(values.tags)
     take_paths(sentence, values, named)
     take_tags(sentence, tags, "tags" in values.truncated, named)

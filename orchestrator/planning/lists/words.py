@@ -117,8 +117,11 @@ class Names:
 
     def at(self, text: str, start: int) -> KnownName | None:
         """The longest name that begins at `start`."""
-        latin, han = self._words_at(text, start), self._han_at(text, start)
-        return max((found for found in (latin, han) if found), key=lambda found: found.end, default=None)
+        latin = self._words_at(text, start)
+        name = next((name for name in self._han if text.startswith(name, start)), None)
+        if name is None or (latin and latin.end >= start + len(name)):
+            return latin
+        return KnownName(self._values[name], start + len(name))
 
     def _words_at(self, text: str, start: int) -> KnownName | None:
         ends: list[int] = []
@@ -129,14 +132,11 @@ class Names:
             while place < last and text[place] == " ":
                 place += 1
         for end in reversed(ends):
-            for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, _latin_end(text, start, end))):
+            latin_end = next((at for at in range(start, end) if is_han(text[at])), end)  # "redis的" names redis
+            for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, latin_end)):
                 if stop > start and (values := self._values.get(value_key(text[start:stop]))):
                     return KnownName(values, stop)
         return None
-
-    def _han_at(self, text: str, start: int) -> KnownName | None:
-        name = next((name for name in self._han if text.startswith(name, start)), None)
-        return KnownName(self._values[name], start + len(name)) if name else None
 
     def of(self, name: str) -> tuple[str, ...]:
         """The values that a whole name stands for; none when it is unknown."""
@@ -156,8 +156,3 @@ def kind_names(kinds: Iterable[str]) -> Names:
         for kind, others in language.lists.kinds.items():
             aliases[kind] = (*aliases.get(kind, ()), *others)
     return Names(kinds, aliases)
-
-
-def _latin_end(text: str, start: int, end: int) -> int:
-    """Where Han characters begin in a word: "redis的" names redis."""
-    return next((at for at in range(start, end) if is_han(text[at])), end)

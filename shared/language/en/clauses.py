@@ -63,7 +63,10 @@ def _phrases(clause: str) -> list[str]:
     if any(idiom in clause.lower() for idiom in PHRASES.words["idiom"]):
         return [clause]
     if attributes := PHRASES.compiled["attributes"].match(clause):
-        return [f"what {_be(attributes[name])} the {attributes[name]} of {attributes['x']}" for name in "ab"]
+        nouns = attributes.group("a", "b")
+        return [
+            f"what {'are' if re.search('[^sui]s$', noun) else 'is'} the {noun} of {attributes['x']}" for noun in nouns
+        ]
     how = PHRASES.compiled["howto_prefix"].match(clause)
     if how is None:
         return [clause]
@@ -75,10 +78,6 @@ def _phrases(clause: str) -> list[str]:
     if any(len(phrase.split()) < 2 for phrase in phrases):
         return [clause]
     return [f"{prefix} {phrase.strip(' ,')}" for phrase in phrases]
-
-
-def _be(noun: str) -> str:
-    return "are" if re.search(r"[^sui]s$", noun) else "is"
 
 
 def resolved(clause: str, about: str | None) -> str | None:
