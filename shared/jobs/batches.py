@@ -66,10 +66,7 @@ class Batches:
             return sum(pipe.execute()) if job_ids else 0
 
     def members(self, batch_id: str) -> Iterator[tuple[str, str]]:
-        """All (job id, final state or empty) of a batch, unordered.
-
-        Raises: NotFoundError.
-        """
+        """All (job id, final state or empty) of a batch, unordered. Raises: NotFoundError."""
         keys = BatchKeys(batch_id)
         if not self._client.exists(keys.batch):
             raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")

@@ -92,8 +92,7 @@ class Answer(Model):
     leaves: tuple[LeafResult, ...] = ()
     reranked_by: str | None = None
     verdict: str | None = Field(
-        default=None,
-        description='"nothing relevant": no leaf reached rerank.min_relevance; "no retrieval needed"',
+        default=None, description='"nothing relevant": no leaf reached rerank.min_relevance; "no retrieval needed"'
     )
     route: Route | None = None
     retrieval: bool = True

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 
+from shared.models.base import Model
 from shared.plugins import AGGREGATORS, plugins
 
 
@@ -24,10 +25,8 @@ def known(given: str, names: Collection[str], kind: str) -> str:
     raise ValueError(f"there is no such {kind}{nearest(given, names)}; {kind}s: {', '.join(names)}")
 
 
-class SettingsSection(BaseModel):
+class SettingsSection(Model):
     """A frozen table of settings; a misspelt name is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class DecompositionSettings(SettingsSection):

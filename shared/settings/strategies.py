@@ -8,16 +8,8 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    Discriminator,
-    SerializeAsAny,
-    Tag,
-    TypeAdapter,
-    ValidationError,
-    create_model,
-)
+import pydantic
+from pydantic import BaseModel, BeforeValidator, Discriminator, SerializeAsAny, Tag, TypeAdapter, ValidationError
 
 from shared.errors import InputError
 from shared.models.find import FindRequest
@@ -84,7 +76,7 @@ def _strict(name: str, package: str, options: type[BaseModel]) -> type[PluginSta
     """The plugin's options under its name. Raises: ValidationError when one of them has no default."""
     fixed: dict[str, Any] = {"stage": (Literal[name], name), "plugin": (Literal[package], package)}
     bases: Any = (options, PluginStage)
-    made: Any = create_model(name, __base__=bases, **fixed)
+    made: Any = pydantic.create_model(name, __base__=bases, **fixed)
     made.model_validate({})
     return cast("type[PluginStage]", made)
 

@@ -16,24 +16,13 @@ from qdrant_client import models
 from shared.errors import StoreError, TransientError
 from shared.models import Hit
 from shared.providers.encoders.base import SparseVector
+from shared.store import schema
 from shared.store.base import BuiltWith, ChunkPoint, CollectionInfo, CollectionState
 from shared.store.collection import Collection, nothing_ingested
-from shared.store.schema import (
-    DOCUMENT_FIELDS,
-    READ_BATCH,
-    TENANT,
-    equals,
-    hashes_of,
-    of_chunks,
-    of_documents,
-    of_source,
-    sliced,
-    stale_chunks,
-    without,
-)
+from shared.store.schema import TENANT
 from shared.tenants import DEFAULT_TENANT, tenant_name
 
-_WITHOUT_TENANT = models.Filter(must=[without(TENANT)])
+_WITHOUT_TENANT = models.Filter(must=[schema.without(TENANT)])
 #: Seconds that a caller waits while another thread gives chunks of an older release to the tenant `default`, which
 #: takes about 25 us a chunk of an embedded store.
 _ADOPTION_WAIT_S = 10.0
@@ -51,7 +40,7 @@ class ChunkStore:
     def __init__(self, collection: Collection, tenant: str) -> None:
         """Raises: InputError when `tenant` is no tenant's name."""
         self._collection, self._tenant = collection, tenant_name(tenant)
-        self._own = equals(TENANT, self._tenant)
+        self._own = schema.equals(TENANT, self._tenant)
         self._points = (-1, 0)  # index version -> chunks: counting costs more than a search
 
     @property
@@ -95,8 +84,8 @@ class ChunkStore:
 
         Raises: StoreError when a chunk id is another tenant's: the chunk would be taken from there.
         """
-        for ids in sliced([point.chunk.chunk_id for point in points], READ_BATCH):
-            foreign = models.Filter(must=[of_chunks(ids)], must_not=[self._own, without(TENANT)])
+        for ids in schema.sliced([point.chunk.chunk_id for point in points], schema.READ_BATCH):
+            foreign = models.Filter(must=[schema.of_chunks(ids)], must_not=[self._own, schema.without(TENANT)])
             if self._collection.count(foreign):
                 raise StoreError(
                     "chunks of these ids belong to another tenant: ids must be made of the tenant's name, too"
@@ -105,25 +94,25 @@ class ChunkStore:
 
     def delete_chunks(self, doc_id: str, keep: Sequence[str]) -> None:
         """Remove the chunks of a document except those whose ids are in `keep`."""
-        self._collection.delete(self._within(stale_chunks(doc_id, keep)))
+        self._collection.delete(self._within(schema.stale_chunks(doc_id, keep)))
 
     def delete_documents(self, doc_ids: Sequence[str]) -> None:
         """Remove all chunks of these documents."""
         if doc_ids:
-            self._collection.delete(self._within(of_documents(doc_ids)))
+            self._collection.delete(self._within(schema.of_documents(doc_ids)))
 
     def document_hashes(self, doc_ids: Sequence[str]) -> dict[str, str]:
         """doc_id -> content hash, for those of `doc_ids` that are stored."""
-        return hashes_of(self._documents(of_documents(doc_ids))) if doc_ids else {}
+        return schema.hashes_of(self._documents(schema.of_documents(doc_ids))) if doc_ids else {}
 
     def origins(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """doc_id -> (source, path) under which it was ingested, for those of `doc_ids` that are stored."""
-        found = self._documents(of_documents(doc_ids)) if doc_ids else ()
+        found = self._documents(schema.of_documents(doc_ids)) if doc_ids else ()
         return {payload["doc_id"]: (payload["source"], payload["path"]) for payload in found}
 
     def documents(self, source: str) -> dict[str, str]:
         """doc_id -> path of everything ingested from `source`."""
-        return {payload["doc_id"]: payload["path"] for payload in self._documents(of_source(source))}
+        return {payload["doc_id"]: payload["path"] for payload in self._documents(schema.of_source(source))}
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
         """Hits of each request, best first, ties by chunk id, in one batched call.
@@ -181,10 +170,10 @@ class ChunkStore:
 
     def set_backlinks(self, counts: Mapping[str, int]) -> None:
         """Set `Chunk.backlinks` by doc_id; other documents keep theirs. Writes only what is stored differently."""
-        for doc_ids in sliced(list(counts), READ_BATCH):
+        for doc_ids in schema.sliced(list(counts), schema.READ_BATCH):
             changes = {
                 chunk_id: {"backlinks": counts[stored["doc_id"]]}
-                for chunk_id, stored in self.read(of_documents(doc_ids), ("doc_id", "backlinks"))
+                for chunk_id, stored in self.read(schema.of_documents(doc_ids), ("doc_id", "backlinks"))
                 if stored.get("backlinks", 0) != counts[stored["doc_id"]]
             }
             if changes:
@@ -203,7 +192,7 @@ class ChunkStore:
         self._collection.optimize()
 
     def _documents(self, flt: models.Filter) -> Iterator[dict[str, Any]]:
-        return (payload for _, payload in self.read(flt, DOCUMENT_FIELDS))
+        return (payload for _, payload in self.read(flt, schema.DOCUMENT_FIELDS))
 
     def _within(self, flt: models.Filter | None) -> models.Filter:
         """The tenant's chunks that match. The filter given is a condition of its own: its `should` cannot widen it."""
@@ -230,8 +219,8 @@ class ChunkStore:
         """What is meant for chunks of the tenant: ids of others are passed over like ids that are gone."""
         return {
             chunk_id: by_id[chunk_id]
-            for ids in sliced(list(by_id), READ_BATCH)
-            for chunk_id, _ in self.read(of_chunks(ids), ("doc_id",))
+            for ids in schema.sliced(list(by_id), schema.READ_BATCH)
+            for chunk_id, _ in self.read(schema.of_chunks(ids), ("doc_id",))
         }
 
     def _remember(self, **changes: Any) -> None:
@@ -296,7 +285,7 @@ class TenantStores:
         given = 0
         if self.without_tenant():
             ids = (chunk_id for chunk_id, _ in self._collection.read(_WITHOUT_TENANT, ("doc_id",)))
-            while some := list(islice(ids, READ_BATCH)):
+            while some := list(islice(ids, schema.READ_BATCH)):
                 self._collection.set_payloads({chunk_id: {TENANT: DEFAULT_TENANT} for chunk_id in some})
                 given += len(some)
             _log.warning("%d chunks of an older release are the tenant %s's now", given, DEFAULT_TENANT)

@@ -36,10 +36,7 @@ def edge_query(request: models.QueryRequest) -> edge.QueryRequest:
 
 
 def edge_filter(flt: models.Filter | None) -> edge.Filter | None:
-    """The same filter for Edge.
-
-    Raises: StoreError on a condition that the embedded store does not know.
-    """
+    """The same filter for Edge. Raises: StoreError on a condition that the embedded store does not know."""
     if flt is None:
         return None
     least = flt.min_should

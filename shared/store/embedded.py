@@ -17,22 +17,11 @@ from qdrant_client import models
 from shared.errors import RamifyError, StoreError, StoreInUseError
 from shared.models import Hit
 from shared.providers.encoders.base import SparseVector
+from shared.store import schema
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionState, TenantNote
 from shared.store.collection import Collection, nothing_ingested
 from shared.store.edge_query import edge_filter, edge_query
 from shared.store.meta import StoreMeta, read_meta, unusable, write_meta
-from shared.store.schema import (
-    INDEXED,
-    WRITE_BATCH,
-    IndexedField,
-    checked,
-    grouped,
-    of_chunks,
-    payload_of,
-    ranked,
-    sliced,
-    vectors_of,
-)
 
 _SHARD = "shard"
 #: kB of vectors in a segment from which HNSW is built: about 50,000 chunks of 384 floats, below which an exact scan
@@ -58,10 +47,7 @@ class EmbeddedStore(Collection):
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open what is there.
-
-        Raises: StoreError when the store is in use or damaged.
-        """
+        """Open what is there. Raises: StoreError when the store is in use or damaged."""
         self._folder = folder
         self._writing = threading.RLock()
         self._shard: edge.EdgeShard | None = None
@@ -90,10 +76,10 @@ class EmbeddedStore(Collection):
     def upsert(self, points: Sequence[ChunkPoint], tenant: str) -> None:
         _, meta = self._ready()
         fresh = [
-            edge.Point(point.chunk.chunk_id, vectors_of(point, _sparse), payload_of(point, tenant))
-            for point in checked(points, meta.built_with)
+            edge.Point(point.chunk.chunk_id, schema.vectors_of(point, _sparse), schema.payload_of(point, tenant))
+            for point in schema.checked(points, meta.built_with)
         ]
-        self._write(*(edge.UpdateOperation.upsert_points(batch) for batch in sliced(fresh, WRITE_BATCH)))
+        self._write(*(edge.UpdateOperation.upsert_points(batch) for batch in schema.sliced(fresh, schema.WRITE_BATCH)))
 
     def delete(self, flt: models.Filter) -> None:
         converted = edge_filter(flt)
@@ -105,7 +91,7 @@ class EmbeddedStore(Collection):
         converted = [edge_query(request) for request in requests]
         with _edge_errors("searching"):
             answers = shard.query_batch(edge.QueryBatchRequest(converted))
-        return [ranked(answer) for answer in answers]
+        return [schema.ranked(answer) for answer in answers]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         shard, _ = self._ready()
@@ -116,19 +102,19 @@ class EmbeddedStore(Collection):
     def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
         shard, _ = self._ready()
         with self._writing:
-            for ids in sliced(list(vectors), WRITE_BATCH):
+            for ids in schema.sliced(list(vectors), schema.WRITE_BATCH):
                 with _edge_errors("reading ids"):
                     stored = [str(record.id) for record in shard.retrieve([*ids], False, False)]
                 self._write(*_sparse_updates({chunk_id: vectors[chunk_id] for chunk_id in stored}))
             self._record(self._ready()[1].written())  # also where no vector changed, but the length did
 
     def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        for batch in sliced(grouped(changes), WRITE_BATCH):
+        for batch in schema.sliced(schema.grouped(changes), schema.WRITE_BATCH):
             self._write(
                 *(
                     edge.UpdateOperation.set_payload_by_filter(converted, payload)
                     for payload, ids in batch
-                    if (converted := edge_filter(of_chunks(ids))) is not None
+                    if (converted := edge_filter(schema.of_chunks(ids))) is not None
                 )
             )
 
@@ -263,7 +249,7 @@ def _load_shard(folder: Path) -> edge.EdgeShard:
 def _index_missing(shard: edge.EdgeShard) -> None:
     """Make the payload indexes that the shard lacks: all of a new one, the later ones of an older store."""
     present = shard.info().payload_schema
-    for field in INDEXED:
+    for field in schema.INDEXED:
         if field.name not in present:
             shard.update(edge.UpdateOperation.create_field_index(field.name, _index(field)))
 
@@ -279,7 +265,7 @@ def _config(built_with: BuiltWith) -> edge.EdgeConfig:
     )
 
 
-def _index(field: IndexedField) -> edge.KeywordIndexParams | edge.IntegerIndexParams:
+def _index(field: schema.IndexedField) -> edge.KeywordIndexParams | edge.IntegerIndexParams:
     if field.kind == "integer":
         return edge.IntegerIndexParams(lookup=False, range=True, enable_hnsw=False)
     if field.tenant:

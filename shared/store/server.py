@@ -16,21 +16,10 @@ from shared.errors import RamifyError, StoreError, TransientError, shown
 from shared.models import Hit
 from shared.providers.encoders.base import SparseVector
 from shared.providers.gates import GateError
+from shared.store import schema
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionState, TenantNote
 from shared.store.collection import Collection, nothing_ingested
-from shared.store.schema import (
-    INDEXED,
-    WRITE_BATCH,
-    IndexedField,
-    checked,
-    grouped,
-    of_chunks,
-    payload_of,
-    ranked,
-    sliced,
-    to_sparse,
-    vectors_of,
-)
+from shared.store.schema import to_sparse
 from shared.tenants import DEFAULT_TENANT
 
 _AUTH = {401, 403}
@@ -107,7 +96,7 @@ class ServerStore(Collection):
                     name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in sparse
                 },
             )
-            self._index(INDEXED)
+            self._index(schema.INDEXED)
             # last: a collection without it was not finished
             self._record(built_with=built_with.model_dump())
 
@@ -115,13 +104,15 @@ class ServerStore(Collection):
         built_with = self._built_with()
         ready = [
             models.PointStruct(
-                id=point.chunk.chunk_id, vector=vectors_of(point, to_sparse), payload=payload_of(point, tenant)
+                id=point.chunk.chunk_id,
+                vector=schema.vectors_of(point, to_sparse),
+                payload=schema.payload_of(point, tenant),
             )
-            for point in checked(points, built_with)
+            for point in schema.checked(points, built_with)
         ]
         self._index_missing()
         with _server_errors("writing"), self._counted():
-            for batch in sliced(ready, WRITE_BATCH):
+            for batch in schema.sliced(ready, schema.WRITE_BATCH):
                 self._client.upsert(self._collection, batch, wait=True)
 
     def delete(self, flt: models.Filter) -> None:
@@ -136,7 +127,7 @@ class ServerStore(Collection):
         full = [request.model_copy(update={"with_payload": True}) for request in requests]
         with _server_errors("searching"):
             answers = self._client.query_batch_points(self._collection, full)
-        return [ranked(answer.points) for answer in answers]
+        return [schema.ranked(answer.points) for answer in answers]
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         with _server_errors("counting"):
@@ -146,7 +137,7 @@ class ServerStore(Collection):
     def set_sparse(self, vectors: Mapping[str, SparseVector]) -> None:
         self._built_with()
         with _server_errors("replacing sparse vectors"), self._counted():
-            for ids in sliced(list(vectors), WRITE_BATCH):
+            for ids in schema.sliced(list(vectors), schema.WRITE_BATCH):
                 found = self._client.retrieve(self._collection, ids, with_payload=False)
                 stored = [str(record.id) for record in found]
                 full = [models.PointVectors(id=i, vector={SPARSE: to_sparse(vectors[i])}) for i in stored if vectors[i]]
@@ -159,9 +150,9 @@ class ServerStore(Collection):
     def set_payloads(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         self._built_with()
         self._index_missing()
-        for batch in sliced(grouped(changes), WRITE_BATCH):
+        for batch in schema.sliced(schema.grouped(changes), schema.WRITE_BATCH):
             updates = [
-                models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=of_chunks(ids)))
+                models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=schema.of_chunks(ids)))
                 for payload, ids in batch
             ]
             with _server_errors("writing payloads"), self._counted():
@@ -180,7 +171,7 @@ class ServerStore(Collection):
     def close(self) -> None:
         self._client.close()
 
-    def _index(self, fields: Sequence[IndexedField]) -> None:
+    def _index(self, fields: Sequence[schema.IndexedField]) -> None:
         for field in fields if self._indexed else ():
             self._client.create_payload_index(self._collection, field.name, _index(field), wait=True)
 
@@ -190,7 +181,7 @@ class ServerStore(Collection):
             return
         with _server_errors("making payload indexes"):
             present = self._client.get_collection(self._collection).payload_schema
-            self._index([field for field in INDEXED if field.name not in present])
+            self._index([field for field in schema.INDEXED if field.name not in present])
         self._complete = True
 
     def _built_with(self) -> BuiltWith:
@@ -231,7 +222,7 @@ def _notes(metadata: Mapping[str, Any]) -> dict[str, TenantNote]:
     return {tenant: TenantNote.model_validate(note) for tenant, note in {**old, **new}.items()}
 
 
-def _index(field: IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:
+def _index(field: schema.IndexedField) -> models.KeywordIndexParams | models.IntegerIndexParams:
     if field.kind == "integer":
         kind = models.IntegerIndexType.INTEGER
         return models.IntegerIndexParams(type=kind, lookup=False, range=True, enable_hnsw=False)

@@ -103,9 +103,8 @@ def list_warnings(table: ListTable) -> tuple[str, ...]:
     if table.partial:
         warnings.append(f"The list is not complete: {table.coverage}, then the time was up (see --deadline).")
     if table.changed:
-        warnings.append(
-            f"The corpus was written while it was listed ({table.coverage}): documents of that time may be missing."
-        )
+        meanwhile = f"The corpus was written while it was listed ({table.coverage})"
+        warnings.append(f"{meanwhile}: documents of that time may be missing.")
     if table.dropped:
         warnings.append(
             f"{table.dropped} value(s) that the LLM gave do not stand in their documents and were left out."

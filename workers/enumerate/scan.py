@@ -26,11 +26,6 @@ EXCERPT_CHARS = 2000
 _MAX_FILTERS = 32
 
 
-def documents_under(filters: Filters) -> models.Filter:
-    """The first chunk of every document under a caller's filter: one point a document."""
-    return models.Filter(must=[to_filter(filters), _FIRST_CHUNK])
-
-
 def documents_of(scan: Scan) -> models.Filter:
     """The first chunk of every document that the scan's filters let in; what it must say is not tested here."""
     must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _FIRST_CHUNK]
@@ -40,11 +35,6 @@ def documents_of(scan: Scan) -> models.Filter:
     out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
     out += [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in scan.without_paths]
     return models.Filter(must=must, must_not=out or None)
-
-
-def further_chunks(doc_ids: Sequence[str]) -> models.Filter:
-    """The chunks of these documents behind their first ones."""
-    return models.Filter(must=[one_of("doc_id", doc_ids), _FURTHER_CHUNKS])
 
 
 class Scanned(NamedTuple):
@@ -90,7 +80,8 @@ def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[ListedDocumen
     documents = {str(payload["doc_id"]): ListedDocument(payload) for payload in batch}
     for payload in batch:
         documents[str(payload["doc_id"])].add(payload)
-    for _, payload in store.read(further_chunks(list(documents)), FURTHER):
+    further = models.Filter(must=[one_of("doc_id", list(documents)), _FURTHER_CHUNKS])
+    for _, payload in store.read(further, FURTHER):
         documents[str(payload["doc_id"])].add(payload)
     return list(documents.values())
 
@@ -126,7 +117,7 @@ class KnownValues:
         return values
 
     def _read(self, store: ChunkStore, filters: Filters, version: int) -> Values:
-        under = documents_under(filters)
+        under = models.Filter(must=[to_filter(filters), _FIRST_CHUNK])
         found = {name: store.count_values(name, under, self._limit + 1) for name in ("kind", "tags", "path")}
         kinds, tags, paths = (_most_frequent(values, self._limit) for values in found.values())
         names = {"kind": "kinds", "tags": "tags", "path": "folders"}

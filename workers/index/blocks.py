@@ -25,8 +25,6 @@ _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
     "\U0001f300-\U0001faff\U00020000-\U0003fffd]+"
 )
-
-
 #: Link definitions stay text: as a rule of their own they would leave no token.
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
 #: A longer "heading" is a paragraph with a # before it.

@@ -37,9 +37,7 @@ _CODE_FACTOR = 4
 _HEAD_SHARE = 4
 _MAX_INFO = 200
 _FENCE = re.compile(r"(?P<before>[^`~]*)(?P<marker>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
-_AFTER_SENTENCE = re.compile(
-    r"[。！？；…][」』”’）】]*+(?![。！？；…])|(?<=[.!?])\s+|(?<=[.!?][\"')\]”’])\s+",
-)
+_AFTER_SENTENCE = re.compile(r"[。！？；…][」』”’）】]*+(?![。！？；…])|(?<=[.!?])\s+|(?<=[.!?][\"')\]”’])\s+")
 _AFTER_LINE = re.compile(r"\n")
 _AFTER_CLAUSE = re.compile(r"[，、：,;:]|\s+")
 _CUTS = (_AFTER_SENTENCE, _AFTER_LINE, _AFTER_CLAUSE)

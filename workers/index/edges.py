@@ -177,10 +177,11 @@ def backlink_counts(store: ChunkStore, namespace: str, doc_ids: Collection[str])
 def _counts_of(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> dict[str, int]:
     own = _defined(store, namespace, doc_ids)
     sources: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
-    for payload in _linking(store, namespace, own):
-        for link in links(payload["refs"]):
-            if not own.isdisjoint(link):
-                sources[link].add(payload["doc_id"])
+    for part in sliced(sorted(own), _SLICE):
+        for _, payload in store.read(_where(namespace, "refs", part), ("doc_id", "refs")):
+            for link in links(payload["refs"]):
+                if not own.isdisjoint(link):
+                    sources[link].add(payload["doc_id"])
     known = definers(store, namespace, {key for link in sources for key in link})
     backlinks: dict[str, set[str]] = {doc_id: set() for doc_id in doc_ids}
     for link, linking in sources.items():
@@ -202,12 +203,6 @@ def _defined(store: ChunkStore, namespace: str, doc_ids: Sequence[str]) -> set[s
         for _, payload in store.read(_where(namespace, "doc_id", labelled), ("defines",)):
             own.update(key for key in payload.get("defines", ()) if key.startswith(LABEL))
     return own
-
-
-def _linking(store: ChunkStore, namespace: str, keys: Collection[str]) -> Iterator[dict[str, Any]]:
-    """doc_id and refs of the chunks with one of `keys` among their refs; some come twice."""
-    for part in sliced(sorted(keys), _SLICE):
-        yield from (payload for _, payload in store.read(_where(namespace, "refs", part), ("doc_id", "refs")))
 
 
 def _where(namespace: str, field: str, values: Sequence[str], *, first: bool = False) -> models.Filter:

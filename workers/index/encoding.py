@@ -46,10 +46,7 @@ def mean_length(encoder: Bm25Encoder, chunks: Sequence[Chunk]) -> float:
 
 
 def dense_vectors(encoder: DenseEncoder | None, chunks: Sequence[Chunk]) -> tuple[list[tuple[float, ...]], Cost]:
-    """One vector a chunk, empty without an encoder, and what they cost.
-
-    Raises: EncoderError.
-    """
+    """One vector a chunk, empty without an encoder, and what they cost. Raises: EncoderError."""
     if encoder is None:
         return [()] * len(chunks), Cost()
     vectors: list[tuple[float, ...]] = []

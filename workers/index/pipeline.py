@@ -46,9 +46,7 @@ class Change:
     known: bool
 
 
-def last_of_each(
-    read: Sequence[Document | DocumentOutcome],
-) -> tuple[list[Document | DocumentOutcome], set[str]]:
+def last_of_each(read: Sequence[Document | DocumentOutcome]) -> tuple[list[Document | DocumentOutcome], set[str]]:
     """`read` with the last document of each id only, and the ids that stood there more than once."""
     places = [(item, place) for place, item in enumerate(read) if isinstance(item, Document)]
     last = {item.doc_id: place for item, place in places}

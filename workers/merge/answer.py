@@ -26,12 +26,7 @@ NO_RETRIEVAL = "no retrieval needed"
 
 
 def run_aggregator(
-    run: TaskRun,
-    pool: MergedPool,
-    leaves: Sequence[LeafResult],
-    *,
-    llm: LLM | None,
-    table: ListTable | None = None,
+    run: TaskRun, pool: MergedPool, leaves: Sequence[LeafResult], *, llm: LLM | None, table: ListTable | None = None
 ) -> tuple[str, Aggregated]:
     """The aggregator's name and the answer it made; "nothing found" where that is the verdict of all `leaves`."""
     job = run.job

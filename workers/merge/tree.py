@@ -60,10 +60,7 @@ def leaf_share(request: JobRequest) -> float:
 
 
 def apply_root_rerank(
-    pool: MergedPool,
-    reranked_hits: Sequence[Hit],
-    reranked_by: str | None = None,
-    leaf_share: float = LEAF_SHARE,
+    pool: MergedPool, reranked_hits: Sequence[Hit], reranked_by: str | None = None, leaf_share: float = LEAF_SHARE
 ) -> MergedPool:
     """`pool` ordered by the mean of a hit's scores for its leaf (`parts["leaf"]`) and for the question.
 

@@ -55,10 +55,7 @@ class DenseEncoder(Protocol):
         """Vector size; may ask the model the first time."""
 
     def embed_queries(self, texts: Sequence[str]) -> Embedded:
-        """Vectors of questions.
-
-        Raises: TransientError (try again), PermanentError or ReplyError (will not work).
-        """
+        """Vectors of questions. Raises: TransientError (try again), PermanentError or ReplyError (will not work)."""
 
     def embed_passages(self, texts: Sequence[str]) -> Embedded:
         """Vectors of what is searched. Raises as `embed_queries`."""

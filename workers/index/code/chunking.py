@@ -68,11 +68,7 @@ def chunk_code(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
 
 
 def _chunks(
-    document: Document,
-    file: SourceFile,
-    used: Mapping[int, list[Name]],
-    lines: Sequence[str],
-    sizes: ChunkingSettings,
+    document: Document, file: SourceFile, used: Mapping[int, list[Name]], lines: Sequence[str], sizes: ChunkingSettings
 ) -> list[Chunk]:
     kind = kind_of(document.kind, document.path, sizes.kinds)
     pieces = _pieces(file, lines, sizes)

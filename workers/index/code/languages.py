@@ -184,8 +184,5 @@ LANGUAGES: Mapping[str, CodeLanguage] = _languages()
 
 
 def language_of(path: str) -> CodeLanguage:
-    """The language of a file by its suffix.
-
-    Raises: KeyError when none of LANGUAGES has it.
-    """
+    """The language of a file by its suffix. Raises: KeyError when none of LANGUAGES has it."""
     return LANGUAGES[PurePosixPath(path).suffix.lower()]

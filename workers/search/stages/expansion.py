@@ -48,7 +48,7 @@ def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> Searc
     if state.strong_signal:
         return state.skip("strong_signal_detected")
     text, count = state.query.text, options.rewrites
-    if _too_short(text):
+    if len(text.strip()) < _MIN_CJK_CHARS if is_cjk_text(text) else len(text.split()) < _MIN_WORDS:
         return state.skip("question_too_short")
     parts = {"tenant": state.query.tenant, "question": text, "count": count}
     prompt = expand_prompt(text, count)
@@ -60,7 +60,3 @@ def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> Searc
         cost = state.cost + spent(error).cost
         return state.but(cost=cost).skip(f"The question was not rewritten: {error}", warn=True)
     return state.but(query=replace(state.query, rewrites=rewrites.value), cost=state.cost + rewrites.cost)
-
-
-def _too_short(text: str) -> bool:
-    return len(text.strip()) < _MIN_CJK_CHARS if is_cjk_text(text) else len(text.split()) < _MIN_WORDS
