@@ -44,7 +44,7 @@ def llm() -> ChatClient | None:
 
 
 def record_failed_leaf(run: TaskRun, reason: str) -> None:
-    """`on_error` of leaf steps: the leaf reports its failure as its result, the body runs all the same."""
+    """`on_error` of the tasks of a leaf: the leaf reports its failure as its result, the body runs all the same."""
     failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
     run.jobs.record_leaf(run.job.id, failed)
 

@@ -25,10 +25,10 @@ from shared.settings import Settings, load_settings
 from shared.settings.faults import request_fault
 from shared.tenants import DEFAULT_TENANT
 from workers.index.pipeline import Indexer
-from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
+from workers.merge.tree import apply_root_rerank, merge_tree, only_original_leaf
 from workers.rerank.binding import Parent, bind
-from workers.search.corpus import Corpus
 from workers.search.leaf import LeafQuery, leaf_result_limit, run_rerank_stages, run_search_stages
+from workers.search.resources import SearchResources
 from workers.search.stages.rescoring import spent
 from workers.search.state import Tools
 
@@ -48,9 +48,9 @@ class DirectSearch:
             shutil.rmtree(folder)
         self.settings = settings.model_copy(update={"data_dir": folder})
         self._folder, self._source = folder, corpus
-        self._corpus = Corpus(self.settings)
+        self._resources = SearchResources(self.settings)
         self._reranker = reranker(self.settings)
-        llm = self._corpus.llm()
+        llm = self._resources.llm()
         self._tools = Tools(settings=self.settings, reranker=self._reranker, llm=llm, timeout_s=_TIMEOUT_S)
 
     def build(self) -> dict[str, Any]:
@@ -61,12 +61,12 @@ class DirectSearch:
         if built:
             marker.write_text(json.dumps({"documents": self._index()}), encoding="utf-8")
         documents = json.loads(marker.read_text(encoding="utf-8"))["documents"]
-        info = self._corpus.store(DEFAULT_TENANT).info()
+        info = self._resources.store(DEFAULT_TENANT).info()
         seconds = round(time.perf_counter() - begun, 2)
         return {"documents": documents, "chunks": info.points if info else 0, "built": built, "seconds": seconds}
 
     def _index(self) -> int:
-        indexer = Indexer(self._corpus.store(DEFAULT_TENANT), self._corpus.dense(), self.settings)
+        indexer = Indexer(self._resources.store(DEFAULT_TENANT), self._resources.dense(), self.settings)
         total, done, added = self._source.stat().st_size, 0, 0
         for offset, piece in _pieces(self._source):
             raw = models.RawDocument(
@@ -86,11 +86,11 @@ class DirectSearch:
     def ask(self, question: str, strategy: str, limit: int, plan: models.Plan) -> dict[str, Any]:
         """One question through its leaves, the tree merge and the root rerank, as in a job."""
         begun = time.perf_counter()
-        search = _QuestionSearch(self._corpus, self._tools, strategy, _CHUNKS_PER_DOCUMENT * limit)
+        search = _QuestionSearch(self._resources, self._tools, strategy, _CHUNKS_PER_DOCUMENT * limit)
         for node in _nodes(question, plan):
             search.leaf(node)
         pool = merge_tree(list(search.leaves.values()), search.nodes, self.settings.multi_query, search.chunks)
-        if not of_one_leaf(pool):
+        if not only_original_leaf(pool):
             ranked = self._reranker.rerank(question, pool.hits, _TIMEOUT_S)
             search.cost += spent(ranked)
             pool = apply_root_rerank(pool, ranked.hits, ranked.reranker)
@@ -101,14 +101,14 @@ class DirectSearch:
 
     def close(self) -> None:
         """Close the store and the LLM's connections."""
-        self._corpus.close()
+        self._resources.close()
 
 
 class _QuestionSearch:
     """The search for one question: what its leaves found so far, what that cost, and what went wrong."""
 
-    def __init__(self, corpus: Corpus, tools: Tools, strategy: str, chunks: int) -> None:
-        self._corpus, self._tools, self._strategy, self.chunks = corpus, tools, strategy, chunks
+    def __init__(self, resources: SearchResources, tools: Tools, strategy: str, chunks: int) -> None:
+        self._resources, self._tools, self._strategy, self.chunks = resources, tools, strategy, chunks
         self.nodes: dict[str, models.Node] = {}
         self.leaves: dict[str, models.LeafResult] = {}
         self.cost, self.warnings = models.Cost(), list[str]()
@@ -126,7 +126,7 @@ class _QuestionSearch:
             text=node.query, strategy=self._strategy, filters=models.Filters(), tenant=DEFAULT_TENANT,
             wanted=limits.candidates_per_query, variants=node.variants,
         )  # fmt: skip
-        first = run_search_stages(leaf, self._corpus, None, _TIMEOUT_S)
+        first = run_search_stages(leaf, self._resources, None, _TIMEOUT_S)
         found = run_rerank_stages(leaf, first, self._tools)
         self.cost += first.cost + found.cost
         self.warnings += found.warnings

@@ -25,7 +25,7 @@ from shared.settings import Settings
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery
 from shared.tasks.work_tracker import WorkTracker, already_done
 
-log = logging.getLogger("ramify.steps")
+log = logging.getLogger("ramify.tasks")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from shared.models.plan import Shard
 from shared.providers.encoders.sparse import Bm25Encoder
 from shared.settings import Settings
 from shared.store import BuiltWith, ChunkPoint, ChunkStore
-from workers.enumerate.gather import gather
+from workers.enumerate.merge_rows import merge_rows
 from workers.enumerate.scan import KnownValues, counted, scan_shard
 from workers.index import Indexer
 
@@ -100,7 +100,7 @@ class Listing:
         for node in tree:
             if node.shard is not None:
                 self._shard(job_id, node.id, scan, node.shard)
-        table = gather(self.tables, job_id, {node.id: node for node in tree}, limits)
+        table = merge_rows(self.tables, job_id, {node.id: node for node in tree}, limits)
         assert table is not None
         return table, list(self.tables.rows(job_id, table.pages))
 

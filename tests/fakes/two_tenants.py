@@ -24,7 +24,7 @@ from shared.store.embedded import EmbeddedStore
 from shared.store.schema import TENANT
 from tests.fakes.lookalikes import files
 from workers.index import Indexer
-from workers.search.corpus import Corpus
+from workers.search.resources import SearchResources
 
 _DIM = 32
 
@@ -155,17 +155,17 @@ class Rewriting:
 
 
 class World:
-    """Some tenants in one collection in `folder`, ingested in that order, asked through `corpus`."""
+    """Some tenants in one collection in `folder`, ingested in that order, asked through `resources`."""
 
     def __init__(self, folder: Path, settings: Settings, tenants: Sequence[str], cache: Cache | None = None) -> None:
         self.settings = settings.model_copy(update={"data_dir": folder})
         self.spy = Spy(EmbeddedStore(folder / "store"))
         self.llm, self.dense = Rewriting(), Letters()
-        self.corpus = Corpus(self.settings, cache)
-        self.corpus._stores = TenantStores(self.spy)
-        self.corpus._stores.of("default")  # looks for chunks of older releases, once, before anybody asks
-        self.corpus._dense = self.dense
-        self.corpus._llm = self.llm  # type: ignore[assignment]
+        self.resources = SearchResources(self.settings, cache)
+        self.resources._stores = TenantStores(self.spy)
+        self.resources._stores.of("default")  # looks for chunks of older releases, once, before anybody asks
+        self.resources._dense = self.dense
+        self.resources._llm = self.llm  # type: ignore[assignment]
         self.indexers: dict[str, Indexer] = {}
         for tenant in tenants:
             self.ingest(tenant, files(tenant))
@@ -183,7 +183,7 @@ class World:
         """Ingest files under one root, the same for all tenants; returns what became of them."""
         with self.asking(tenant):
             if tenant not in self.indexers:
-                store = self.corpus.store(tenant)
+                store = self.resources.store(tenant)
                 self.indexers[tenant] = Indexer(store, self.dense, self.settings)
             indexer = self.indexers[tenant]
             outcomes, _ = indexer.index([self.raw(tenant, path, text) for path, text in texts.items()])
@@ -199,4 +199,4 @@ class World:
         )  # fmt: skip
 
     def close(self) -> None:
-        self.corpus.close()
+        self.resources.close()

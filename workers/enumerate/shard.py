@@ -13,14 +13,14 @@ from shared.providers.llm.client import LLM
 from shared.tasks.task_run import TaskRun
 from workers.enumerate.columns import Extraction
 from workers.enumerate.scan import Scanned, scan_shard
-from workers.search.corpus import Corpus
+from workers.search.resources import SearchResources
 
 MODE = "enumeration"
 #: Seconds between two checks whether the job has ended.
 _JOB_CHECK_S = 1.0
 
 
-def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tuple[SearchResult, bool]:
+def read_shard(run: TaskRun, node: Node, resources: SearchResources, timeout_s: float) -> tuple[SearchResult, bool]:
     """Put the shard's rows into the job store by pages. Returns its counts, and whether columns are left for the LLM.
 
     Raises: the store's errors, DeadlineError.
@@ -29,7 +29,7 @@ def read_shard(run: TaskRun, node: Node, corpus: Corpus, timeout_s: float) -> tu
     scan = tables.scan(run.job.id)
     if scan is None or node.shard is None:
         raise DeadlineError("what was to be listed is not known any more")
-    store, begun = corpus.store(run.job.request.tenant), time.monotonic()
+    store, begun = resources.store(run.job.request.tenant), time.monotonic()
     before = store.info()
     wanted = settings.enumeration.llm_rows if settings.has_llm and scan.columns else 0
     stopped = _stop_check(run, begun + timeout_s)

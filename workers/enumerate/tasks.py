@@ -18,7 +18,7 @@ from shared.tasks.task_run import TaskRun, remote
 from workers.app import app, llm, record_failed_leaf, registry, start_body_outside_of_chord
 from workers.enumerate.scan import KnownValues, counted
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
-from workers.search.corpus import corpus
+from workers.search.resources import search_resources
 
 
 @cache
@@ -32,7 +32,7 @@ def _record_failure(run: TaskRun, reason: str) -> None:
 
 
 @registry(TaskName.SEARCH_SHARD, on_error=_record_failure)
-def read_one_shard(run: TaskRun) -> None:
+def search_shard(run: TaskRun) -> None:
     """Read a shard and record its leaf; where an LLM is to read columns of its rows, another task does both.
 
     That one is claimed in the job store before it joins the chord, as the children of a branch are.
@@ -44,7 +44,7 @@ def read_one_shard(run: TaskRun) -> None:
     timeout = job.remaining(job.leaf_reserve)
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
-    read, columns_missing = read_shard(run, node, corpus(), timeout)
+    read, columns_missing = read_shard(run, node, search_resources(), timeout)
     if not columns_missing:
         record_shard(run, node, read)
         start_body_outside_of_chord(run)
@@ -56,7 +56,7 @@ def read_one_shard(run: TaskRun) -> None:
 
 
 @registry(TaskName.RERANK_COLUMNS, on_error=_record_failure)
-def read_columns(run: TaskRun) -> None:
+def rerank_columns(run: TaskRun) -> None:
     """Fill the columns that no line of a document names, then record the shard's leaf, however late it is."""
     job, jobs = run.job, run.jobs
     node, read = jobs.node(job.id, run.node_id), jobs.candidates(job.id, run.node_id)
@@ -69,11 +69,11 @@ def read_columns(run: TaskRun) -> None:
 
 
 @remote(app, TaskName.SEARCH_VALUES, ignore_result=False)
-def values(raw: dict[str, Any]) -> str:
+def search_values(raw: dict[str, Any]) -> str:
     """Values or a count, as a ValuesReply in JSON, which holds the error instead of raising it."""
     try:
         request = ValuesRequest.model_validate(raw)
-        store = corpus().store(request.tenant)
+        store = search_resources().store(request.tenant)
         found = counted(store, request.scan) if request.scan else _known().of(store, request.filters)
         return ValuesReply(values=found).model_dump_json()
     except (RamifyError, ValidationError) as error:

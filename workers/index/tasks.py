@@ -18,7 +18,7 @@ from shared.tasks.task_run import reason_of, remote
 from workers.app import app
 from workers.index.pipeline import Indexer, timings
 from workers.index.poison import PoisonGuard
-from workers.search.corpus import corpus
+from workers.search.resources import search_resources
 
 log = logging.getLogger("ramify.index")
 _lock = Lock()
@@ -35,8 +35,8 @@ def _indexer(tenant: str) -> Indexer:
 @cache
 def _new_indexer(tenant: str) -> Indexer:
     settings: Settings = app.conf.ramify
-    llm = corpus().llm() if settings.hierarchy.writer == "auto" else None
-    return Indexer(corpus().store(tenant), corpus().dense(), settings, llm)
+    llm = search_resources().llm() if settings.hierarchy.writer == "auto" else None
+    return Indexer(search_resources().store(tenant), search_resources().dense(), settings, llm)
 
 
 @remote(app, TaskName.INDEX_DOCUMENTS)

@@ -10,14 +10,14 @@ from shared.models.route import PlannerName
 from shared.tasks.signatures import skip_next
 from shared.tasks.task_run import TaskRun, fail_job
 from workers.app import llm, registry
-from workers.enumerate.gather import gather, list_warnings
+from workers.enumerate.merge_rows import list_warnings, merge_rows
+from workers.merge import tree
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import NO_RETRIEVAL, all_leaves, build_answer, no_retrieval, run_aggregator, verdict
-from workers.merge.tree import merge_tree, of_one_leaf
 
 
 @registry(TaskName.MERGE_TREE, on_error=fail_job)
-def merge(run: TaskRun) -> None:
+def merge_tree(run: TaskRun) -> None:
     """Merge what the leaves recorded. Runs once, when the store says that every node is settled.
 
     Results of the question's own leaf alone are ranked against the question already: the root rerank is left out.
@@ -30,10 +30,10 @@ def merge(run: TaskRun) -> None:
     results = jobs.results(job.id)
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
-    if table := gather(tables, job.id, nodes, registry.settings.enumeration):
+    if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
         jobs.annotate(job.id, warnings=list_warnings(table))
-    pool = merge_tree(done, nodes, limits, cap)
-    if of_one_leaf(pool):
+    pool = tree.merge_tree(done, nodes, limits, cap)
+    if tree.only_original_leaf(pool):
         skip_next(run.task, TaskName.RERANK_ROOT)
         jobs.start_summarising(job.id, pool)
     else:
@@ -41,7 +41,7 @@ def merge(run: TaskRun) -> None:
 
 
 @registry(TaskName.MERGE_SUMMARISE, on_error=fail_job)
-def write(run: TaskRun) -> None:
+def merge_summarise(run: TaskRun) -> None:
     """Write the answer and end the job: failed when no leaf answered, else done, partial where leaves are missing."""
     job, jobs = run.job, run.jobs
     if job.state is not State.SUMMARISING or not jobs.claim_summary(job.id, run.claimant):

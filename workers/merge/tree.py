@@ -44,7 +44,7 @@ def merge_tree(
     )
 
 
-def of_one_leaf(pool: MergedPool) -> bool:
+def only_original_leaf(pool: MergedPool) -> bool:
     """True when only the question's own leaf found something: that one is ranked against the question already."""
     return all(source.facet == Facet.ORIGINAL.value for hit in pool.hits for source in hit.sources)
 

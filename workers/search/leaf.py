@@ -23,8 +23,8 @@ from shared.settings.stages import EdgesStage
 from shared.settings.strategies import FOLLOWS_EDGES, Strategy, asked_strategy, split
 from shared.store.base import CollectionInfo
 from workers.search.cached import reranked_once
-from workers.search.corpus import Corpus
 from workers.search.engine import EMPTY_COLLECTION, continue_search, continued, search
+from workers.search.resources import SearchResources
 from workers.search.state import Query, Tools
 from workers.search.variants import VARIANT, continue_variants, search_variants
 
@@ -90,15 +90,17 @@ def leaf_result_limit(node: Node, limits: MultiQuerySettings, shown: int) -> int
     return limits.top_n_per_leaf * (2 if node.depends_on else 1)
 
 
-def run_search_stages(leaf: LeafQuery, corpus: Corpus, cache: Cache | None, timeout_s: float) -> SearchResult:
+def run_search_stages(
+    leaf: LeafQuery, resources: SearchResources, cache: Cache | None, timeout_s: float
+) -> SearchResult:
     """The stages up to the rerank. Raises: InputError for an unknown strategy, the store's errors.
 
     Every call of a server ends within `timeout_s`, with its retries and waits.
     """
-    settings = corpus.settings
+    settings = resources.settings
     with until(time.monotonic() + timeout_s):
         stages, _ = split(settings.stages_of(leaf.strategy))
-        ready = corpus.tools(leaf.tenant)
+        ready = resources.tools(leaf.tenant)
         if ready is None:
             return NOTHING_INGESTED
         info, tools = ready

@@ -14,9 +14,9 @@ from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequ
 from shared.settings.strategies import named, split
 from shared.tasks.task_run import TaskRun, remote
 from workers.app import app, record_failed_leaf, registry, shared_cache
-from workers.search.corpus import corpus
 from workers.search.leaf import LeafQuery, leaf_query, run_search_stages, strategy_of
 from workers.search.related import contexts
+from workers.search.resources import search_resources
 from workers.search.stages.truth import keep_truth
 
 _FIND_TIMEOUT_S = 10.0
@@ -33,13 +33,13 @@ def search_leaf(run: TaskRun) -> None:
     if timeout <= 0:
         raise DeadlineError("the job's time was up before this leaf was searched")
     leaf = leaf_query(job.request, node, registry.settings)
-    found = run_search_stages(leaf, corpus(), shared_cache(), timeout)
+    found = run_search_stages(leaf, search_resources(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)
     jobs.put_candidates(job.id, node.id, found)
 
 
 @remote(app, TaskName.SEARCH_FIND, ignore_result=False)
-def find(raw: dict[str, Any]) -> str:
+def search_find(raw: dict[str, Any]) -> str:
     """One query without plan, LLM or job. Returns a FindReply as JSON, which holds the error instead of raising it."""
     try:
         request = FindRequest.model_validate(raw)
@@ -51,7 +51,7 @@ def find(raw: dict[str, Any]) -> str:
             wanted=request.top_n * settings.search.candidate_multiplier, near_symbol=request.near_symbol,
             depth=request.depth,
         )  # fmt: skip
-        found = run_search_stages(leaf, corpus(), shared_cache(), _FIND_TIMEOUT_S)
+        found = run_search_stages(leaf, search_resources(), shared_cache(), _FIND_TIMEOUT_S)
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in keep_truth(found.hits, request.top_n))
         found, shown = _with_contexts(found.model_copy(update={"hits": hits}), request)
         return FindReply(result=found, contexts=shown).model_dump_json()
@@ -73,12 +73,12 @@ def _with_contexts(found: SearchResult, request: FindRequest) -> tuple[SearchRes
 
 
 def _contexts(anchors: Sequence[Anchor], request: FindRequest | RelatedRequest) -> dict[str, Context]:
-    store = corpus().store(request.tenant)
+    store = search_resources().store(request.tenant)
     return contexts(anchors, request.filters, request.related, store, registry.settings.search.excludes)
 
 
 @remote(app, TaskName.SEARCH_RELATED, ignore_result=False)
-def related(raw: dict[str, Any]) -> str:
+def search_related(raw: dict[str, Any]) -> str:
     """The contexts of a job's hits. Returns a RelatedReply as JSON, which holds the error instead of raising it."""
     try:
         request = RelatedRequest.model_validate(raw)
@@ -88,10 +88,10 @@ def related(raw: dict[str, Any]) -> str:
 
 
 @remote(app, TaskName.SEARCH_INFO, ignore_result=False)
-def info() -> dict[str, Any]:
+def search_info() -> dict[str, Any]:
     """What the store holds of all tenants and what it was built with, for `doctor`."""
     try:
-        state, orphans = corpus().state()
+        state, orphans = search_resources().state()
     except RamifyError as error:
         return {"ok": False, "error": str(error)}
     return {"ok": True, "collection": state.model_dump(mode="json") if state else None, "without_tenant": orphans}

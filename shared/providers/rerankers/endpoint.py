@@ -12,7 +12,7 @@ from shared.providers.gates import Gate
 from shared.providers.http import JsonClient
 from shared.providers.metering import paid
 from shared.providers.rerankers.calibration import ServerScale
-from shared.providers.rerankers.gather import Gather
+from shared.providers.rerankers.call_batcher import CallBatcher
 from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
 
@@ -31,13 +31,13 @@ class EndpointScorer:
         self.name = f"endpoint:{rerank.model}"
         self._model, self._per_call = rerank.model, rerank.max_documents
         self.calibrated = ServerScale()
-        self._gather = Gather(self._run, rerank.batch_ms / 1000, key=lambda request: request.query)
+        self._batcher = CallBatcher(self._run, rerank.batch_ms / 1000, key=lambda request: request.query)
         gate = Gate("rerank", url, settings.providers)
         self._client = JsonClient(url, rerank.api_key, gate, rerank.attempts, attempt_s=rerank.timeout_s)
 
     def score(self, request: Request) -> None:
         """Score at most `max_documents` a call. Raises: TransientError, PermanentError, ReplyError."""
-        self._gather.score(request)
+        self._batcher.score(request)
 
     def close(self) -> None:
         self._client.close()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from shared.errors import InputError, PermanentError, RamifyError
 from shared.providers.rerankers.calibration import from_logits
-from shared.providers.rerankers.gather import Gather
+from shared.providers.rerankers.call_batcher import CallBatcher
 from shared.providers.rerankers.scoring import Request, fitting
 from shared.settings.sections import RerankSettings
 
@@ -40,7 +40,7 @@ class CrossEncoderScorer:
     def __init__(self, settings: RerankSettings) -> None:
         self._settings = settings
         self.name = f"fastembed:{settings.model}"
-        self._gather = Gather(self._run, settings.batch_ms / 1000, key=lambda _: None, one_at_a_time=True)
+        self._batcher = CallBatcher(self._run, settings.batch_ms / 1000, key=lambda _: None, one_at_a_time=True)
         self._model: Any = None
         self._failed: tuple[float, RamifyError] | None = None
 
@@ -49,14 +49,14 @@ class CrossEncoderScorer:
 
         Raises: PermanentError (not installed, model cannot be loaded or run), TransientError (time is up).
         """
-        self._gather.score(request)
+        self._batcher.score(request)
 
     def close(self) -> None:
         """Release the model; the next request loads it again."""
         self._model = None
 
     def _run(self, requests: Sequence[Request], deadline: float) -> None:
-        """What is not done by `deadline` stays open. `Gather` calls it from one thread at a time."""
+        """What is not done by `deadline` stays open. `CallBatcher` calls it from one thread at a time."""
         model = self._loaded()
         pairs = list(_pairs(model, sorted(requests, key=lambda request: request.deadline)))
         best: float | None = None

@@ -87,7 +87,7 @@ def ask(world: World, tenant: str, text: str, strategy: str, cache: Cache | None
     given = {"filters": Filters(), "wanted": 30, "explain": True, **more}
     with world.asking(tenant):
         asked = LeafQuery.model_validate({"text": text, "strategy": strategy, "tenant": tenant, **given})
-        first = run_search_stages(asked, world.corpus, cache, 20.0)
+        first = run_search_stages(asked, world.resources, cache, 20.0)
         tools = Tools(settings=world.settings, reranker=reranker(world.settings), cache=cache, timeout_s=20.0)
         return run_rerank_stages(asked, first, tools)
 
@@ -101,7 +101,7 @@ def assert_own(world: World, tenant: str, found: Any) -> str:
     for mark in (MARKS[other], f"{other}mark", MARKS[other][:2]):
         assert mark not in text
     with world.asking(other):
-        strangers = {name for name, _ in world.corpus.store(other).read(None, ("doc_id",))}
+        strangers = {name for name, _ in world.resources.store(other).read(None, ("doc_id",))}
     assert not [name for name in strangers if name in text]
     return text
 
@@ -137,7 +137,7 @@ def test_given_two_tenants_when_asked_by_any_strategy_then_each_is_told_what_it_
 def test_given_what_was_asked_when_counted_then_every_way_into_the_store_was_seen_by_the_spy(both: World) -> None:
     ask(both, "alpha", QUESTIONS[0], "two_pass", near_symbol="total")
     with both.asking("alpha"):
-        store = both.corpus.store("alpha")
+        store = both.resources.store("alpha")
         store.count_values("tags", models.Filter(), 5)
     wanted = {"query", "idf", "scroll", "read", "count", "lookup", "count_values", "upsert", "set_payloads", "delete"}
     assert wanted <= set(both.spy.calls)
@@ -150,7 +150,7 @@ def test_given_two_tenants_when_the_store_is_looked_at_then_no_id_is_shared_and_
     for tenant in MARKS:
         with both.asking(tenant):
             fields = ("doc_id", "path", "text", "backlinks", "mentions", "namespace")
-            chunks[tenant] = dict(both.corpus.store(tenant).read(None, fields))
+            chunks[tenant] = dict(both.resources.store(tenant).read(None, fields))
     for field in ("doc_id", None):
         ids = [{chunk[field] if field else name for name, chunk in own.items()} for own in chunks.values()]
         assert not ids[0] & ids[1]
@@ -167,7 +167,7 @@ def test_given_the_same_links_when_one_tenant_ingests_anew_then_the_others_count
     world = World(tmp_path, shared_settings, ["alpha", "beta"])
     with world.asking("beta"):
         before = dict(
-            world.corpus.store("beta").read(None, ("path", "backlinks", "mentions", "pending", "document_hash"))
+            world.resources.store("beta").read(None, ("path", "backlinks", "mentions", "pending", "document_hash"))
         )
 
     gone = {path: text for path, text in files("alpha").items() if "redis" not in path and "zh" not in path}
@@ -176,11 +176,11 @@ def test_given_the_same_links_when_one_tenant_ingests_anew_then_the_others_count
     assert outcomes.count("removed") == 2
     with world.asking("beta"):
         fields = ("path", "backlinks", "mentions", "pending", "document_hash")
-        assert dict(world.corpus.store("beta").read(None, fields)) == before
+        assert dict(world.resources.store("beta").read(None, fields)) == before
         assert set(world.ingest("beta", files("beta"))) == {"unchanged"}
     with world.asking("alpha"):
         assert world.ingest("alpha", {}).count("removed") == len(gone) + 3, "a JSON Lines file has several documents"
-        assert world.corpus.store("alpha").count(None) == 0
+        assert world.resources.store("alpha").count(None) == 0
     assert ask(world, "alpha", QUESTIONS[0], "default").hits == ()
     assert ask(world, "beta", QUESTIONS[0], "default").hits
     world.close()
@@ -194,14 +194,14 @@ def test_given_related_contexts_when_asked_with_another_tenants_anchors_then_not
     anchors = {tenant: [Anchor(**hit.model_dump(include=names)) for hit in found] for tenant, found in hits.items()}
     for tenant in MARKS:
         with both.asking(tenant):
-            own = contexts(anchors[tenant], Filters(), 5, both.corpus.store(tenant))
+            own = contexts(anchors[tenant], Filters(), 5, both.resources.store(tenant))
         with alone[tenant].asking(tenant):
-            assert contexts(anchors[tenant], Filters(), 5, alone[tenant].corpus.store(tenant)) == own
+            assert contexts(anchors[tenant], Filters(), 5, alone[tenant].resources.store(tenant)) == own
         assert any(context.related for context in own.values())
         assert any(context.abstract for context in own.values())
         assert_own(both, tenant, [told(context) for context in own.values()])
     with both.asking("alpha"):
-        stolen = contexts(anchors["beta"], Filters(), 5, both.corpus.store("alpha"))
+        stolen = contexts(anchors["beta"], Filters(), 5, both.resources.store("alpha"))
     assert_own(both, "alpha", [told(context) for context in stolen.values()])
 
 
@@ -215,7 +215,7 @@ LISTS = (
 
 def listed(world: World, tenant: str, known: KnownValues, question: str) -> tuple[Values, Scan | None, Values, Any]:
     with world.asking(tenant):
-        store = world.corpus.store(tenant)
+        store = world.resources.store(tenant)
         values = known.of(store, Filters())
         reading = read_question(question, Filters(), values, TODAY)
         if reading.scan is None:
@@ -277,7 +277,7 @@ def test_given_a_forged_request_when_read_then_it_is_refused(both: World, forged
         RelatedRequest.model_validate({"tenant": "alpha", **forged})
     given = {"text": "q", "strategy": "default", "filters": {}, "tenant": "alpha", "wanted": 5, **forged}
     with pytest.raises((InputError, ValidationError)), both.asking("alpha"):
-        run_search_stages(LeafQuery.model_validate(given), both.corpus, None, 5.0)
+        run_search_stages(LeafQuery.model_validate(given), both.resources, None, 5.0)
 
 
 REACHING: Sequence[dict[str, Any]] = (

@@ -82,7 +82,7 @@ def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_i
     poorer, cache, settings = SearchResult(mode="deep", warnings=("not rewritten",)), _Keeping(), load_settings()
     meter = Meter([_Stingy()], Prices())
     info = CollectionInfo(built_with=BuiltWith(sparse="s", avg_len=1.0), points=1, index_version=1)
-    corpus = SimpleNamespace(settings=settings, tools=lambda _: (info, Tools(settings=settings)))
+    resources = SimpleNamespace(settings=settings, tools=lambda _: (info, Tools(settings=settings)))
     ask = LeafQuery(text="q", strategy="deep", filters=Filters(), tenant="a", wanted=5)
 
     def refused(*_: object, **__: object) -> SearchResult:
@@ -92,10 +92,10 @@ def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_i
 
     with metered(meter):
         monkeypatch.setattr(leaf, "search", refused)
-        found = run_search_stages(ask, corpus, cache, 1)
+        found = run_search_stages(ask, resources, cache, 1)
         assert (found, cache.held, refusals()) == (poorer, [], 1)
         monkeypatch.setattr(leaf, "search", lambda *_, **__: poorer)
-        found = run_search_stages(ask, corpus, cache, 1)
+        found = run_search_stages(ask, resources, cache, 1)
     assert cache.held == [poorer], "what nobody refused is kept, also later in the same step"
 
 

@@ -28,8 +28,8 @@ from shared.store.server import ServerStore
 from shared.store.server_transport import ServerTransport, is_cut_off, transport
 from tests.fakes.qdrant_server import Answer, FakeQdrant, good
 from tests.support.redis_server import free_port
-from workers.search.corpus import Corpus
 from workers.search.leaf import LeafQuery, run_search_stages
+from workers.search.resources import SearchResources
 
 ASK = models.QueryRequest(query=[1.0, 0.0], using=DENSE)
 GOOD = good("/query/batch")
@@ -250,14 +250,14 @@ def test_a_leaf_waits_for_a_share_of_its_time_at_most(
 
 def test_the_search_of_a_leaf_ends_with_its_time_and_says_so(qdrant: FakeQdrant, tmp_path: Path) -> None:
     store = {"kind": "server", "url": qdrant.url, "timeout_s": 10}
-    corpus = Corpus(load_settings(data_dir=tmp_path, store=store))
+    resources = SearchResources(load_settings(data_dir=tmp_path, store=store))
     ask = LeafQuery(text="缓存 vacuum", strategy="default", filters=Filters(), tenant="default", wanted=5)
     qdrant.always = Answer(200, GOOD, slow=30)
     began = time.monotonic()
     with pytest.raises(TransientError, match="Qdrant does not answer while reading the collection"):
-        run_search_stages(ask, corpus, None, 0.5)
+        run_search_stages(ask, resources, None, 0.5)
     assert time.monotonic() - began < 3
-    corpus.close()
+    resources.close()
 
 
 def test_making_a_collection_is_not_tried_again(qdrant: FakeQdrant, make: Make) -> None:

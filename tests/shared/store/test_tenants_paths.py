@@ -34,10 +34,10 @@ WHOLE = {
     "qdrant_edge": ("shared/store/", "shared/providers/encoders/sparse.py"),
     "QdrantClient": ("shared/store/",),
     "ChunkStore()": ("shared/store/",),
-    "TenantStores": ("shared/store/", "workers/search/corpus.py"),
-    "open_stores": ("shared/store/", "workers/search/corpus.py"),
+    "TenantStores": ("shared/store/", "workers/search/resources.py"),
+    "open_stores": ("shared/store/", "workers/search/resources.py"),
     "_collection": ("shared/store/",),
-    "_stores": ("workers/search/corpus.py",),
+    "_stores": ("workers/search/resources.py",),
 }
 
 #: Every way into a tenant's store, with its parameters; test_store_tenants.py tells that each is scoped.

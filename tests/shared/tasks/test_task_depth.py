@@ -22,7 +22,7 @@ from shared.settings import Settings, load_settings
 from shared.store import BuiltWith, ChunkPoint
 from shared.tasks.work_tracker import WorkTracker
 from workers.search import engine
-from workers.search.corpus import Corpus
+from workers.search.resources import SearchResources
 
 ROOT = Path(__file__).parents[3]
 MOST_FRAMES = 12
@@ -36,8 +36,8 @@ def settings(redis_url: str, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def corpus(settings: Settings) -> Iterator[Corpus]:
-    opened = Corpus(settings)
+def resources(settings: Settings) -> Iterator[SearchResources]:
+    opened = SearchResources(settings)
     opened.store("default").create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     chunk = Chunk(
         chunk_id="6b1e5a4e-5f0c-4b43-9a5e-0d6f3f7f8d11", doc_id="d", path="a.md", title="a", text="a striped zebra"
@@ -50,9 +50,9 @@ def corpus(settings: Settings) -> Iterator[Corpus]:
 
 @pytest.fixture
 def tasks(
-    client: redis.Redis, redis_url: str, settings: Settings, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    client: redis.Redis, redis_url: str, settings: Settings, resources: SearchResources, monkeypatch: pytest.MonkeyPatch
 ) -> ModuleType:
-    """The search pool's tasks, on this Redis and corpus, with the cache on."""
+    """The search pool's tasks, on this Redis and these resources, with the cache on."""
     monkeypatch.setenv("RAMIFY_REDIS__URL", redis_url)
     monkeypatch.setattr(gate, "_process_store", gate._process_store)  # the import tells the gates of the Redis
     from workers.search import tasks
@@ -62,7 +62,7 @@ def tasks(
     monkeypatch.setattr(tasks.registry, "jobs", store)
     monkeypatch.setattr(tasks.registry, "_tracker", WorkTracker(store))
     monkeypatch.setattr(tasks.registry, "_ledger", Ledger(client, settings))
-    monkeypatch.setattr(tasks, "corpus", lambda: corpus)
+    monkeypatch.setattr(tasks, "search_resources", lambda: resources)
     monkeypatch.setattr(tasks, "shared_cache", lambda: cache)
     return tasks
 

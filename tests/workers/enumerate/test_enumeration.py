@@ -15,7 +15,7 @@ from shared.models import Filters
 from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
 from tests.fakes.listing import Listing, indexed, noise, point, put
-from workers.enumerate.gather import gather
+from workers.enumerate.merge_rows import merge_rows
 
 NOTES = Path(__file__).parents[3] / "examples" / "notes"
 
@@ -174,7 +174,7 @@ def test_given_a_merge_that_is_delivered_again_when_joined_then_the_list_stays_a
     put(store, noise(30, tags=("t1",)))
     table, _ = listing.ask("notes tagged t1")
     tree = {node.id: node for node in nodes("q", "tag = t1", shards(30, 200, 64))}
-    assert gather(listing.tables, listing.job_id, tree, settings.enumeration) == table
+    assert merge_rows(listing.tables, listing.job_id, tree, settings.enumeration) == table
 
 
 def test_given_columns_when_listed_then_they_are_read_off_the_documents_lines(

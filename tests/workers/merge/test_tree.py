@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.hits import Effect
 from shared.settings.sections import MultiQuerySettings
-from workers.merge.tree import apply_root_rerank, merge_tree, of_one_leaf
+from workers.merge.tree import apply_root_rerank, merge_tree, only_original_leaf
 
 LIMITS = MultiQuerySettings()
 
@@ -100,9 +100,9 @@ def test_given_a_leaf_without_hits_then_its_reranker_counts_for_nothing() -> Non
 
 def test_one_leaf_is_the_question_s_own_alone() -> None:
     own, other = leaf("0.1", [hit("a", 0.5)]), leaf("0.2", [hit("b", 0.4)])
-    assert of_one_leaf(merge([own]))
-    assert not of_one_leaf(merge([own, other]))
-    assert not of_one_leaf(merge_tree([other], nodes("0.1", "0.2"), LIMITS, 20))
+    assert only_original_leaf(merge([own]))
+    assert not only_original_leaf(merge([own, other]))
+    assert not only_original_leaf(merge_tree([other], nodes("0.1", "0.2"), LIMITS, 20))
 
 
 def test_given_no_quota_then_by_score_alone() -> None:

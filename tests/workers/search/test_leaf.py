@@ -13,15 +13,15 @@ from shared.models.find import FindRequest
 from shared.providers.encoders import Bm25Encoder
 from shared.settings import load_settings
 from shared.store import BuiltWith, ChunkPoint
-from workers.search.corpus import Corpus
 from workers.search.leaf import LeafQuery, run_search_stages, strategy_of
+from workers.search.resources import SearchResources
 
 SPARSE = Bm25Encoder(10.0)
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
-    opened = Corpus(load_settings(data_dir=tmp_path))
+def resources(tmp_path: Path) -> Iterator[SearchResources]:
+    opened = SearchResources(load_settings(data_dir=tmp_path))
     opened.store("default").create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     chunk = Chunk(
         chunk_id="6b1e5a4e-5f0c-4b43-9a5e-0d6f3f7f8d11", doc_id="d", path="a.py", title="a", text="def run: zebra",
@@ -73,12 +73,14 @@ def test_given_what_is_no_name_when_checked_then_it_is_refused(bad: str) -> None
             model.model_validate({field: "q", "near_symbol": bad})
 
 
-def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_result_says_so(corpus: Corpus) -> None:
+def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_result_says_so(
+    resources: SearchResources,
+) -> None:
     def warnings(strategy: str, **more: object) -> str:
         ask = LeafQuery.model_validate(
             {"text": "zebra", "strategy": strategy, "filters": Filters(), "tenant": "default", "wanted": 5, **more}
         )
-        found = run_search_stages(ask, corpus, None, 10)
+        found = run_search_stages(ask, resources, None, 10)
         assert [hit.symbol for hit in found.hits] == ["a.run"]
         return " ".join(found.warnings)
 

@@ -49,7 +49,7 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
     except RamifyError as error:
         spent = state.cost + Cost(embed_calls=error.calls, embed_tokens=error.tokens)
         if not state.arms:
-            error.cost = spent  # type: ignore[attr-defined] # the step counts it
+            error.cost = spent  # type: ignore[attr-defined] # the engine adds it
             raise
         warning = f"The question could not be embedded, keyword search only: {error}"
         return state.but(cost=spent).skip(warning, warn=True)

@@ -26,7 +26,7 @@ class _Batch:
     ended: threading.Event = field(default_factory=threading.Event)
 
 
-class Gather:
+class CallBatcher:
     """Joins requests of one key within `window_s` seconds and runs them together.
 
     A batch ends at the shortest deadline among its requests; those with time left and texts open join a new one. When a

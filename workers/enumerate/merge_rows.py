@@ -13,7 +13,7 @@ from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
 from shared.settings.sections import EnumerationSettings
 
 
-def gather(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: EnumerationSettings) -> ListTable | None:
+def merge_rows(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: EnumerationSettings) -> ListTable | None:
     """The list of a job, written to the job store; None for a job that lists nothing.
 
     A document that two shards read (it changed between them) is listed once; one with the text of an earlier row is

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from shared.errors import PermanentError, RamifyError, TransientError
-from shared.providers.rerankers.gather import Gather, Run
+from shared.providers.rerankers.call_batcher import CallBatcher, Run
 from shared.providers.rerankers.scoring import Request
 
 
@@ -36,11 +36,11 @@ class Lengths:
             one.scores.update({text: float(len(text)) for text in one.open()})
 
 
-def gather(run: Run, *, at_once: bool = False, window_s: float = 0.3) -> Gather:
-    return Gather(run, window_s, lambda one: one.query, one_at_a_time=at_once)
+def batcher(run: Run, *, at_once: bool = False, window_s: float = 0.3) -> CallBatcher:
+    return CallBatcher(run, window_s, lambda one: one.query, one_at_a_time=at_once)
 
 
-def ask_all(together: Gather, requests: Sequence[Request]) -> list[RamifyError | None]:
+def ask_all(together: CallBatcher, requests: Sequence[Request]) -> list[RamifyError | None]:
     """All at once; the error of each."""
     ready = threading.Barrier(len(requests))
 
@@ -59,7 +59,7 @@ def ask_all(together: Gather, requests: Sequence[Request]) -> list[RamifyError |
 def test_given_the_same_query_from_many_threads_then_one_run_with_each_text_once() -> None:
     run = Lengths()
     requests = [request("a", "shared"), request("bb", "shared"), request("ccc", "shared")]
-    assert ask_all(gather(run), requests) == [None] * 3
+    assert ask_all(batcher(run), requests) == [None] * 3
     assert run.batches == [["a", "bb", "ccc", "shared"]]
     assert [one.scores for one in requests] == [
         {"a": 1.0, "shared": 6.0},
@@ -72,14 +72,14 @@ def test_given_the_same_query_from_many_threads_then_one_run_with_each_text_once
 def test_given_different_queries_then_side_by_side_in_runs_of_their_own() -> None:
     both = threading.Barrier(2)
     run = Lengths(before=lambda: both.wait(10))  # would break if one waited for the other
-    assert ask_all(gather(run), [request("a"), request("b", query="other")]) == [None, None]
+    assert ask_all(batcher(run), [request("a"), request("b", query="other")]) == [None, None]
     assert sorted(run.batches) == [["a"], ["b"]]
 
 
 def test_given_a_bad_request_in_a_batch_then_it_alone_fails() -> None:
     run = Lengths()
     requests = [request("good"), request("bad"), request("fine")]
-    errors = ask_all(gather(run), requests)
+    errors = ask_all(batcher(run), requests)
     assert [error is None for error in errors] == [True, False, True]
     assert str(errors[1]) == "bad text"
     assert requests[0].scores == {"good": 4.0}
@@ -98,7 +98,7 @@ def test_given_a_short_timeout_in_a_batch_then_the_others_are_served_all_the_sam
         requests[0].scores.update(dict.fromkeys(requests[0].open(), 1.0))
 
     hasty, patient = request("a", seconds=0.6), request("b", seconds=20)
-    errors = ask_all(gather(run), [hasty, patient])
+    errors = ask_all(batcher(run), [hasty, patient])
     assert isinstance(errors[0], TransientError)
     assert errors[1] is None
     assert patient.scores == {"b": 1.0}
@@ -107,7 +107,7 @@ def test_given_a_short_timeout_in_a_batch_then_the_others_are_served_all_the_sam
 
 def test_given_a_follower_whose_time_is_up_then_it_leaves_before_the_run() -> None:
     run = Lengths()
-    together = gather(run, window_s=0.8)
+    together = batcher(run, window_s=0.8)
     leader, follower = request("a"), request("b", seconds=0.3)
     with ThreadPoolExecutor(2) as pool:
         led = pool.submit(together.score, leader)
@@ -127,7 +127,7 @@ def test_given_one_at_a_time_then_requests_gather_while_the_model_is_at_work() -
         go_on.wait(10)
 
     run = Lengths(before=wait)
-    together = gather(run, at_once=True, window_s=0.001)
+    together = batcher(run, at_once=True, window_s=0.001)
     with ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(together.score, request("first"))]
         assert started.wait(10)
@@ -142,7 +142,7 @@ def test_given_one_at_a_time_then_requests_gather_while_the_model_is_at_work() -
 def test_given_no_window_then_each_request_runs_at_once_and_alone() -> None:
     run = Lengths()
     requests = [request("a"), request("b")]
-    assert ask_all(gather(run, window_s=0), requests) == [None, None]
+    assert ask_all(batcher(run, window_s=0), requests) == [None, None]
     assert sorted(run.batches) == [["a"], ["b"]]
 
 
@@ -153,5 +153,5 @@ def test_given_what_was_scored_before_the_fault_then_it_is_kept() -> None:
 
     one = request("a", "b")
     with pytest.raises(TransientError, match="broke off"):
-        gather(run, window_s=0).score(one)
+        batcher(run, window_s=0).score(one)
     assert one.scores == {"a": 1.0}

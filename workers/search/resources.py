@@ -1,4 +1,4 @@
-"""What one process holds of the corpus: the stores, the encoders, the tools. Opened at first use, then kept."""
+"""What one process searches with: the stores, the encoders, the tools. Opened at first use, then kept."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _TenantTools(NamedTuple):
     read_at: float
 
 
-class Corpus:
+class SearchResources:
     """The stores, encoders and LLM of one process. Hands out one tenant's chunks, never all.
 
     The embedded store belongs to this process alone: never fork after it was opened.
@@ -149,27 +149,27 @@ class Corpus:
             self._tenants.clear()
 
 
-_corpus_lock = RLock()
+_resources_lock = RLock()
 
 
-def corpus() -> Corpus:
-    """The one corpus of this process."""
-    with _corpus_lock:  # two first leaves at once would open the store twice, and the second find it in use
-        return _process_corpus()
+def search_resources() -> SearchResources:
+    """The resources of this process, made at the first call."""
+    with _resources_lock:  # two first leaves at once would open the store twice, and the second find it in use
+        return _process_resources()
 
 
 @cache
-def _process_corpus() -> Corpus:
-    from workers.app import registry, shared_cache  # noqa: PLC0415 - Corpus itself is used without an app too
+def _process_resources() -> SearchResources:
+    from workers.app import registry, shared_cache  # noqa: PLC0415 - SearchResources itself is used without an app too
 
-    return Corpus(registry.settings, shared_cache())
+    return SearchResources(registry.settings, shared_cache())
 
 
 @worker_shutdown.connect
-def _close_corpus(**_: object) -> None:
+def _close_resources(**_: object) -> None:
     """Writes out the embedded store and releases it when the worker ends."""
-    if _process_corpus.cache_info().currsize:
-        corpus().close()
+    if _process_resources.cache_info().currsize:
+        search_resources().close()
 
 
 def embed_queries(encoder: DenseEncoder, cache: Cache | None, texts: list[str], tenant: str) -> Embedded:
