@@ -139,11 +139,11 @@ def paid_models(settings: Settings) -> Iterator[tuple[Kind, str]]:
     """What a job may call on servers, by kind and model. Models that run in the workers cost nothing."""
     if settings.has_llm:
         yield "llm", settings.llm_model
-        if settings.rerank.provider == "chat" and settings.rerank.model:
+        if settings.rerank.traits.llm and settings.rerank.model:
             yield "llm", settings.rerank.model
-    if settings.embedding.provider == "endpoint":
+    if settings.embedding.traits.server:
         yield "embedding", settings.embedding.model
-    if settings.rerank.provider == "endpoint":
+    if settings.rerank.traits.server:
         yield "rerank", settings.rerank.model
 
 

@@ -142,17 +142,17 @@ def llm(settings: Settings) -> Check:
 def embedding(settings: Settings) -> Check:
     """The dense encoder's server, if one is configured."""
     chosen = settings.embedding
-    if chosen.provider == "endpoint":
+    if chosen.traits.server:
         return _model_server("embedding", chosen.base_url, chosen.api_key, chosen.model)
     if chosen.provider == "none":
         return unknown("embedding", "none: BM25 alone")
-    return unknown("embedding", f"fastembed, {chosen.model}, in the workers")
+    return unknown("embedding", f"{chosen.provider}, {chosen.model}, in the workers")
 
 
 def rerank(settings: Settings) -> Check:
     """The reranker's server, if one is configured."""
     chosen = settings.rerank
-    if chosen.provider == "endpoint":
+    if chosen.traits.server:
         return _model_server("rerank", chosen.base_url, chosen.api_key, chosen.model)
     return unknown("rerank", f"{f'{chosen.provider} {chosen.model}'.rstrip()}, in the workers")
 

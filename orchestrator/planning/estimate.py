@@ -123,7 +123,7 @@ class _Rows:
             if rewrites:
                 high = token_range(expand_prompt(query, rewrites))[1]
                 yield self._llm("search", (0, wordings), (0, wordings * high), wordings * self._out)
-        if settings.embedding.provider == "endpoint" and any(isinstance(stage, s.DenseStage) for stage in first):
+        if settings.embedding.traits.server and any(isinstance(stage, s.DenseStage) for stage in first):
             yield self._embedding(query, wordings, rewrites)
         yield EstimateRow(stage="search", what="store", calls=(0, self._store_calls(first, wordings)))
         for stage in rest:
@@ -155,10 +155,10 @@ class _Rows:
         """`documents` of each rerank; a long one is several texts."""
         options, width = self._settings.rerank, self._settings.chunking.max_chars + _LEAD_CHARS
         windows = 1 if width <= options.window_chars else 1 + math.ceil(width / (_LEAST_WINDOW * options.window_chars))
-        if options.provider == "endpoint":
+        if options.traits.server:
             calls = sum(math.ceil(each * windows / options.max_documents) for each in documents)
             yield self._row(stage, "rerank", options.model, (0, calls), (0, 0))
-        elif options.provider == "chat" and self._settings.has_llm:
+        elif options.traits.llm and self._settings.has_llm:
             most = min(options.max_documents, DOCUMENTS_PER_CALL, max(1, CHARS_PER_CALL // options.window_chars - 1))
             calls = sum(math.ceil(each * windows / most) for each in documents)
             text = math.ceil(MOST_TOKENS_PER_CHAR * options.window_chars) + 20

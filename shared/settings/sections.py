@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Literal
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 
@@ -69,14 +69,54 @@ class SearchSettings(SettingsSection):
     excludes: tuple[str, ...] = Field(default=(), description='path prefixes never shown, e.g. ["archive/", "test/"]')
 
 
-class EmbeddingSettings(SettingsSection):
-    """The dense encoder. `none` searches with BM25 alone and needs no model."""
+class ProviderTraits(NamedTuple):
+    """What other modules need to know of a provider of embeddings or of relevance scores.
 
-    provider: Literal["none", "fastembed", "endpoint"] = Field(default="none", description="none, fastembed, endpoint")
+    needs_model: `model` must be set. server: calls a server of its own, so `base_url` must be set too; it is paid for,
+    behind a gate, checked by `ramify doctor`. llm: calls the LLM server, with `model` or else llm_model, and is paid
+    for as the LLM. trusted: its scores judge meaning; a high one is enough to call a hit an answer.
+    """
+
+    needs_model: bool = False
+    server: bool = False
+    llm: bool = False
+    trusted: bool = False
+
+
+class ModelSettings(SettingsSection):
+    """The common part of the sections that choose a provider; each has its providers' traits in `providers`."""
+
+    providers: ClassVar[dict[str, ProviderTraits]]
+    provider: str
     model: str = Field(default="", description="model name; for fastembed with `path`, a name of your own")
     path: str = Field(default="", description="fastembed: local model folder, for machines without a model hub")
-    base_url: HttpUrl | None = Field(default=None, description="endpoint: base of /embeddings, e.g. http://host/v1")
+    base_url: HttpUrl | None = None
     api_key: SecretStr = Field(default=SecretStr(""), description="endpoint: bearer token")
+
+    @property
+    def traits(self) -> ProviderTraits:
+        """Those of the chosen provider."""
+        return self.providers[self.provider]
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.traits.server and (self.base_url is None or not self.model):
+            raise ValueError(f'provider "{self.provider}" needs base_url and model')
+        if self.traits.needs_model and not self.model:
+            raise ValueError(f'provider "{self.provider}" needs model (with path: a name of your own)')
+        return self
+
+
+class EmbeddingSettings(ModelSettings):
+    """The dense encoder. `none` searches with BM25 alone and needs no model."""
+
+    providers: ClassVar = {
+        "none": ProviderTraits(),
+        "fastembed": ProviderTraits(needs_model=True),
+        "endpoint": ProviderTraits(needs_model=True, server=True),
+    }
+    provider: Literal["none", "fastembed", "endpoint"] = Field(default="none", description="none, fastembed, endpoint")
+    base_url: HttpUrl | None = Field(default=None, description="endpoint: base of /embeddings, e.g. http://host/v1")
     dim: int = Field(default=0, ge=0, description="vector size; 0 = ask the model")
     query_prefix: str = Field(default="", description="text put before queries")
     passage_prefix: str = Field(default="", description="text put before passages")
@@ -87,26 +127,22 @@ class EmbeddingSettings(SettingsSection):
         default=(), description='languages the model reads, e.g. ["en"]; empty = known by its name, or measured'
     )
 
-    @model_validator(mode="after")
-    def _complete(self) -> EmbeddingSettings:
-        if self.provider == "endpoint" and (self.base_url is None or not self.model):
-            raise ValueError('provider "endpoint" needs base_url and model')
-        if self.provider == "fastembed" and not self.model:
-            raise ValueError('provider "fastembed" needs model (with path: a name of your own)')
-        return self
 
-
-class RerankSettings(SettingsSection):
+class RerankSettings(ModelSettings):
     """The reranker of leaves and of the merged pool."""
 
+    providers: ClassVar = {
+        "lexical": ProviderTraits(),
+        "endpoint": ProviderTraits(needs_model=True, server=True, trusted=True),
+        "fastembed": ProviderTraits(needs_model=True, trusted=True),
+        "chat": ProviderTraits(llm=True),
+        "none": ProviderTraits(),
+    }
     provider: Literal["lexical", "endpoint", "fastembed", "chat", "none"] = Field(
         default="lexical",
         description="lexical, endpoint (/rerank), fastembed (cross-encoder), chat (the LLM scores), none",
     )
-    model: str = Field(default="", description="model name")
-    path: str = Field(default="", description="fastembed: local model folder")
     base_url: HttpUrl | None = Field(default=None, description="endpoint: base of /rerank, e.g. http://host/v1")
-    api_key: SecretStr = Field(default=SecretStr(""), description="endpoint: bearer token")
     timeout_s: float = Field(default=30.0, gt=0, description="seconds for one call")
     max_documents: int = Field(default=100, ge=1, description="documents of one call; more go in several")
     attempts: int = Field(default=3, ge=1, le=10, description="tries of one call on transient errors")
@@ -119,13 +155,10 @@ class RerankSettings(SettingsSection):
         description="calibrated score under which nothing counts as found; 0: off; 0.1 suits lexical",
     )
 
-    @model_validator(mode="after")
-    def _complete(self) -> RerankSettings:
-        if self.provider == "endpoint" and (self.base_url is None or not self.model):
-            raise ValueError('provider "endpoint" needs base_url and model')
-        if self.provider == "fastembed" and not self.model:
-            raise ValueError('provider "fastembed" needs model')
-        return self
+
+def reranker_traits(name: str | None) -> ProviderTraits:
+    """Traits by a reranker's name, like "endpoint:m (logits)"; none are set for one that failed or is not known."""
+    return RerankSettings.providers.get((name or "").partition(":")[0], ProviderTraits())
 
 
 class CacheSettings(SettingsSection):

@@ -14,6 +14,7 @@ from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import flat, is_cjk_text, terms
 from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.plan import node_order
+from shared.settings.sections import reranker_traits
 from workers.display import has_controls, plain_line, without_links
 
 MAX_SENTENCES = 10
@@ -29,10 +30,8 @@ _MIN_SHARE = 0.15
 _MIN_OF_BEST = 0.55  # of the group's best sentence; what is weaker is left out
 _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
 _CONTEXT = 0.5  # weight of the whole question's terms beside a subquestion's own
-#: The best hit is an answer, however few of the question's terms it has, from this score of a reranker that reads
-#: meaning, not words.
+#: The best hit is an answer, however few of the question's terms it has, from this score of a trusted reranker.
 _TRUSTED_SCORE = 0.5
-_SEMANTIC_RERANKERS = ("endpoint:", "fastembed:")
 _LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
 
 
@@ -257,7 +256,7 @@ def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit:
 
 def is_covered(picker: Picker, query: str, pool: MergedPool, node_id: str | None = None) -> bool:
     """True when some hit (of leaf `node_id`; None: of any) has enough of `query` to answer it."""
-    if (pool.reranked_by or "").startswith(_SEMANTIC_RERANKERS):
+    if reranker_traits(pool.reranked_by).trusted:
         scores = (hit.score for hit in pool.hits if node_id is None or any(s.node_id == node_id for s in hit.sources))
         if max(scores, default=0.0) >= _TRUSTED_SCORE:
             return True

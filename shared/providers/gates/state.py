@@ -49,8 +49,8 @@ def providers(settings: Settings) -> Iterator[Provider]:
     """The providers that these settings name."""
     named: tuple[tuple[ProviderKind, bool, object], ...] = (
         ("llm", settings.has_llm, settings.llm_base_url),
-        ("embedding", settings.embedding.provider == "endpoint", settings.embedding.base_url),
-        ("rerank", settings.rerank.provider == "endpoint", settings.rerank.base_url),
+        ("embedding", settings.embedding.traits.server, settings.embedding.base_url),
+        ("rerank", settings.rerank.traits.server, settings.rerank.base_url),
         ("qdrant", settings.store.kind == "server", settings.store.url),
     )
     return (Provider(kind, host_of(str(url))) for kind, used, url in named if used)

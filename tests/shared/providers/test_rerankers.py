@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -15,12 +15,13 @@ from shared.models import Hit
 from shared.providers.rerankers import GuardedReranker, Reranked, Reranker, fastembed_cross, reranker
 from shared.providers.rerankers.calibration import sigmoid
 from shared.settings import Settings
+from shared.settings.sections import RerankSettings
 from tests.fakes.answers import relevance
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import CutOff, Fault, Hang, Malformed, Reply, Slow, Step
 
-PROVIDERS = ("lexical", "endpoint", "fastembed", "chat", "none")
-MODELS = ("endpoint", "fastembed", "chat")
+PROVIDERS = get_args(RerankSettings.model_fields["provider"].annotation)
+MODELS = tuple(name for name in PROVIDERS if name not in {"lexical", "none"})
 TEXTS = ("slow queries need an index", "caches expire at night", "an index speeds slow queries up", "数据库索引")
 
 

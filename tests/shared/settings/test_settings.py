@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from shared.errors import SettingsError
 from shared.settings import load_settings
+from shared.settings.sections import EmbeddingSettings, ModelSettings, RerankSettings
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +100,8 @@ def test_secrets_stay_out_of_errors_and_reprs(monkeypatch: pytest.MonkeyPatch) -
 def test_settings_are_frozen() -> None:
     with pytest.raises(Exception, match="frozen"):
         load_settings().llm_model = "x"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("section", [EmbeddingSettings, RerankSettings])
+def test_every_provider_has_its_traits(section: type[ModelSettings]) -> None:
+    assert set(section.providers) == set(get_args(section.model_fields["provider"].annotation))

@@ -12,6 +12,7 @@ import numpy as np
 from shared.models import Cost
 from shared.providers.rerankers.base import Reranked
 from shared.settings import stages as s
+from shared.settings.sections import reranker_traits
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 
@@ -147,7 +148,7 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
 
 def spent(ranked: Reranked) -> Cost:
     """What a rerank cost: calls of a rerank server, or of the LLM where it gives the scores."""
-    if not ranked.reranker.startswith("chat"):
+    if not reranker_traits(ranked.reranker).llm:
         return Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
     tokens_in, tokens_out = ranked.tokens_in, ranked.tokens_out
     llm = Cost(llm_calls=ranked.calls, llm_tokens_in=tokens_in, llm_tokens_out=tokens_out)
