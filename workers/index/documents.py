@@ -83,13 +83,8 @@ def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
 
 def document_hash(document: Document, sizes: ChunkingSettings) -> str:
     """SHA-256 (hex) over what its chunks are made of: text, metadata, settings, INDEX_VERSION; not the source."""
-    parts = [
-        INDEX_VERSION,
-        sizes.target_chars,
-        sizes.max_chars,
-        sizes.kinds,
-        document.model_dump(mode="json", exclude={"notes", "source"}),
-    ]
+    fields = document.model_dump(mode="json", exclude={"notes", "source"})
+    parts = [INDEX_VERSION, sizes.target_chars, sizes.max_chars, sizes.kinds, fields]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

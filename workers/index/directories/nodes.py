@@ -37,10 +37,7 @@ def points_of(
     dense: DenseEncoder | None,
     encoders: KeywordEncoders,
 ) -> tuple[list[ChunkPoint], Cost]:
-    """Two points a directory, with the hash that is given with it, and what the dense encoder cost.
-
-    Raises: EncoderError.
-    """
+    """Two points a directory, with the hash given with it, and what the encoder cost. Raises: EncoderError."""
     chunks = [chunk for directory, words, _ in described for chunk in _chunks(namespace, tenant, directory, words)]
     hashes = [content_hash for _, _, content_hash in described for _ in (PagePart.ABSTRACT, PagePart.OVERVIEW)]
     vectors, cost = dense_vectors(dense, chunks)

@@ -150,16 +150,9 @@ def _set_roots(tree: dict[str, Directory]) -> None:
 
 
 def _digest(directory: Directory, tree: dict[str, Directory], writer: str) -> str:
+    counts = directory.count, directory.subdirectories
     parts = [
-        [
-            VERSION,
-            writer,
-            directory.path,
-            directory.count,
-            directory.subdirectories,
-            sorted(directory.kinds),
-            directory.roots,
-        ],
+        [VERSION, writer, directory.path, *counts, sorted(directory.kinds), directory.roots],
         [[entry.path, entry.title, entry.content_hash] for entry in directory.sample],
         [entry.title for entry in directory.named],
         [[path, tree[path].digest] for path in directory.below],
