@@ -11,7 +11,7 @@ from typing import Any, Self
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis import why_batch, why_job
 from orchestrator.ingest import Ingest, Progress
-from orchestrator.intake import BatchFullError, Question, Rejected, Submitted, as_budget, as_request, check_prices
+from orchestrator.intake import BatchFullError, QuestionInput, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
 from orchestrator.retry import Retried, Retrying, job_or_batch, pages
@@ -34,7 +34,7 @@ from shared.tasks.app import make_app
 
 _POLL_S = 0.2
 #: Seconds beyond a job's deadline in which it ends by itself.
-_GRACE_S = 60.0
+_PAST_DEADLINE_S = 60.0
 
 
 class Ramify:
@@ -64,7 +64,7 @@ class Ramify:
         self._app.close()
         self._redis.close()
 
-    def submit(self, question: Question, **options: Any) -> str:
+    def submit(self, question: QuestionInput, **options: Any) -> str:
         """Enqueue one question; returns its job id at once. `options` are fields of JobRequest.
 
         Raises: InputError when the question or an option cannot be taken, LaneFullError when too many jobs wait.
@@ -77,7 +77,11 @@ class Ramify:
         return job_id
 
     def submit_many(
-        self, questions: Iterable[Question], *, batch_budget: Budget | Mapping[str, Any] | None = None, **options: Any
+        self,
+        questions: Iterable[QuestionInput],
+        *,
+        batch_budget: Budget | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> Submitted:
         """Enqueue a batch, streamed. A question that cannot be taken is listed, the rest is enqueued.
 
@@ -153,7 +157,7 @@ class Ramify:
         While Redis is unreachable this retries for up to a minute; `outage` reports that, else the log.
         """
         status, outage = self.status(job_id), outage or Outage()
-        left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + _GRACE_S
+        left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + _PAST_DEADLINE_S
         end = time.monotonic() + left
         while not status.terminal and time.monotonic() < end:
             time.sleep(_POLL_S)
@@ -274,7 +278,7 @@ class Ramify:
     def _run_job(self, request: JobRequest) -> Answer:
         """Submit a job and wait for its answer. Raises: RamifyError when it ends without one."""
         job_id = self.submit(request)
-        left = self.status(job_id).deadline_at - time.time() + _GRACE_S
+        left = self.status(job_id).deadline_at - time.time() + _PAST_DEADLINE_S
         for _ in self.stream(job_id, max(1.0, left)):
             pass  # the stream ends with the job
         return self.result(job_id)

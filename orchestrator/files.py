@@ -71,7 +71,7 @@ class FileGroup:
     unhashed: frozenset[str]
 
 
-def find(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
+def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
     """All files below `paths` with a suffix that has a reader, sorted, and what was passed over.
 
     Links are not followed below a root: they may lead out of it or in circles. Hidden files are passed over, and so

@@ -16,7 +16,7 @@ from pydantic import Field
 from redis import Redis
 from redis.exceptions import RedisError
 
-from orchestrator.files import FileGroup, FoundFile, find, groups, read
+from orchestrator.files import FileGroup, FoundFile, discover, groups, read
 from shared.contract import IndexMessage, TaskName
 from shared.errors import NotRunningError, RamifyError
 from shared.jobs import new_id
@@ -159,7 +159,7 @@ class Ingest:
         Raises: InputError for a missing path, NotRunningError when the index queue stays silent, RamifyError when
         the store refuses (each batch before it is in).
         """
-        files, passed = find(paths)
+        files, passed = discover(paths)
         self._total = len(files)
         yield self._step(passed)
         for path in paths:
@@ -167,7 +167,7 @@ class Ingest:
         try:
             yield from self._send_missing(files)
             while self._channel.open:
-                self._gather()
+                self._take_reports()
                 yield self._step()
             self._finish(prune=prune)
             yield self._step()
@@ -201,7 +201,7 @@ class Ingest:
     def _lacking(self, group: FileGroup, batch: int) -> frozenset[str]:
         """The files of `group` that the store lacks."""
         while (wanted := self._wanted[batch]) is None:
-            self._gather()
+            self._take_reports()
         del self._wanted[batch]
         return group.unhashed | {group.hashes.files[number].identity for number in wanted}
 
@@ -225,7 +225,7 @@ class Ingest:
     def _send(self, documents: list[RawDocument]) -> None:
         """Send one batch of one source, when there is room."""
         while self._channel.open >= IN_FLIGHT:
-            self._gather()
+            self._take_reports()
         content = DocumentBatch(tenant=self._tenant, documents=tuple(documents))
         batch = self._channel.send(TaskName.INDEX_DOCUMENTS, content)
         self._sources[batch] = documents[0].source
@@ -240,9 +240,9 @@ class Ingest:
         )
         self._channel.send(TaskName.INDEX_FINISH, order)
         while self._channel.open:
-            self._gather()
+            self._take_reports()
 
-    def _gather(self) -> None:
+    def _take_reports(self) -> None:
         """Wait for the next reports and take them in."""
         for report in self._channel.reports():
             self.cost += report.cost

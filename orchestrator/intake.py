@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from orchestrator.planning.plan_file import as_plan, request_fields
+from orchestrator.planning.plan_file import as_plan, plan_fields
 from shared.errors import InputError, LaneFullError
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
@@ -49,10 +49,10 @@ class BatchFullError(LaneFullError):
         self.reason = str(error)
 
 
-Question = str | Mapping[str, Any] | JobRequest
+QuestionInput = str | Mapping[str, Any] | JobRequest
 
 
-def as_request(question: Question, defaults: Mapping[str, Any] | None = None) -> JobRequest:
+def as_request(question: QuestionInput, defaults: Mapping[str, Any] | None = None) -> JobRequest:
     """A checked request from a plain string, an object or a request.
 
     Its `plan` (a PlanFile or the same as an object) gives subqueries, and what else of the request is not given.
@@ -79,13 +79,13 @@ def _with_plan(fields: dict[str, Any]) -> dict[str, Any]:
         return fields
     if fields.get("subqueries"):
         raise InputError("subqueries", fields["subqueries"], "there is a plan beside them: give one of the two")
-    return {**request_fields(as_plan(given)), **fields}
+    return {**plan_fields(as_plan(given)), **fields}
 
 
 def read_questions(
     lines: Iterable[bytes], defaults: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[int, JobRequest | Rejected]]:
-    """(line number, request or rejection) for every line that is not blank. Batch lines ride the batch lane."""
+    """(line number, request or rejection) for every line that is not blank. Lines use the batch lane by default."""
     base = {"lane": Lane.BATCH, **(defaults or {})}
     for number, raw in enumerate(lines, 1):
         if not raw.strip():

@@ -1,4 +1,4 @@
-"""Asks a worker pool one thing and waits for the reply, outside of any job. Every wait has a deadline."""
+"""Sends a request to a worker pool and waits for the reply, outside of any job. Every wait has a deadline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shared.jobs import reachable
 from shared.settings import Settings
 
 
-def ask(app: Celery, settings: Settings, name: TaskName, request: BaseModel, timeout_s: float) -> str:
+def call_pool(app: Celery, settings: Settings, name: TaskName, request: BaseModel, timeout_s: float) -> str:
     """The reply of the task, as JSON. Raises: NotRunningError when Redis or the pool does not answer in time."""
     with reachable(settings):
         sent = app.send_task(

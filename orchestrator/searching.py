@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from orchestrator.intake import as_request
 from orchestrator.planning.intent import AS_ASKED
-from orchestrator.remote import ask
+from orchestrator.remote import call_pool
 from orchestrator.sessions import KeptSession, as_session
 from shared.contract import TaskName
 from shared.errors import InputError, NotRunningError, RamifyError
@@ -131,7 +131,7 @@ class Searching:
         return reply.contexts, (f"The related contexts could not be found: {reply.error}",) if reply.error else ()
 
     def _ask(self, name: TaskName, request: Model, reply: type[Reply], timeout_s: float) -> Reply:
-        return reply.model_validate_json(ask(self._app, self._settings, name, request, timeout_s))
+        return reply.model_validate_json(call_pool(self._app, self._settings, name, request, timeout_s))
 
 
 def targeted(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from orchestrator.app import app
 from orchestrator.planning.intent import session_intent
-from orchestrator.planning.lists.planner import planned
+from orchestrator.planning.lists.planner import plan_list
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.tree import Grown, as_leaf
 from orchestrator.resume import resume
@@ -58,7 +58,7 @@ def _first(run: TaskRun, route: Route) -> tuple[Grown, Cost]:
     """The first nodes. A list that cannot be planned is searched for like any question, and says so."""
     if route.planner is not PlannerName.ENUMERATION:
         return planner().first(run.job, route)
-    listed = planned(run, app, registry.settings)
+    listed = plan_list(run, app, registry.settings)
     if listed.nodes:
         return listed, Cost()
     grown, cost = planner().first(run.job, route)

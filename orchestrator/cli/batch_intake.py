@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.cli import streams
-from orchestrator.cli.follow import GRACE_S
+from orchestrator.cli.follow import FOLLOW_PAST_DEADLINE_S
 from orchestrator.cli.text import counted
 from orchestrator.client import Ramify
 from orchestrator.intake import (
@@ -153,7 +153,7 @@ class _RequestReader:
             self._lines.append(number)
             self._count += 1
             yield found
-            self.until = time.time() + self._longest_s + GRACE_S
+            self.until = time.time() + self._longest_s + FOLLOW_PAST_DEADLINE_S
 
 
 class _RejectsFile:

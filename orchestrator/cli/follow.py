@@ -24,7 +24,7 @@ from shared.models.base import Model
 from shared.models.route import Route
 
 #: Seconds past a job's deadline after which following it ends: the reaper has expired it before that.
-GRACE_S = 90.0
+FOLLOW_PAST_DEADLINE_S = 90.0
 FRAMES_PER_S = 8
 _POLL_S = 0.5
 #: Seconds between two looks for jobs that ended uncounted: it reads every open job.
@@ -41,7 +41,7 @@ def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
     Raises: NotFoundError, NotRunningError when Redis is unreachable at first, or for longer than `outage.OUTAGE_S`.
     """
     status, outage = client.status(job_id), Outage(streams.warn)
-    events = client.stream(job_id, max(0.0, status.deadline_at - time.time()) + GRACE_S, outage=outage)
+    events = client.stream(job_id, max(0.0, status.deadline_at - time.time()) + FOLLOW_PAST_DEADLINE_S, outage=outage)
     console = streams.console(stderr=True)
     if as_json:
         for event in events:
@@ -139,7 +139,7 @@ def follow_batch(
     """
     console, outage = streams.console(stderr=True), Outage(streams.warn)
     counts = _BatchCounts(client, batch_id)
-    patience = max(client.settings.jobs.batch_deadline_s, client.settings.jobs.deadline_s) + GRACE_S
+    patience = max(client.settings.jobs.batch_deadline_s, client.settings.jobs.deadline_s) + FOLLOW_PAST_DEADLINE_S
     live = Live(console=console, get_renderable=counts.draw, refresh_per_second=4, transient=True)
     with live if console.is_terminal else nullcontext():
         while True:

@@ -1,1 +1,1 @@
-"""Runs labelled questions through the engine and says how good the answers are. Never touches the engine itself."""
+"""Measures answers to labelled questions or to those of kept jobs: in this process, or as jobs through the queue."""

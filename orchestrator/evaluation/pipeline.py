@@ -23,7 +23,7 @@ IN_FLIGHT = 2
 _CHUNKS_PER_DOCUMENT = 3
 _MOST_RESULTS = 200
 #: Seconds past its deadline after which a job is given up: the reaper does it before.
-_GRACE_S = 90.0
+_GIVE_UP_PAST_DEADLINE_S = 90.0
 _POLL_S = 0.03
 _CACHED = (
     "The stack's caches are on (cache.enabled): answers of earlier runs make latencies and calls look smaller. "
@@ -38,7 +38,7 @@ EVAL_KEY_PREFIX = "ramify-eval-"
 
 
 class Pipeline:
-    """A Runner. Jobs ride the batch lane and are cancelled when the evaluation ends before them.
+    """A Runner. Jobs use the batch lane and are cancelled when the evaluation ends before them.
 
     An arm searches every question as it is, with its strategy; the arm `adaptive` leaves all that to the routing table.
     A question of a kept job is asked as that job asked it, but for the strategy.
@@ -112,7 +112,7 @@ class Pipeline:
             if status.terminal:
                 del self._open[job_id]
                 yield self._outcome(question, status)
-            elif time.time() > status.deadline_at + _GRACE_S:
+            elif time.time() > status.deadline_at + _GIVE_UP_PAST_DEADLINE_S:
                 yield _failed(question, f"its job is still {status.state} long after its deadline: `ramify doctor`")
                 self._client.cancel(job_id)
                 del self._open[job_id]

@@ -108,7 +108,7 @@ def as_plan(given: object, where: str = "plan ") -> PlanFile:
     return _checked(plan, where)
 
 
-def request_fields(plan: PlanFile) -> dict[str, Any]:
+def plan_fields(plan: PlanFile) -> dict[str, Any]:
     """The fields of a JobRequest that a plan stands for."""
     fields: dict[str, Any] = {"subqueries": plan.entries()} if plan.subqueries else {"decompose": False}
     given = {"question": plan.question, "strategy": plan.strategy, "filters": plan.filters}

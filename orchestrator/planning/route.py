@@ -12,14 +12,14 @@ from shared.providers.llm.replies import MAX_ROUTE_TOKENS, RouteReply, parse_rou
 from shared.settings import Settings
 from shared.settings.strategies import asked_strategy
 
-UNSURE = "unsure"
+_UNSURE_ROW = "unsure"
 #: Time below which an LLM call is not worth starting, in seconds.
 _MIN_TIME_S = 0.2
-#: A model's word counts like one good rule, beside what the rules themselves had for the same type.
+#: A model's reply counts like one good rule, beside what the rules themselves had for the same type.
 _LLM_WEIGHT = 0.7
 _SPLITS = frozenset({PlannerName.DECOMPOSE, PlannerName.NESTED})
-#: Planners that do not go with a strategy that the request names.
-_SEARCHES_ITS_OWN_WAY = frozenset({PlannerName.NONE, PlannerName.ENUMERATION})
+#: Planners that ignore `strategy`: a request that names one is decomposed instead.
+_IGNORES_STRATEGY = frozenset({PlannerName.NONE, PlannerName.ENUMERATION})
 
 
 def route_request(request: JobRequest, settings: Settings, llm: LLM | None, timeout_s: float) -> tuple[Route, Cost]:
@@ -69,7 +69,7 @@ def _warned(ruled: Routed, error: RamifyError) -> Routed:
 
 
 def as_requested(ruled: Routed, what: str) -> Routed:
-    """The rules' reading under the caller's word: never `none`, never unsure. `what` of the request decided."""
+    """The rules' result, overridden by the request: never `none`, never unsure. `what` of the request decided."""
     kind = QueryType.SIMPLE_RULE if ruled.type is QueryType.NONE else ruled.type
     hops = ruled.hops if kind is QueryType.COMPLEX_REASONING else None
     asked = Reason(rule="request", says=kind.value, words=what, weight=1.0)
@@ -93,10 +93,10 @@ def decided_by(request: JobRequest) -> str | None:
 
 
 def table_route(routed: Routed, settings: Settings) -> Route:
-    """The way that the table gives for a question that is read so."""
+    """The route that the table gives for a question of this type."""
     name = routed.hops.value if routed.hops else routed.type.value
     if routed.unsure or not settings.routing.adaptive:
-        name = UNSURE
+        name = _UNSURE_ROW
     row = settings.routing.types.row(name)
     planner = PlannerName(row.planner)
     if planner in _SPLITS and settings.decomposition.max_total_leaves == 1:
@@ -106,20 +106,20 @@ def table_route(routed: Routed, settings: Settings) -> Route:
 
 
 def requested_route(request: JobRequest, routed: Routed, settings: Settings) -> Route:
-    """The way that the request decides: its own leaves, its own strategy, something is always searched.
+    """The route that the request decides: with its own leaves or its own strategy, and always with a search.
 
     A request that names only its strategy is planned as the row unsure says. A plan whose entries wait for each other
-    is told like a question with several hops, one for a question with several aspects like such a question.
+    is answered by the row multi_hop, one for a question with several aspects by the row aspects.
     """
     chained = any(entry.depends_on for entry in request.subqueries)
-    name = UNSURE
+    name = _UNSURE_ROW
     if chained:
         name = Hops.MULTI_HOP.value
     elif request.subqueries and routed.hops is Hops.ASPECTS:
         name = Hops.ASPECTS.value
     table = settings.routing.types
     row, planner = table.row(name), PlannerName(table.unsure.planner)
-    if planner in _SEARCHES_ITS_OWN_WAY:
+    if planner in _IGNORES_STRATEGY:
         planner = PlannerName.DECOMPOSE
     if not request.decompose or settings.decomposition.max_total_leaves == 1:
         planner = PlannerName.ORIGINAL

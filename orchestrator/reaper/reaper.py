@@ -208,9 +208,9 @@ class Reaper:
         patience = self._jobs.settings.jobs.redrive_after_s
         self._jobs.next_check(
             {
-                view.job_id: view.deadline_at + rules.GRACE_S
+                view.job_id: view.deadline_at + rules.FORCE_AFTER_S
                 if view.awaiting_admission
-                else min(now + patience, max(now, view.deadline_at) + rules.GRACE_S + 0.1)
+                else min(now + patience, max(now, view.deadline_at) + rules.FORCE_AFTER_S + 0.1)
                 for view in views
             }
         )

@@ -15,7 +15,7 @@ from shared.jobs.states import ENDED_LEAVES
 from shared.jobs.work import Attempt, too_many_deaths
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
-GRACE_S = 5.0
+FORCE_AFTER_S = 5.0
 GIVE_UP_S = 60.0
 #: Seconds that a message may be in transit between two processes, in no queue.
 ON_ITS_WAY_S = 4.0
@@ -58,13 +58,13 @@ def decide(view: View, world: World) -> Decision:
     if view.state in TERMINAL:
         return Finalise()
     late = world.now - view.deadline_at
-    if late > GRACE_S and (view.state in {State.QUEUED, State.PLANNING} or late > GIVE_UP_S):
+    if late > FORCE_AFTER_S and (view.state in {State.QUEUED, State.PLANNING} or late > GIVE_UP_S):
         return Expire(f"the deadline passed while the job was {view.state.value}")
     if view.awaiting_admission:
         return Wait()
     if not view.admitted:
         return Readmit(runs=view.state is not State.QUEUED)
-    if late > GRACE_S and view.state is State.SEARCHING:
+    if late > FORCE_AFTER_S and view.state is State.SEARCHING:
         return _forced(view, world)
     missing = tuple(_missing(view, world))
     return Redrive(missing) if missing else Wait()
@@ -81,7 +81,7 @@ def dead_attempts(view: View, world: World) -> Iterator[tuple[str, Attempt]]:
 def _forced(view: View, world: World) -> Decision:
     merge = _merge(view, world, "the deadline has passed")
     sent = view.item(merge.item).sent_at
-    return Wait() if sent is not None and 0 <= world.now - sent < GRACE_S else Force(merge)
+    return Wait() if sent is not None and 0 <= world.now - sent < FORCE_AFTER_S else Force(merge)
 
 
 def _missing(view: View, world: World) -> Iterator[Missing]:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from orchestrator.planning.lists.planner import nodes, shards
+from orchestrator.planning.lists.planner import list_nodes, shards
 from orchestrator.planning.lists.reading import Reading, read_question
 from shared.jobs.tables import Tables
 from shared.models import Chunk, Filters, RawDocument
@@ -96,7 +96,7 @@ class Listing:
         job_id, limits = uuid.uuid4().hex[:16], self.settings.enumeration
         self.job_id = job_id
         self.tables.put_scan(job_id, scan)
-        tree = nodes(question, scan.understood, shards(scan.documents, limits.shard_documents, limits.max_shards))
+        tree = list_nodes(question, scan.understood, shards(scan.documents, limits.shard_documents, limits.max_shards))
         for node in tree:
             if node.shard is not None:
                 self._shard(job_id, node.id, scan, node.shard)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.files import FoundFile, find, read
+from orchestrator.files import FoundFile, discover, read
 from shared.errors import InputError
 from shared.models import DocumentOutcome, RawDocument
 
@@ -26,7 +26,7 @@ MOST_MEMORY, MOST_CPU_S = 900, 90
 _CHILD = """
 import json, resource, sys, time
 from pathlib import Path
-from orchestrator.files import find, read
+from orchestrator.files import discover, read
 from shared.models import DocumentOutcome
 from shared.settings import Settings
 from tests.fakes.stores import open_store
@@ -34,7 +34,7 @@ from workers.index import Indexer
 settings = Settings(data_dir=Path(sys.argv[2]))
 store = open_store(settings)
 indexer = Indexer(store, None, settings)
-found, passed = find([Path(sys.argv[1])])
+found, passed = discover([Path(sys.argv[1])])
 told = {}
 for item in found:
     for raw in read(item, "default", "default", settings.chunking.max_document_bytes):
@@ -171,7 +171,7 @@ def test_given_files_made_to_do_harm_when_ingested_then_each_is_told_and_nothing
 def test_given_an_archive_when_named_then_there_is_no_reader(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"a" * 1_000_000))
     with pytest.raises(InputError, match="no reader"):
-        find([tmp_path / name])
+        discover([tmp_path / name])
 
 
 def _only(items: object) -> DocumentOutcome:

@@ -73,13 +73,13 @@ def stored(settings: Settings) -> Content:
 
 def fresh(root: Path, folder: Path) -> Content:
     """What an ingest gives that nobody disturbs, into an empty store, in this process."""
-    from orchestrator.files import find, read
+    from orchestrator.files import discover, read
     from shared.models import RawDocument
 
     settings = Settings(data_dir=folder)
     store = open_store(settings)
     indexer = Indexer(store, None, settings)
-    found, _ = find([root])
+    found, _ = discover([root])
     raw = [piece for item in found for piece in read(item, "default", "default", 10**7)]
     indexer.index([piece for piece in raw if isinstance(piece, RawDocument)])
     indexer.finish()

@@ -15,7 +15,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.cli.main import app
-from orchestrator.files import find
+from orchestrator.files import discover
 from orchestrator.local.checks import Check
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession, as_session
@@ -125,7 +125,7 @@ class _Client(FakeRamify):
         return self.sessions.setdefault((tenant, session_id), _Kept())
 
     def ingest(self, paths: list[Path], *, prune: bool = False, namespace: str = "default", **_: Any) -> Iterator[Any]:
-        find([Path(path) for path in paths])
+        discover([Path(path) for path in paths])
         yield from super().ingest(paths, prune=prune, namespace=namespace)
 
 
@@ -143,7 +143,7 @@ def _opened() -> Iterator[Run]:
     """In a folder of its own, with a client that runs nothing, and nothing that starts or stops processes."""
     patches = (
         patch("orchestrator.client.Ramify", lambda _: _Client()),
-        patch("orchestrator.searching.ask", _sent),
+        patch("orchestrator.searching.call_pool", _sent),
         patch("orchestrator.local.background.start", _refuse),
         patch("orchestrator.local.stack.Stack.run", _refuse),
         patch("orchestrator.local.background.down", _refuse),

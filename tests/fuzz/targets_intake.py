@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
-from orchestrator.planning.plan_file import read_plan, request_fields, written
+from orchestrator.planning.plan_file import plan_fields, read_plan, written
 from orchestrator.sessions import read_session
 from shared.errors import InputError
 from shared.models import JobRequest
@@ -45,7 +45,7 @@ def _plan(path: Path) -> None:
     for as_toml in (True, False):
         written(plan, as_toml=as_toml)
     if plan.question:
-        _kept(as_request({"question": plan.question, **request_fields(plan)}))
+        _kept(as_request({"question": plan.question, **plan_fields(plan)}))
 
 
 def _session(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import redis
 
-from orchestrator.reaper.rules import GRACE_S
+from orchestrator.reaper.rules import FORCE_AFTER_S
 from shared.jobs import TERMINAL, TRANSITIONS, State
 from shared.jobs.keys import AdmissionKeys, BatchKeys, JobKeys
 from shared.models import Lane
@@ -72,7 +72,7 @@ class Checks:
         if (
             self.clock_runs_true
             and "merging_at" in job
-            and float(job["merging_at"]) < float(job["deadline_at"]) + GRACE_S
+            and float(job["merging_at"]) < float(job["deadline_at"]) + FORCE_AFTER_S
         ):
             assert int(job["open"]) == 0, f"{job_id} was merged before its time: {leaves}"
         assert answer == (job["state"] == "done"), (job_id, job["state"], "answer" if answer else "no answer")

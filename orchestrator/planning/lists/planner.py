@@ -11,7 +11,7 @@ from celery.result import allow_join_result
 
 from orchestrator.planning.lists.reading import read_question, understood
 from orchestrator.planning.tree import Grown, original_leaf
-from orchestrator.remote import ask
+from orchestrator.remote import call_pool
 from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.jobs.tables import Tables
@@ -29,31 +29,31 @@ _IDS = 1 << 128
 _INSTEAD = "The question was searched instead of listed."
 
 
-def planned(run: TaskRun, app: Celery, settings: Settings) -> Grown:
+def plan_list(run: TaskRun, app: Celery, settings: Settings) -> Grown:
     """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead."""
     job = run.job
     end = min(_ASK_S, _SHARE * job.remaining(job.leaf_reserve))
     try:
         asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
-        values = _asked(app, settings, asked, end)
+        values = _ask_search_pool(app, settings, asked, end)
         reading = read_question(job.request.question, job.request.filters, values, date.today())  # noqa: DTZ011 - the reader's "last month"
         if reading.scan is None:
             return Grown(warnings=(*reading.warnings, _INSTEAD))
         scan = _without_excluded(reading.scan, settings.search.excludes)
-        counted = _asked(app, settings, asked.model_copy(update={"scan": scan}), end)
+        counted = _ask_search_pool(app, settings, asked.model_copy(update={"scan": scan}), end)
     except RamifyError as error:
         return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))
     scan = scan.model_copy(update={"documents": counted.documents, "index_version": counted.index_version})
     Tables(run.jobs.client, settings).put_scan(job.id, scan)
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
-    return Grown(nodes=nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
+    return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
 
 
-def _asked(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:
+def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:
     """What the search pool says. Waits in a task for another pool, which waits for nobody."""
     with allow_join_result():
-        reply = ValuesReply.model_validate_json(ask(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
+        reply = ValuesReply.model_validate_json(call_pool(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
     if reply.values is None:
         raise RamifyError(reply.error or "the search pool gave no reason")
     return reply.values
@@ -78,7 +78,7 @@ def shards(documents: int, size: int, most: int) -> tuple[Shard, ...]:
     )
 
 
-def nodes(question: str, understood: str, parts: tuple[Shard, ...]) -> tuple[Node, ...]:
+def list_nodes(question: str, understood: str, parts: tuple[Shard, ...]) -> tuple[Node, ...]:
     """The question's own leaf, then a leaf for each shard."""
     leaves = [original_leaf(question)]
     for part in parts:

@@ -122,7 +122,7 @@ def test_given_wait_and_json_when_batched_then_each_job_is_a_line_and_the_batch_
 
 def test_given_jobs_that_never_end_when_waiting_then_it_stops_after_their_deadline(client, monkeypatch):
     client.ends = lambda _: "searching"
-    monkeypatch.setattr("orchestrator.cli.batch_intake.GRACE_S", -10_000.0)
+    monkeypatch.setattr("orchestrator.cli.batch_intake.FOLLOW_PAST_DEADLINE_S", -10_000.0)
     done = ramify("batch", write("one"), "--wait")
     assert done.exit_code == 1
     assert "error: 1 job still open" in done.stderr

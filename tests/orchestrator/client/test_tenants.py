@@ -12,7 +12,7 @@ import redis
 from pydantic import ValidationError
 from qdrant_client import models
 
-from orchestrator.planning.lists.planner import nodes, shards
+from orchestrator.planning.lists.planner import list_nodes, shards
 from orchestrator.planning.lists.reading import read_question
 from shared.cache import Cache
 from shared.errors import InputError
@@ -222,7 +222,7 @@ def listed(world: World, tenant: str, known: KnownValues, question: str) -> tupl
             return values, None, Values(), []
         count = counted(store, reading.scan)
         parts = shards(count.documents, 3, 8)
-        tree = nodes(question, reading.scan.understood, parts)
+        tree = list_nodes(question, reading.scan.understood, parts)
         found = [scan_shard(store, reading.scan, node.shard, excerpts=5) for node in tree if node.shard is not None]
         rows = [[told(row) for row in one.rows] for one in found]
         return values, reading.scan, count, (rows, [one.scanned for one in found], [one.excerpts for one in found])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator import files
-from orchestrator.files import FoundFile, find, read
+from orchestrator.files import FoundFile, discover, read
 from shared.errors import InputError
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import SUFFIXES
@@ -28,7 +28,7 @@ def test_a_folder_gives_its_readable_files_sorted_without_hidden_ones_and_links(
     (root / "loop").symlink_to(root)
     (root / "out.md").symlink_to("/etc/hostname")
 
-    found, passed = find([root, root / "b.md"])
+    found, passed = discover([root, root / "b.md"])
 
     assert [item.shown for item in found] == ["notes/b.md", "notes/sub/a.txt"]
     assert len(passed) == 1
@@ -39,16 +39,16 @@ def test_a_folder_gives_its_readable_files_sorted_without_hidden_ones_and_links(
 def test_a_path_that_cannot_be_taken_is_named(tmp_path: Path, name: str, fix: str) -> None:
     (tmp_path / "image.png").write_bytes(b"\x89PNG")
     with pytest.raises(InputError, match=fix):
-        find([tmp_path / name])
+        discover([tmp_path / name])
 
 
 def test_a_pipe_is_passed_over_because_it_may_never_end(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
-    found, passed = find([tmp_path])
+    found, passed = discover([tmp_path])
     assert found == []
     assert "pipe.md: is a pipe" in passed[0]
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        find([tmp_path / "pipe.md"])
+        discover([tmp_path / "pipe.md"])
 
 
 def test_a_name_that_is_no_text_is_passed_over_and_does_not_stop_the_rest(tmp_path: Path) -> None:
@@ -61,13 +61,13 @@ def test_a_name_that_is_no_text_is_passed_over_and_does_not_stop_the_rest(tmp_pa
         pytest.skip("this file system takes UTF-8 names only")
     (root / "good.md").write_text("x", encoding="utf-8")
 
-    found, passed = find([root])
+    found, passed = discover([root])
 
     assert [item.shown for item in found] == ["notes/good.md"]
     why = "its name is not UTF-8 or holds control characters: rename it"
     assert passed == [f"{root}/na\N{REPLACEMENT CHARACTER}me.md: {why}"]
     with pytest.raises(InputError, match="not UTF-8"):
-        find([odd])
+        discover([odd])
 
 
 def test_a_file_over_the_limit_is_reported_and_not_read(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_given_fetched_and_built_folders_when_found_then_they_are_passed_over_an
         (root / name).write_text("x", encoding="utf-8")
     (root / "web" / "package.json").write_text("{}", encoding="utf-8")
 
-    found, passed = find([root])
-    as_root, _ = find([root / "web" / "dist"])
+    found, passed = discover([root])
+    as_root, _ = discover([root / "web" / "dist"])
 
     assert [item.shown for item in found] == [f"project/{name}" for name in sorted((*kept, "web/main.ts"))]
     assert passed == [f"{root}/web/dist: is what a build made"]

@@ -49,14 +49,14 @@ class Kept:
 
 
 def planned(monkeypatch: pytest.MonkeyPatch, pool: Any, question: str, settings: Settings | None = None) -> Any:
-    monkeypatch.setattr(planner, "ask", pool)
+    monkeypatch.setattr(planner, "call_pool", pool)
     job = SimpleNamespace(
         id="job0000001", request=JobRequest(question=question), leaf_reserve=1.0, remaining=lambda _: 60.0
     )
     kept = Kept()
     step: Any = SimpleNamespace(job=job, jobs=SimpleNamespace(client=kept))
     app: Any = None
-    return planner.planned(step, app, settings or load_settings()), kept
+    return planner.plan_list(step, app, settings or load_settings()), kept
 
 
 def test_given_a_list_when_planned_then_the_question_and_every_shard_are_leaves(

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from orchestrator.planning.lists.planner import nodes, shards
+from orchestrator.planning.lists.planner import list_nodes, shards
 from orchestrator.planning.lists.reading import Reading, read_question
 from shared.models import Facet, Filters
 from shared.models.enumeration import Values
@@ -161,7 +161,7 @@ def test_given_a_number_of_documents_when_shared_out_then_shards_join_without_ga
     assert (parts[0].start, parts[-1].stop) == ("", "")
     assert all(one.stop == other.start for one, other in pairwise(parts))
     assert [part.start for part in parts] == sorted(part.start for part in parts)
-    tree = nodes("q", "all documents", parts)
+    tree = list_nodes("q", "all documents", parts)
     assert [node.facet for node in tree[:2]] == [Facet.ORIGINAL, Facet.CORE]
     assert len({node.id for node in tree}) == count + 1
 

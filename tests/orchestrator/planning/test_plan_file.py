@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from orchestrator.intake import as_request
-from orchestrator.planning.plan_file import PlanFile, as_plan, check_leaves, read_plan, request_fields, written
+from orchestrator.planning.plan_file import PlanFile, as_plan, check_leaves, plan_fields, read_plan, written
 from orchestrator.planning.planner import own_tree
 from shared.errors import InputError
 from shared.models import JobRequest, NodeKind
@@ -52,7 +52,7 @@ def file(tmp_path: Path, text: str | bytes, name: str = "plan.toml") -> Path:
 
 
 def tree(plan: PlanFile):
-    request = JobRequest.model_validate({"question": "How do we move the queue?", **request_fields(plan)})
+    request = JobRequest.model_validate({"question": "How do we move the queue?", **plan_fields(plan)})
     return own_tree(request.question, request.subqueries, LIMITS)
 
 
@@ -82,7 +82,7 @@ def test_given_a_plan_when_written_and_read_then_it_is_the_same(tmp_path: Path, 
 
 
 def test_given_a_plan_without_entries_when_read_then_the_question_is_searched_as_it_is(tmp_path: Path) -> None:
-    fields = request_fields(read_plan(file(tmp_path, 'question = "why?"')))
+    fields = plan_fields(read_plan(file(tmp_path, 'question = "why?"')))
     assert fields == {"question": "why?", "decompose": False}
 
 

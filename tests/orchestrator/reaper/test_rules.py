@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.reaper.rules import (
+    FORCE_AFTER_S,
     GIVE_UP_S,
-    GRACE_S,
     ON_ITS_WAY_S,
     SLACK_S,
     TOO_LONG_S,
@@ -53,14 +53,14 @@ def test_what_has_ended_is_settled_whatever_else_holds(state: State) -> None:
 @pytest.mark.parametrize(
     ("state", "late", "decision"),
     [
-        (State.QUEUED, GRACE_S, Redrive),
-        (State.QUEUED, GRACE_S + 1, Expire),
-        (State.PLANNING, GRACE_S + 1, Expire),
-        (State.PLANNING, GRACE_S - 1, Redrive),
-        (State.SEARCHING, GRACE_S + 1, Force),
+        (State.QUEUED, FORCE_AFTER_S, Redrive),
+        (State.QUEUED, FORCE_AFTER_S + 1, Expire),
+        (State.PLANNING, FORCE_AFTER_S + 1, Expire),
+        (State.PLANNING, FORCE_AFTER_S - 1, Redrive),
+        (State.SEARCHING, FORCE_AFTER_S + 1, Force),
         (State.SEARCHING, GIVE_UP_S, Force),
         (State.SEARCHING, GIVE_UP_S + 1, Expire),
-        (State.MERGING, GRACE_S + 1, Redrive),
+        (State.MERGING, FORCE_AFTER_S + 1, Redrive),
         (State.SUMMARISING, GIVE_UP_S - 1, Redrive),
         (State.SUMMARISING, GIVE_UP_S + 1, Expire),
     ],
@@ -72,9 +72,9 @@ def test_past_the_deadline_a_partial_answer_is_forced_and_without_leaves_the_job
 
 
 def test_the_body_is_forced_once_in_a_grace_not_at_every_look() -> None:
-    late = job(deadline_at=NOW - GRACE_S - 1, items={"merge.tree": sent(NOW - 2)})
+    late = job(deadline_at=NOW - FORCE_AFTER_S - 1, items={"merge.tree": sent(NOW - 2)})
     assert decide(late, WORLD) == Wait()
-    assert isinstance(decide(replace(late, items={"merge.tree": sent(NOW - GRACE_S)}), WORLD), Force)
+    assert isinstance(decide(replace(late, items={"merge.tree": sent(NOW - FORCE_AFTER_S)}), WORLD), Force)
     assert isinstance(decide(replace(late, items={"merge.tree": sent(NOW + 99)}), WORLD), Force), "a clock was wrong"
 
 

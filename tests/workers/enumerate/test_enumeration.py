@@ -9,7 +9,7 @@ import pytest
 import redis
 import yaml
 
-from orchestrator.planning.lists.planner import nodes, shards
+from orchestrator.planning.lists.planner import list_nodes, shards
 from shared.jobs.tables import Tables
 from shared.models import Filters
 from shared.settings import Settings, load_settings
@@ -173,7 +173,7 @@ def test_given_a_merge_that_is_delivered_again_when_joined_then_the_list_stays_a
 ) -> None:
     put(store, noise(30, tags=("t1",)))
     table, _ = listing.ask("notes tagged t1")
-    tree = {node.id: node for node in nodes("q", "tag = t1", shards(30, 200, 64))}
+    tree = {node.id: node for node in list_nodes("q", "tag = t1", shards(30, 200, 64))}
     assert merge_rows(listing.tables, listing.job_id, tree, settings.enumeration) == table
 
 
