@@ -1,4 +1,4 @@
-"""Runs the reaper in the processes of the ops pool, every two seconds on a thread of its own.
+"""Runs what goes by the clock in the processes of the ops pool: the reaper, every two seconds on a thread of its own.
 
 It uses the monotonic clock: a wall clock that is set back must not stop it. Several ops workers may run; the leader's
 lock lets one of them check at a time.
@@ -23,17 +23,22 @@ from shared.errors import RamifyError
 from shared.jobs import JobStore, connect
 from shared.settings import Settings
 
-log = logging.getLogger("ramify.reaper")
+log = logging.getLogger("ramify.loop")
 EVERY_S = 2.0
 #: Seconds that a stopping worker waits for a run that is under way.
 _STOP_S = 5.0
+#: The loops of this process, if it is an ops worker.
+_loops: list[PeriodicLoop] = []
 
 
-class ReaperLoop:
-    """Calls `run` every `every_s` seconds, until `stop`. What it raises is logged and does not end the loop."""
+class PeriodicLoop:
+    """Calls `run` every `every_s` seconds, until `stop`. What it raises is logged and does not end the loop.
 
-    def __init__(self, run: Callable[[], object], every_s: float = EVERY_S) -> None:
-        self._call, self._every_s = run, every_s
+    `name` is that of its thread, and what its log lines begin with.
+    """
+
+    def __init__(self, name: str, run: Callable[[], object], every_s: float) -> None:
+        self._name, self._call, self._every_s = name, run, every_s
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -41,7 +46,7 @@ class ReaperLoop:
         """Begin; a second call changes nothing."""
         if self._thread is None:
             self._stopped.clear()
-            self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
@@ -60,31 +65,27 @@ class ReaperLoop:
                 failing = False
             except (RedisError, OperationalError, RamifyError, OSError) as error:
                 if not failing:
-                    log.warning("no look at the jobs (%s: %s); trying on", type(error).__name__, error)
+                    log.warning("%s pass failed (%s: %s); retrying", self._name, type(error).__name__, error)
                 failing = True
             except Exception:
-                log.exception("a look at the jobs failed; trying on")
+                log.exception("%s pass failed; retrying", self._name)
             self._stopped.wait(max(0.0, due - time.monotonic()))
 
 
-class _Process:
-    """The loop of this process, if it is an ops worker."""
-
-    loop: ReaperLoop | None = None
-
-
 @worker_ready.connect
-def start_loop(sender: Any, **_: object) -> None:
-    """Start it where the queue ops is served."""
+def start_loops(sender: Any, **_: object) -> None:
+    """Start the loops where the queue ops is served."""
     app: Celery = sender.app
-    if Queue.OPS.value in set(map(str, app.amqp.queues.consume_from)) and _Process.loop is None:
+    if Queue.OPS.value in set(map(str, app.amqp.queues.consume_from)) and not _loops:
         settings: Settings = app.conf.ramify
-        _Process.loop = ReaperLoop(Reaper(app, JobStore(connect(settings), settings)).run)
-        _Process.loop.start()
+        reaper = Reaper(app, JobStore(connect(settings), settings))
+        _loops.append(PeriodicLoop("reaper", reaper.run, EVERY_S))
+        for loop in _loops:
+            loop.start()
 
 
 @worker_shutdown.connect
-def stop_loop(**_: object) -> None:
-    """Stop it with the worker."""
-    if _Process.loop:
-        _Process.loop.stop(_STOP_S)
+def stop_loops(**_: object) -> None:
+    """Stop them with the worker."""
+    for loop in _loops:
+        loop.stop(_STOP_S)

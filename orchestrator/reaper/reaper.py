@@ -59,9 +59,8 @@ _SLOT_S = 20
 _ENDED = frozenset({"done", "failed", "grown"})
 #: States of a job in which a task of the whole job is still to be done.
 _OPEN = {
-    TaskName.PLAN_JOB.value: {State.QUEUED, State.PLANNING},
-    TaskName.MERGE_TREE.value: {State.SEARCHING, State.MERGING},
-    TaskName.MERGE_SUMMARISE.value: {State.SUMMARISING},
+    task.value: {state for state, waits_for in rules.JOB_TASKS.items() if waits_for is task}
+    for task in rules.JOB_TASKS.values()
 }
 
 
@@ -122,7 +121,7 @@ class Suspects:
 
 
 class Reaper:
-    """Looks after the jobs of one store. Of several, one leads at a time."""
+    """Checks the jobs of one store. Of several reapers, one leads at a time."""
 
     def __init__(self, app: Celery, jobs: JobStore) -> None:
         self._app, self._jobs = app, jobs

@@ -30,10 +30,12 @@ SUSPECT = 2
 #: Tasks that send a message for each of several nodes.
 SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
 
-#: The task that a job in this state waits for, and a node in this one.
+#: The task that a job in this state waits for (every open state has a row), and a node in this one.
 JOB_TASKS = {
     State.QUEUED: TaskName.PLAN_JOB,
     State.PLANNING: TaskName.PLAN_JOB,
+    State.SEARCHING: TaskName.MERGE_TREE,
+    State.MERGING: TaskName.MERGE_TREE,
     State.SUMMARISING: TaskName.MERGE_SUMMARISE,
 }
 NODE_TASKS = {"pending": TaskName.SEARCH_LEAF, "searched": TaskName.RERANK_LEAF, "open": TaskName.PLAN_REFINE}
@@ -48,9 +50,9 @@ def task_of(view: View, node: str) -> TaskName | None:
 
 
 def task_of_job(view: View) -> TaskName:
-    """The next task of the whole job, when no node of it is open."""
-    at_merge = TaskName.RERANK_ROOT if view.has_pool else TaskName.MERGE_TREE
-    return JOB_TASKS.get(view.state, at_merge)
+    """The next task of the whole job, when no node of it is open. Raises: KeyError for a state without a row."""
+    task = JOB_TASKS[view.state]
+    return TaskName.RERANK_ROOT if task is TaskName.MERGE_TREE and view.has_pool else task
 
 
 def decide(view: View, world: World) -> Decision:

@@ -94,7 +94,7 @@ class Force:
 
 @dataclass(frozen=True)
 class Redrive:
-    """These are lost."""
+    """Send these items again: they are lost."""
 
     missing: tuple[Missing, ...]
 

@@ -11,7 +11,7 @@ import pytest
 from kombu.exceptions import OperationalError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from orchestrator.reaper.loop import EVERY_S, ReaperLoop
+from orchestrator.reaper.loop import EVERY_S, PeriodicLoop
 from tests.support.waiting import until
 
 
@@ -34,13 +34,13 @@ def looks() -> Looks:
 
 
 @pytest.fixture
-def loop(looks: Looks) -> Iterator[ReaperLoop]:
-    loop = ReaperLoop(looks, every_s=0.1)
+def loop(looks: Looks) -> Iterator[PeriodicLoop]:
+    loop = PeriodicLoop("reaper", looks, every_s=0.1)
     yield loop
     loop.stop(5)
 
 
-def test_it_looks_at_once_and_then_at_its_pace(looks: Looks, loop: ReaperLoop) -> None:
+def test_it_looks_at_once_and_then_at_its_pace(looks: Looks, loop: PeriodicLoop) -> None:
     assert EVERY_S == 2.0
     loop.start()
     loop.start()
@@ -50,7 +50,7 @@ def test_it_looks_at_once_and_then_at_its_pace(looks: Looks, loop: ReaperLoop) -
 
 @pytest.mark.parametrize("hours", [-1, 1, -10_000])
 def test_a_wall_clock_that_is_set_changes_nothing(
-    looks: Looks, loop: ReaperLoop, hours: int, monkeypatch: pytest.MonkeyPatch
+    looks: Looks, loop: PeriodicLoop, hours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop.start()
     until(lambda: len(looks.at) >= 1)
@@ -65,18 +65,18 @@ def test_a_wall_clock_that_is_set_changes_nothing(
     "error", [OperationalError("gone"), ConnectionResetError("gone"), RedisConnectionError("gone")]
 )
 def test_a_redis_that_is_away_ends_nothing_and_is_told_once(
-    looks: Looks, loop: ReaperLoop, error: Exception, caplog: pytest.LogCaptureFixture
+    looks: Looks, loop: PeriodicLoop, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     looks.raised = error
     loop.start()
     until(lambda: len(looks.at) >= 3)
     looks.raised, seen = None, len(looks.at)
     until(lambda: len(looks.at) >= seen + 2)
-    assert caplog.text.count("no look at the jobs") == 1
+    assert caplog.text.count("reaper pass failed") == 1
 
 
 def test_a_fault_of_our_own_ends_nothing_and_shows_where_it_is(
-    looks: Looks, loop: ReaperLoop, caplog: pytest.LogCaptureFixture
+    looks: Looks, loop: PeriodicLoop, caplog: pytest.LogCaptureFixture
 ) -> None:
     looks.raised = KeyError("nobody foresaw this")
     loop.start()
@@ -85,7 +85,7 @@ def test_a_fault_of_our_own_ends_nothing_and_shows_where_it_is(
     assert "Traceback" in caplog.text
 
 
-def test_it_ends_when_it_is_told_to(looks: Looks, loop: ReaperLoop) -> None:
+def test_it_ends_when_it_is_told_to(looks: Looks, loop: PeriodicLoop) -> None:
     loop.start()
     until(lambda: len(looks.at) >= 1)
     loop.stop(5)
@@ -101,12 +101,12 @@ def test_it_starts_where_the_queue_ops_is_served(
     from orchestrator.reaper import loop as module
 
     begun: list[Any] = []
-    monkeypatch.setattr(module._Process, "loop", None)
+    monkeypatch.setattr(module, "_loops", [])
     monkeypatch.setattr(module, "connect", lambda _: None)
     monkeypatch.setattr(module, "JobStore", lambda *_: None)
     monkeypatch.setattr(module, "Reaper", lambda *_: SimpleNamespace(run=None))
-    monkeypatch.setattr(module, "ReaperLoop", lambda _: SimpleNamespace(start=lambda: begun.append(1)))
+    monkeypatch.setattr(module, "PeriodicLoop", lambda *_: SimpleNamespace(start=lambda: begun.append(1)))
     consumed = SimpleNamespace(consume_from=dict.fromkeys(queues))
     app = SimpleNamespace(amqp=SimpleNamespace(queues=consumed), conf=SimpleNamespace(ramify=None))
-    module.start_loop(SimpleNamespace(app=app))
+    module.start_loops(SimpleNamespace(app=app))
     assert bool(begun) is starts

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.reaper.rules import (
     FORCE_AFTER_S,
     GIVE_UP_S,
+    JOB_TASKS,
     ON_ITS_WAY_S,
     SLACK_S,
     TOO_LONG_S,
@@ -38,6 +39,10 @@ def at_work(worker: str, task: str = "search.leaf", since: float = LONG_AGO) -> 
 def job(state: State = State.SEARCHING, **fields: object) -> View:
     given = {"rank": 0, "updated_at": LONG_AGO, "deadline_at": NOW + 600, **fields}
     return View(job_id="1" * 21, state=state, **given)
+
+
+def test_every_open_state_of_a_job_names_the_task_that_it_waits_for() -> None:
+    assert JOB_TASKS.keys() == set(State) - TERMINAL
 
 
 def missing(view: View, world: World = WORLD) -> list[tuple[str, TaskName]]:
