@@ -177,11 +177,7 @@ def _item_start() -> re.Pattern[str]:
 
 @derived
 def _question_end() -> re.Pattern[str]:
-    """Where a sentence of a question ends.
-
-    A full stop before a small letter ends an abbreviation, unless a question starts there; "?" may stand within a
-    title.
-    """
+    """A full stop before a small letter ends nothing unless a question starts there; "?" may stand in a title."""
     openers = alternatives(lambda language: language.words.openers)
     either = alternatives(lambda language: language.words.or_)
     return re.compile(

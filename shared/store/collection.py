@@ -71,10 +71,7 @@ class Collection(ABC):
     def _page(
         self, flt: models.Filter | None, size: int, fields: bool | list[str], start: Any, vectors: bool = False
     ) -> tuple[Sequence[Any], Any]:
-        """Up to `size` matching records (`id`, `payload`, `vector`) by id, from the id `start` on, and the next start.
-
-        Raises: StoreError without a collection.
-        """
+        """Up to `size` records (id, payload, vector) from the id `start` on, and the next start. Raises: StoreError."""
 
     def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
         records, _ = self._page(flt, limit, True, None, vectors)

@@ -223,10 +223,7 @@ def _make_shard(folder: Path, meta: StoreMeta) -> None:
 
 
 def _load_shard(folder: Path) -> edge.EdgeShard:
-    """Open the shard of the store in `folder`; its write-ahead log is the lock.
-
-    Raises: StoreInUseError when another process has it open, StoreError when it is damaged.
-    """
+    """Open the shard, locked by its write-ahead log. Raises: StoreInUseError, StoreError when it is damaged."""
     path = folder / _SHARD
     if not (path / "segments").is_dir():
         # Edge would quietly start an empty one

@@ -109,10 +109,7 @@ def update_edges(store: ChunkStore) -> None:
 
 
 def _lost(payload: Mapping[str, Any], chunks: Sequence[Chunk]) -> dict[str, int]:
-    """The keys of a stored chunk that none of its document's new chunks has.
-
-    Who defines one has a link less (CHUNK), or a namesake less (PAGE).
-    """
+    """The keys of a stored chunk that no new chunk has: their definers lose a link (CHUNK) or a namesake (PAGE)."""
     refs = {key for chunk in chunks for key in chunk.refs}
     defines = {key for chunk in chunks for key in chunk.defines}
     lost = {key: int(Pending.CHUNK) for key in payload.get("refs", ()) if key not in refs and is_page_key(key)}

@@ -39,10 +39,7 @@ class Bm25Encoder:
     """
 
     def __init__(self, avg_len: float = DEFAULT_AVG_LEN) -> None:
-        """`avg_len`: average passage length in tokens as `length` counts them.
-
-        Raises: InputError when it is not above zero.
-        """
+        """`avg_len`: average passage length in tokens, as `length` counts. Raises: InputError when not above 0."""
         if not (math.isfinite(avg_len) and avg_len > 0):
             raise InputError("avg_len", avg_len, "give a number of tokens above 0")
         self.name = NAME

@@ -65,10 +65,7 @@ def _with_arms(
     options: s.LexicalStage | s.DenseStage | s.TrigramStage,
     tools: Tools,
 ) -> SearchState:
-    """One arm per text; rewrites are named `bm25#1`, `bm25#2` and weigh less.
-
-    A list is twice as long as what is wanted, so that the arms share hits.
-    """
+    """One arm per text; rewrites weigh less. A list is twice as long as what is wanted, so that the arms share hits."""
     common = tools.request(to_filter(state.query.filters), options.limit or 2 * state.query.wanted)
     arms = []
     for number, query in enumerate(queries):
