@@ -198,10 +198,7 @@ class EmbeddedStore(Collection):
 
 
 def _make_shard(folder: Path, meta: StoreMeta) -> None:
-    """Make an empty store in `folder`, complete or not at all: it is built beside it and moved there.
-
-    Raises: StoreError when the folder exists and is not empty, or cannot be written.
-    """
+    """Make an empty store, complete or not at all: it is built beside `folder` and moved there. Raises: StoreError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))

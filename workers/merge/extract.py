@@ -172,10 +172,7 @@ class Picker:
         return chosen
 
     def _weights(self, asked: Sequence[str]) -> dict[str, float]:
-        """Root of the IDF over sentences: all chunks of a pool hold the topic's words, but not all their sentences.
-
-        Terms that no sentence holds are left out: they cannot tell sentences apart.
-        """
+        """Root of the IDF over sentences: all chunks hold the topic. Terms that no sentence holds are left out."""
         counts = Counter(term for passage in self._passages for term in passage.words.intersection(asked))
         return {term: math.sqrt(math.log(1 + len(self._passages) / count)) for term, count in counts.items()}
 

@@ -187,10 +187,7 @@ def _with_relevance(groups: list[list[_Neighbour]], direction: edge_keys.Directi
 
 
 def _interleaved(groups: list[list[_Neighbour]], options: s.EdgesStage) -> list[list[_Neighbour]]:
-    """At most `neighbours` of a hop: one of each anchor in turn, the best anchor first; no chunk twice.
-
-    A page that a link leads to or comes from gives its best `page_chunks` to an anchor, not all it has.
-    """
+    """At most `neighbours`, of each anchor in turn, no chunk twice; a linked page gives its best `page_chunks`."""
     kept: list[list[_Neighbour]] = [[] for _ in groups]
     taken: set[str] = set()
     capped = [_page_capped(group, options.page_chunks) for group in groups]
