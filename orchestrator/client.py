@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from orchestrator.dead_letters import DeadLetters
-from orchestrator.diagnosis import why_batch, why_job
+from orchestrator.diagnosis.batch import why_batch
+from orchestrator.diagnosis.job import why_job
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, QuestionInput, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.local.state import connection

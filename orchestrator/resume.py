@@ -74,8 +74,7 @@ def resume(run: TaskRun, app: Celery) -> bool:
     if job.retry_of is None:
         return False
     old = _planned_job(jobs, job)
-    found = _read_old(jobs, job, old) if old else None
-    if old is None or found is None:
+    if old is None or (found := _read_old(jobs, job, old)) is None:
         return False
     route, tree = found
     jobs.route(job.id, route)

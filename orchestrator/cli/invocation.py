@@ -6,8 +6,7 @@ Both are imported at first use: they take longer than `--help` may.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +32,11 @@ class Invocation:
 
         return load_settings(**self.overrides)
 
-    @contextmanager
-    def client(self) -> Iterator[Ramify]:
+    def client(self) -> Ramify:
         """A client of the stack that runs here, or of the Redis that the settings name. Raises: NotRunningError."""
         from orchestrator.client import Ramify
 
-        with Ramify(self.settings()) as client:
-            yield client
+        return Ramify(self.settings())
 
 
 def invocation_of(ctx: typer.Context) -> Invocation:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import Annotated, Unpack
 
 import typer
 
 from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
 from shared.errors import InputError
-
-if TYPE_CHECKING:
-    from orchestrator.client import Ramify
 
 SessionId = Annotated[str, typer.Argument(metavar="ID", help="A name of your own for the conversation.")]
 sessions = typer.Typer(
@@ -56,6 +53,7 @@ def search(  # noqa: PLR0913 - the signature is the command line
 ) -> None:
     """Search with a conversation in mind: the question becomes up to five typed queries, or none."""
     from orchestrator.cli.render.grouped import draw_session
+    from orchestrator.sessions import read_session
 
     if session is not None and session_id is not None:
         raise InputError("--session-id", session_id, "--session is given beside it: give one of them")
@@ -63,22 +61,15 @@ def search(  # noqa: PLR0913 - the signature is the command line
         raise InputError("--remember", "without --session-id", "name the conversation that is to keep the question")
     text, tenant = streams.text_argument("QUESTION", question), given["tenant"] or "default"
     with invocation_of(ctx).client() as client:
-        conversation = _conversation(client, session, session_id, tenant)
+        kept = client.session(session_id, tenant) if session_id is not None else None
+        conversation = kept if session is None else read_session(session)
         found = client.search(text, conversation, **options.request_fields(given))
-        if remember and session_id is not None:
-            client.session(session_id, tenant).append("user", text)
+        if remember and kept is not None:
+            kept.append("user", text)
     streams.output(found, draw_session, as_json=json)
     for warning in found.warnings:
         streams.warn(warning)
     raise typer.Exit(streams.PARTIAL if found.partial else streams.DONE)
-
-
-def _conversation(client: Ramify, file: Path | None, session_id: str | None, tenant: str) -> Any:
-    if file is not None:
-        from orchestrator.sessions import read_session
-
-        return read_session(file)
-    return client.session(session_id, tenant) if session_id is not None else None
 
 
 @sessions.command()

@@ -96,7 +96,9 @@ def _plan(question: LabelledQuestion, field: str) -> Plan:
     entries = found if isinstance(found, list) else [None]
     texts = [entry.get("query") if isinstance(entry, Mapping) else entry for entry in entries]
     if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise InputError("--plan", field, f"question {question.id} has no list of texts there{_inner(found)}")
+        fields = found[0] if isinstance(found, list) and found and isinstance(found[0], Mapping) else ()
+        hint = f": name one of its fields, {', '.join(sorted(map(str, fields)))}" if fields != () else ""
+        raise InputError("--plan", field, f"question {question.id} has no list of texts there{hint}")
     if len(found) > MAX_ENTRIES:
         count = f"{len(found)} subquestions, {MAX_ENTRIES} are the most"
         raise InputError("--plan", field, f"question {question.id} has {count}")
@@ -105,10 +107,3 @@ def _plan(question: LabelledQuestion, field: str) -> Plan:
     except ValidationError as error:
         fault = request_fault(error)
         raise InputError("--plan", field, f"question {question.id}: {fault.fix}") from None
-
-
-def _inner(found: Any) -> str:
-    """A hint for a path that ends at objects."""
-    if isinstance(found, list) and found and isinstance(found[0], Mapping):
-        return f": name one of its fields, {', '.join(sorted(map(str, found[0])))}"
-    return ""

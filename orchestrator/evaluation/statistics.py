@@ -21,7 +21,6 @@ NDCG, MRR, ALL = "ndcg@10", "mrr@10", "all@10"
 MEASURES = (NDCG, "recall@2", "recall@5", "recall@10", "recall@20", MRR, ALL)
 #: Ranked documents that the measures look at.
 DEPTH = 20
-_RECALL = {2: "recall@2", 5: "recall@5", 10: "recall@10", 20: "recall@20"}
 Run = Mapping[str, Sequence[str]]
 
 
@@ -91,8 +90,8 @@ def measure(qrels: Qrels, run: Run, relevant_from: int) -> Floats:
     binary = {q: {d: int(grade >= relevant_from) for d, grade in judged.items()} for q, judged in qrels.items()}
     scored = _scored(rows, run, DEPTH)
     put(NDCG, ir.pytrec_eval.iter_calc([ir.nDCG @ 10], gains, scored))
-    for cut, name in _RECALL.items():
-        put(name, ir.pytrec_eval.iter_calc([ir.R @ cut], binary, scored))
+    for cut in (2, 5, 10, 20):
+        put(f"recall@{cut}", ir.pytrec_eval.iter_calc([ir.R @ cut], binary, scored))
     put(MRR, ir.pytrec_eval.iter_calc([ir.RR], binary, _scored(rows, run, 10)))
     # trec_eval has no such measure: all of them in the top 10 is a recall of 1 there.
     table[:, MEASURES.index(ALL)] = table[:, MEASURES.index("recall@10")] >= 1.0
@@ -105,10 +104,7 @@ def _scored(rows: Mapping[str, int], run: Run, depth: int) -> dict[str, dict[str
 
 
 def check_library() -> Any:
-    """The module ir_measures. Called before hours of searching.
-
-    Raises: RamifyError when it is not installed.
-    """
+    """The module ir_measures; called before hours of searching. Raises: RamifyError when it is not installed."""
     try:
         import ir_measures  # noqa: PLC0415 - only an evaluation needs it, and its trec_eval is compiled code
     except ImportError:

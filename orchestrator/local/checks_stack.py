@@ -185,7 +185,9 @@ def jobs(connected: Settings | None) -> Sequence[Check]:
         return [unknown(name, NOT_RUNNING) for name in ("reaper", "lanes", "dead letters")]
     try:
         with quick_client(connected) as client:
-            return (_reaper(client), _lanes(client, connected), _dead_letters(client, connected))
+            count = DeadLetterStore(client, connected).count()
+            retired = failed("dead letters", f"{count} retired", "`ramify dead list` shows them")
+            return (_reaper(client), _lanes(client, connected), retired if count else passed("dead letters", "none"))
     except RedisError as error:
         return (unknown("reaper", f"cannot be asked: Redis fails ({type(error).__name__})"),)
 
@@ -211,12 +213,6 @@ def _lanes(client: Redis, settings: Settings) -> Check:
     if full:
         return failed("lanes", detail, "jobs are refused now: wait, or raise lanes.max_waiting_*")
     return passed("lanes", detail)
-
-
-def _dead_letters(client: Redis, settings: Settings) -> Check:
-    if count := DeadLetterStore(client, settings).count():
-        return failed("dead letters", f"{count} retired", "`ramify dead list` shows them")
-    return passed("dead letters", "none")
 
 
 def gates(settings: Settings, connected: Settings | None) -> Sequence[Check]:

@@ -6,7 +6,7 @@ The looks run side by side and each is bounded, so that the list is there in a f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from orchestrator.local import checks, checks_redis, checks_stack
@@ -16,7 +16,7 @@ from shared.errors import NotRunningError, RamifyError
 from shared.settings import Settings
 
 _TOGETHER_S = 12.0
-Look = Callable[[], Check | Iterable[Check]]
+Look = Callable[[], Check | Sequence[Check]]
 
 
 def examine(settings: Settings) -> list[Check]:
@@ -40,22 +40,18 @@ def examine(settings: Settings) -> list[Check]:
     }
     threads = ThreadPoolExecutor(max_workers=len(looks), thread_name_prefix="doctor")
     try:
-        futures = [(name, threads.submit(_run, look)) for name, look in looks.items()]
+        futures = [(name, threads.submit(look)) for name, look in looks.items()]
         until = time.monotonic() + _TOGETHER_S
         return [check for name, future in futures for check in _outcome(name, future, until)]
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _run(look: Look) -> Sequence[Check]:
-    found = look()
-    return [found] if isinstance(found, Check) else list(found)
-
-
-def _outcome(name: str, future: Future[Sequence[Check]], until: float) -> Sequence[Check]:
+def _outcome(name: str, future: Future[Check | Sequence[Check]], until: float) -> Sequence[Check]:
     """A look that fails or hangs is a finding, not the end of the list."""
     try:
-        return future.result(timeout=max(0.1, until - time.monotonic()))
+        found = future.result(timeout=max(0.1, until - time.monotonic()))
+        return [found] if isinstance(found, Check) else found
     except TimeoutError:
         return [failed(name, f"no answer within {_TOGETHER_S:.0f} s", "see its log")]
     except Exception as error:  # noqa: BLE001 - a fault of one look must not hide the others

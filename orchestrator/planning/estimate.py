@@ -92,8 +92,12 @@ class _Rows:
         if len(self._leaves) > 1:
             pool = self._request.top_n or self._settings.multi_query.max_total_results
             yield from self._rerank("root rerank", self._request.question, [pool])
-        if self._settings.has_llm and self._route.planner is not PlannerName.NONE:
-            yield from self._summary()
+        asked = self._request.summary
+        wanted = self._settings.enable_summary if asked is None else asked
+        if wanted and self._settings.has_llm and self._route.planner is not PlannerName.NONE:
+            high = token_range(summarise_prompt(self._request.question, (), self._leaves))[1]
+            high += math.ceil(MOST_TOKENS_PER_CHAR * 1.3 * SUMMARY_MEMORY_CHARS)  # escaped, and with a tag around each
+            yield self._llm("summary", (0, 1), (0, high), self._out)
 
     def _planning(self) -> EstimateRow:
         """One ask for the route where the rules are unsure; two for the question and for each branch."""
@@ -103,10 +107,8 @@ class _Rows:
         asked_first = self._route.by == "llm" or (self._settings.routing.llm and self._route.unsure)
         surely = 1 if asks and self._route.planner is PlannerName.DECOMPOSE else 0
         low, _ = token_range(decompose_prompt(question, limits.max_children))
-        again = decompose_again_prompt(WIDEST * MAX_QUERY_CHARS, "x" * 300, limits.max_children)
-        high = max(
-            token_range(decompose_again_prompt(question, "x" * 300, limits.max_children))[1], token_range(again)[1]
-        )
+        asked = (question, WIDEST * MAX_QUERY_CHARS)
+        high = max(token_range(decompose_again_prompt(text, "x" * 300, limits.max_children))[1] for text in asked)
         calls = (surely, 2 * (asks + branches) + asked_first)
         most_out = 2 * (asks + branches) * self._out + asked_first * MAX_ROUTE_TOKENS
         return self._llm("planning", calls, (surely * low, calls[1] * high), most_out)
@@ -170,13 +172,6 @@ class _Rows:
         prompt = read_answer_prompt(WIDEST * (_WRITTEN_CHARS + MAX_QUERY_CHARS), ())
         high = token_range(prompt)[1] + math.ceil(MOST_TOKENS_PER_CHAR * chars * self._settings.binding.passages)
         return self._llm("binding", (0, 1), (0, high), MAX_ANSWER_TOKENS)
-
-    def _summary(self) -> Iterator[EstimateRow]:
-        wanted = self._request.summary if self._request.summary is not None else self._settings.enable_summary
-        if wanted:
-            high = token_range(summarise_prompt(self._request.question, (), self._leaves))[1]
-            high += math.ceil(MOST_TOKENS_PER_CHAR * 1.3 * SUMMARY_MEMORY_CHARS)  # escaped, and with a tag around each
-            yield self._llm("summary", (0, 1), (0, high), self._out)
 
     def _llm(self, stage: str, calls: Range, tokens_in: Range, most_out: int, model: str = "") -> EstimateRow:
         return self._row(stage, "llm", model or self._settings.llm_model, calls, tokens_in, (0, most_out))

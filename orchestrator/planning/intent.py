@@ -105,9 +105,8 @@ def query_plan(question: str, standalone: str, typed: Iterable[TypedQuery]) -> t
 def _left_out(given: tuple[TypedQuery, ...], taken: tuple[TypedQuery, ...]) -> list[str]:
     known = set(map(_key, taken))
     names = [shown(query.query) for query in given if _key(query) not in known]
-    if not names:
-        return []
-    return [f"{len(names)} of the LLM's queries found no room among {MAX_QUERIES}: {'; '.join(names)}."]
+    sentence = f"{len(names)} of the LLM's queries found no room among {MAX_QUERIES}: {'; '.join(names)}."
+    return [sentence] if names else []
 
 
 def _key(query: TypedQuery) -> tuple[str, ContextType | None]:

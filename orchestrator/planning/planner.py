@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from orchestrator.planning.route import route_request
-from orchestrator.planning.tree import Grown, children_of, first_level, needed, original_leaf
+from orchestrator.planning.tree import Grown, children_of, first_level, left_out, needed, original_leaf
 from shared.errors import shown
 from shared.jobs import Job
 from shared.language import query_sentence, question_language
@@ -193,15 +193,10 @@ def own_tree(question: str, plan: Plan, limits: Limits) -> Grown:
         )
         wide = limits.model_copy(update={"max_children": limits.max_total_leaves})
         return first_level(question, Decomposition(subqueries=tuple(subqueries), by="request"), wide)
-    kept, beyond = _kept(plan, limits.max_total_leaves - 1)
-    warnings = []
-    if beyond:
-        names = "; ".join(shown(entry.query) for entry in beyond)
-        warnings.append(
-            f"{len(beyond)} subquestion(s) of the plan beyond the room for {limits.max_total_leaves - 1} were left out "
-            f"(decomposition.max_total_leaves): {names}."
-        )
-    return Grown(nodes=(original_leaf(question), *needed(list(_nodes(plan, kept)))), warnings=tuple(warnings))
+    room = limits.max_total_leaves - 1
+    kept, beyond = _kept(plan, room)
+    warnings = (left_out("the plan", beyond, room, "decomposition.max_total_leaves"),) if beyond else ()
+    return Grown(nodes=(original_leaf(question), *needed(list(_nodes(plan, kept)))), warnings=warnings)
 
 
 def _kept(plan: Plan, room: int) -> tuple[set[int], list[PlanEntry]]:

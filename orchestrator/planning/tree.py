@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from shared.errors import shown
 from shared.language.text import question_key
-from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
+from shared.models import ROOT_ID, Decomposition, Facet, Node, NodeKind, PlanEntry, SubQuery
 from shared.models.base import Model
 from shared.models.plan import references, renumbered, with_answers
 from shared.settings.sections import DecompositionSettings as Limits
 
 ORIGINAL_ID = f"{ROOT_ID}.0"
+_LIMITS = "decomposition.max_children, decomposition.max_total_leaves"
 #: A branch with fewer children than this is better searched itself.
 MIN_CHILDREN = 2
 
@@ -76,7 +77,10 @@ def _grow(parent: Node, decomposition: Decomposition, limits: Limits, question: 
         sub.needs_refinement and parent.level + 1 < limits.max_level and not sub.depends_on and position not in chained
         for position, sub in kept
     ]
-    warnings = [*decomposition.warnings, *([_left_out(parent, beyond, room)] if beyond else [])]
+    warnings = [
+        *decomposition.warnings,
+        *([left_out(parent.id, [sub for _, sub in beyond], room, _LIMITS)] if beyond else []),
+    ]
     nodes = []
     for (position, sub), share in zip(kept, split(budget, wants), strict=True):
         depends_on, lost = _dependencies(parent.id, position, sub, placed)
@@ -157,12 +161,10 @@ def _renumbered(position: int, sub: SubQuery, placed: dict[int, int]) -> str:
     return renumbered(with_answers(sub.query, lost), kept.get)
 
 
-def _left_out(parent: Node, beyond: Sequence[tuple[int, SubQuery]], room: int) -> str:
-    names = "; ".join(shown(sub.query) for _, sub in beyond)
-    return (
-        f"{len(beyond)} subquestion(s) of {parent.id} beyond the room for {room} were left out "
-        f"(decomposition.max_children, decomposition.max_total_leaves): {names}."
-    )
+def left_out(of: str, beyond: Sequence[SubQuery | PlanEntry], room: int, limits: str) -> str:
+    """The warning about the subqueries `of` a node or plan that are `beyond` the room which the `limits` leave."""
+    names = "; ".join(shown(sub.query) for sub in beyond)
+    return f"{len(beyond)} subquestion(s) of {of} beyond the room for {room} were left out ({limits}): {names}."
 
 
 def split(budget: int, wants: Sequence[bool]) -> list[int]:

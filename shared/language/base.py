@@ -233,9 +233,12 @@ def filled_templates(templates: Mapping[Facet, str], slots: Mapping[str, str]) -
     return tuple(part for part in parts if len(part.query) <= MAX_PART)
 
 
-def as_asked(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
-    """The same parts, marked as what the question itself asks for."""
-    return tuple(part.model_copy(update={"asked": True}) for part in parts)
+def facet_split(frame: str, templates: Mapping[Facet, str], slots: Mapping[str, str]) -> Split:
+    """The facets of a topic; those of "pros and cons" are what the question itself asks for."""
+    parts = filled_templates(templates, slots)
+    if frame != "pros":
+        return Split(kind=SplitKind.BROAD, parts=parts)
+    return Split(kind=SplitKind.COMPOUND, parts=tuple(part.model_copy(update={"asked": True}) for part in parts))
 
 
 def comparison_parts(

@@ -55,12 +55,8 @@ def route_by_rules(question: str, unsure_below: float = UNSURE_BELOW) -> Routed:
     if kind is QueryType.COMPLEX_REASONING:
         hops = Hops.MULTI_HOP if sums.get("multi_hop", 0) >= sums.get("aspects", 0) else Hops.ASPECTS
     intent = Intent.GENERAL
-    first = (
-        next(matches(asked, lambda language: language.routing.intent_rules), None)
-        if kind is not QueryType.NONE
-        else None
-    )
-    if first is not None:
+    found = matches(asked, lambda language: language.routing.intent_rules)
+    if kind is not QueryType.NONE and (first := next(found, None)):
         name, rule, words = first
         intent = rule.intent
         reasons.append(Reason(rule=name, says=intent.value, words=words, weight=1.0))

@@ -61,8 +61,9 @@ def blocks(text: str) -> Iterator[TextSpan]:
     """Paragraphs, list items, headings, fences and tables of `text`, in order. An unclosed fence runs to the end."""
     pending: TextSpan | None = None
     fence = ""
-    for start, end in _lines(text):
-        line = text[start:end]
+    end = -1
+    for line in text.split("\n"):
+        start, end = end + 1, end + 1 + len(line)
         kind = _kind(line, fence)
         opened = _FENCE.match(line)
         if fence:
@@ -82,15 +83,6 @@ def blocks(text: str) -> Iterator[TextSpan]:
             fence = opened.group(1)
     if pending is not None:
         yield from _trimmed(text, pending)
-
-
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield start, end
-        start = end + 1
 
 
 def _kind(line: str, fence: str) -> BlockKind | None:

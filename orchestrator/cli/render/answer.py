@@ -189,15 +189,11 @@ def _list_rows(rows: tuple[ListRow, ...], names: tuple[str, ...]) -> Table:
     table = columns("#", "document", *(names or ("says",)), right=("#",), whole=("#",))
     for number, row in enumerate(rows, 1):
         cells = [plain(row.fields.get(name, "")) for name in names] or [snippet(row.sentence, _SENTENCE_COLUMNS)]
-        table.add_row(str(number), _row_document(row), *cells)
+        where = f"{row.path} {row.date}" if row.date else row.path
+        document = plain(row.title, "bold").append("\n").append(plain(where, "dim"))
+        document.append(f"  as {row.copy_of}" if row.copy_of else "", "dim")
+        table.add_row(str(number), document, *cells)
     return table
-
-
-def _row_document(row: ListRow) -> Text:
-    """Title; source, date and what it is a copy of under it."""
-    where = f"{row.path} {row.date}" if row.date else row.path
-    shown = plain(row.title, "bold").append("\n").append(plain(where, "dim"))
-    return shown.append(f"  as {row.copy_of}", "dim") if row.copy_of else shown
 
 
 def _steps(answer: Answer) -> Table:

@@ -12,7 +12,7 @@ from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.text import columns, counted, duration, pairs, plain, snippet, warnings
 from orchestrator.diagnosis.wording import worker_name
-from shared.models.status import BatchWhy, PendingWork, Turn, Why
+from shared.models.status import BatchWhy, Turn, Why
 
 _STYLES = {"working": "green", "queued": "cyan", "waits": "dim", "lost": "red"}
 
@@ -29,22 +29,18 @@ def _job_facts(why: Why) -> Iterator[RenderableType]:
     if why.work:
         table = columns("item", "stands", "queue", "tries", "worker", "since", "subquestion")
         for work in why.work:
-            table.add_row(*_work_cells(work))
+            worker = worker_name(work.worker) if work.worker else ", ".join(work.needs)
+            since = duration(work.since_s * 1000) if work.since_s is not None else ""
+            table.add_row(
+                plain(work.item), plain(work.stands, _STYLES[work.stands]), work.queue, str(work.tries), plain(worker),
+                since, snippet(work.what, 60),
+            )  # fmt: skip
         yield table
     if why.failed:
         failed = columns("failed", "error", "subquestion")
         for failure in why.failed:
             failed.add_row(plain(failure.item), plain(failure.error, "red"), snippet(failure.what, 60))
         yield failed
-
-
-def _work_cells(work: PendingWork) -> tuple[str | Text, ...]:
-    worker = worker_name(work.worker) if work.worker else ", ".join(work.needs)
-    since = duration(work.since_s * 1000) if work.since_s is not None else ""
-    return (
-        plain(work.item), plain(work.stands, _STYLES[work.stands]), work.queue, str(work.tries), plain(worker), since,
-        snippet(work.what, 60),
-    )  # fmt: skip
 
 
 def _rows(why: Why) -> dict[str, RenderableType | str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
@@ -110,12 +110,12 @@ def _parts(scan: Scan) -> Iterator[str]:
     for filters in (scan.filters, scan.found):
         yield from _filters(filters)
     for group in scan.tags:
-        yield f"tag = {_either(group)}"
+        yield f"tag = {' or '.join(group)}"
     if scan.facets:
-        yield f"facet = {_either(scan.facets)}"
+        yield f"facet = {' or '.join(scan.facets)}"
     for name, values in (("tag", scan.without_tags), ("kind", scan.without_kinds), ("path", scan.without_paths)):
         if values:
-            yield f"not {name} = {_either(values)}"
+            yield f"not {name} = {' or '.join(values)}"
     for condition in scan.conditions:
         yield _condition(condition)
 
@@ -123,7 +123,7 @@ def _parts(scan: Scan) -> Iterator[str]:
 def _filters(filters: Filters) -> Iterator[str]:
     for name, values in (("kind", filters.kinds), ("tag", filters.tags), ("path", filters.paths)):
         if values:
-            yield f"{name} = {_either(values)}"
+            yield f"{name} = {' or '.join(values)}"
     if filters.after and filters.before:
         yield f"dated {filters.after} to {filters.before}"
     elif filters.after:
@@ -133,11 +133,7 @@ def _filters(filters: Filters) -> Iterator[str]:
 
 
 def _condition(condition: Condition) -> str:
-    words = _either([f'"{word}"' for word in condition.words])
+    words = " or ".join(f'"{word}"' for word in condition.words)
     if condition.negated:
         return f"without {words}"
     return f"containing or tagged {words}" if condition.tagged else f"containing {words}"
-
-
-def _either(values: Sequence[str]) -> str:
-    return " or ".join(values)

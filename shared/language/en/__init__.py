@@ -31,14 +31,13 @@ _PLAIN_WORDS = (
     "tuesday wednesday thursday friday saturday sunday early late according despite following based born later "
     "today "
 )
-_NAMES = NameRules(plain=frozenset(_PLAIN_WORDS.split()), runs=_RUN)
 
 
 class English(FolderLanguage):
     """The rules of English."""
 
     code = "en"
-    names = _NAMES
+    names = NameRules(plain=frozenset(_PLAIN_WORDS.split()), runs=_RUN)
     dates = DATES
 
     def reads(self, text: str) -> float:

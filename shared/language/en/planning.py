@@ -141,10 +141,7 @@ def _facets(sentence: str) -> base.Split:
     topic = re.sub(r" (?:internally|under the hood|exactly)$", "", topic)
     if not _fits(topic, least=1) or PHRASES.compiled["question_word"].match(topic):
         return base.Split()
-    parts = base.filled_templates(PHRASES.templates[frame], {"x": topic})
-    if frame == "pros":
-        return base.Split(kind=base.SplitKind.COMPOUND, parts=base.as_asked(parts))
-    return base.Split(kind=base.SplitKind.BROAD, parts=parts)
+    return base.facet_split(frame, PHRASES.templates[frame], {"x": topic})
 
 
 def _verb_phrase(frame: str, vp: str) -> base.Split:

@@ -18,14 +18,13 @@ _HAN_RUN = re.compile(f"[{HAN}]+")
 _HAN = re.compile(f"[{HAN}]")
 #: Names of products stand in Latin letters in Chinese questions, so few Han characters are enough.
 _HAN_SHARE = 0.2
-_NAMES = NameRules(transcribed=re.compile(rf"[{CJK}]{{1,8}}+(?:[·・][{CJK}]{{1,8}}+){{1,4}}"))
 
 
 class Chinese(FolderLanguage):
     """The rules of Chinese."""
 
     code = "zh"
-    names = _NAMES
+    names = NameRules(transcribed=re.compile(rf"[{CJK}]{{1,8}}+(?:[·・][{CJK}]{{1,8}}+){{1,4}}"))
     dates = DATES
     #: Terms are pairs of characters, and half of those span two words.
     least_coverage = 0.2

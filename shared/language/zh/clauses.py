@@ -9,8 +9,6 @@ from shared.language.tables import PlanningTable, toml
 
 PHRASES = PlanningTable.model_validate(toml("zh", "planning"))
 _TOUCHING = re.compile(r"(?<=[A-Za-z0-9+#])(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])")
-
-
 _HOW = r"(?:应该|该)?(?:如何|怎么|怎样)(?:才能)?"
 _TOPICS = tuple(
     re.compile(pattern)

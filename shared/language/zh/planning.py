@@ -193,10 +193,7 @@ def _facets(sentence: str) -> base.Split:
         return _object_first(slots["object"], slots["verb"])
     if frame in {"why", "problem", "trouble"}:
         return _clause(frame, slots)
-    parts = base.filled_templates(PHRASES.templates[frame], slots)
-    if frame == "pros":
-        return base.Split(kind=base.SplitKind.COMPOUND, parts=base.as_asked(parts))
-    return base.Split(kind=base.SplitKind.BROAD, parts=parts)
+    return base.facet_split(frame, PHRASES.templates[frame], slots)
 
 
 def _fits(text: str) -> bool:
