@@ -22,7 +22,7 @@ from shared.errors import RamifyError, shown
 from shared.jobs import connect
 from shared.models.base import Model
 from shared.settings import Settings, config_file
-from shared.settings.strategies import examined
+from shared.settings.strategies import checked_plugins
 
 START = "ramify up -d"
 NOT_RUNNING = "not running"
@@ -94,7 +94,7 @@ def _version(package: str) -> str:
 
 def _plugins() -> Check:
     """What other packages add: all of it is loaded here, so that every fault shows."""
-    known = examined()
+    known = checked_plugins()
     listed: dict[str, list[str]] = {}
     for plugin, _ in (one for group in known.loaded.values() for one in group.values()):
         listed.setdefault(plugin.package, []).append(str(plugin))

@@ -165,4 +165,4 @@ def _merge(view: View, world: World, why: str, suspect_by: str = "") -> Missing:
 
 def _suspect(view: View, world: World, name: str) -> bool:
     item = view.item(name)
-    return item.deaths >= SUSPECT and not too_many_deaths(item.deaths, item.alone, world.max_deaths)
+    return item.deaths >= SUSPECT and not too_many_deaths(item.deaths, item.sole_deaths, world.max_deaths)

@@ -1,4 +1,4 @@
-"""The truth about jobs, in Redis: one Lua script per transition, a key layout that a plain client can read."""
+"""The state of jobs, in Redis: one Lua script per transition, a key layout that a plain client can read."""
 
 from shared.connections.connect import connect, reachable
 from shared.jobs.batches import Batches

@@ -28,7 +28,7 @@ MAX_WARNINGS = 100
 
 
 class JobStore:
-    """The truth about jobs. All methods may raise redis.exceptions.RedisError."""
+    """The authoritative state of jobs, in Redis. All methods may raise redis.exceptions.RedisError."""
 
     def __init__(self, client: Redis, settings: Settings, clock: ServerClock | None = None) -> None:
         self.client, self.settings = client, settings

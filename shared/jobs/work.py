@@ -30,17 +30,20 @@ CLAIMS = {
     TaskName.MERGE_TREE.value: "merging",
     TaskName.MERGE_SUMMARISE.value: "summarising",
 }
-#: Deaths while the item was its worker's only one that retire it, and the factor for deaths beside other items.
-_ALONE, _IN_COMPANY = 2, 3
+#: Deaths while the item was its worker's only one that retire it.
+_MIN_SOLE_DEATHS = 2
+#: How many times as many deaths it takes beside other items.
+_SHARED_DEATHS_FACTOR = 3
 
 
-def too_many_deaths(deaths: int, alone: int, most: int) -> bool:
-    """True when an item is a poison message, and not to be tried any more: `most` deaths, two of them alone.
+def too_many_deaths(deaths: int, sole_deaths: int, most: int) -> bool:
+    """True when an item is a poison message, and not to be tried any more: `most` deaths, two of them its own.
 
+    Its own are those of workers that were at nothing else.
     Beside other items it takes three times `most`: one count for both retired innocent work, which had been at workers
     that were killed from outside (docs/faults.md).
     """
-    return (deaths >= most and alone >= min(_ALONE, most)) or deaths >= _IN_COMPANY * most
+    return (deaths >= most and sole_deaths >= min(_MIN_SOLE_DEATHS, most)) or deaths >= _SHARED_DEATHS_FACTOR * most
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class WorkItem:
     again: bool = False
     busy: Attempt | None = None
     deaths: int = 0
-    alone: int = 0
+    sole_deaths: int = 0
     proof: tuple[Attempt, ...] = ()
     sent_raw: str = ""
     busy_raw: str = ""
@@ -171,6 +174,6 @@ def _item(fields: Mapping[str, str]) -> WorkItem:
         sent_at_s, again = None, False
     return WorkItem(
         sent_at=sent_at_s, again=again, busy=read_attempt(busy), sent_raw=sent, busy_raw=busy,
-        deaths=int(dead) if dead.isdecimal() else 0, alone=int(alone) if alone.isdecimal() else 0,
+        deaths=int(dead) if dead.isdecimal() else 0, sole_deaths=int(alone) if alone.isdecimal() else 0,
         proof=tuple(attempt for attempt in proof if attempt is not None),
     )  # fmt: skip

@@ -60,7 +60,7 @@ class FindReply(Model):
 
 
 class Anchor(Model):
-    """What the search pool must know of a hit to find what stands around it."""
+    """A hit whose surroundings are wanted: what the search pool must know of it."""
 
     chunk_id: str
     doc_id: str

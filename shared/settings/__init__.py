@@ -18,7 +18,7 @@ from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
 from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
 from shared.settings.services import BudgetDefaults, Prices, ProviderSettings, RedisSettings
-from shared.settings.strategies import Strategy, built_in, checked, hint, named, of_plugins, with_post
+from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -68,7 +68,11 @@ class Settings(BaseSettings):
     def _with_built_in(cls, values: Any) -> Any:
         """The strategies that Ramify brings, and those of plugins, under those of the file."""
         given = values.get("strategies") or {} if isinstance(values, dict) else {}
-        return {**values, "strategies": {**built_in(), **of_plugins(), **given}} if isinstance(given, dict) else values
+        return (
+            {**values, "strategies": {**built_in(), **plugin_strategies(), **given}}
+            if isinstance(given, dict)
+            else values
+        )
 
     @model_validator(mode="after")
     def _strategies_work(self) -> Settings:
@@ -81,7 +85,7 @@ class Settings(BaseSettings):
 
     def _known_strategy(self, field: str, name: str) -> None:
         if name not in self.strategies:
-            context = {"field": field, "name": name, "hint": hint(self.strategies, name)}
+            context = {"field": field, "name": name, "hint": known_names(self.strategies, name)}
             raise PydanticCustomError("unknown_strategy", "{hint}", context)
 
     def _row_works(self, name: str, row: RoutingRow) -> None:

@@ -20,8 +20,12 @@ from shared.settings.stages import Stage, StageOptions
 
 _ARMS = frozenset({"lexical", "dense", "trigram"})
 _BEFORE_ARMS = frozenset({"strong_signal", "expansion"})
+#: They raise scores, which a rerank replaces.
+_AFTER_RERANK = frozenset({"linked", "chain"})
 #: Stands for no strategy at all: the routing table decides, as it does for a job that names none.
 ADAPTIVE = "adaptive"
+#: Stands for the strategy of a result for which no search was run.
+NO_STRATEGY = "none"
 #: The strategy that follows edges.
 FOLLOWS_EDGES = "two_pass"
 #: Our own stages by name.
@@ -129,7 +133,7 @@ def defaults() -> dict[str, Strategy]:
 
 
 @cache
-def of_plugins() -> dict[str, list[dict[str, Any]]]:
+def plugin_strategies() -> dict[str, list[dict[str, Any]]]:
     """The strategies that plugins bring, as tables, each known to work; a faulty one is left out."""
     good: dict[str, list[dict[str, Any]]] = {}
     for name, (found, plugin) in list(plugins().loaded[STRATEGIES].items()):
@@ -150,12 +154,12 @@ def of_plugins() -> dict[str, list[dict[str, Any]]]:
     return good
 
 
-def examined() -> Plugins:
+def checked_plugins() -> Plugins:
     """All plugins, each loaded and looked at as far as can be without running it."""
     found = plugins()
     stage_models()
     aggregator_names()
-    of_plugins()
+    plugin_strategies()
     for group in (STAGES, AGGREGATORS):
         for entry, plugin in list(found.loaded[group].values()):
             try:
@@ -170,17 +174,20 @@ def checked(name: str, stages: Strategy) -> Strategy:
     names = [stage.stage for stage in stages]
     where = f"strategy {name!r}"
     if name == ADAPTIVE:
-        raise ValueError(f"{where} is the name of the routing table's way: choose another name")
+        raise ValueError(f"{where} is reserved: it means that the routing table decides; choose another name")
+    if name == NO_STRATEGY:
+        raise ValueError(f"{where} is reserved: results without a search have it; choose another name")
     _check_search(where, names)
     if names.count("rerank") > 1:
         raise ValueError(f"{where} has more than one stage rerank")
     rerank = names.index("rerank") if "rerank" in names else len(names)
     if "blend" in names[:rerank]:
         raise ValueError(f"{where}: blend must stand after rerank")
-    if buried := next((late for late in ("linked", "chain") if "rerank" in names and late in names[:rerank]), None):
-        raise ValueError(f"{where}: {buried} must stand after rerank, which would bury what it lifts")
-    if lost := next((one for one in names[rerank:] if needs_store(one)), None):
-        raise ValueError(f"{where}: {lost} needs the store and must stand before rerank")
+    raising = (one for one in names[:rerank] if one in _AFTER_RERANK)
+    if "rerank" in names and (misplaced := next(raising, None)):
+        raise ValueError(f"{where}: {misplaced} must stand after rerank, which would discard the scores that it raises")
+    if misplaced := next((one for one in names[rerank:] if needs_store(one)), None):
+        raise ValueError(f"{where}: {misplaced} needs the store and must stand before rerank")
     return stages
 
 
@@ -197,10 +204,10 @@ def _check_search(where: str, names: list[str]) -> None:
     if names.count("fusion") != 1:
         raise ValueError(f"{where} needs exactly one stage fusion: it makes one list of the arms")
     fusion = names.index("fusion")
-    if late := next((one for one in names[fusion:] if one in _ARMS), None):
-        raise ValueError(f"{where}: {late} must stand before fusion")
-    if early := next((one for one in names[:fusion] if one not in _ARMS | _BEFORE_ARMS), None):
-        raise ValueError(f"{where}: {early} must stand after fusion")
+    if misplaced := next((one for one in names[fusion:] if one in _ARMS), None):
+        raise ValueError(f"{where}: {misplaced} must stand before fusion")
+    if misplaced := next((one for one in names[:fusion] if one not in _ARMS | _BEFORE_ARMS), None):
+        raise ValueError(f"{where}: {misplaced} must stand after fusion")
 
 
 def asked_strategy(request: JobRequest | FindRequest) -> str | None:
@@ -214,10 +221,10 @@ def named(strategies: Mapping[str, Strategy], name: str, field: str = "strategy"
     """The strategy of that name. Raises: InputError with the known names and the nearest one."""
     if name in strategies:
         return strategies[name]
-    raise InputError(field, name, hint(strategies, name))
+    raise InputError(field, name, known_names(strategies, name))
 
 
-def hint(strategies: Mapping[str, Strategy], name: str) -> str:
+def known_names(strategies: Mapping[str, Strategy], name: str) -> str:
     """The known names, and the nearest one to a name that is not known."""
     near = nearest(name, strategies).removeprefix(", ")
     first = f"{near}? " if near else ""

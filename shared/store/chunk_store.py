@@ -1,6 +1,7 @@
 """The chunks of one tenant: whatever is asked through a ChunkStore, only that tenant's chunks are there.
 
-This is the one place where a tenant becomes a condition. There is no store without a tenant, and none of all.
+This is the one place where a tenant becomes a condition. There is no ChunkStore without a tenant, and
+none spans tenants.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _log = logging.getLogger("ramify.store")
 
 
 class ChunkStore:
-    """The chunks of one tenant and their vectors. Adds the tenant to every filter and every write; light to make.
+    """The chunks of one tenant and their vectors. Adds the tenant to every filter and every write; cheap to construct.
 
     What could look past a filter (prefetches, lookups in other collections, queries by the id of a chunk) is refused.
     Reads may come from many threads; writes go one at a time. Every method raises StoreError when the store cannot do
@@ -159,12 +160,12 @@ class ChunkStore:
         """
         if any(TENANT in payload for payload in changes.values()):
             raise StoreError(f"the payload field {TENANT} is written by the store alone: ingest under the other tenant")
-        if own := self._mine(changes):
+        if own := self._owned(changes):
             self._collection.set_payloads(own)
 
     def set_sparse(self, vectors: Mapping[str, SparseVector], avg_len: float) -> None:
         """Replace sparse vectors by chunk id and record the `avg_len` (tokens) they were made with as the tenant's."""
-        self._collection.set_sparse(self._mine(vectors))
+        self._collection.set_sparse(self._owned(vectors))
         # last: after a crash before it the old length stays, and the next ingest finds the drift again
         self._remember(avg_len=avg_len)
 
@@ -215,7 +216,7 @@ class ChunkStore:
             params = params.model_copy(update={"idf": None})
         return request.model_copy(update={"query": query, "filter": self._within(request.filter), "params": params})
 
-    def _mine(self, by_id: Mapping[str, Any]) -> dict[str, Any]:
+    def _owned(self, by_id: Mapping[str, Any]) -> dict[str, Any]:
         """What is meant for chunks of the tenant: ids of others are passed over like ids that are gone."""
         return {
             chunk_id: by_id[chunk_id]

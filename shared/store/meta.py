@@ -29,7 +29,7 @@ class StoreMeta(Model):
     @model_validator(mode="before")
     @classmethod
     def _of_one_tenant(cls, given: Any) -> Any:
-        """A store of before there were tenants says of itself what is now said of the tenant `default`."""
+        """A `finished` without a tenant (older releases) belongs to the tenant `default`."""
         if isinstance(given, dict) and "finished" in given:
             given = {**given, "tenants": {DEFAULT_TENANT: {"finished": given["finished"]}}}
             del given["finished"]

@@ -46,7 +46,7 @@ def _server_errors(doing: str) -> Iterator[None]:
             raise TransientError(f"Qdrant sent half an answer while {doing}") from error
         raise _not_qdrant(doing) from error
     except AssertionError as error:
-        if "returned None" not in str(error):  # the client's own word for an answer without a result
+        if "returned None" not in str(error):  # qdrant-client raises this when an answer holds no result
             raise
         raise _malformed(doing, "it holds no result") from error
     except ValueError as error:  # the client's own checks
@@ -216,7 +216,7 @@ class ServerStore(Collection):
 
 
 def _notes(metadata: Mapping[str, Any]) -> dict[str, TenantNote]:
-    """What is remembered of each tenant; `finished` of before there were tenants is what `default` left."""
+    """What is noted of each tenant. A `finished` without a tenant (older releases) belongs to the tenant `default`."""
     old = {DEFAULT_TENANT: {"finished": metadata["finished"]}} if "finished" in metadata else {}
     new = {name.removeprefix(_NOTE): note for name, note in metadata.items() if name.startswith(_NOTE)}
     return {tenant: TenantNote.model_validate(note) for tenant, note in {**old, **new}.items()}

@@ -27,8 +27,8 @@ class StoredDocument(NamedTuple):
 def whole_units(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[StoredDocument]]:
     """The documents, by path, of each of those units of `keys` that is stored whole.
 
-    A unit is whole when all its documents are there and none was torn by a crash. A first chunk is written last
-    (`checked`), so a document that has it lacks nothing; a chunk with another hash is what an interrupted write left.
+    A unit is whole when all its documents are there and none is partially written. A first chunk is written last
+    (`checked`), so a document that has it lacks nothing; a chunk with another hash is of a partially written one.
     Raises: StoreError or TransientError of the store.
     """
     found: dict[str, list[StoredDocument]] = {}
@@ -45,14 +45,14 @@ def _whole(store: ChunkStore, keys: Sequence[str]) -> dict[str, list[StoredDocum
         stored[first["unit"]].append(StoredDocument(first["doc_id"], first["source"], first["path"]))
         sizes[first["unit"]] = first["unit_size"]
         hashes[first["doc_id"]] = first["document_hash"]
-    torn: set[str] = set()  # documents that have chunks of another hash than their first chunk's
+    incomplete: set[str] = set()  # documents that have chunks of another hash than their first chunk's
     for some in sliced(list(hashes), _BATCH):
         others = models.Filter(
             must=[one_of("doc_id", some)], must_not=[one_of("document_hash", [hashes[doc_id] for doc_id in some])]
         )
-        torn.update(payload["doc_id"] for _, payload in store.read(others, ("doc_id",)))
+        incomplete.update(payload["doc_id"] for _, payload in store.read(others, ("doc_id",)))
     return {
         key: sorted(documents, key=lambda document: document.path)
         for key, documents in stored.items()
-        if len(documents) == sizes[key] and not any(document.doc_id in torn for document in documents)
+        if len(documents) == sizes[key] and not any(document.doc_id in incomplete for document in documents)
     }

@@ -45,7 +45,7 @@ def _apply(
     callback: Callback,
     accept_callback: Callback,
 ) -> None:
-    """Acknowledge the message even so: the job store has what the body did, and the reaper sees what it did not do."""
+    """Acknowledge the message even if recording the end failed: the job store and the reaper know what was done."""
     called = False
 
     def call_once(result: Any) -> None:

@@ -72,7 +72,9 @@ class WorkTracker:
             deaths = max(
                 deaths, self._jobs.work.record_death(message.job_id, item, begun.before.busy_raw, overtaken=True)
             )
-        if begun.job is None or not too_many_deaths(deaths, begun.before.alone, self._jobs.settings.lanes.max_deaths):
+        if begun.job is None or not too_many_deaths(
+            deaths, begun.before.sole_deaths, self._jobs.settings.lanes.max_deaths
+        ):
             return None
         dead_letter_id = f"{message.job_id}:{item}"
         reason = f"it killed its worker {deaths} times and is not tried again; `ramify dead show {dead_letter_id}`"

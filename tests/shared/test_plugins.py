@@ -17,7 +17,7 @@ from shared.language.routing import route_by_rules
 from shared.models import Filters, Hit, MergedPool
 from shared.plugins import plugins
 from shared.settings import load_settings
-from shared.settings.strategies import Strategy, aggregator_names, examined, of_plugins, stage_models
+from shared.settings.strategies import Strategy, aggregator_names, checked_plugins, plugin_strategies, stage_models
 from workers.merge.aggregators import Findings, aggregate, all_known
 from workers.search import engine
 from workers.search.engine import run
@@ -49,7 +49,7 @@ GOOD = "[ramify.stages]\nnewest = acme.options:Stage\n[ramify.strategies]\nacme 
 
 
 def forget() -> None:
-    for kept in (plugins, stage_models, aggregator_names, of_plugins, all_known, engine._plugin_run):
+    for kept in (plugins, stage_models, aggregator_names, plugin_strategies, all_known, engine._plugin_run):
         kept.cache_clear()
     for name in [name for name in sys.modules if name == "acme" or name.startswith("acme.")]:
         del sys.modules[name]
@@ -171,7 +171,7 @@ def test_given_a_broken_plugin_when_loaded_then_one_sentence_says_why_and_the_ot
     install(GOOD, **files)
     with caplog.at_level(logging.WARNING, "ramify.plugins"):
         settings = load_settings()
-        faults = [str(fault) for fault in examined().faults]
+        faults = [str(fault) for fault in checked_plugins().faults]
     assert "acme" in settings.strategies
     assert "lexical" in {stage.stage for stage in settings.strategies["default"]}
     assert len(faults) == 1
@@ -184,7 +184,7 @@ def test_given_a_broken_plugin_when_loaded_then_one_sentence_says_why_and_the_ot
 def test_given_two_packages_with_one_name_when_loaded_then_the_first_has_it_and_the_other_is_told(install):
     install("[ramify.stages]\nnewest = acme.options:Stage\n", name="zulu")
     install()
-    faults = examined().faults
+    faults = checked_plugins().faults
     assert [(fault.found.package, fault.reason) for fault in faults] == [
         ("zulu 1.2", "acme 1.2 brings one of that name")
     ]

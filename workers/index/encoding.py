@@ -134,7 +134,7 @@ class CollectionEncoders:
             raise StoreError("the collection was deleted while its first documents were written: ingest again")
 
     def _built_with(self, encoder: Bm25Encoder) -> BuiltWith:
-        """What the tenant's chunks are to be made with: a collection of others has the last word on trigrams."""
+        """What the tenant's chunks are to be made with: if the collection exists, its trigram setting is used."""
         if info := self._store.info():
             return info.built_with.model_copy(update={"avg_len": encoder.avg_len})
         name, dim = (self._dense.name, self._dense.dim) if self._dense else (None, 0)

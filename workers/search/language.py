@@ -1,4 +1,4 @@
-"""Whether the dense arm counts: only for questions in a language that its model reads. Looks at no corpus."""
+"""Whether the dense arm is used: only for questions in a language that its model reads. Looks at no corpus."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _COMPARED = 10
 _MIN_AGREEMENT = 0.3
 
 
-def reads(model: str, declared: Sequence[str], question: str) -> bool | None:
-    """Whether the model reads the question's language. None: nobody knows, so ask `agrees`.
+def model_reads(model: str, declared: Sequence[str], question: str) -> bool | None:
+    """Whether the model reads the question's language. None: unknown, decide by `arms_agree`.
 
     `declared` are language codes from the settings ("multi": every language); they win over what the model's name says.
     Only scripts are told apart: a model that reads one language in Latin letters is taken to read all of them, and
@@ -51,7 +51,7 @@ def reads(model: str, declared: Sequence[str], question: str) -> bool | None:
     return bool(languages.intersection(SCRIPTS.get(script, ())))
 
 
-def agrees(lexical: Sequence[Hit], dense: Sequence[Hit]) -> bool:
+def arms_agree(lexical: Sequence[Hit], dense: Sequence[Hit]) -> bool:
     """Whether the dense arm found what shares words with the question, for a model of which nothing is known.
 
     True when its ten best hits hold 0.3 of the BM25 scores of BM25's own ten best (a hit that BM25 has not found has

@@ -20,7 +20,7 @@ from shared.providers.metering import refusals
 from shared.settings import Settings
 from shared.settings.sections import MultiQuerySettings
 from shared.settings.stages import EdgesStage
-from shared.settings.strategies import FOLLOWS_EDGES, Strategy, asked_strategy, split
+from shared.settings.strategies import FOLLOWS_EDGES, NO_STRATEGY, Strategy, asked_strategy, split
 from shared.store.base import CollectionInfo
 from workers.search.cached import reranked_once
 from workers.search.engine import EMPTY_COLLECTION, continue_search, continued, search
@@ -29,7 +29,7 @@ from workers.search.state import Query, Tools
 from workers.search.variants import VARIANT, continue_variants, search_variants
 
 #: The result while nothing is ingested.
-NOTHING_INGESTED = SearchResult(mode="none", warnings=(EMPTY_COLLECTION,))
+NOTHING_INGESTED = SearchResult(mode=NO_STRATEGY, warnings=(EMPTY_COLLECTION,))
 _STRATEGY = TypeAdapter(Strategy)
 
 

@@ -76,7 +76,7 @@ class SearchState:
     """A search under way. Stages return a new one.
 
     `vector` is the question's dense vector, empty without one; `strong_signal`: BM25 alone is sure of its answer;
-    `language_unknown`: nobody knows whether the embedding model reads the question's language. `skipped`, `trail`,
+    `language_unknown`: it is unknown whether the embedding model reads the question's language. `skipped`, `trail`,
     `stopped` and `note` belong to the running stage and go into its trace.
     """
 

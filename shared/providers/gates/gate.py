@@ -209,7 +209,7 @@ class Gate:
                 return CallReport(CallOutcome.UNSURE, token)
 
     def _refusal(self, answer: GateAnswer) -> GateError:
-        """The same words for all calls of one opening or pause, so that a job shows them once."""
+        """Identical text per opening of the breaker or pause, so that warnings deduplicate."""
         wait = answer.wait / 1000
         until = f"until {time_of_day(answer.until / 1000)}"
         failures = f"{answer.failures} failure{'s' if answer.failures != 1 else ''}"

@@ -1,4 +1,7 @@
-"""Scores by the configured LLM: numbered documents in, a mark of 0 to 10 for each out. Both are untrusted."""
+"""Scores by the configured LLM: numbered documents in, a score of 0 to 10 for each out.
+
+Documents and reply are untrusted.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
 
 CHARS_PER_CALL = 24_000
-DOCUMENTS_PER_CALL = 25  # marks of longer lists grow careless
+DOCUMENTS_PER_CALL = 25  # scores get less reliable with longer lists
 _CALLS_AT_ONCE = 4
 
 
@@ -34,7 +37,7 @@ class ChatScorer:
     def score(self, request: Request) -> None:
         """Score in calls of at most 25 documents and about 24,000 characters, four at once.
 
-        Raises: the first call's TransientError, PermanentError or ReplyError. The marks
+        Raises: the first call's TransientError, PermanentError or ReplyError. The scores
         of the other calls stay.
         """
         batches = list(_batches(request.open(), self._per_call))
@@ -76,7 +79,7 @@ def _batches(texts: Sequence[str], most: int) -> Iterator[list[str]]:
 
 
 def _take(request: Request, batch: Sequence[str], reply: LLMReply | RamifyError) -> None:
-    """Note one call's marks and cost. Raises: its fault, if it had one."""
+    """Note one call's scores and cost. Raises: its fault, if it had one."""
     cost = spent(reply) if isinstance(reply, RamifyError) else reply
     request.calls += cost.calls
     request.tokens_in += cost.tokens_in

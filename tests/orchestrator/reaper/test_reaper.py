@@ -227,7 +227,7 @@ def test_a_death_in_company_is_told_from_one_alone(bench: Bench) -> None:
         bench.at_work(job, "0.1", GONE)
     bench.look()
     assert [
-        (item.deaths, item.alone) for job in (first, second) for item in [bench.jobs.work.items(job.id)["0.1"]]
+        (item.deaths, item.sole_deaths) for job in (first, second) for item in [bench.jobs.work.items(job.id)["0.1"]]
     ] == [
         (1, 0),
         (1, 0),
@@ -235,7 +235,10 @@ def test_a_death_in_company_is_told_from_one_alone(bench: Bench) -> None:
     bench.sent()
     bench.at_work(first, "0.1", GONE)
     bench.look()
-    assert [bench.jobs.work.items(first.id)["0.1"].alone, bench.jobs.work.items(second.id)["0.1"].alone] == [1, 0]
+    assert [
+        bench.jobs.work.items(first.id)["0.1"].sole_deaths,
+        bench.jobs.work.items(second.id)["0.1"].sole_deaths,
+    ] == [1, 0]
 
 
 def test_past_the_deadline_a_partial_merge_is_forced_and_later_the_job_expires(bench: Bench) -> None:

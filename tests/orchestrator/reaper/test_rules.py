@@ -196,7 +196,7 @@ def test_only_marks_of_dead_workers_are_deaths_and_none_of_a_job_that_has_ended(
 def test_what_killed_two_workers_is_tried_alone_and_what_killed_two_of_three_alone_is_sent_to_be_retired(
     deaths: int, alone: int, suspect: bool
 ) -> None:
-    items = {"0.1": sent(LONG_AGO, deaths=deaths, alone=alone)}
+    items = {"0.1": sent(LONG_AGO, deaths=deaths, sole_deaths=alone)}
     decision = decide(job(leaves={"0.1": "pending"}, items=items), WORLD)
     assert isinstance(decision, Redrive)
     assert [one.suspect for one in decision.missing] == [suspect]

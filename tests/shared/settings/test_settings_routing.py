@@ -84,6 +84,7 @@ def test_given_a_name_that_no_strategy_has_when_looked_up_then_the_known_ones_ar
         ("[routing]\ntypes = 3", "routing.types", ("write a table",)),
         ('[routing.types.none]\npost = "mmr"', "routing.types.none.post", ("write a list",)),
         ('[[strategies.adaptive]]\nstage = "lexical"', "strategies", ("'adaptive'", "choose another name")),
+        ('[[strategies.none]]\nstage = "lexical"', "strategies", ("'none'", "choose another name")),
     ],
 )  # fmt: skip
 def test_given_a_mistake_in_the_table_when_loaded_then_one_sentence_names_field_value_and_fix(text, field, parts):

@@ -15,7 +15,7 @@ from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import page_keys
 from workers.index.blocks import cut_anywhere, join_neighbours, width
-from workers.index.code.languages import HOLDERS, language_of
+from workers.index.code.languages import CONTAINERS, language_of
 from workers.index.code.names import Name, key, keys_of
 from workers.index.code.occurrences import occurrences, parse
 from workers.index.code.outline import Definition, SourceFile, outline
@@ -28,8 +28,8 @@ MAX_REFS = 64
 #: Keys of one chunk: a module's constants have one chunk for them all.
 MAX_DEFINES = 512
 _NOT_PARSED = "not parsed: it took too long"
-#: A holder with no more lines of its own (its head and its brace) gets no chunk.
-_HOLDER_LINES = 4
+#: A container (class, impl, namespace) with no more lines of its own (its head and its brace) gets no chunk.
+_CONTAINER_LINES = 4
 _WORD = re.compile(r"\w")
 
 
@@ -98,7 +98,7 @@ def _defined(file: SourceFile, pieces: Sequence[CodePiece]) -> list[tuple[str, .
     names: list[list[Name]] = [[] for _ in pieces]
     for index, item in enumerate(file.definitions):
         place = firsts.get(index, piece_of.get(item.head))
-        if place is not None and item.kind not in HOLDERS and (index or not file.language.packaged):
+        if place is not None and item.kind not in CONTAINERS and (index or not file.language.packaged):
             names[place].append(item.names)
         for row, member in item.members:
             if row in piece_of:
@@ -134,8 +134,7 @@ def _heading(definitions: Sequence[Definition], index: int) -> str:
 def row_owners(definitions: Sequence[Definition], rows: int) -> list[int]:
     """For each row the innermost definition that it belongs to.
 
-    A definition that begins on a row of its neighbour or on its parent's first row has no rows of its own there: they
-    stay with that one (`function a() {} function b() {}`).
+    Rows shared with a neighbour or the parent's first line belong to that one (`function a() {} function b() {}`).
     """
     owner = [0] * rows
     target_of = list(range(len(definitions)))
@@ -170,14 +169,14 @@ def _pieces(file: SourceFile, lines: Sequence[str], sizes: ChunkingSettings) -> 
 
 
 def _merged_owners(definitions: Sequence[Definition], owner: Sequence[int], lines: Sequence[str]) -> list[int]:
-    """`owner` with lone brackets and the heads of holders given to the definition beside them."""
+    """`owner` with lone brackets and the heads of containers given to the definition beside them."""
     merged = list(owner)
     runs = _runs(range(len(merged)), lambda row: owner[row] == owner[row - 1])
     own_lines = Counter(index for row, index in enumerate(merged) if lines[row].strip())
     for place, run in enumerate(runs):
         index = merged[run[0]]
-        holder = definitions[index].kind in HOLDERS and own_lines[index] <= _HOLDER_LINES
-        if not holder and any(_WORD.search(lines[row]) for row in run):
+        container = definitions[index].kind in CONTAINERS and own_lines[index] <= _CONTAINER_LINES
+        if not container and any(_WORD.search(lines[row]) for row in run):
             continue
         before = merged[runs[place - 1][0]] if place else None
         after = owner[runs[place + 1][0]] if place + 1 < len(runs) else None

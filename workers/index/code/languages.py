@@ -22,7 +22,7 @@ MEMBER = "member"
 #: Kinds whose inside holds definitions of their own.
 OPEN = frozenset({"class", "interface", "trait", "impl", "mod", "namespace", "enum", "struct", "record", "object"})
 #: Kinds that only hold: their few own lines go to their neighbours, and they define nothing.
-HOLDERS = frozenset({"impl", "mod", "namespace"})
+CONTAINERS = frozenset({"impl", "mod", "namespace"})
 #: Kinds that are types, so that a method called on one of their values has a name.
 TYPES = OPEN - {"mod", "namespace"} | {"type", "union"}
 

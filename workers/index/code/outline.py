@@ -8,7 +8,7 @@ from itertools import islice
 
 from tree_sitter import Node
 
-from workers.index.code.languages import HOLDERS, MEMBER, OPEN, TYPES, CodeLanguage, named, text_of
+from workers.index.code.languages import CONTAINERS, MEMBER, OPEN, TYPES, CodeLanguage, named, text_of
 from workers.index.code.names import Name
 
 #: Definitions of one file beyond which it is data; the rest of its lines belong to the last ones' owners.
@@ -114,7 +114,7 @@ def _define(frame: _Frame, node: Node, language: CodeLanguage, found: list[Defin
         return None
     kind, own = naming
     parent = found[frame.parent]
-    if (not own and kind not in HOLDERS) or len(parent.names) >= _MAX_NESTED:
+    if (not own and kind not in CONTAINERS) or len(parent.names) >= _MAX_NESTED:
         return None
     if kind == MEMBER:
         if node.type != "assignment" or not parent.is_type:  # a field of Python: its name alone says nothing

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib import resources
 
 from workers.index.code.imports import rust_name
-from workers.index.code.languages import HOLDERS, Unresolved
+from workers.index.code.languages import CONTAINERS, Unresolved
 from workers.index.code.names import Name
 from workers.index.code.occurrences import NameBinding, NameUse, Occurrences, UseKind
 from workers.index.code.outline import SourceFile
@@ -216,7 +216,7 @@ class Scopes:
         self._language, self._path, self._imports = file.language, file.path, found.imports
         self._definitions = definitions
         self._common = common_names(file.language.name)
-        self._names = {definition.names for definition in definitions if definition.kind not in HOLDERS}
+        self._names = {definition.names for definition in definitions if definition.kind not in CONTAINERS}
         self._variables: dict[tuple[int, str], Name] = {}
         self._bases: dict[Name, list[Name]] = {}
         self._returns: dict[Name, tuple[str, int]] = {}

@@ -47,7 +47,7 @@ def _facts(found: Findings, nodes: Sequence[Node], options: ReasoningAggregator)
     """The leaves in the order in which they could run, each behind those that it waited for."""
     steps, evidence = _steps(found, "fact", nodes, options.passages, {})
     used = [passage for one in evidence for passage in one.passages]
-    return _concluded(found, steps, used, _from_last(found, steps, evidence))
+    return _concluded(found, steps, used, _last_step_conclusion(found, steps, evidence))
 
 
 def _aspects(found: Findings, nodes: Sequence[Node], options: ReasoningAggregator) -> Aggregated:
@@ -64,7 +64,7 @@ def _hops(found: Findings, options: ReasoningAggregator) -> Aggregated:
     direct = extract.extract(found.question, found.pool, found.nodes, options.sentences)
     steps, used = hop_steps(found, options.hops) if direct.citations else ([], [])
     searched = any(bridge.how != TITLE for step in steps for bridge in step.bridges)
-    return _concluded(found, steps, used, _after_hops(found, used, direct) if searched else direct)
+    return _concluded(found, steps, used, _hop_conclusion(found, used, direct) if searched else direct)
 
 
 def _concluded(
@@ -77,7 +77,7 @@ def _concluded(
     return made.model_copy(update={"summary": made.summary.model_copy(update=sources)})
 
 
-def _from_last(found: Findings, steps: Sequence[ReasoningStep], evidence: Sequence[Evidence]) -> Summary:
+def _last_step_conclusion(found: Findings, steps: Sequence[ReasoningStep], evidence: Sequence[Evidence]) -> Summary:
     """Sentences of the steps that no other step needed, behind the steps of which nothing was found."""
     needed = {number for step in steps for number in step.after}
     last = [one for step, one in zip(steps, evidence, strict=True) if step.number not in needed]
@@ -91,7 +91,7 @@ def _from_last(found: Findings, steps: Sequence[ReasoningStep], evidence: Sequen
     return Summary(text="\n".join(lines), kind="extractive", citations=extract.citations(chosen, found.pool.hits))
 
 
-def _after_hops(found: Findings, used: Sequence[extract.Passage], direct: Summary) -> Summary:
+def _hop_conclusion(found: Findings, used: Sequence[extract.Passage], direct: Summary) -> Summary:
     """The sentence at the end of the path first, then what answers directly."""
     if not used or not direct.citations:
         return direct
@@ -117,7 +117,7 @@ def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: extrac
     passages: Sequence[extract.Passage] = ()
     if found.pool.per_leaf.get(node.id):
         if extract.is_covered(picker, query, found.pool, node.id):
-            values, by = _handed_on(node, nodes)
+            values, by = _bound_values(node, nodes)
             picker.picked = []  # one sentence may carry two steps
             read = values[0] if by == ANSWER else ""  # it stands in the passages; names are candidates only
             passages = picker.pick(query, node.id, limit, containing=read)
@@ -136,11 +136,11 @@ def _gap(found: Findings, node: Node, nodes: Sequence[Node]) -> str | None:
     if leaf.verdict:
         return reader_sentence("unrelated", question)
     if not found.pool.per_leaf.get(node.id):
-        return reader_sentence("crowded", question)
+        return reader_sentence("no_place_in_pool", question)
     if missing := [other for other in node.depends_on if node.bound_by and not node.written.get(other)]:
         places = {other.id: number for number, other in enumerate(nodes, 1)}
         names = [reader_sentence("step", question, places[one]) if one in places else one for one in missing]
-        return reader_sentence("in_vain", question, reader_sentence("comma", question).join(names))
+        return reader_sentence("dependency_empty", question, reader_sentence("comma", question).join(names))
     return None
 
 
@@ -156,7 +156,7 @@ def _steps(
 
 def _leaf_step(found: Findings, kind: Kind, nodes: Sequence[Node], number: int, one: Evidence) -> ReasoningStep:
     places = {node.id: place for place, node in enumerate(nodes, 1)}
-    values, by = _handed_on(one.node, nodes)
+    values, by = _bound_values(one.node, nodes)
     numbers = tuple(dict.fromkeys(passage.number for passage in one.passages))
     return ReasoningStep(
         number=number,
@@ -175,7 +175,7 @@ def _leaf_step(found: Findings, kind: Kind, nodes: Sequence[Node], number: int, 
     )
 
 
-def _handed_on(node: Node, nodes: Sequence[Node]) -> tuple[tuple[str, ...], str | None]:
+def _bound_values(node: Node, nodes: Sequence[Node]) -> tuple[tuple[str, ...], str | None]:
     """What was written into those that waited for this node, and how it was found."""
     for other in nodes:
         values = other.written.get(node.id)

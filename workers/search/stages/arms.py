@@ -10,7 +10,7 @@ from shared.errors import InputError, RamifyError
 from shared.models import Cost
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, TRIGRAM, to_filter, to_sparse
-from workers.search.language import reads
+from workers.search.language import model_reads
 from workers.search.state import SearchArm, SearchState, Tools
 
 NO_DENSE = "No embedding model is configured (embedding.provider): keyword search only."
@@ -41,7 +41,7 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
         return state.skip(NO_DENSE, warn=True)
     embedding = tools.settings.embedding
     model = f"{tools.dense.name} {embedding.path}"
-    known = reads(model, embedding.languages, state.query.text) if options.languages == "auto" else True
+    known = model_reads(model, embedding.languages, state.query.text) if options.languages == "auto" else True
     if known is False:
         return state.skip(LANGUAGE_NOT_READ, warn=True)
     try:
@@ -49,7 +49,7 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
     except RamifyError as error:
         spent = state.cost + Cost(embed_calls=error.calls, embed_tokens=error.tokens)
         if not state.arms:
-            error.cost = spent  # type: ignore[attr-defined] # the engine adds it
+            error.cost = spent  # type: ignore[attr-defined] # `task_run` adds it
             raise
         warning = f"The question could not be embedded, keyword search only: {error}"
         return state.but(cost=spent).skip(warning, warn=True)

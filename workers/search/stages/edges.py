@@ -39,8 +39,8 @@ class _Neighbour(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Anchor:
-    """Its score, the chunks that this hop starts from, and the places of each key that is followed (None: all)."""
+class _HopStart:
+    """Score, the chunks that this hop starts from, and the places of each key that is followed (None: all)."""
 
     score: float
     starts: tuple[edge_keys.EdgeEnds, ...]
@@ -74,7 +74,7 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
         starts = [(one.score, [one.hit]) for one in state.candidates[: options.anchors] if one.score > 0]
     if not starts:
         return state.skip("nothing to start from")
-    anchors = [_Anchor(score, tuple(edge_keys.edge_ends(hit) for hit in hits)) for score, hits in starts]
+    anchors = [_HopStart(score, tuple(edge_keys.edge_ends(hit) for hit in hits)) for score, hits in starts]
     seen = {start.hit.chunk_id for anchor in anchors for start in anchor.starts}
     dropped: set[str] = set()
     for hop in range(1, depth + 1):
@@ -85,7 +85,7 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
         state = state.but(candidates=_joined(state.candidates, anchors, neighbours, hop, options))
         seen |= {one.hit.chunk_id for found in neighbours for one in found}
         anchors = [
-            _Anchor(anchor.score, tuple(edge_keys.edge_ends(one.hit) for one in found[:_MAX_STARTS]))
+            _HopStart(anchor.score, tuple(edge_keys.edge_ends(one.hit) for one in found[:_MAX_STARTS]))
             for anchor, found in zip(anchors, neighbours, strict=True)
             if found
         ]
@@ -95,7 +95,7 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
 
 
 def _count_places(
-    anchors: Sequence[_Anchor], state: SearchState, options: s.EdgesStage, tools: Tools
+    anchors: Sequence[_HopStart], state: SearchState, options: s.EdgesStage, tools: Tools
 ) -> tuple[dict[str, int], frozenset[str]]:
     """The keys of all anchors that are followed, each with the places that it may mean, and the ambiguous ones.
 
@@ -110,7 +110,7 @@ def _count_places(
 
 
 def _neighbours(
-    anchors: Sequence[_Anchor], seen: Iterable[str], state: SearchState, options: s.EdgesStage, tools: Tools
+    anchors: Sequence[_HopStart], seen: Iterable[str], state: SearchState, options: s.EdgesStage, tools: Tools
 ) -> list[list[_Neighbour]]:
     """What each anchor leads to and what leads to it, best first, in one call to the store."""
     store, _ = tools.need_store()
@@ -133,7 +133,7 @@ def _neighbours(
     return _with_relevance(neighbours, edge_keys.asked_direction(state.query.text))
 
 
-def _edge_filters(anchor: _Anchor) -> list[models.Condition]:
+def _edge_filters(anchor: _HopStart) -> list[models.Condition]:
     """What an anchor leads to, and what leads to it."""
     out, back = anchor.keys(), anchor.names()
     filters: list[models.Condition] = [one_of("defines", out)] if out else []
@@ -149,7 +149,7 @@ def _requests(flt: models.Filter, limit: int, state: SearchState, tools: Tools) 
     return [plain.model_copy(update={"query": words, "using": SPARSE}), plain]
 
 
-def _with_edges(anchor: _Anchor, hits: Iterable[Hit]) -> list[_Neighbour]:
+def _with_edges(anchor: _HopStart, hits: Iterable[Hit]) -> list[_Neighbour]:
     """The hits that an edge joins with the anchor, each with its least ambiguous edge."""
     neighbours, places = [], anchor.places or {}
     for hit in hits:
@@ -211,7 +211,7 @@ def _page_capped(group: list[_Neighbour], limit: int) -> list[_Neighbour]:
 
 def _joined(
     candidates: Sequence[Candidate],
-    anchors: Sequence[_Anchor],
+    anchors: Sequence[_HopStart],
     neighbours: list[list[_Neighbour]],
     hop: int,
     options: s.EdgesStage,

@@ -8,7 +8,7 @@ from shared.models import Hit
 from shared.models.hits import Effect
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE
-from workers.search.language import agrees
+from workers.search.language import arms_agree
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 DISAGREES = (
@@ -24,7 +24,7 @@ def fuse_arms(state: SearchState, options: s.FusionStage, tools: Tools) -> Searc
     requests = [arm.request for arm in state.arms if arm.hits is None]
     found = iter(tools.need_store()[0].query(requests) if requests else ())
     lists = {arm.name: next(found) if arm.hits is None else arm.hits for arm in state.arms}
-    if state.language_unknown and SPARSE in lists and not agrees(lists[SPARSE], lists.get(DENSE, ())):
+    if state.language_unknown and SPARSE in lists and not arms_agree(lists[SPARSE], lists.get(DENSE, ())):
         lists = {name: hits for name, hits in lists.items() if not name.startswith(DENSE)}
         state = state.but(warnings=(*state.warnings, DISAGREES))
     return state.but(candidates=fuse(lists, {arm.name: arm.weight for arm in state.arms}, options))

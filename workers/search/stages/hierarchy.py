@@ -18,7 +18,7 @@ from shared.providers.rerankers.lexical import lexical_scores
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, ChunkStore, to_filter
 from shared.store.directories import directory_of, documents_in, nodes, starts, subdirectories
-from workers.search.language import agrees
+from workers.search.language import arms_agree
 from workers.search.stages.arms import dense, lexical
 from workers.search.stages.fusion import DISAGREES
 from workers.search.stages.rescoring import similarity
@@ -243,7 +243,7 @@ class _DirectorySearch:
     def _without_unread_dense(self, found: list[dict[str, list[Hit]]]) -> list[dict[str, list[Hit]]]:
         """`found` less the dense arm, now and from now on, if it does not read the question's language."""
         keyword = [hit for lists in found for hit in lists.get(SPARSE, ())]
-        if agrees(keyword, [hit for lists in found for hit in lists.get(DENSE, ())]):
+        if arms_agree(keyword, [hit for lists in found for hit in lists.get(DENSE, ())]):
             return found
         arms = tuple(arm for arm in self.state.arms if arm.name != DENSE)
         self.state = self.state.but(arms=arms, vector=(), warnings=(*self.state.warnings, DISAGREES))

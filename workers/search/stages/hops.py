@@ -34,7 +34,7 @@ from workers.search.state import Candidate, SearchState, Tools, by_score
 _TITLE, _GAIN, _ASKS, _BASE = 0.6, 0.6, 0.8, 0.05
 #: The share of a title that only contains the name; the power of 1 / log2(1 + n) for a name that n candidates have.
 _IN_TITLE, _RARITY = 0.5, 0.75
-#: The part of a hit's score that it owes to a chain; the stage `chain` adds it again behind a rerank.
+#: Key in `Hit.parts`: score contributed by a chain; the stage `chain` adds it again behind a rerank.
 CHAIN = "chain"
 NAME = "name"
 When = Literal["always", "questions", "asked"]

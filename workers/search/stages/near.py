@@ -47,7 +47,7 @@ def near_symbol_anchors(state: SearchState, tools: Tools) -> tuple[SearchState, 
 
 
 def _definitions(name: str, state: SearchState, tools: Tools) -> list[Hit]:
-    """Those called exactly so, else all whose name ends so, shortest first; of overloads in one file the longest."""
+    """Exact matches, else suffix matches, shortest symbol first; of overloads in one file the longest."""
     store, _ = tools.need_store()
     flt = models.Filter(must=[to_filter(state.query.filters), equals("defines", name)])
     longest: dict[tuple[str, str | None], Hit] = {}
