@@ -11,6 +11,18 @@ from shared.models import Lane
 from shared.models.base import Model
 
 MESSAGE_VERSION = 1
+#: Redis serves 0 first; see kombu's `priority_steps`. Each lane has four: see `rank`.
+PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
+_PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}
+_LOWEST = 3
+#: The Celery app of each pool of `ramify up`.
+POOL_APPS = {
+    "plan": "orchestrator.app",
+    "ops": "orchestrator.app",
+    "search": "workers.app",
+    "rerank": "workers.app",
+    "merge": "workers.app",
+}
 
 
 class Queue(StrEnum):
@@ -52,11 +64,7 @@ class TaskName(StrEnum):
 
 #: The tasks of a leaf that is a shard of a list, by those of other leaves; on the same queues.
 OF_SHARD = {TaskName.SEARCH_LEAF: TaskName.SEARCH_SHARD, TaskName.RERANK_LEAF: TaskName.RERANK_COLUMNS}
-#: Redis serves 0 first; see kombu's `priority_steps`. Each lane has four: see `rank`.
-PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
-_PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}
-_LOWEST = 3
-#: What starts each pool of `ramify up`: Celery app -> queues. Embedded, `search` and `index` share the process
+#: The queues of each pool of `ramify up`. Embedded, `search` and `index` share the process
 #: that owns the store.
 POOL_QUEUES: dict[str, tuple[Queue, ...]] = {
     "plan": (Queue.PLAN,),
@@ -64,13 +72,6 @@ POOL_QUEUES: dict[str, tuple[Queue, ...]] = {
     "rerank": (Queue.RERANK,),
     "merge": (Queue.MERGE,),
     "ops": (Queue.OPS,),
-}
-POOL_APPS = {
-    "plan": "orchestrator.app",
-    "ops": "orchestrator.app",
-    "search": "workers.app",
-    "rerank": "workers.app",
-    "merge": "workers.app",
 }
 
 

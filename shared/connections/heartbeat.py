@@ -36,7 +36,7 @@ _ID = re.compile(r"(?P<pool>[\w.\-]*)@(?P<host>[\w.\-]+):(?P<pid>\d{1,10}):(?P<m
 _log = logging.getLogger(__name__)
 
 
-class _Process:
+class _OwnPool:
     """The pool that this process belongs to; empty for clients."""
 
     pool = ""
@@ -44,7 +44,7 @@ class _Process:
 
 def set_pool_name(pool: str) -> None:
     """Name this process's pool; from then on it is part of `worker_id`."""
-    _Process.pool = _key_part(pool)[:_POOL_CHARS]
+    _OwnPool.pool = _key_part(pool)[:_POOL_CHARS]
 
 
 def worker_id() -> str:
@@ -52,7 +52,7 @@ def worker_id() -> str:
 
     Another process never has it, not even one that is given the same pid later.
     """
-    return _worker_id(_Process.pool, os.getpid())
+    return _worker_id(_OwnPool.pool, os.getpid())
 
 
 @lru_cache(maxsize=1)
@@ -139,7 +139,7 @@ class Heartbeat:
         self._client.expire(key(me), TTL_S)
         now = ServerClock(self._client).now()
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.set(key(me), json.dumps({"pool": _Process.pool, "queues": self.queues}), ex=TTL_S)
+            pipe.set(key(me), json.dumps({"pool": _OwnPool.pool, "queues": self.queues}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)

@@ -21,7 +21,7 @@ from shared.models import Lane
 from shared.settings import Settings
 
 #: Seconds past the deadline after which a job that still waits is ended.
-GRACE_S = 5.0
+_WAIT_GRACE_S = 5.0
 #: Leaves that one turn of a tenant is worth: about what a question branches into.
 QUANTUM = 6
 #: Ends of jobs that the rate of a lane is computed from, and how many it takes at least.
@@ -73,7 +73,7 @@ class AdmissionQueues:
     def enter(self, lane: Lane, jobs: Sequence[NewJob]) -> list[EnqueueResult]:
         """Create queued jobs in the queues of their tenants, as far as these have room, all in one step."""
         keys = AdmissionKeys(lane.value)
-        args: list[Any] = [f"{self._clock.now():.6f}", self._ttl, *self.capacity(lane), GRACE_S]
+        args: list[Any] = [f"{self._clock.now():.6f}", self._ttl, *self.capacity(lane), _WAIT_GRACE_S]
         names = [keys.ring, keys.counts, ACTIVE, RECENT]
         for job in jobs:
             names += [JobKeys(job.job_id).job, keys.waiting + job.tenant]

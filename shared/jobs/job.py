@@ -12,6 +12,8 @@ from shared.jobs.states import TERMINAL, State
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
 
+FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_id", "aggregator", "rank", "retry_of")
+
 
 class Job(Model):
     """What a task needs to know of its job. Times are Unix seconds of Redis' clock.
@@ -51,9 +53,6 @@ class Job(Model):
     def leaf_reserve(self) -> float:
         """Seconds kept back from the leaves for merge and summary: a fifth of the job's time, 15 at most."""
         return min(15.0, 0.2 * (self.deadline_at - self.created_at))
-
-
-FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_id", "aggregator", "rank", "retry_of")
 
 
 def read_job(job_id: str, fields: Mapping[str, str], now: float) -> Job | None:

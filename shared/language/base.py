@@ -75,7 +75,7 @@ class NameRules:
     transcribed: re.Pattern[str] | None = None
 
 
-Unit = Literal["day", "week", "month", "quarter", "year"]
+DateUnit = Literal["day", "week", "month", "quarter", "year"]
 #: What a word beside a span of time makes of it: open to the end from its first day, open after its last day, open
 #: before its first day, or open up to its last day.
 Bend = Literal["from", "after", "before", "until"]
@@ -96,7 +96,7 @@ class DateWords:
     quarters: Mapping[str, int] = field(default_factory=dict)
     halves: Mapping[str, int] = field(default_factory=dict)
     #: A word for a span near today -> its unit and how many of them back: last year is ("year", 1).
-    relative: Mapping[str, tuple[Unit, int]] = field(default_factory=dict)
+    relative: Mapping[str, tuple[DateUnit, int]] = field(default_factory=dict)
     #: A unit -> its length in days.
     units: Mapping[str, int] = field(default_factory=dict)
     ahead: re.Pattern[str] | None = None

@@ -75,7 +75,7 @@ def asks(sentence: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PreparedQuestion:
     """What the rules see. `text` keeps its capitals, `low` is the same in lower case; both are one line.
 
     `words` are its words in Latin letters; `asking` is how many of its sentences ask; `stated` is True for a text that
@@ -89,7 +89,7 @@ class Question:
     stated: bool
 
 
-def prepared(question: str) -> Question:
+def prepared(question: str) -> PreparedQuestion:
     """The part of `question` that asks, ready for the rules. Linear in its length, which is bounded first."""
     if len(question) > _HEAD + _TAIL:
         question = f"{question[:_HEAD]}\n{question[-_TAIL:]}"
@@ -101,7 +101,7 @@ def prepared(question: str) -> Question:
     stated = text.endswith((".", "。")) and not asking
     text = text.strip(_EDGES)
     low = text.lower()
-    return Question(
+    return PreparedQuestion(
         text=text if len(text) == len(low) else low,
         low=low,
         words=frozenset(_WORD.findall(low)),
@@ -135,7 +135,7 @@ def _without_courtesies(text: str) -> str:
     return text if any(c.isalnum() for c in text) else ""
 
 
-def matches(asked: Question, rules: Callable[[Language], RuleIndex[R]]) -> Iterator[tuple[str, R, str]]:
+def matches(asked: PreparedQuestion, rules: Callable[[Language], RuleIndex[R]]) -> Iterator[tuple[str, R, str]]:
     """The rules of all languages that fire: full name ("en.list_all"), rule, and the words that it fired on."""
     for language in languages():
         if keys := language.routing_keys(asked.low, asked.words):
@@ -144,7 +144,7 @@ def matches(asked: Question, rules: Callable[[Language], RuleIndex[R]]) -> Itera
                 yield f"{language.code}.{rule.name}", rule, shown
 
 
-def _evidence(asked: Question) -> list[Reason]:
+def _evidence(asked: PreparedQuestion) -> list[Reason]:
     """The rules that fired, strongest first; of those about form only the best, at half its weight beside any other."""
     content: list[Reason] = []
     form: list[Reason] = []

@@ -25,7 +25,7 @@ class FindRequest(Model):
     strategy: request.Name | None = None
     explain: bool = False
     near_symbol: request.Symbol | None = None
-    depth: request.Hops | None = None
+    depth: request.EdgeDepth | None = None
     filters: request.Filters = request.Filters()
     top_n: int = Field(default=10, ge=1, le=200)
     related: int = Field(default=0, ge=0, le=MAX_RELATED)

@@ -12,6 +12,8 @@ from pydantic import Field
 from shared.models.base import Model
 
 ROOT_ID = "0"
+#: `Node.bound_by`: the LLM's answer read off the passages, names found in them, or neither.
+BOUND_BY_ANSWER, BOUND_BY_NAMES, BOUND_BY_NOTHING = "answer", "names", "nothing"
 #: A number sign that opens a word: C#1, &#39; and #1st are none.
 _REFERENCE = re.compile(r"(?<![0-9A-Za-z_#&])#([1-9][0-9]?)(?![0-9A-Za-z_])")
 _LEFT_OVER = re.compile(r"[ \t]+(?=[,.;:?!)，。；：？！）])|(?<=[ \t])[ \t]+")

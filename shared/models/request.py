@@ -44,7 +44,7 @@ def _as_symbol(given: str) -> str:
 #: A name in code, bare or dotted.
 Symbol = Annotated[str, Field(max_length=300), AfterValidator(_as_symbol)]
 #: Hops of a two-pass search.
-Hops = Annotated[int, Field(ge=1, le=2)]
+EdgeDepth = Annotated[int, Field(ge=1, le=2)]
 
 
 class ChatMessage(Model):
@@ -241,7 +241,7 @@ class JobRequest(Budget):
     strategy: Name | None = None
     explain: bool = False
     near_symbol: Symbol | None = None
-    depth: Hops | None = None
+    depth: EdgeDepth | None = None
     decompose: bool = True
     subqueries: Plan = ()
     typed: tuple[TypedQuery, ...] = Field(default=(), max_length=MAX_QUERIES)

@@ -13,7 +13,7 @@ from shared.settings.sections import SettingsSection
 
 Weight = Annotated[float, Field(ge=0, le=100)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Depth = Annotated[int, Field(ge=1, le=1000)]
+HitLimit = Annotated[int, Field(ge=1, le=1000)]
 
 
 class StageOptions(SettingsSection):
@@ -89,7 +89,7 @@ class NeighboursStage(StageOptions):
     stage: Literal["neighbours"] = "neighbours"
     depth: int = Field(default=0, ge=0, le=4, description="0: multi_query.search_depth")
     branch: int = Field(default=0, ge=0, le=20, description="0: multi_query.branch_limit")
-    limit: Depth = 10
+    limit: HitLimit = 10
 
 
 class EdgesStage(StageOptions):
@@ -204,7 +204,7 @@ class MmrStage(StageOptions):
 
     stage: Literal["mmr"] = "mmr"
     relevance: Share = 0.7
-    limit: Depth = 20
+    limit: HitLimit = 20
 
 
 class LimitStage(StageOptions):
@@ -225,7 +225,7 @@ class RerankStage(StageOptions):
     """The configured reranker over the best `limit`, on the rerank pool. What stands behind it runs there too."""
 
     stage: Literal["rerank"] = "rerank"
-    limit: Depth = 50
+    limit: HitLimit = 50
 
 
 class LinkedStage(StageOptions):

@@ -101,7 +101,7 @@ def _backend(settings: Settings, address: Address) -> dict[str, Any]:
     }
 
 
-class _Process:
+class _OwnHeartbeat:
     """This process's heartbeat, if it is a worker: clients and Flower have none."""
 
     heartbeat: Heartbeat | None = None
@@ -120,24 +120,24 @@ def start_heartbeat_of_child(**_: object) -> None:
     """A forked worker process runs tasks itself: the heartbeat that it inherited is its parent's."""
     settings = current_app.conf.get("ramify")
     if settings is not None:
-        _begin(settings, _Process.heartbeat.queues if _Process.heartbeat else ())
+        _begin(settings, _OwnHeartbeat.heartbeat.queues if _OwnHeartbeat.heartbeat else ())
 
 
 def _begin(settings: Settings, queues: tuple[str, ...]) -> None:
-    if _Process.pid == os.getpid():  # a pool of one process sends both signals
+    if _OwnHeartbeat.pid == os.getpid():  # a pool of one process sends both signals
         return
-    _Process.pid = os.getpid()
+    _OwnHeartbeat.pid = os.getpid()
     # Without retries: the first timeout is a sign that the process' other connections are dead too.
-    _Process.heartbeat = Heartbeat(connect(settings, retries=0), settings, queues)
-    _Process.heartbeat.start()
+    _OwnHeartbeat.heartbeat = Heartbeat(connect(settings, retries=0), settings, queues)
+    _OwnHeartbeat.heartbeat.start()
 
 
 @worker_shutdown.connect
 @worker_process_shutdown.connect
 def end_heartbeat(**_: object) -> None:
     """A worker that ends by itself deletes its heartbeat: nobody has to wait until it expires."""
-    if _Process.heartbeat:
-        _Process.heartbeat.stop()
+    if _OwnHeartbeat.heartbeat:
+        _OwnHeartbeat.heartbeat.stop()
 
 
 @setup_logging.connect

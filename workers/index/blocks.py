@@ -32,6 +32,8 @@ _MAX_HEADING = 200
 #: Characters within which a title is sought.
 _TITLE_WITHIN = 20_000
 T = TypeVar("T")
+#: A line of its own that opens the timeline whatever follows.
+_SENTINELS = frozenset({"<!-- timeline -->", "--- timeline ---"})
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 
 
@@ -91,8 +93,6 @@ class Block:
 
 
 _UNCUT = {"fence": BlockType.FENCE, "code_block": BlockType.CODE, "table_open": BlockType.TABLE}
-#: A line of its own that opens the timeline whatever follows.
-_SENTINELS = frozenset({"<!-- timeline -->", "--- timeline ---"})
 
 
 def blocks_of(text: str, markup: Markup, max_chars: int) -> list[Block]:

@@ -48,7 +48,7 @@ _NEXT = re.compile(r" ([^\W\d_])")
 Payloads = dict[str, dict[str, Any]]
 
 
-class Name(NamedTuple):
+class TitleForm(NamedTuple):
     """A way to write a page's title: `shown` with its capitals, `full` False without its bracket.
 
     `hint`: the terms of that bracket. Without it, a name means the page only beside one of them: "Chicago (film)" is
@@ -63,22 +63,22 @@ class Name(NamedTuple):
 class Target(NamedTuple):
     """What a name leads to: the page's key and id."""
 
-    name: Name
+    name: TitleForm
     key: str
     doc_id: str
 
 
 @lru_cache(maxsize=50_000)
-def names_of(title: str) -> tuple[tuple[str, Name], ...]:
+def names_of(title: str) -> tuple[tuple[str, TitleForm], ...]:
     """What may be looked for of a title, each with its `phrase`.
 
     The whole title and, of "Log (mathematics)", the part before the bracket. None for a title that is too short or
     too common to mean this page.
     """
     whole = _prose(title) if len(title) <= _MAX_NAME else ""
-    names = [Name(whole)]
+    names = [TitleForm(whole)]
     if bracket := _BRACKET.search(whole):
-        names.append(Name(whole[: bracket.start()], False, frozenset(terms(bracket[1]))))
+        names.append(TitleForm(whole[: bracket.start()], False, frozenset(terms(bracket[1]))))
     return tuple(
         (phrase(name.shown), name) for name in names if _is_distinctive(name.shown, MIN_QUOTED_WORD, MIN_QUOTED_CJK)
     )

@@ -36,7 +36,7 @@ _LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE}
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class QuotableSentence:
     """One sentence, or two that follow each other, of the pool's hit `number` (from 1), the `position`-th (from 0)."""
 
     number: int
@@ -46,20 +46,20 @@ class Passage:
     words: frozenset[str]
 
 
-def passages(hits: Iterable[Hit], *, joined: bool = True) -> list[Passage]:
+def quotable_sentences(hits: Iterable[Hit], *, joined: bool = True) -> list[QuotableSentence]:
     """All quotable pieces of `hits`: sentences that state something, and table rows.
 
     `joined`: a sentence brings the next one of its paragraph along. Headings, code fences and table heads are left
     out, as are questions, lead-ins that end in a colon, and what holds control characters. Long sentences
     are clipped at a pause.
     """
-    found: list[Passage] = []
+    found: list[QuotableSentence] = []
     for number, hit in enumerate(hits, start=1):
         for position, (quote, shown) in enumerate(_pieces(hit.text, joined=joined)):
             text = plain_line(shown)
             words = frozenset(terms(without_links(quote)))
             if len(words) >= _MIN_TERMS and not text.endswith(("?", "？", ":", "：")):
-                found.append(Passage(number, position, quote, text, words))
+                found.append(QuotableSentence(number, position, quote, text, words))
     return found
 
 
@@ -72,7 +72,7 @@ def citation(number: int, hit: Hit, quote: str) -> Citation:
 def best_quote(hit: Hit, claim: str) -> str:
     """The sentence of `hit` that shares most terms with `claim`; its first one when none does, "" without any."""
     asked = frozenset(terms(claim))
-    sentences = passages([hit], joined=False)
+    sentences = quotable_sentences([hit], joined=False)
     best = max(sentences, key=lambda p: (len(p.words & asked) / len(p.words | asked), -p.position), default=None)
     return best.quote if best else ""
 
@@ -126,11 +126,11 @@ class Picker:
     def __init__(self, question: str, hits: Sequence[MergedHit], *, joined: bool) -> None:
         """`joined`: a sentence brings the next one along."""
         self._question = terms(question)
-        self._hits, self._passages = hits, passages(hits, joined=joined)
+        self._hits, self._passages = hits, quotable_sentences(hits, joined=joined)
         self._leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
         self._words = [lead | frozenset(terms(hit.text)) for lead, hit in zip(self._leads, hits, strict=True)]
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
-        self.picked: list[Passage] = []
+        self.picked: list[QuotableSentence] = []
 
     def coverage(self, query: str, node_id: str | None = None) -> float:
         """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
@@ -143,7 +143,7 @@ class Picker:
         shares = (len(asked & words) / len(asked) for words, ids in hits if node_id is None or node_id in ids)
         return max(shares, default=0.0) if asked else 1.0
 
-    def pick(self, query: str, node_id: str | None, limit: int, containing: str = "") -> list[Passage]:
+    def pick(self, query: str, node_id: str | None, limit: int, containing: str = "") -> list[QuotableSentence]:
         """Up to `limit` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf).
 
         Where some sentences have the words `containing`, from these alone.
@@ -156,7 +156,7 @@ class Picker:
         left = holders or [p for p in left if _share(weights, p.words) >= _MIN_SHARE or _opens(p)]
         ranks = self._ranks(node_id)
         fixed = {p: self._fixed_score(p, weights, ranks[p.number - 1]) for p in left}
-        chosen: list[Passage] = []
+        chosen: list[QuotableSentence] = []
         covered: set[str] = set()
         least = 0.0
         while len(chosen) < limit:
@@ -184,7 +184,7 @@ class Picker:
         best = max(scores, default=0.0)
         return [score / best if best > 0 else 0.0 for score in scores]
 
-    def _fixed_score(self, passage: Passage, weights: Mapping[str, float], rank: float) -> float:
+    def _fixed_score(self, passage: QuotableSentence, weights: Mapping[str, float], rank: float) -> float:
         """A passage's score whatever else is picked; `rank` is how well its hit did."""
         own = _share(weights, passage.words) * min(1.0, len(passage.words) / _FULL_TERMS)
         lead = _share(weights, self._leads[passage.number - 1])
@@ -197,13 +197,13 @@ def _share(weights: Mapping[str, float], present: AbstractSet[str]) -> float:
     return sum(weight for term, weight in weights.items() if term in present) / total if total > 0 else 0.0
 
 
-def _repeats(one: Passage, other: Passage) -> bool:
+def _repeats(one: QuotableSentence, other: QuotableSentence) -> bool:
     """True for passages with nearly the same terms, and for neighbours, which may share a sentence."""
     alike = len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
     return alike or (one.number == other.number and abs(one.position - other.position) <= 1)
 
 
-def _opens(passage: Passage) -> bool:
+def _opens(passage: QuotableSentence) -> bool:
     return passage.position == 0 and passage.number <= _OPENING_HITS and len(passage.words) >= _FULL_TERMS
 
 
@@ -211,11 +211,11 @@ def _opens(passage: Passage) -> bool:
 class Extract:
     """Sentences of a pool: those that answer the question, and those of each subquestion by the id of its node."""
 
-    direct: Sequence[Passage] = ()
-    groups: Mapping[str, Sequence[Passage]] | None = None
+    direct: Sequence[QuotableSentence] = ()
+    groups: Mapping[str, Sequence[QuotableSentence]] | None = None
 
     @property
-    def passages(self) -> list[Passage]:
+    def passages(self) -> list[QuotableSentence]:
         """All of them."""
         return [*self.direct, *(passage for group in (self.groups or {}).values() for passage in group)]
 
@@ -277,12 +277,12 @@ def subquestions(nodes: Mapping[str, Node]) -> list[Node]:
     return sorted(leaves, key=lambda node: node_order(node.id))
 
 
-def written(chosen: Sequence[Passage]) -> str:
+def written(chosen: Sequence[QuotableSentence]) -> str:
     """A sentence a line, each with its citation."""
     return "\n".join(f"{passage.text} [{passage.number}]" for passage in chosen)
 
 
-def citations(chosen: Iterable[Passage], hits: Sequence[Hit]) -> tuple[Citation, ...]:
+def citations(chosen: Iterable[QuotableSentence], hits: Sequence[Hit]) -> tuple[Citation, ...]:
     """One citation a source, by number, with the first passage of it as its quote."""
     quotes: dict[int, str] = {}
     for passage in chosen:

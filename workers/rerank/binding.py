@@ -20,7 +20,7 @@ from shared.jobs.states import ENDED_LEAVES
 from shared.language.names import names_of, transcribed_names
 from shared.language.text import fold, has_cjk
 from shared.models import MAX_QUESTION_CHARS, Cost, Hit, LeafResult, LeafStatus, Node
-from shared.models.plan import references, with_answers
+from shared.models.plan import BOUND_BY_ANSWER, BOUND_BY_NAMES, BOUND_BY_NOTHING, references, with_answers
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import read_answer_prompt
 from shared.providers.llm.replies import MAX_ANSWER_TOKENS, parse_answer
@@ -29,7 +29,6 @@ from shared.tasks.task_run import TaskRun, reason_of
 from workers.search.cached import LLMValue, completed_once
 from workers.search.state import Tools
 
-ANSWER, NAMES, NOTHING = "answer", "names", "nothing"
 #: How much less a name counts for each name before it in its passage. The n-th passage counts 1/n.
 _NAME_DISCOUNT = 0.05
 log = logging.getLogger("ramify.binding")
@@ -62,7 +61,7 @@ class _Values:
     """What a parent hands on, how that was found, what it cost, and what went wrong."""
 
     values: tuple[str, ...] = ()
-    found_by: str = NOTHING
+    found_by: str = BOUND_BY_NOTHING
     cost: Cost = field(default_factory=Cost)
     warnings: tuple[str, ...] = ()
 
@@ -128,7 +127,7 @@ def bind(node: Node, parents: Sequence[Parent], tenant: str, tools: Tools) -> Bo
         "query": queries[0],
         "variants": tuple(queries) if len(queries) > 1 else (),
         "asked": node.query,
-        "bound_by": next((kind for kind in (NAMES, ANSWER) if kind in kinds), NOTHING),
+        "bound_by": next((kind for kind in (BOUND_BY_NAMES, BOUND_BY_ANSWER) if kind in kinds), BOUND_BY_NOTHING),
         "written": {node_id: one.values for node_id, one in found.items()},
     }
     return BoundLeaf(
@@ -141,7 +140,7 @@ def bind(node: Node, parents: Sequence[Parent], tenant: str, tools: Tools) -> Bo
 def unbound(node: Node, reason: str) -> BoundLeaf:
     """`node` without what it waited for, where binding failed by a fault of ours."""
     query = _queries(node.query, {int(other.rpartition(".")[2]): () for other in node.depends_on}, 1)[0]
-    changed = {"query": query, "asked": node.query, "bound_by": NOTHING}
+    changed = {"query": query, "asked": node.query, "bound_by": BOUND_BY_NOTHING}
     warning = f"Subquestion {node.id} runs without what it waited for: {reason}"
     return BoundLeaf(node=node.model_copy(update=changed), warnings=(warning,))
 
@@ -159,14 +158,14 @@ def _values_of(node: Node, parent: Parent, tenant: str, tools: Tools) -> _Values
             answer = read_answer(parent.node.query, hits, tenant, tools)
             cost = answer.cost
             if answer.value is not None:
-                return _Values((answer.value,), ANSWER, cost)
+                return _Values((answer.value,), BOUND_BY_ANSWER, cost)
         except RamifyError as error:
             cost = spent(error).cost
             fault = str(error).rstrip(".")
             warnings = (f"The answer to subquestion {parent.node.id} was not read ({fault}): names stand in for it.",)
     known = f"{parent.node.query}\n{node.query}"  # a name that the subquestions hold cannot be what is asked for
     if names := candidate_names(known, hits, options.names):
-        return _Values(names, NAMES, cost, warnings)
+        return _Values(names, BOUND_BY_NAMES, cost, warnings)
     missing = f"Subquestion {node.id} runs without the answer to {parent.node.id}: {reason}."
     return _Values(cost=cost, warnings=(*warnings, missing))
 

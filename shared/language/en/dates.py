@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.language.base import Bend, DateWords, Unit
+from shared.language.base import Bend, DateUnit, DateWords
 
 _NAME = (
     r"(?P<n>january|february|march|april|may|june|july|august|september|october|november|december"
@@ -13,7 +13,7 @@ _NAME = (
 _EDGE, _END = r"(?<![\w\-/.])", r"(?![\w\-/]|\.\d)"
 _YEAR, _OTHER_YEAR = r"(?P<y>(?:19|20)\d\d)", r"(?P<yy>(?:19|20)\d\d)"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_UNITS: tuple[Unit, ...] = ("year", "month", "week", "quarter")
+_UNITS: tuple[DateUnit, ...] = ("year", "month", "week", "quarter")
 _BENDS: dict[str, Bend] = {
     **dict.fromkeys(("since", "starting", "starting in", "starting from", "later", "onward", "onwards"), "from"),
     **dict.fromkeys(("after", "later than"), "after"),

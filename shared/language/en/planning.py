@@ -22,8 +22,6 @@ _SEPARATOR = re.compile(r",? (?:and|or|versus|vs\.?|over|instead of|rather than|
 _COMPARE = re.compile(r" (?:with|to|against) ")
 _THINGS = (2, 5)
 _MOST_ITEM_WORDS = 6
-
-# Steps of a question that nests.
 _CAPITAL = r"[A-Z\u00c0-\u00de0-9][\w'’&.\-]*+"
 _PLAIN = r"[A-Z\u00c0-\u00de0-9][\w&.\-]*+"
 _JOINT = r"(?:of|the|de|del|della|di|da|du|la|le|van|von|der|den|al|el|bin|ibn|and|for|in|on|at|to|a|an|&|y|e)"
@@ -60,8 +58,6 @@ _ASKS = re.compile(
 )
 #: "Who is #2": the step that finds #2 asks it already.
 _TRIVIAL = re.compile(r"(?:who|what|where|which [a-z]+) (?:is|are|was|were) #\d", re.IGNORECASE)
-
-# Queries by kind of document.
 _LEAD = re.compile(
     r"(?:(?:and|but|also|so|then|what about|how about) )?(?:please |kindly |can you |could you |would you |"
     r"help me(?: to)? |i (?:want|need|would like) to |i'd like to |let's |let us |show me |tell me |explain )?"

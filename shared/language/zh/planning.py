@@ -26,8 +26,6 @@ _POINTING_WORDS = ("它", "这个", "那个", "这些")
 
 _WIDE = {",": "\uff0c", "?": "\uff1f", "!": "\uff01", ";": "\uff1b", ":": "\uff1a"}
 _NEAR_HAN = re.compile(r"(?<=[\u3400-\u9fff])\s*([,?!;:])\s*|\s*([,;])\s*(?=[\u3400-\u9fff])|(\?)$")
-
-# Steps of a question that nests.
 _MAX_NAMED = 30
 #: Something named: in title marks, the number of a step before, or a run without 的 and without punctuation.
 _WHAT = rf"(?:《[^《》]{{1,{_MAX_NAMED}}}》|#\d|[^的,;:。?!《》\s][^的,;:。?!《》]{{0,{_MAX_NAMED}}})"
@@ -48,8 +46,6 @@ _UNNAMED = re.compile(
     rf"(?:{PHRASES.any_of('nested_class')}|{PHRASES.any_of('nested_thing')}|[我你您他她它](?:们)?|这.*|那.*|该.*|大家|自己|咱们?)"
 )
 _PERSON = re.compile(PHRASES.any_of("nested_person"))
-
-# Queries by kind of document.
 _LEAD = re.compile(
     "(?:那么?|还有|另外|然后|请问|请|麻烦你?|帮我|帮忙|帮|给我|替我|我想要?|我要|我需要|能不能|能否|可以|该)*"
 )

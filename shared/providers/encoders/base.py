@@ -61,7 +61,7 @@ class DenseEncoder(Protocol):
         """Vectors of what is searched. Raises as `embed_queries`."""
 
 
-def unit(values: Sequence[float], dim: int, what: str) -> tuple[float, ...]:
+def unit_vector(values: Sequence[float], dim: int, what: str) -> tuple[float, ...]:
     """`values` scaled to length 1. `dim` 0 takes any size; `what` names the model in the error.
 
     Raises: ReplyError when the size is wrong, a value is not a finite number, or all are zero.

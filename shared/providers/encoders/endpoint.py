@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from shared.errors import RamifyError, ReplyError
-from shared.providers.encoders.base import Embedded, unit
+from shared.providers.encoders.base import Embedded, unit_vector
 from shared.providers.gates import Gate
 from shared.providers.http import JsonClient, tokens_reported
 from shared.providers.metering import paid, token_range
@@ -87,4 +87,7 @@ class EndpointEncoder:
             placed[index if isinstance(index, int) else -1] = vector
         if sorted(placed) != list(range(count)):
             raise ReplyError(f"the embedding server's indices are not 0 to {count - 1}")
-        return [unit(placed[index], self._dim, f"the embedding model {self._settings.model}") for index in range(count)]
+        return [
+            unit_vector(placed[index], self._dim, f"the embedding model {self._settings.model}")
+            for index in range(count)
+        ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shared.errors import PermanentError, SettingsError
-from shared.providers.encoders.base import Embedded, unit
+from shared.providers.encoders.base import Embedded, unit_vector
 from shared.settings.sections import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class FastEmbedEncoder:
 
     def _embed(self, texts: list[str]) -> Embedded:
         rows = self._rows(self._loaded(), texts)
-        return Embedded(vectors=tuple(unit(row, self._dim, self.name) for row in rows))
+        return Embedded(vectors=tuple(unit_vector(row, self._dim, self.name) for row in rows))
 
     def _rows(self, model: TextEmbedding, texts: list[str]) -> list[list[float]]:
         try:
@@ -73,7 +73,7 @@ class FastEmbedEncoder:
         with self._loading:
             if self._model is None:
                 model = _load(self._settings, self._threads)
-                self._dim = len(unit(self._rows(model, ["dimension"])[0], self._settings.dim, self.name))
+                self._dim = len(unit_vector(self._rows(model, ["dimension"])[0], self._settings.dim, self.name))
                 self._model = model
             return self._model
 

@@ -18,7 +18,7 @@ from shared.models.route import Hops, Intent, QueryType
 from shared.providers.llm.reply_schema import (
     ElementSchema,
     FieldSchema,
-    Reader,
+    ValueParser,
     choice,
     integer,
     is_control,
@@ -61,7 +61,7 @@ def _words(kind: Literal["yes", "none"]) -> frozenset[str]:
     return frozenset(own).union(*(getattr(language.words.reply, kind) for language in languages()))
 
 
-def _member(kind: type[StrEnum], label: str) -> Reader:
+def _member(kind: type[StrEnum], label: str) -> ValueParser:
     names = {member.value: member for member in kind}
     return choice(label, ", ".join(kind), lambda: names)
 

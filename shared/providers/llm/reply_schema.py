@@ -34,13 +34,13 @@ _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u20
 _INTEGER = re.compile("[0-9]{1,4}")
 
 #: Makes a value of the text of an element or attribute. Raises: ReplyError naming the fault, not the element.
-Reader = Callable[[str], Any]
+ValueParser = Callable[[str], Any]
 
 
 class FieldSchema(NamedTuple):
     """One value of an element: the first child of its name, else the attribute, else `default` (...: a fault)."""
 
-    read: Reader
+    read: ValueParser
     default: str | EllipsisType | None = ...
 
 
@@ -54,7 +54,7 @@ class ElementSchema:
 
     tag: str
     fields: Mapping[str, FieldSchema] = field(default_factory=lambda: MappingProxyType({}))
-    text: Reader | None = None
+    text: ValueParser | None = None
     items: ElementSchema | None = None
     noun: str = ""
     others: Literal["ignored", "refused", "taken"] = "ignored"
@@ -89,7 +89,7 @@ def read_reply(text: str, schema: ElementSchema) -> ParsedElement:
     return _read(root, schema, f"the <{tag}>")
 
 
-def line(least: int = 0, most: int | None = None, label: str = "", *, cut: bool = False) -> Reader:
+def line(least: int = 0, most: int | None = None, label: str = "", *, cut: bool = False) -> ValueParser:
     """One line of `least` to `most` characters; a longer one is refused, or `cut`. `label` names it in the fault."""
 
     def read(value: str) -> str:
@@ -103,7 +103,7 @@ def line(least: int = 0, most: int | None = None, label: str = "", *, cut: bool 
     return read
 
 
-def choice(label: str, listed: str, names: Callable[[], Mapping[str, Any]]) -> Reader:
+def choice(label: str, listed: str, names: Callable[[], Mapping[str, Any]]) -> ValueParser:
     """One of `names`, whatever its case and without a remark in brackets. `listed` are those that the fault shows."""
 
     def read(value: str) -> object:
@@ -115,7 +115,7 @@ def choice(label: str, listed: str, names: Callable[[], Mapping[str, Any]]) -> R
     return read
 
 
-def integer(least: int, most: int, fault: str) -> Reader:
+def integer(least: int, most: int, fault: str) -> ValueParser:
     """A whole number of `least` to `most`. `fault` may name the {value} and {most}."""
 
     def read(value: str) -> int:
@@ -192,7 +192,7 @@ def _items(children: Sequence[Element], schema: ElementSchema) -> Iterator[Parse
         yield _read(child, schema, name, f"{name}: " if schema.noun else "")
 
 
-def _value(read: Reader, text: str, prefix: str) -> Any:
+def _value(read: ValueParser, text: str, prefix: str) -> Any:
     try:
         return read(text)
     except ReplyError as fault:

@@ -152,9 +152,6 @@ class ScoringReranker:
             yield f"The reranker {self.name} read {in_part} of {len(raw)} documents only in part{why}."
 
 
-# Long documents as overlapping windows, so that a model reads all of them.
-
-
 def document_windows(hit: Hit, most: int) -> list[str]:
     """The chunk as texts of at most `most` characters (a CJK character counts as two), at least one.
 

@@ -12,7 +12,7 @@ import pytest
 
 from shared.errors import PermanentError, ReplyError, SettingsError, TransientError
 from shared.providers.encoders import dense_encoder
-from shared.providers.encoders.base import unit
+from shared.providers.encoders.base import unit_vector
 from shared.providers.encoders.endpoint import EndpointEncoder
 from shared.providers.http import JsonReply
 from shared.settings import Settings, load_settings
@@ -131,4 +131,4 @@ def test_given_no_fastembed_then_the_sentence_says_what_to_install(monkeypatch: 
 
 
 def test_given_huge_numbers_then_they_are_scaled_without_overflow() -> None:
-    assert unit([3e200, 4e200], 2, "model") == pytest.approx((0.6, 0.8))
+    assert unit_vector([3e200, 4e200], 2, "model") == pytest.approx((0.6, 0.8))

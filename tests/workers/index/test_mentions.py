@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.store.page_keys import title_key
-from workers.index.mentions import Name, Scanner, Target, names_of, phrase
+from workers.index.mentions import Scanner, Target, TitleForm, names_of, phrase
 
 
 def found(title: str, text: str) -> bool:
@@ -71,7 +71,7 @@ def test_given_a_word_that_names_nothing_when_scanned_then_it_is_left(title: str
 
 def test_given_a_name_inside_a_longer_one_when_scanned_then_only_the_longer_counts() -> None:
     titles = ("York City", "New York City", "York City Council")
-    names = {phrase(title): Target(Name(title), title_key(title), title) for title in titles}
+    names = {phrase(title): Target(TitleForm(title), title_key(title), title) for title in titles}
     assert Scanner(names).found("moved to New York City for good", "x") == {"new york city"}
     assert Scanner(names).found("moved to New York City for good", "New York City") == set()
 

@@ -16,7 +16,7 @@ from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import page_keys
 from workers.index.blocks import cut_anywhere, join_neighbours, width
 from workers.index.code.languages import CONTAINERS, language_of
-from workers.index.code.names import Name, key, keys_of
+from workers.index.code.names import NameParts, key, keys_of
 from workers.index.code.occurrences import occurrences, parse
 from workers.index.code.outline import Definition, SourceFile, outline
 from workers.index.code.resolve import Resolver
@@ -68,7 +68,11 @@ def chunk_code(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
 
 
 def _chunks(
-    document: Document, file: SourceFile, used: Mapping[int, list[Name]], lines: Sequence[str], sizes: ChunkingSettings
+    document: Document,
+    file: SourceFile,
+    used: Mapping[int, list[NameParts]],
+    lines: Sequence[str],
+    sizes: ChunkingSettings,
 ) -> list[Chunk]:
     kind = kind_of(document.kind, document.path, sizes.kinds)
     pieces = _pieces(file, lines, sizes)
@@ -95,7 +99,7 @@ def _defined(file: SourceFile, pieces: Sequence[CodePiece]) -> list[tuple[str, .
     """The keys of each piece: of its definition if it is the first, and of what else begins on its rows."""
     piece_of = {row: place for place, piece in enumerate(pieces) for row in piece.rows}
     firsts = {piece.definition: place for place, piece in enumerate(pieces) if piece.first}
-    names: list[list[Name]] = [[] for _ in pieces]
+    names: list[list[NameParts]] = [[] for _ in pieces]
     for index, item in enumerate(file.definitions):
         place = firsts.get(index, piece_of.get(item.head))
         if place is not None and item.kind not in CONTAINERS and (index or not file.language.packaged):
@@ -106,13 +110,13 @@ def _defined(file: SourceFile, pieces: Sequence[CodePiece]) -> list[tuple[str, .
     return [_distinct((each for name in own for each in _keys(file, name)), MAX_DEFINES) for own in names]
 
 
-def _keys(file: SourceFile, name: Name) -> list[str]:
+def _keys(file: SourceFile, name: NameParts) -> list[str]:
     keys = keys_of(file.module, name, file.language.reexports and name[:1] != ("default",))
     exported = name[:1] == (file.default,)
     return keys + (keys_of(file.module, ("default", *name[1:]), reexported=False) if exported else [])
 
 
-def _refs(piece: CodePiece, used: Mapping[int, list[Name]], defines: Sequence[str]) -> tuple[str, ...]:
+def _refs(piece: CodePiece, used: Mapping[int, list[NameParts]], defines: Sequence[str]) -> tuple[str, ...]:
     own = set(defines)
     names = sorted((name for row in piece.rows for name in used.get(row, ())), key=lambda name: -len(name))
     return _distinct((each for name in names if (each := key(name)) and each not in own), MAX_REFS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from workers.index.code.languages import text_of
-from workers.index.code.names import Name, crate, crate_root, path_parts
+from workers.index.code.names import NameParts, crate, crate_root, path_parts
 
 #: Longer import statements are cut: nobody wrote them by hand.
 _MAX_TEXT = 20_000
@@ -26,12 +26,12 @@ _WORD = re.compile(r"[\w$]+")
 class Imports:
     """`names`: local name -> qualified name. `stars`: modules of which everything is taken. `all`: (row, name)."""
 
-    names: dict[str, Name] = field(default_factory=dict)
-    stars: list[Name] = field(default_factory=list)
-    all: list[tuple[int, Name]] = field(default_factory=list)
-    package: Name = ()
+    names: dict[str, NameParts] = field(default_factory=dict)
+    stars: list[NameParts] = field(default_factory=list)
+    all: list[tuple[int, NameParts]] = field(default_factory=list)
+    package: NameParts = ()
 
-    def add(self, row: int, local: str, name: Name) -> None:
+    def add(self, row: int, local: str, name: NameParts) -> None:
         self.names[local] = name
         self.all.append((row, name))
 
@@ -56,7 +56,7 @@ def _python(node: Node, path: str, into: Imports) -> None:
             into.all.append((line, name))
 
 
-def _python_module(text: str, path: str) -> Name:
+def _python_module(text: str, path: str) -> NameParts:
     dotted = text.replace(" ", "")
     bare = dotted.lstrip(".")
     level = len(dotted) - len(bare)
@@ -90,7 +90,7 @@ def _script(node: Node, path: str, into: Imports) -> None:
         into.all.append((row, module))
 
 
-def _required(node: Node, row: int, module: Name, into: Imports) -> None:
+def _required(node: Node, row: int, module: NameParts, into: Imports) -> None:
     """`const m = require("./m")`, `const {a, b: c} = require("./m")`, `const f = require("./m").f`."""
     target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if target is None or value is None:
@@ -104,7 +104,7 @@ def _required(node: Node, row: int, module: Name, into: Imports) -> None:
             into.add(row, names[-1], (*module, names[0]))
 
 
-def _script_module(source: str, path: str) -> Name:
+def _script_module(source: str, path: str) -> NameParts:
     relative = source.startswith(".")
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), source)) if relative else source
     clean = _SCRIPT.sub("", _ALIASES.sub("", joined)).removeprefix("@").removeprefix("node:")
@@ -132,12 +132,12 @@ def _rust(node: Node, path: str, into: Imports) -> None:
         name = text_of(node.child_by_field_name("name"))
         into.names.setdefault(name, (*crate(path), name))
         return
-    stack: list[tuple[Node, Name]] = [(item, ()) for item in node.children_by_field_name("argument")]
+    stack: list[tuple[Node, NameParts]] = [(item, ()) for item in node.children_by_field_name("argument")]
     while stack:
         stack += _use_item(*stack.pop(), path, into)
 
 
-def _use_item(item: Node, before: Name, path: str, into: Imports) -> list[tuple[Node, Name]]:
+def _use_item(item: Node, before: NameParts, path: str, into: Imports) -> list[tuple[Node, NameParts]]:
     """Take one item of a `use` tree; the items inside it, each with its prefix."""
     row = item.start_point[0]
     if item.type == "scoped_use_list":
@@ -159,11 +159,11 @@ def _use_item(item: Node, before: Name, path: str, into: Imports) -> list[tuple[
     return []
 
 
-def _segments(node: Node | None) -> Name:
+def _segments(node: Node | None) -> NameParts:
     return tuple(_WORD.findall(text_of(node)[:_MAX_TEXT]))
 
 
-def rust_name(name: Name, path: str) -> Name:
+def rust_name(name: NameParts, path: str) -> NameParts:
     """A path with `crate`, `self` and `super` at its head put in."""
     here = crate(path)
     if name[:1] == ("crate",):

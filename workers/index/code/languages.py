@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 from tree_sitter import Node
 
 from shared.models.base import Model
-from workers.index.code.names import Name, crate, folder, without_last
+from workers.index.code.names import NameParts, crate, folder, without_last
 
 #: Node -> (kind, its name parts) for a definition, None for anything else.
-Naming = Callable[[Node], "tuple[str, Name] | None"]
+Naming = Callable[[Node], "tuple[str, NameParts] | None"]
 
 #: Names that an owner defines without a chunk of its own: constants, signatures of an interface, variants.
 MEMBER = "member"
@@ -25,6 +25,13 @@ OPEN = frozenset({"class", "interface", "trait", "impl", "mod", "namespace", "en
 CONTAINERS = frozenset({"impl", "mod", "namespace"})
 #: Kinds that are types, so that a method called on one of their values has a name.
 TYPES = OPEN - {"mod", "namespace"} | {"type", "union"}
+_FUNCTIONS = frozenset({
+    "arrow_function", "function_expression", "function", "generator_function", "class", "class_expression",
+})  # fmt: skip
+_NAME_FIELDS = {"pair": "key", "field_definition": "property"}
+_EXPORTS = re.compile(r"^(module\.)?exports\.|^this\.|(?<=\.)prototype\.")
+_DOTTED = re.compile(r"[\w$]+(\.[\w$]+){0,3}")
+_TYPE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Unresolved(StrEnum):
@@ -48,7 +55,7 @@ class CodeLanguage(Model):
     name: str
     grammar: tuple[str, str]
     queries: tuple[str, ...]
-    module: Callable[[str], Name]
+    module: Callable[[str], NameParts]
     custom: Naming
     kinds: Mapping[str, str]
     wrapper_nodes: frozenset[str] = frozenset()
@@ -65,27 +72,18 @@ def text_of(node: Node | None) -> str:
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
-def named(node: Node) -> Name:
+def named(node: Node) -> NameParts:
     """A node's name as name parts: none when it has none."""
     name = text_of(node.child_by_field_name("name")).lstrip("#")
     return (name,) if name else ()
 
 
-_FUNCTIONS = frozenset({
-    "arrow_function", "function_expression", "function", "generator_function", "class", "class_expression",
-})  # fmt: skip
-_NAME_FIELDS = {"pair": "key", "field_definition": "property"}
-_EXPORTS = re.compile(r"^(module\.)?exports\.|^this\.|(?<=\.)prototype\.")
-_DOTTED = re.compile(r"[\w$]+(\.[\w$]+){0,3}")
-_TYPE_NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-def _python(node: Node) -> tuple[str, Name] | None:
+def _python(node: Node) -> tuple[str, NameParts] | None:
     left = node.child_by_field_name("left") if node.type == "assignment" else None
     return (MEMBER, (text_of(left),)) if left is not None and left.type == "identifier" else None
 
 
-def _script(node: Node) -> tuple[str, Name] | None:
+def _script(node: Node) -> tuple[str, NameParts] | None:
     """JavaScript and TypeScript: functions that are values, of a variable, a field, an object or of `exports`."""
     if node.type in {"variable_declarator", "public_field_definition", "field_definition", "pair"}:
         name = text_of(node.child_by_field_name(_NAME_FIELDS.get(node.type, "name")))
@@ -129,7 +127,7 @@ def _is_method(member: Node) -> bool:
     return member.type == "method_definition" or function
 
 
-def _go(node: Node) -> tuple[str, Name] | None:
+def _go(node: Node) -> tuple[str, NameParts] | None:
     if node.type in {"type_spec", "type_alias"}:
         body = node.child_by_field_name("type")
         kind = {"struct_type": "struct", "interface_type": "interface"}.get(body.type if body else "", "type")
@@ -141,7 +139,7 @@ def _go(node: Node) -> tuple[str, Name] | None:
     return None
 
 
-def _rust(node: Node) -> tuple[str, Name] | None:
+def _rust(node: Node) -> tuple[str, NameParts] | None:
     if node.type == "impl_item":
         kept = text_of(node.child_by_field_name("type")).partition("<")[0]
         return "impl", tuple(_TYPE_NAME.findall(kept)[-1:])
@@ -150,7 +148,7 @@ def _rust(node: Node) -> tuple[str, Name] | None:
     return None
 
 
-def _java(node: Node) -> tuple[str, Name] | None:
+def _java(node: Node) -> tuple[str, NameParts] | None:
     if node.type == "method_declaration":
         bodiless = node.child_by_field_name("body") is None
         return MEMBER if bodiless else "method", named(node)
@@ -158,7 +156,7 @@ def _java(node: Node) -> tuple[str, Name] | None:
 
 
 #: Language -> how a file's path gives its module's name, and `custom` of its CodeLanguage.
-_READING: Mapping[str, tuple[Callable[[str], Name], Naming]] = {
+_READING: Mapping[str, tuple[Callable[[str], NameParts], Naming]] = {
     "python": (without_last("__init__"), _python),
     "javascript": (without_last("index"), _script),
     "typescript": (without_last("index"), _script),

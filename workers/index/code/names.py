@@ -14,7 +14,7 @@ MAX_NAME = 120
 _REEXPORTED = 2
 _SUFFIXES = re.compile(r"(\.d)?\.(py|pyi|tsx?|mts|cts|jsx?|mjs|cjs|go|rs|java)$", re.IGNORECASE)
 
-Name = tuple[str, ...]
+NameParts = tuple[str, ...]
 
 
 def key(name: Sequence[str]) -> str:
@@ -25,7 +25,7 @@ def key(name: Sequence[str]) -> str:
     return ".".join(parts)
 
 
-def keys_of(module: Name, names: Name, reexported: bool) -> list[str]:
+def keys_of(module: NameParts, names: NameParts, reexported: bool) -> list[str]:
     """Every key that leads to a definition, the longest first: each suffix of its qualified name up to KEY_PARTS parts.
 
     `reexported`: the packages above its module may export it as their own (`from pkg import f` for `pkg.a.f`), as in
@@ -42,34 +42,34 @@ def keys_of(module: Name, names: Name, reexported: bool) -> list[str]:
     return sorted((each for each in keys if each and each != "default"), key=lambda each: -each.count("."))
 
 
-def path_parts(path: str) -> Name:
+def path_parts(path: str) -> NameParts:
     """The folders and the stem of a file; a dot within one becomes an underscore, since dots separate the parts."""
     return tuple(part.replace(".", "_") for part in PurePosixPath(_SUFFIXES.sub("", path)).parts if part not in "./")
 
 
-def without_last(*last: str) -> Callable[[str], Name]:
+def without_last(*last: str) -> Callable[[str], NameParts]:
     """Module names by path, without a last part that names its folder only (`__init__`, `index`)."""
 
-    def module(path: str) -> Name:
+    def module(path: str) -> NameParts:
         parts = path_parts(path)
         return parts[:-1] if len(parts) > 1 and parts[-1] in last else parts
 
     return module
 
 
-def folder(path: str) -> Name:
+def folder(path: str) -> NameParts:
     """The folder of a file: what a Go package is."""
     parts = path_parts(path)
     return parts[:-1] or parts
 
 
-def crate(path: str) -> Name:
+def crate(path: str) -> NameParts:
     """A Rust module: the crate's folder, then the way below `src`. Dashes are underscores, as in `use`."""
     parts = tuple(part.replace("-", "_") for part in path_parts(path) if part != "src")
     return parts[:-1] if len(parts) > 1 and parts[-1] in {"mod", "lib", "main"} else parts
 
 
-def crate_root(path: str) -> Name:
+def crate_root(path: str) -> NameParts:
     """What `crate::` stands for: the parts before `src`, or the file's folder."""
     parts = tuple(part.replace("-", "_") for part in path_parts(path))
     return parts[: len(parts) - 1 - parts[::-1].index("src")] if "src" in parts else parts[:-1]

@@ -9,7 +9,7 @@ from itertools import islice
 from tree_sitter import Node
 
 from workers.index.code.languages import CONTAINERS, MEMBER, OPEN, TYPES, CodeLanguage, named, text_of
-from workers.index.code.names import Name
+from workers.index.code.names import NameParts
 
 #: Definitions of one file beyond which it is data; the rest of its lines belong to the last ones' owners.
 _MAX_DEFINITIONS = 20_000
@@ -28,14 +28,14 @@ class Definition:
     """
 
     kind: str
-    names: Name
+    names: NameParts
     first: int
     head: int
     last: int
     parent: int
     node: Node | None  # None for a file that was not parsed
     label: str = ""
-    members: list[tuple[int, Name]] = field(default_factory=list)
+    members: list[tuple[int, NameParts]] = field(default_factory=list)
 
     @property
     def is_type(self) -> bool:
@@ -51,7 +51,7 @@ class SourceFile:
 
     path: str
     language: CodeLanguage
-    module: Name
+    module: NameParts
     definitions: Sequence[Definition]
     owner: Sequence[int]
     default: str = ""

@@ -10,7 +10,7 @@ from importlib import resources
 
 from workers.index.code.imports import rust_name
 from workers.index.code.languages import CONTAINERS, Unresolved
-from workers.index.code.names import Name
+from workers.index.code.names import NameParts
 from workers.index.code.occurrences import NameBinding, NameUse, Occurrences, UseKind
 from workers.index.code.outline import SourceFile
 
@@ -47,7 +47,7 @@ def flattened(text: str) -> str:
     return clean
 
 
-def dotted_parts(text: str) -> Name:
+def dotted_parts(text: str) -> NameParts:
     """`a.b.c` as its parts; empty for anything that is no plain chain of names."""
     if text.isidentifier():
         return (text,)
@@ -55,7 +55,7 @@ def dotted_parts(text: str) -> Name:
     return tuple(part.lstrip("#") for part in clean.split(".")) if _CHAIN.fullmatch(clean) else ()
 
 
-def called_on(text: str) -> tuple[Name, str] | None:
+def called_on(text: str) -> tuple[NameParts, str] | None:
     """`a.b(...).c` as ((a, b), c), if only one call stands before the last name."""
     found = _CALLED.fullmatch(flattened(text))
     return (dotted_parts(found["head"]), found["last"].lstrip("#")) if found else None
@@ -67,13 +67,13 @@ def last_part(text: str) -> str:
     return found[1] if found else ""
 
 
-def constructor_of(text: str) -> tuple[Name, bool] | None:
-    """(Name, True if it is surely a type) of what `Foo(...)`, `new Foo(...)` or `&Foo{...}` calls."""
+def constructor_of(text: str) -> tuple[NameParts, bool] | None:
+    """(NameParts, True if it is surely a type) of what `Foo(...)`, `new Foo(...)` or `&Foo{...}` calls."""
     found = _MAKES.match(text)
     return (dotted_parts(found["head"]), bool(found["new"]) or found["open"] == "{") if found else None
 
 
-def type_names(text: str) -> list[Name]:
+def type_names(text: str) -> list[NameParts]:
     """The names in a written type, in order."""
     return [name for found in _TYPE.findall(_LIFETIME.sub("", text)) if (name := dotted_parts(found))]
 
@@ -103,11 +103,11 @@ class Resolver:
         self._language, self._owner, self._found = file.language, file.owner, found
         self._scopes = Scopes(file, found)
         self._common = common_names(file.language.name)
-        self._seen: dict[tuple[int, str, UseKind], list[Name]] = {}
+        self._seen: dict[tuple[int, str, UseKind], list[NameParts]] = {}
 
-    def names_by_row(self) -> dict[int, list[Name]]:
+    def names_by_row(self) -> dict[int, list[NameParts]]:
         """Row -> qualified names used there: imports, calls, bases, and values and types that the file knows."""
-        rows: dict[int, list[Name]] = {}
+        rows: dict[int, list[NameParts]] = {}
         for row, name in self._found.imports.all:
             # One part is a package from elsewhere, or a module beside this one; a method may have the same name.
             if len(name) > 1 and name[0] not in self._common.outside:
@@ -120,7 +120,7 @@ class Resolver:
                 rows.setdefault(use.row, []).extend(self._seen[place])
         return rows
 
-    def _resolved(self, use: NameUse, scope: int) -> list[Name]:
+    def _resolved(self, use: NameUse, scope: int) -> list[NameParts]:
         if use.kind is UseKind.CALL:
             names = self._called_names(use.text, scope)
         elif use.kind is UseKind.VALUE:
@@ -132,7 +132,7 @@ class Resolver:
             names = [known for name in types if (known := self._scopes.known_type(name, scope))]
         return [name for name in names if name[0] not in self._common.outside]
 
-    def _called_names(self, text: str, scope: int) -> list[Name]:
+    def _called_names(self, text: str, scope: int) -> list[NameParts]:
         name = dotted_parts(text)
         if not name:
             return self._method_of_result(text, scope)
@@ -148,7 +148,7 @@ class Resolver:
             return self._of_known(known, rest)
         return self._of_unknown(name, scope)
 
-    def _of_known(self, known: Name, rest: Name) -> list[Name]:
+    def _of_known(self, known: NameParts, rest: NameParts) -> list[NameParts]:
         if len(rest) == 1 and known in self._scopes.methods:
             return self._method_of(known, rest)
         if rest and known in self._scopes.constants:
@@ -156,7 +156,7 @@ class Resolver:
         # A function has no methods: a parameter or a variable hides it.
         return self._by_method_name(rest[-1]) if rest and known in self._scopes.functions else [(*known, *rest)]
 
-    def _method_of_result(self, text: str, scope: int) -> list[Name]:
+    def _method_of_result(self, text: str, scope: int) -> list[NameParts]:
         """A method of what a call gives: `Foo(1).bar`, `super().bar`."""
         found = called_on(text)
         if found is None:
@@ -167,7 +167,7 @@ class Resolver:
         held = self._scopes.made_type(made, scope)
         return self._method_of(held, (method,)) if held else self._by_method_name(method)
 
-    def _method_of(self, held: Name, rest: Name) -> list[Name]:
+    def _method_of(self, held: NameParts, rest: NameParts) -> list[NameParts]:
         """A method of a typed value, over its typed fields."""
         for attribute in rest[:-1]:
             inner = self._scopes.fields.get((held, attribute))
@@ -180,7 +180,7 @@ class Resolver:
         # A field that holds a function, or a method that a macro or a mixin gives.
         return [] if self._language.name == "python" else self._by_method_name(rest[-1])
 
-    def _of_unknown(self, name: Name, scope: int) -> list[Name]:
+    def _of_unknown(self, name: NameParts, scope: int) -> list[NameParts]:
         """A name that the file neither defines nor imports."""
         typed = name[0][:1].isupper()
         if name[0] in self._common.calls or name[0] in self._common.outside:
@@ -197,7 +197,7 @@ class Resolver:
         lonely = script or (typed and (len(name) > 1 or self._language.name == "rust"))
         return stars or ([name] if lonely else [])
 
-    def _by_method_name(self, method: str) -> list[Name]:
+    def _by_method_name(self, method: str) -> list[NameParts]:
         known = method in self._common.methods or method in self._common.calls
         return [] if known or len(method) < _MIN_METHOD_CHARS or method.startswith("__") else [(method,)]
 
@@ -209,17 +209,17 @@ class Scopes:
         module, definitions, owner = file.module, file.definitions, file.owner
         self.module = module
         #: Type -> its methods; (type, field) -> the field's type.
-        self.methods: dict[Name, set[str]] = {}
-        self.fields: dict[tuple[Name, str], Name] = {}
+        self.methods: dict[NameParts, set[str]] = {}
+        self.fields: dict[tuple[NameParts, str], NameParts] = {}
         self.functions = {(*module, *item.names) for item in definitions if item.kind == "function"}
         self.constants = {(*module, *names) for _, names in definitions[0].members}
         self._language, self._path, self._imports = file.language, file.path, found.imports
         self._definitions = definitions
         self._common = common_names(file.language.name)
         self._names = {definition.names for definition in definitions if definition.kind not in CONTAINERS}
-        self._variables: dict[tuple[int, str], Name] = {}
-        self._bases: dict[Name, list[Name]] = {}
-        self._returns: dict[Name, tuple[str, int]] = {}
+        self._variables: dict[tuple[int, str], NameParts] = {}
+        self._bases: dict[NameParts, list[NameParts]] = {}
+        self._returns: dict[NameParts, tuple[str, int]] = {}
         self._list_members()
         for row, text in found.returns:
             self._returns.setdefault((*module, *definitions[owner[row]].names), (text, owner[row]))
@@ -231,7 +231,7 @@ class Scopes:
         for binding in found.bindings:
             self._bind(binding, owner[binding.row])
 
-    def known(self, name: Name, scope: int) -> Name | None:
+    def known(self, name: NameParts, scope: int) -> NameParts | None:
         """A name that the file defines or imports, its head put in full."""
         head = name[0]
         if self._language.name == "rust" and head in {"crate", "super", "self"} and len(name) > 1:
@@ -244,7 +244,7 @@ class Scopes:
             return (*imported, *name[1:])
         return (*self.module, *name) if (head,) in self._names else None
 
-    def known_type(self, name: Name, scope: int) -> Name | None:
+    def known_type(self, name: NameParts, scope: int) -> NameParts | None:
         """The same for a type: in Go and Java it may also stand in another file of the package."""
         if known := self.known(name, scope):
             return known
@@ -252,7 +252,7 @@ class Scopes:
         shared = self._language.unresolved is not Unresolved.LOCAL and len(name) == 1 and len(name[0]) > 1
         return None if unknown or not shared else (*self.module, *name)
 
-    def variable(self, name: str, scope: int) -> Name | None:
+    def variable(self, name: str, scope: int) -> NameParts | None:
         """The type of a variable, looked for outwards."""
         while True:
             if held := self._variables.get((scope, name)):
@@ -261,19 +261,19 @@ class Scopes:
                 return None
             scope = self._definitions[scope].parent
 
-    def own_type(self, scope: int) -> Name | None:
+    def own_type(self, scope: int) -> NameParts | None:
         """The type that a definition is or belongs to."""
         names = self._definitions[scope].names if self._definitions[scope].parent == 0 else ()
         if inner := self._type_scope(scope):
             return (*self.module, *self._definitions[inner].names)
         return (*self.module, *names[:-1]) if len(names) > 1 else None
 
-    def bases_of(self, scope: int) -> list[Name]:
+    def bases_of(self, scope: int) -> list[NameParts]:
         """The base classes of the type that a definition belongs to."""
         own = self.own_type(scope)
         return self._bases.get(own, []) if own else []
 
-    def method(self, held: Name, method: str) -> Name | None:
+    def method(self, held: NameParts, method: str) -> NameParts | None:
         """The method of a type: its own, a base's that this file has, or what another file's base may have."""
         todo, outside = [held], []
         for _ in range(_MAX_BASES):
@@ -288,7 +288,7 @@ class Scopes:
                 todo += self._bases.get(kind, [])
         return (*outside[0], method) if outside else None
 
-    def made_type(self, made: Name, scope: int, surely: bool = False) -> Name | None:
+    def made_type(self, made: NameParts, scope: int, surely: bool = False) -> NameParts | None:
         """The type of what calling `made` gives: a constructor's class, a known function's written result."""
         if not made:
             return None
@@ -318,9 +318,9 @@ class Scopes:
             if names[:-1] in types:
                 self.methods[(*self.module, *names[:-1])].add(names[-1])
 
-    def _prefixes(self, scope: int) -> list[Name]:
+    def _prefixes(self, scope: int) -> list[NameParts]:
         """The scopes within the module whose names are seen from a definition, innermost first."""
-        found: list[Name] = []
+        found: list[NameParts] = []
         while scope:
             item = self._definitions[scope]
             if item.kind in {"mod", "namespace"} or self._language.unresolved is Unresolved.CLASS:
@@ -350,13 +350,13 @@ class Scopes:
             scope = self._definitions[scope].parent
         return scope
 
-    def _value_type(self, value: str, scope: int) -> Name | None:
+    def _value_type(self, value: str, scope: int) -> NameParts | None:
         if name := dotted_parts(value):
             return self.variable(name[0], scope) if len(name) == 1 else None
         made = constructor_of(value)
         return self.made_type(made[0], scope, surely=made[1]) if made else None
 
-    def _type_of(self, text: str, scope: int) -> Name | None:
+    def _type_of(self, text: str, scope: int) -> NameParts | None:
         """The type that a variable of the written type has; None for lists, maps, functions and builtins."""
         clean = text.strip(" :&*")
         if clean.startswith("[") or clean.endswith("[]"):  # the methods of a list are not those of what it holds
@@ -366,7 +366,7 @@ class Scopes:
                 return self._type(name, scope)
         return None
 
-    def _type(self, name: Name, scope: int) -> Name | None:
+    def _type(self, name: NameParts, scope: int) -> NameParts | None:
         if not name or name[-1] in self._common.calls or name[-1] in TYPE_KEYWORDS:
             return None
         if name[0] in self._language.self_names:

@@ -13,7 +13,7 @@ from shared.models import Facet, Hit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.store.page_keys import PAGE_KEYS, is_page_key
 from workers.display import plain_line
-from workers.merge.extract import Passage, passages, written
+from workers.merge.extract import QuotableSentence, quotable_sentences, written
 from workers.merge.findings import Findings
 
 #: Results among which a path is looked for by names, and of which one may end it.
@@ -112,7 +112,7 @@ def _readable(name: str) -> str:
     return plain_line(name)[:MAX_NAME]
 
 
-def hop_steps(found: Findings, limit: int) -> tuple[list[ReasoningStep], list[Passage]]:
+def hop_steps(found: Findings, limit: int) -> tuple[list[ReasoningStep], list[QuotableSentence]]:
     """A step for each passage on the path to the best one, with its sentences; none where nothing led on."""
     path = best_path(found.question, found.pool.hits, limit)
     chosen = [_sentence(found, stop) for stop in path]
@@ -120,7 +120,7 @@ def hop_steps(found: Findings, limit: int) -> tuple[list[ReasoningStep], list[Pa
     return steps, [sentence for sentence in chosen if sentence]
 
 
-def _step(found: Findings, at: int, stop: PathStop, sentence: Passage | None) -> ReasoningStep:
+def _step(found: Findings, at: int, stop: PathStop, sentence: QuotableSentence | None) -> ReasoningStep:
     hit, reached, onward = found.pool.hits[stop.number - 1], stop.reached, stop.onward
     unseen = reached is not None and reached.start is None
     return ReasoningStep(
@@ -139,13 +139,13 @@ def _step(found: Findings, at: int, stop: PathStop, sentence: Passage | None) ->
     )
 
 
-def _sentence(found: Findings, stop: PathStop) -> Passage | None:
+def _sentence(found: Findings, stop: PathStop) -> QuotableSentence | None:
     """The sentence that names what comes next, else the one most like the question; None for a text without any."""
     asked, needle = frozenset(terms(found.question)), flat(stop.onward.name) if stop.onward else ""
 
-    def fit(one: Passage) -> tuple[bool, float, int]:
+    def fit(one: QuotableSentence) -> tuple[bool, float, int]:
         named = bool(needle) and needle in flat(one.quote)
         return named, len(one.words & asked) / len(one.words | asked), -one.position
 
-    best = max(passages([found.pool.hits[stop.number - 1]], joined=False), key=fit, default=None)
+    best = max(quotable_sentences([found.pool.hits[stop.number - 1]], joined=False), key=fit, default=None)
     return replace(best, number=stop.number) if best else None

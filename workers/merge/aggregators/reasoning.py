@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from shared.language import reader_sentence
 from shared.models import LeafStatus, Node, Summary
 from shared.models.answer import ReasoningStep
+from shared.models.plan import BOUND_BY_ANSWER
 from shared.settings.sections import ReasoningAggregator
 from workers.display import plain_line
 from workers.merge import extract
@@ -19,9 +20,7 @@ from workers.merge.summarise import summarise
 _MAX_CONCLUSION = 3
 #: Of the names that a step hands on, these many are shown.
 _MAX_NAMES = 3
-#: `Node.bound_by` of a value that the LLM read off the passages.
-ANSWER = "answer"
-Kind = Literal["fact", "aspect"]
+StepKind = Literal["fact", "aspect"]
 
 
 class Evidence(NamedTuple):
@@ -29,7 +28,7 @@ class Evidence(NamedTuple):
 
     node: Node
     query: str
-    passages: Sequence[extract.Passage]
+    passages: Sequence[extract.QuotableSentence]
     gap: str | None
 
 
@@ -68,7 +67,7 @@ def _hops(found: Findings, options: ReasoningAggregator) -> Aggregated:
 
 
 def _concluded(
-    found: Findings, steps: Sequence[ReasoningStep], used: Sequence[extract.Passage], own: Summary
+    found: Findings, steps: Sequence[ReasoningStep], used: Sequence[extract.QuotableSentence], own: Summary
 ) -> Aggregated:
     """The conclusion by the LLM where one is there, else `own`; its sources are joined by those of the steps."""
     made = summarise(found, lambda: own, steps)
@@ -91,7 +90,7 @@ def _last_step_conclusion(found: Findings, steps: Sequence[ReasoningStep], evide
     return Summary(text="\n".join(lines), kind="extractive", citations=extract.citations(chosen, found.pool.hits))
 
 
-def _hop_conclusion(found: Findings, used: Sequence[extract.Passage], direct: Summary) -> Summary:
+def _hop_conclusion(found: Findings, used: Sequence[extract.QuotableSentence], direct: Summary) -> Summary:
     """The sentence at the end of the path first, then what answers directly."""
     if not used or not direct.citations:
         return direct
@@ -114,12 +113,12 @@ def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: extrac
     queries = node.variants or (node.query,)
     query = max(queries, key=lambda one: picker.coverage(one, node.id))
     gap = _gap(found, node, nodes)
-    passages: Sequence[extract.Passage] = ()
+    passages: Sequence[extract.QuotableSentence] = ()
     if found.pool.per_leaf.get(node.id):
         if extract.is_covered(picker, query, found.pool, node.id):
             values, by = _bound_values(node, nodes)
             picker.picked = []  # one sentence may carry two steps
-            read = values[0] if by == ANSWER else ""  # it stands in the passages; names are candidates only
+            read = values[0] if by == BOUND_BY_ANSWER else ""  # it stands in the passages; names are candidates only
             passages = picker.pick(query, node.id, limit, containing=read)
         gap = gap or (None if passages else reader_sentence("uncovered", found.question))
     return Evidence(node, query, passages, gap)
@@ -145,7 +144,11 @@ def _gap(found: Findings, node: Node, nodes: Sequence[Node]) -> str | None:
 
 
 def _steps(
-    found: Findings, kind: Kind, nodes: Sequence[Node], limit: int, picked: Mapping[str, Sequence[extract.Passage]]
+    found: Findings,
+    kind: StepKind,
+    nodes: Sequence[Node],
+    limit: int,
+    picked: Mapping[str, Sequence[extract.QuotableSentence]],
 ) -> tuple[list[ReasoningStep], list[Evidence]]:
     """A step for each node with at most `limit` passages; those of `picked` go first."""
     picker = extract.Picker(found.question, found.pool.hits, joined=False)
@@ -154,7 +157,7 @@ def _steps(
     return [_leaf_step(found, kind, nodes, number, one) for number, one in enumerate(evidence, 1)], evidence
 
 
-def _leaf_step(found: Findings, kind: Kind, nodes: Sequence[Node], number: int, one: Evidence) -> ReasoningStep:
+def _leaf_step(found: Findings, kind: StepKind, nodes: Sequence[Node], number: int, one: Evidence) -> ReasoningStep:
     places = {node.id: place for place, node in enumerate(nodes, 1)}
     values, by = _bound_values(one.node, nodes)
     numbers = tuple(dict.fromkeys(passage.number for passage in one.passages))
