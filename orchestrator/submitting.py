@@ -62,7 +62,7 @@ class Submitter:
                 time.sleep(_PAUSE_S)
 
     def _cancel_unconfirmed(self) -> None:
-        """Jobs of which the caller was told that they were not taken must not run after all."""
+        """Jobs that the caller was told were refused must not run after all."""
         if self._unconfirmed:
             self._jobs.endings.stop(self._unconfirmed, State.CANCELLED, "the caller was told that it was not taken")
             self._unconfirmed = []

@@ -100,7 +100,7 @@ def _llm() -> ChatClient | None:
 
 @remote(app, TaskName.PLAN_INTENT, ignore_result=False)
 def intent(raw: dict[str, Any]) -> str:
-    """Returns an IntentReply as JSON; faults are told in it, never raised."""
+    """Returns an IntentReply as JSON; faults are reported in it, never raised."""
     try:
         request = IntentRequest.model_validate(raw)
         found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S)

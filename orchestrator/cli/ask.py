@@ -138,7 +138,7 @@ def route(
     ctx: typer.Context,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads it from stdin.")],
     *,
-    strategy: options.Strategy = None,
+    strategy: options.StrategyOption = None,
     llm: Annotated[
         bool | None,
         typer.Option("--llm/--no-llm", help="Ask the LLM when the rules are unsure (default: routing.llm)"),

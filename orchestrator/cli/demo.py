@@ -1,4 +1,4 @@
-"""`make demo`: the whole way once, in a folder of its own: start, ingest, five questions, one answer, stop.
+"""`make demo`: everything once, in a folder of its own: start, ingest, five questions, one answer, stop.
 
 Uses the defaults only: no settings file, no `RAMIFY_` variable and no stack of the user's is touched.
 """
@@ -32,7 +32,7 @@ from shared.settings import CONFIG_ENV, Settings, load_settings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _DEADLINE_S = 60.0
-#: Seconds that one look at a job's events takes; five of them are one frame.
+#: Seconds that one read of a job's events takes; five of them are one frame.
 _READ_S = 0.02
 #: Lines of the screen that stay free below the trees.
 _MARGIN_LINES = 2

@@ -27,11 +27,11 @@ from shared.models.route import Route
 FOLLOW_PAST_DEADLINE_S = 90.0
 FRAMES_PER_S = 8
 _POLL_S = 0.5
-#: Seconds between two looks for jobs that ended uncounted: it reads every open job.
+#: Seconds between two searches for jobs that ended uncounted: it reads every open job.
 _RECONCILE_S = 10.0
 #: Seconds between two lines where there is no terminal.
 _LINE_S = 10.0
-#: Open jobs looked at in one round.
+#: Open jobs checked in one round.
 _ROUND = 500
 
 
@@ -102,7 +102,7 @@ class EndedJobs:
         self._reported = 0
 
     def poll(self, finished: int) -> None:
-        """Look at the next open jobs, while fewer were reported than have `finished`."""
+        """Check the next open jobs, while fewer were reported than have `finished`."""
         for _ in range(min(_ROUND, len(self._open))):
             if self._reported >= finished:
                 return

@@ -12,7 +12,7 @@ _FILTERS = "Filters"
 _BUDGET = "Budget (hard; what does not fit is left out, and the answer says so)"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
-Strategy = Annotated[str | None, typer.Option(help="A list of search stages by name (default: search.strategy)")]
+StrategyOption = Annotated[str | None, typer.Option(help="A list of search stages by name (default: search.strategy)")]
 Tenant = Annotated[str | None, typer.Option(help="Whose question or documents. (default: default)")]
 Namespace = Annotated[str | None, typer.Option(help="The corpus to use. (default: default)", rich_help_panel=_FILTERS)]
 Explain = Annotated[bool | None, typer.Option("--explain", help="Show how every score came to be.")]
@@ -20,7 +20,7 @@ NearSymbol = Annotated[
     str | None,
     typer.Option(help="Start at this name in code, e.g. pkg.module.function: its callers and what it calls."),
 ]
-Depth = Annotated[int | None, typer.Option(min=1, max=2, help="Follow links and calls for so many hops.")]
+HopsOption = Annotated[int | None, typer.Option(min=1, max=2, help="Follow links and calls for so many hops.")]
 Deadline = Annotated[
     float | None, typer.Option("--deadline", help="Seconds from now to the answer. (default: jobs.deadline_s)")
 ]
@@ -52,7 +52,7 @@ class SearchOptions(FilterOptions):
     """For everything that searches."""
 
     mode: Annotated[str | None, typer.Option(help="hybrid, bm25_only, vec_only or deep: the strategy of that name")]
-    strategy: Strategy
+    strategy: StrategyOption
     top_n: Annotated[int | None, typer.Option("--top", "-n", help="Number of results.")]
     tenant: Tenant
 
@@ -97,7 +97,7 @@ class AskOptions(JobOptions):
 
     explain: Explain
     near_symbol: NearSymbol
-    depth: Depth
+    depth: HopsOption
     idempotency_key: Annotated[str | None, typer.Option(help="Asking again under this key gives the first job.")]
 
 
@@ -135,7 +135,7 @@ class FindOptions(ContextOptions):
     """For `ramify find`."""
 
     near_symbol: NearSymbol
-    depth: Depth
+    depth: HopsOption
 
 
 class ConversationOptions(ContextOptions):

@@ -55,7 +55,7 @@ def score(value: float) -> str:
 
 
 def read_as(route: Route) -> str:
-    """How a job's question was read, by whom, and the way that it took for that."""
+    """The type of a job's question, by the rules or the LLM, and the route that followed from it."""
     kind = f"{route.type.value}, {route.hops.value}" if route.hops else route.type.value
     read = f"{kind} ({route.intent.value}, {route.confidence:.2f} by {route.by}{', unsure' if route.unsure else ''})"
     return f"{read}: planner {route.planner.value}, strategy {route.strategy}, aggregator {route.aggregator}"

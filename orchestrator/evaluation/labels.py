@@ -35,7 +35,7 @@ class QuestionTypes(Model):
 
 
 def question_types(questions: Sequence[LabelledQuestion], settings: Settings) -> QuestionTypes:
-    """The label `type` where a question has one, else the rules' reading. A label may be any short word."""
+    """The label `type` where a question has one, else what the rules say. A label may be any short word."""
     labels = {question.id: _label(question.labels) for question in questions}
     types = {question.id: labels[question.id] or _by_rules(question.text, settings) for question in questions}
     kept = {name for name, _ in Counter(types.values()).most_common(_MOST)}

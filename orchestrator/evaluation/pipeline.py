@@ -105,7 +105,7 @@ class Pipeline:
         return without_run_options(request).model_copy(update=own)
 
     def _ended(self) -> Iterator[ArmOutcome]:
-        """Look at the open jobs; the outcomes of those that have ended."""
+        """Check the open jobs; the outcomes of those that have ended."""
         time.sleep(_POLL_S)
         for job_id, question in list(self._open.items()):
             status = self._client.status(job_id)

@@ -32,7 +32,7 @@ _INSPECT_S = 2.0
 _STORE_S = 5.0
 #: A heartbeat may be late: a worker is reported from the third missing one on.
 _LATE_S = 3 * BEAT_S
-#: The reaper looks every two seconds; one that has not looked for so long does not run.
+#: The reaper runs every two seconds; one that has not finished a run for so long does not run.
 _REAPER_LATE_S = 20.0
 
 

@@ -48,12 +48,12 @@ def examine(settings: Settings) -> list[Check]:
 
 
 def _outcome(name: str, future: Future[Check | Sequence[Check]], until: float) -> Sequence[Check]:
-    """A look that fails or hangs is a finding, not the end of the list."""
+    """A check that fails or hangs is a finding, not the end of the list."""
     try:
         found = future.result(timeout=max(0.1, until - time.monotonic()))
         return [found] if isinstance(found, Check) else found
     except TimeoutError:
         return [failed(name, f"no answer within {_TOGETHER_S:.0f} s", "see its log")]
-    except Exception as error:  # noqa: BLE001 - a fault of one look must not hide the others
+    except Exception as error:  # noqa: BLE001 - a fault of one check must not hide the others
         known = isinstance(error, RamifyError)
         return [failed(name, str(error) if known else f"cannot be examined: {type(error).__name__}: {error}")]

@@ -193,7 +193,7 @@ class Stack:
             time.sleep(_TICK_S)
 
     def _watch(self) -> None:
-        """One look at every child: note the dead, start those whose pause is over."""
+        """Check every child once: note the dead, start those whose pause is over."""
         for name, child in list(self._children.items()):
             now = time.monotonic()
             if child.due is None and (code := child.exit_code()) is not None:
@@ -221,7 +221,7 @@ class Stack:
         if name == "redis" and self._redis:
             if not self._redis.wait_ready():
                 self._redis.stop()
-                return  # the next look finds it dead
+                return  # the next check finds it dead
             self._recheck_at = time.monotonic() + _RECONNECT_S
         self._save()
         self._emit("restarted", name, f"restart {child.restarts}")

@@ -109,7 +109,7 @@ def as_plan(given: object, where: str = "plan ") -> PlanFile:
 
 
 def plan_fields(plan: PlanFile) -> dict[str, Any]:
-    """The fields of a JobRequest that a plan stands for."""
+    """The fields of a JobRequest that a plan gives."""
     fields: dict[str, Any] = {"subqueries": plan.entries()} if plan.subqueries else {"decompose": False}
     given = {"question": plan.question, "strategy": plan.strategy, "filters": plan.filters}
     return fields | {name: value for name, value in given.items() if value is not None}

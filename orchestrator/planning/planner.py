@@ -35,7 +35,7 @@ _PRIORITY = (Facet.CORE, Facet.HOW, Facet.WHY, Facet.NOTE, Facet.CASE)
 
 
 class Planner:
-    """Turns a question into nodes, level by level, by the way that its type asks for."""
+    """Turns a question into nodes, level by level, as the planner of its route says."""
 
     def __init__(self, settings: Settings) -> None:
         self._limits = settings.decomposition
@@ -43,7 +43,7 @@ class Planner:
         self._llm = ChatClient(settings) if settings.has_llm else None
 
     def close(self) -> None:
-        """Let go of the connections to the LLM."""
+        """Close the connections to the LLM."""
         if self._llm is not None:
             self._llm.close()
 

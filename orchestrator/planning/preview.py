@@ -98,7 +98,7 @@ def _entry(node: Node, ids: dict[str, int]) -> FileEntry:
 
 
 def _as_job(request: JobRequest, settings: Settings) -> Job:
-    """A job that nobody enqueues, with a job's time to plan."""
+    """A job that is never enqueued, with a job's time to plan."""
     now = time.time()
     seconds = min(request.deadline_s or settings.jobs.deadline_s, request.max_seconds or settings.jobs.deadline_s)
     return Job(

@@ -1,4 +1,4 @@
-"""Grows the tree of subquestions, one decomposition at a time. Pure: it asks nobody for decompositions."""
+"""Grows the tree of subquestions, one decomposition at a time. Pure: the decompositions are handed in."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
 
 
 def _unbound(view: View, world: World) -> Iterator[Missing]:
-    """Leaves whose dependencies have ended but that nobody bound: the end of one dependency is sent again."""
+    """Leaves whose dependencies have ended but that were not bound: the end of one dependency is sent again."""
     again = set[str]()
     for node, state in view.leaves.items():
         others = view.needs.get(node, ())

@@ -35,8 +35,8 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings) -> Grown:
     end = min(_ASK_S, _SHARE * job.remaining(job.leaf_reserve))
     try:
         asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
-        values = _ask_search_pool(app, settings, asked, end)
-        reading = read_question(job.request.question, job.request.filters, values, date.today())  # noqa: DTZ011 - the reader's "last month"
+        known = _ask_search_pool(app, settings, asked, end)
+        reading = read_question(job.request.question, job.request.filters, known, date.today())  # noqa: DTZ011 - the reader's "last month"
         if reading.scan is None:
             return Grown(warnings=(*reading.warnings, _INSTEAD))
         scan = _without_excluded(reading.scan, settings.search.excludes)
@@ -51,7 +51,7 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings) -> Grown:
 
 
 def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:
-    """What the search pool says. Waits in a task for another pool, which waits for nobody."""
+    """The reply of the search pool. This task waits for that pool, whose tasks wait for no other pool."""
     with allow_join_result():
         reply = ValuesReply.model_validate_json(call_pool(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
     if reply.values is None:
