@@ -88,7 +88,7 @@ class Stage:
         for module in (self.search, self.rerank):
             yield module, "shared_cache", lambda: None
         for module in (self.search, self.lists):
-            yield module, "corpus", lambda: None
+            yield module, "search_resources", lambda: None
         yield self.lists, "read_shard", self._later("labour.read_shard")
         yield self.lists, "llm", object
         yield self.lists, "fill_columns", self._later("labour.fill_columns")
