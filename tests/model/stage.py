@@ -96,7 +96,7 @@ class Stage:
         yield self.rerank, "_reranker", lambda: None
         yield self.rerank, "run_rerank_stages", self._later("labour.run_rerank_stages")
         yield self.merge, "run_aggregator", self._later("labour.run_aggregator")
-        yield self.merge, "merge_tree", self._later("labour.merge_tree", self.merge.merge_tree)
+        yield self.merge.tree, "merge_tree", self._later("labour.merge_tree", self.merge.tree.merge_tree)
         yield self.rerank, "rerank_pool", self._later("labour.rerank_pool", self.rerank.rerank_pool)
 
     def _later(self, name: str, *first: Any) -> Callable[..., Any]:
