@@ -36,6 +36,9 @@ def _read_fields(client: Redis, job_ids: Sequence[str], names: Sequence[str]) ->
 class Endings:
     """Ends jobs and finalises them: the count in the batch, the place in admission, the reaper's list.
 
+    `stop` calls `finalise`, which gives back the place by `AdmissionQueues.leave`, then `on_end`, which admits more
+    jobs; `JobStore.finish` does the same for a job that is done.
+
     A process that dies between an end and its finalising leaves the rest to the reaper, which repeats it: that is
     harmless. May raise redis.exceptions.RedisError.
     """

@@ -107,7 +107,7 @@ class JobStore:
         return [job_id for job_id, verdict in found if verdict == 1]
 
     def release(self, job_ids: Sequence[str]) -> None:
-        """Give back the places of jobs that have ended or expired from Redis."""
+        """Give back the places of jobs that have ended (by `finalise`), and of those that have expired from Redis."""
         under_way = self.admission.under_way() if job_ids else {}
         self.endings.finalise(job_ids)
         for job_id in job_ids:

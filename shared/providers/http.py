@@ -130,7 +130,7 @@ class JsonClient(AbstractContextManager["JsonClient"]):
                 raise TransientError(f"{self._server}: no time is left to ask it")
             return retried(
                 call,
-                lambda: self._gate.passed(deadline, self._attempt_s, before, patient_until=patient_until),
+                lambda: self._gate.admit(deadline, self._attempt_s, before, patient_until=patient_until),
                 deadline,
                 lambda tries: tries < self._attempts,
             )

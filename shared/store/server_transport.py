@@ -53,7 +53,7 @@ class ServerTransport(httpx.BaseTransport):
         patient_until = began + patience_s if reads else deadline
         return retried(
             lambda: self._once(request, deadline),
-            lambda: self._gate.passed(deadline, self._attempt_s, patient_until=patient_until),
+            lambda: self._gate.admit(deadline, self._attempt_s, patient_until=patient_until),
             deadline,
             lambda tries: not once and (tries < self._attempts or time.monotonic() < patient_until),
         )

@@ -24,7 +24,7 @@ from workers.index.documents import INDEX_VERSION, Document, Markup, document_ha
 from workers.index.edges import mark_lost_links, update_edges, with_pending
 from workers.index.encoding import CollectionEncoders, EncoderError, KeywordEncoders, dense_vectors, refit
 from workers.index.readers import read_documents
-from workers.index.units import Unit, known_files, mark_units, units_of
+from workers.index.units import Unit, mark_units, split_known, units_of
 
 _parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
 #: Most lines of a document: Markdown is read line by line at about 10 us and 1 kB a line.
@@ -110,7 +110,7 @@ class Indexer:
         self._flushed = 0.0
         self.directories = Directories(store, dense, settings, llm)
 
-    def known_files(self, hashes: FileHashes) -> tuple[list[DocumentOutcome], list[int]]:
+    def split_known(self, hashes: FileHashes) -> tuple[list[DocumentOutcome], list[int]]:
         """Outcomes of the files that are stored whole and unchanged, and the numbers of those that must be sent.
 
         Raises: StoreMismatchError, StoreError or TransientError of the store.
@@ -118,7 +118,7 @@ class Indexer:
         with timed("looking up"):
             if self._encoders.existing() is None:
                 return [], list(range(len(hashes.files)))
-            return known_files(self._store, hashes, self._sizes)
+            return split_known(self._store, hashes, self._sizes)
 
     def index(self, batch: Sequence[RawDocument]) -> tuple[list[DocumentOutcome], Cost]:
         """Outcomes in the order of the batch (several for a JSONL file), and what the encoder cost.

@@ -48,7 +48,7 @@ def index_documents(raw: dict[str, Any]) -> None:
         if content is None:
             return None
         if content.hashes is not None:
-            known, wanted = _indexer(content.tenant).known_files(content.hashes)
+            known, wanted = _indexer(content.tenant).split_known(content.hashes)
             return IngestReport(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
         guard = PoisonGuard(inbox.client, inbox.ingest_id, app.conf.ramify, ServerClock(inbox.client).now)
         index = _indexer(content.tenant).index

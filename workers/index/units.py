@@ -54,7 +54,7 @@ def units_of(
     return units
 
 
-def known_files(
+def split_known(
     store: ChunkStore, hashes: FileHashes, sizes: ChunkingSettings
 ) -> tuple[list[DocumentOutcome], list[int]]:
     """Outcomes of the files that are stored whole, and the numbers of those that must be sent.

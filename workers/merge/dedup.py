@@ -1,4 +1,7 @@
-"""Which hits repeat a better one: by vector cosine, or by shingle overlap where there is no vector. Pure."""
+"""Which hits repeat a better one: by vector cosine, or by shingle overlap where there is no vector. Pure.
+
+For the merged pool. Within a leaf the stage `dedup` (workers/search/stages/diversity.py) does it, by other thresholds.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Gate:
         self._warned = False
 
     @contextmanager
-    def passed(
+    def admit(
         self,
         deadline: float,
         attempt_s: float,
@@ -130,16 +130,16 @@ class Gate:
         Raises: GateError when it may not go, and what `before` and the block raise.
         """
         token = secrets.token_hex(8)
-        watched = self._enter(token, deadline, attempt_s, patient_until)
+        watched = self._acquire(token, deadline, attempt_s, patient_until)
         called = False
         try:
             before()
             called = True
             yield
         except BaseException as error:
-            self._leave(self._report(error, token) if called else CallReport(CallOutcome.UNSURE, token), watched)
+            self._release(self._report(error, token) if called else CallReport(CallOutcome.UNSURE, token), watched)
             raise
-        self._leave(CallReport(CallOutcome.ANSWERED, token), watched)
+        self._release(CallReport(CallOutcome.ANSWERED, token), watched)
 
     def too_slow(self, message: str, had_s: float, attempt_s: float, *, connecting: bool = False) -> TransientError:
         """The error of a call that was not answered within `had_s` seconds; `attempt_s` is the most that one gets.
@@ -149,7 +149,7 @@ class Gate:
         enough = min(attempt_s, self._breaker.slow_s, _CONNECT_S if connecting else attempt_s)
         return UnreachableError(message) if had_s >= _NEARLY * enough else UnsureError(message)
 
-    def _enter(self, token: str, deadline: float, attempt_s: float, patient_until: float) -> bool:
+    def _acquire(self, token: str, deadline: float, attempt_s: float, patient_until: float) -> bool:
         """Returns when the call may go: true when a success is to be reported, too. Raises: GateError."""
         turn = False
         if (store := self._store_of()) is None:
@@ -158,7 +158,7 @@ class Gate:
         while True:
             left = max(0.0, deadline - time.monotonic())
             lease = min(attempt_s, left, self._breaker.longest_open_s)
-            answer = store.enter(self.name, self._limits, Admission(token, lease * 1000, left * 1000, turn))
+            answer = store.acquire(self.name, self._limits, Admission(token, lease * 1000, left * 1000, turn))
             wait = answer.wait / 1000
             match answer.verdict:
                 case GateVerdict.GO:
@@ -177,12 +177,12 @@ class Gate:
                 wait += min(wait, _SPREAD_S * 10) * secrets.randbelow(100) / 1000
             time.sleep(min(wait, left))
 
-    def _leave(self, report: CallReport, watched: bool) -> None:
+    def _release(self, report: CallReport, watched: bool) -> None:
         """Report every failure to the store; a success, or a call that tells nothing, only where it waits for it."""
         store = self._store_of()
         if store is None or (report.outcome in (CallOutcome.ANSWERED, CallOutcome.UNSURE) and not watched):
             return
-        change = store.leave(self.name, self._limits, report)
+        change = store.release(self.name, self._limits, report)
         if change == "opened":
             _log.warning("%s is left alone for a while: it %s", self.server, report.why)
         elif change == "closed":

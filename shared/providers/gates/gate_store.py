@@ -46,7 +46,7 @@ class Admission(NamedTuple):
 
 
 class GateVerdict(StrEnum):
-    """Whether a call may go, and why not; lua/enter.lua uses the same words."""
+    """Whether a call may go, and why not; lua/acquire.lua uses the same words."""
 
     GO = "go"
     OPEN = "open"
@@ -74,7 +74,7 @@ class GateAnswer(NamedTuple):
 
 
 class CallOutcome(StrEnum):
-    """How a call ended, as seen from the provider's health; lua/leave.lua uses the same words."""
+    """How a call ended, as seen from the provider's health; lua/release.lua uses the same words."""
 
     ANSWERED = "answered"
     BUSY = "busy"
@@ -120,16 +120,16 @@ class GateStore:
 
         self._faults = (RedisError, RamifyError, OSError, ValueError)
         lua = resources.files("shared.providers.gates").joinpath("lua")
-        scripts = (lua.joinpath(name).read_text(encoding="utf-8") for name in ("enter.lua", "leave.lua"))
-        self._enter, self._leave = map(client.register_script, scripts)
+        scripts = (lua.joinpath(name).read_text(encoding="utf-8") for name in ("acquire.lua", "release.lua"))
+        self._acquire, self._release = map(client.register_script, scripts)
         self._lock = Lock()
         self._unreachable, self._paused_until = False, 0.0
 
-    def enter(self, name: str, limits: Limits, admission: Admission) -> GateAnswer:
+    def acquire(self, name: str, limits: Limits, admission: Admission) -> GateAnswer:
         """May this call go to the provider `name` now? One round trip; writes only for a rate limit or a probe."""
 
         def ask() -> GateAnswer:
-            reply: Any = self._enter(
+            reply: Any = self._acquire(
                 keys=[key_of(name)],
                 args=[
                     limits.interval, limits.burst, limits.failures, limits.longest_open, limits.longest_pause,
@@ -144,11 +144,11 @@ class GateStore:
 
         return self._asked(ask, GateAnswer(GateVerdict.GO))
 
-    def leave(self, name: str, limits: Limits, report: CallReport) -> str:
+    def release(self, name: str, limits: Limits, report: CallReport) -> str:
         """A call has ended. Returns "opened" or "closed" when that is what it did to the breaker, else ""."""
 
         def tell() -> str:
-            change: Any = self._leave(
+            change: Any = self._release(
                 keys=[key_of(name)],
                 args=[
                     report.outcome.value, report.token, report.pause, report.why, limits.failures, limits.first_open,

@@ -34,10 +34,10 @@ class LlmGate:
         self._store, self._limits = GateStore(client), limits_of(settings.providers, settings.providers.llm)
 
     def enter(self, caller: str = "a") -> None:
-        self._store.enter(NAME, self._limits, Admission(caller, 1000, 0))
+        self._store.acquire(NAME, self._limits, Admission(caller, 1000, 0))
 
     def leave(self, outcome: CallOutcome, pause: float = 0) -> None:
-        self._store.leave(NAME, self._limits, CallReport(outcome, "a", pause, "answered 500"))
+        self._store.release(NAME, self._limits, CallReport(outcome, "a", pause, "answered 500"))
 
 
 def test_a_quiet_gate_is_fine_and_shows_its_limit(client: redis.Redis, redis_url: str) -> None:

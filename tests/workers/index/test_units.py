@@ -42,21 +42,21 @@ def jsonl(*texts: str) -> str:
 
 
 def test_given_an_empty_store_when_asked_about_then_everything_must_travel(indexer: Indexer) -> None:
-    assert indexer.known_files(hashes(raw("a.md", "a"), raw("b.md", "b"))) == ([], [0, 1])
+    assert indexer.split_known(hashes(raw("a.md", "a"), raw("b.md", "b"))) == ([], [0, 1])
 
 
 def test_given_indexed_files_when_asked_about_again_then_only_the_changed_one_must_travel(indexer: Indexer) -> None:
     batch = [raw("a.md", "# A\n\na"), raw("b.md", "b"), raw("zh.txt", "缓存雪崩"), raw("c.jsonl", jsonl("x", "y"))]
     indexed, _ = indexer.index(batch)
-    known, wanted = indexer.known_files(hashes(*batch))
+    known, wanted = indexer.split_known(hashes(*batch))
     assert wanted == []
     assert {(out.path, out.doc_id) for out in known} == {(out.path, out.doc_id) for out in indexed}
     assert {(out.status.value, out.chunks) for out in known} == {("unchanged", 0)}
 
     batch[1] = raw("b.md", "other")
-    assert indexer.known_files(hashes(*batch))[1] == [1]
+    assert indexer.split_known(hashes(*batch))[1] == [1]
     indexer.index([batch[1]])
-    assert indexer.known_files(hashes(*batch))[1] == []
+    assert indexer.split_known(hashes(*batch))[1] == []
 
 
 @pytest.mark.parametrize("change", [{"target_chars": 300}, {"max_chars": 5000}, {"max_document_bytes": 2000}])
@@ -66,7 +66,7 @@ def test_given_other_chunking_when_asked_about_then_all_must_travel(
     batch = [raw("a.md", "a")]
     indexer.index(batch)
     other = settings.model_copy(update={"chunking": settings.chunking.model_copy(update=change)})
-    assert Indexer(store, None, other).known_files(hashes(*batch)) == ([], [0])
+    assert Indexer(store, None, other).split_known(hashes(*batch)) == ([], [0])
 
 
 def test_given_another_release_when_asked_about_then_all_must_travel(
@@ -75,12 +75,12 @@ def test_given_another_release_when_asked_about_then_all_must_travel(
     batch = [raw("a.md", "a")]
     indexer.index(batch)
     monkeypatch.setattr("workers.index.units.INDEX_VERSION", 10_000)
-    assert indexer.known_files(hashes(*batch)) == ([], [0])
+    assert indexer.split_known(hashes(*batch)) == ([], [0])
 
 
 def test_given_another_namespace_when_asked_about_then_it_must_travel(indexer: Indexer) -> None:
     indexer.index([raw("a.md", "a")])
-    assert indexer.known_files(hashes(raw("a.md", "a", namespace="team"))) == ([], [0])
+    assert indexer.split_known(hashes(raw("a.md", "a", namespace="team"))) == ([], [0])
 
 
 def test_given_other_bytes_with_the_same_text_when_indexed_then_they_are_known_from_then_on(
@@ -88,10 +88,10 @@ def test_given_other_bytes_with_the_same_text_when_indexed_then_they_are_known_f
 ) -> None:
     indexer.index([raw("a.md", "one\ntwo")])
     windows = raw("a.md", "one\r\ntwo")
-    assert indexer.known_files(hashes(windows))[1] == [0]
+    assert indexer.split_known(hashes(windows))[1] == [0]
     (outcome,), _ = indexer.index([windows])
     assert outcome.status.value == "unchanged"
-    assert indexer.known_files(hashes(windows))[1] == []
+    assert indexer.split_known(hashes(windows))[1] == []
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ def test_given_something_to_tell_when_asked_about_then_it_travels_each_time_and_
     for _ in range(2):
         outcomes, _ = indexer.index([raw(name, text)])
         assert any(outcome.reason for outcome in outcomes)
-        assert indexer.known_files(hashes(raw(name, text)))[1] == [0]
+        assert indexer.split_known(hashes(raw(name, text)))[1] == [0]
 
 
 def test_given_one_changed_piece_when_asked_about_then_all_pieces_of_the_file_travel(indexer: Indexer) -> None:
     pieces = [raw("c.jsonl", jsonl("x")), raw("c.jsonl", '{"id": "k", "text": "y"}\n', line_offset=1)]
     indexer.index([*pieces, raw("a.md", "a")])
-    assert indexer.known_files(hashes(*pieces))[1] == []
+    assert indexer.split_known(hashes(*pieces))[1] == []
     changed = raw("c.jsonl", '{"id": "k", "text": "z"}\n', line_offset=1)
-    known, wanted = indexer.known_files(hashes(pieces[0], raw("a.md", "a"), changed))
+    known, wanted = indexer.split_known(hashes(pieces[0], raw("a.md", "a"), changed))
     assert wanted == [0, 2]
     assert [outcome.path for outcome in known] == ["notes/a.md"]
 
@@ -124,17 +124,17 @@ def test_given_a_torn_document_when_asked_about_then_it_travels_and_is_made_whol
     indexer.index(batch)
     second = next(hit for page in store.scroll(None) for hit in page if hit.ordinal == 1)
     store.delete_chunks(document_id(f"{ROOT}/a.md", "default", "default"), [second.chunk_id])
-    assert indexer.known_files(hashes(*batch)) == ([], [0])
+    assert indexer.split_known(hashes(*batch)) == ([], [0])
     indexer.index(batch)
-    assert indexer.known_files(hashes(*batch))[1] == []
+    assert indexer.split_known(hashes(*batch))[1] == []
     assert sorted(hit.text for page in store.scroll(None) for hit in page) == ["one", "zero"]
 
 
 def test_given_a_part_of_its_root_when_asked_about_then_it_is_known_but_not_from_another_root(indexer: Indexer) -> None:
     indexer.index([raw("sub/a.md", "a")])
-    known, wanted = indexer.known_files(hashes(raw("sub/a.md", "a", source=f"{ROOT}/sub")))
+    known, wanted = indexer.split_known(hashes(raw("sub/a.md", "a", source=f"{ROOT}/sub")))
     assert (wanted, [outcome.path for outcome in known]) == ([], ["notes/sub/a.md"])
-    assert indexer.known_files(hashes(raw("sub/a.md", "a", source="/")))[1] == [0], "it moves to the larger root"
+    assert indexer.split_known(hashes(raw("sub/a.md", "a", source="/")))[1] == [0], "it moves to the larger root"
 
 
 def test_given_nothing_written_when_finished_then_lengths_and_links_are_left_alone(

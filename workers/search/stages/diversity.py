@@ -1,4 +1,7 @@
-"""Diversity of the results: no near-duplicates, few chunks of one document, several kinds of documents."""
+"""Diversity of the results: no near-duplicates, few chunks of one document, several kinds of documents.
+
+Near-duplicates are those within a document; workers/merge/dedup.py folds those of the merged pool.
+"""
 
 from __future__ import annotations
 

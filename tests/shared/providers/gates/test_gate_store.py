@@ -55,15 +55,15 @@ def store(client: redis.Redis) -> MovedStore:
 def enter(
     store: GateStore, caller: str = "a", *, limits: Limits = LIMITS, left: float = 0, turn: bool = False
 ) -> GateAnswer:
-    return store.enter(NAME, limits, Admission(caller, lease=10_000, left=left, turn=turn))
+    return store.acquire(NAME, limits, Admission(caller, lease=10_000, left=left, turn=turn))
 
 
 def fail(store: GateStore, times: int = 1, caller: str = "a", why: str = "answered 500") -> list[str]:
-    return [store.leave(NAME, LIMITS, CallReport(CallOutcome.FAILED, caller, why=why)) for _ in range(times)]
+    return [store.release(NAME, LIMITS, CallReport(CallOutcome.FAILED, caller, why=why)) for _ in range(times)]
 
 
 def end(store: GateStore, outcome: CallOutcome, caller: str = "a", pause: float = 0) -> str:
-    return store.leave(NAME, LIMITS, CallReport(outcome, caller, pause))
+    return store.release(NAME, LIMITS, CallReport(outcome, caller, pause))
 
 
 def test_given_nothing_known_then_calls_go_and_success_need_not_be_told(store: MovedStore) -> None:
@@ -141,7 +141,7 @@ def test_given_calls_under_way_when_it_opened_then_their_failures_do_not_prolong
 def test_given_no_breaker_then_it_never_opens(store: MovedStore) -> None:
     never = LIMITS._replace(failures=0)
     for _ in range(20):
-        assert store.leave(NAME, never, CallReport(CallOutcome.FAILED, "a", why="x")) == ""
+        assert store.release(NAME, never, CallReport(CallOutcome.FAILED, "a", why="x")) == ""
     assert enter(store, limits=never).verdict is GateVerdict.GO
     fail(store, 3)
     assert enter(store, limits=never).verdict is GateVerdict.GO, "switched off while it was open"
@@ -180,7 +180,7 @@ def test_given_a_429_then_the_breaker_closes_for_it_lives(store: MovedStore) -> 
 
 
 def test_given_a_503_with_a_time_then_it_counts_and_pauses(store: MovedStore) -> None:
-    store.leave(NAME, LIMITS, CallReport(CallOutcome.FAILED, "a", 8_000, "answered 503"))
+    store.release(NAME, LIMITS, CallReport(CallOutcome.FAILED, "a", 8_000, "answered 503"))
     assert enter(store).verdict is GateVerdict.PAUSED
     assert fail(store, 2)[-1] == "opened"
 
@@ -214,7 +214,7 @@ def test_given_an_open_breaker_then_no_turn_is_taken(store: MovedStore) -> None:
 
 def test_given_two_providers_then_they_do_not_mix(store: MovedStore) -> None:
     fail(store, 3)
-    assert store.enter("rerank:127.0.0.1:8000", LIMITS, Admission("a", 100, 0)).verdict is GateVerdict.GO
+    assert store.acquire("rerank:127.0.0.1:8000", LIMITS, Admission("a", 100, 0)).verdict is GateVerdict.GO
 
 
 def test_the_key_has_a_hash_tag_and_every_state_of_it_a_ttl(client: redis.Redis) -> None:

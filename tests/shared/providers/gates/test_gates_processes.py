@@ -221,5 +221,5 @@ def test_a_process_that_was_told_of_no_redis_is_ungated_and_warns_of_a_limit_tha
 
 def test_an_answer_names_only_verdicts_that_are_known() -> None:
     """The scripts speak in these words."""
-    source = (ROOT / "shared/providers/gates/lua/enter.lua").read_text(encoding="utf-8")
+    source = (ROOT / "shared/providers/gates/lua/acquire.lua").read_text(encoding="utf-8")
     assert all(f"{{'{verdict}'" in source for verdict in GateVerdict)

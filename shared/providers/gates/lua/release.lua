@@ -1,5 +1,5 @@
 -- How a call of a provider ended. Opens and closes its breaker, and lets all workers pause.
--- KEYS 1 gate (hash), as in enter.lua
+-- KEYS 1 gate (hash), as in acquire.lua
 -- ARGV 1 outcome: answered; busy (it lives, and wants a pause); failed; unsure (says nothing about the provider)
 --      2 the caller's token   3 the pause that the provider asked for (ms; 0 none)   4 what failed, a sentence
 --      5 failures that open the breaker (0 never)   6 first opening (ms)   7 longest opening (ms)
