@@ -52,8 +52,7 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
     ] = None,
     *,
     from_jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Instead of DATASET: the questions of the last N kept jobs."),
+        int | None, typer.Option(metavar="N", min=1, help="Instead of DATASET: the questions of the last N kept jobs.")
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant. (default: all)")] = None,
     strategy: Annotated[
@@ -72,20 +71,22 @@ def evaluate(  # noqa: PLR0913 - the signature is the command line
         streams.writable("--report", report)
     invocation = invocation_of(ctx)
     arms = chosen(invocation.settings(), strategy or [])
-    found: Evaluation | JobsEvaluation
     if from_jobs is not None:
         _refuse_beside("--from-jobs", from_jobs, {"DATASET": dataset, **given})
-        found = _ask_again(invocation, from_jobs, tenant, arms)
-        failed = any(column.failed for column in found.columns)
+        again = _ask_again(invocation, from_jobs, tenant, arms)
+        _finish(again, report, as_json=json, failed=any(column.failed for column in again.columns))
     elif dataset is None:
         raise InputError("DATASET", None, "name a folder with labelled questions, or give --from-jobs N")
     else:
         _refuse_beside("DATASET", dataset, {"tenant": tenant})
-        found = _measure(invocation, dataset, arms, given)
-        failed = any(arm.failed for arm in found.arms)
+        measured = _measure(invocation, dataset, arms, given)
+        _finish(measured, report, as_json=json, failed=any(arm.failed for arm in measured.arms))
+
+
+def _finish(found: Evaluation | JobsEvaluation, report: Path | None, *, as_json: bool, failed: bool) -> None:
     if report is not None:
         _write(report, found)
-    _show(found, as_json=json)
+    _show(found, as_json=as_json)
     if failed:
         raise typer.Exit(streams.PARTIAL)
 

@@ -99,14 +99,12 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         body: dict[str, Any],
         timeout_s: float,
         before: Callable[[], None] = lambda: None,
-        *,
         patient: bool = False,
     ) -> JsonReply:
         """POST `body` to base URL + `path` and return the decoded object. `timeout_s` bounds everything, waits too.
 
-        `Retry-After` is obeyed when it fits into the time left. Text that is no valid Unicode is sent with "?".
-        `before` runs before each try that the gate admits; what it raises ends the post. A `patient` post waits while
-        the gate's breaker is open.
+        `Retry-After` is obeyed when it fits into the time left. Half surrogates are sent as "?". `before` runs before
+        each try that the gate admits; what it raises ends the post. A `patient` one waits while the breaker is open.
 
         Raises (each carries its number of HTTP calls as `calls`):
             TransientError: unreachable, timed out, cut off, 408, 409, 425, 429 or 5xx, after all tries.
@@ -116,21 +114,19 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         """
         deadline = earliest(time.monotonic() + min(timeout_s, _LONGEST_S))
         content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-        url = self._url.copy_with(path=self._url.path.rstrip("/") + path)
-        patient_until = deadline if patient else 0.0
         calls = 0
 
         def call() -> JsonReply:
             nonlocal calls
             calls += 1
-            return JsonReply(body=self._once(url, content, deadline), calls=calls)
+            return JsonReply(body=self._once(path, content, deadline), calls=calls)
 
         try:
             if time.monotonic() >= deadline:
                 raise TransientError(f"{self._server}: no time is left to ask it")
             return retried(
                 call,
-                lambda: self._gate.admit(deadline, self._attempt_s, before, patient_until=patient_until),
+                lambda: self._gate.admit(deadline, self._attempt_s, before, patient_until=deadline if patient else 0.0),
                 deadline,
                 lambda tries: tries < self._attempts,
             )
@@ -144,7 +140,8 @@ class JsonClient(AbstractContextManager["JsonClient"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _once(self, url: httpx.URL, content: bytes, deadline: float) -> dict[str, Any]:
+    def _once(self, path: str, content: bytes, deadline: float) -> dict[str, Any]:
+        url = self._url.copy_with(path=self._url.path.rstrip("/") + path)
         seconds = max(0.001, min(self._attempt_s, deadline - time.monotonic()))
         try:
             with until(time.monotonic() + seconds):
