@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check --quiet --no-input
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 ARGS ?=
 # Half of what the tests do is wait for processes that start or die. Folders with the longest files come first by name.
-JOBS ?= 2
+JOBS ?= 3
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ setup-dev: $(VENV)/.ready-dev ## the same, with what its tests need
 demo: $(VENV)/.ready ## start everything, ask five questions of the sample corpus, show the answers, stop
 	@$(RUN) -m orchestrator.cli.demo $(ARGS)
 
-test: $(VENV)/.ready-dev ## run the tests, two files at a time (JOBS=0: one by one); ARGS="tests/orchestrator -k plan" narrows them
+test: $(VENV)/.ready-dev ## run the tests, three files at a time (JOBS=0: one by one); ARGS="tests/orchestrator -k plan" narrows them
 	@$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 of each, ARGS="--target route" narrows it
