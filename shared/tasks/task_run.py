@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from shared.contract import TaskMessage, TaskName, read_message
-from shared.errors import MessageVersionError, RamifyError, shown
+from shared.errors import DeadlineError, MessageVersionError, RamifyError, shown
 from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
 from shared.providers.metering import metered
@@ -43,6 +43,13 @@ class TaskRun:
         if self.message.node_id is None:
             raise MessageVersionError(f"{self.task.name} needs a node id")
         return self.message.node_id
+
+    def leaf_seconds(self, undone: str) -> float:
+        """Seconds that the leaf may take. Raises: DeadlineError when none are left; `undone` says what it was not."""
+        seconds = self.job.remaining(self.job.leaf_reserve)
+        if seconds <= 0:
+            raise DeadlineError(f"the job's time was up before this leaf was {undone}")
+        return seconds
 
     @property
     def claimant(self) -> str:

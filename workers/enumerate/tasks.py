@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.contract import TaskMessage, TaskName
-from shared.errors import DeadlineError, RamifyError
+from shared.errors import RamifyError
 from shared.models.enumeration import ValuesReply, ValuesRequest
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
@@ -41,9 +41,7 @@ def search_shard(run: TaskRun) -> None:
     node = jobs.node(job.id, run.node_id)
     if node is None:
         return
-    timeout = job.remaining(job.leaf_reserve)
-    if timeout <= 0:
-        raise DeadlineError("the job's time was up before this leaf was searched")
+    timeout = run.leaf_seconds("searched")
     read, columns_missing = read_shard(run, node, search_resources(), timeout)
     if not columns_missing:
         record_shard(run, node, read)

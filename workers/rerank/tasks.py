@@ -8,7 +8,6 @@ from functools import cache, partial
 from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
-from shared.errors import DeadlineError
 from shared.jobs import State
 from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
 from shared.providers.rerankers import reranker
@@ -67,9 +66,7 @@ def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
     node = jobs.node(job.id, run.node_id)
     if node is None:
         return
-    timeout = job.remaining(job.leaf_reserve)
-    if timeout <= 0:
-        raise DeadlineError("the job's time was up before this leaf was reranked")
+    timeout = run.leaf_seconds("reranked")
     if found.mode != NOTHING_INGESTED.mode:
         found = run_rerank_stages(leaf_query(job.request, node, registry.settings), found, _tools(timeout))
         jobs.annotate(job.id, found.cost, found.warnings)

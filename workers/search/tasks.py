@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.contract import TaskName
-from shared.errors import DeadlineError, InputError, RamifyError
+from shared.errors import InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.settings.strategies import named, split
@@ -29,9 +29,7 @@ def search_leaf(run: TaskRun) -> None:
     node = jobs.node(job.id, run.node_id)
     if node is None:
         return
-    timeout = job.remaining(job.leaf_reserve)
-    if timeout <= 0:
-        raise DeadlineError("the job's time was up before this leaf was searched")
+    timeout = run.leaf_seconds("searched")
     leaf = leaf_query(job.request, node, registry.settings)
     found = run_search_stages(leaf, search_resources(), shared_cache(), timeout)
     jobs.annotate(job.id, found.cost, found.warnings)
