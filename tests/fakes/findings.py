@@ -15,14 +15,14 @@ NESTED = "Where was the founder of Northwind born?"
 class Scripted:
     """Replies with `text`, or raises."""
 
-    def __init__(self, text: str = "", error: RamifyError | None = None) -> None:
-        self.text, self.error, self.prompts = text, error, []
+    def __init__(self, text: str = "", error: RamifyError | None = None, calls: int = 1) -> None:
+        self.text, self.error, self.prompts, self._calls = text, error, [], calls
 
     def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
         self.prompts.append(prompt)
         if self.error:
             raise self.error
-        return LLMReply(text=self.text, tokens_in=100, tokens_out=20, calls=1)
+        return LLMReply(text=self.text, tokens_in=100, tokens_out=20, calls=self._calls)
 
 
 def hit(number: int, text: str, *node_ids: str, title: str = "Notes", **fields: object) -> MergedHit:

@@ -1,13 +1,15 @@
 """The dialogue with the LLM about what a message needs to have looked up."""
 
+from functools import partial
+
 import pytest
 
 from orchestrator.planning.intent import session_intent
 from shared.errors import ReplyError, TransientError
 from shared.models.request import ContextType, Session
-from shared.providers.llm.client import LLMReply
 from shared.providers.llm.prompts import intent_prompt
 from shared.providers.llm.replies import parse_plan
+from tests.fakes.scripted_llm import ScriptedLLM
 
 GOOD = (
     "<think>hm</think><plan><typed_query><context_type>skill</context_type><query>Write an RFC &amp; send it</query>"
@@ -18,18 +20,7 @@ GOOD = (
 SKILL = "<context_type>skill</context_type>"
 
 
-class Scripted:
-    """Gives the scripted replies in order; an exception is raised."""
-
-    def __init__(self, *replies):
-        self.replies, self.prompts = list(replies), []
-
-    def complete(self, prompt, *, timeout_s, max_tokens=None):
-        self.prompts.append(prompt)
-        reply = self.replies.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        return LLMReply(text=reply, tokens_in=3, tokens_out=2, calls=1)
+Scripted = partial(ScriptedLLM, tokens_in=3, tokens_out=2)
 
 
 def analysed(llm, question="Help me write an RFC", session=None):

@@ -9,7 +9,7 @@ import redis
 from kombu.exceptions import OperationalError
 
 from shared.contract import TaskMessage
-from shared.errors import PermanentError
+from shared.errors import DeadlineError, PermanentError
 from shared.jobs import State, new_id
 from shared.models import JobRequest
 from shared.settings import Settings
@@ -60,3 +60,12 @@ def test_given_a_broker_or_redis_that_is_away_when_run_then_the_job_is_left_for_
         run(error)
     assert run.state is State.PLANNING
     assert not run.marked(), "nobody is at it any more: it may be sent again"
+
+
+def test_given_a_leaf_whose_time_is_up_when_asked_for_it_then_the_error_says_what_was_not_done() -> None:
+    job = SimpleNamespace(remaining=lambda reserve: 3.0 - reserve, leaf_reserve=1.0)
+    run = TaskRun(task=None, jobs=None, job=job, message=None)
+    assert run.leaf_seconds("searched") == 2.0
+    job.leaf_reserve = 3.0
+    with pytest.raises(DeadlineError, match=r"^the job's time was up before this leaf was reranked$"):
+        run.leaf_seconds("reranked")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
+from shared.errors import PermanentError, ReplyError, TransientError
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Source
 from shared.models.route import Intent, QueryType, Routed
-from shared.providers.llm.client import LLMReply
 from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS
+from tests.fakes.findings import Scripted as ScriptedLLM
 from workers.merge.extract import extract
 from workers.merge.findings import Findings
 from workers.merge.summarise import check_citations, summarise
@@ -23,17 +25,7 @@ NODES = {
 }
 
 
-class Scripted:
-    """Replies with `text`, or raises."""
-
-    def __init__(self, text: str = "", error: RamifyError | None = None) -> None:
-        self.text, self.error, self.prompts = text, error, []
-
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
-        self.prompts.append(prompt)
-        if self.error:
-            raise self.error
-        return LLMReply(text=self.text, tokens_in=100, tokens_out=20, calls=2)
+Scripted = partial(ScriptedLLM, calls=2)
 
 
 def pool(*texts: str) -> MergedPool:

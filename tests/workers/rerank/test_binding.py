@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from shared.errors import TransientError
 from shared.models import Cost, Facet, Hit, LeafResult, LeafStatus, Node
-from shared.providers.llm.client import LLMReply
 from shared.settings import load_settings
+from tests.fakes.scripted_llm import ScriptedLLM
 from workers.rerank.binding import Parent, bind, candidate_names, unbound
 from workers.search.state import Tools
 
@@ -28,18 +30,7 @@ def parent(*passages, node_id="0.1", query="Who directed Titanic?", status=LeafS
     return Parent(leaf(node_id, query), result)
 
 
-class Llm:
-    """Answers with what it is given, in turn, and remembers the prompts."""
-
-    def __init__(self, *replies):
-        self.replies, self.prompts = list(replies), []
-
-    def complete(self, prompt, *, timeout_s, max_tokens=None):
-        self.prompts.append(prompt)
-        reply = self.replies.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        return LLMReply(text=reply, tokens_in=30, tokens_out=3, calls=1)
+Llm = partial(ScriptedLLM, tokens_in=30, tokens_out=3)
 
 
 def bound(node, *parents, llm=None, **binding):
