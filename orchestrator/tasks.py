@@ -45,10 +45,10 @@ def plan_job(run: TaskRun) -> None:
     if not run.jobs.start_planning(job.id, run.claimant) or resume(run, app):
         return
     route, cost = planner().route(job)
-    run.jobs.annotate(job.id, cost, route.warnings)
+    run.annotate(cost, route.warnings)
     run.jobs.route(job.id, route)
     grown, cost = _first(run, route)
-    run.jobs.annotate(job.id, cost, grown.warnings)
+    run.annotate(cost, grown.warnings)
     if run.jobs.start_searching(job.id, grown.nodes):
         work = job_chord(app, job.id, job.rank, grown.nodes) if grown.nodes else merge_signature(app, job.id, job.rank)
         work.apply_async(ignore_result=True)
@@ -69,7 +69,7 @@ def _keep_as_leaf(run: TaskRun, reason: str) -> None:
     """A branch that cannot be refined is searched itself: nothing of the question is lost."""
     node = run.jobs.node(run.job.id, run.node_id)
     if node is not None:
-        run.jobs.annotate(run.job.id, warnings=[f"Subquestion {node.id} could not be refined: {reason}"])
+        run.annotate(warnings=[f"Subquestion {node.id} could not be refined: {reason}"])
         _grow(run, node, (as_leaf(node),))
 
 
@@ -80,7 +80,7 @@ def plan_refine(run: TaskRun) -> None:
     if node is None:
         return
     grown, cost = planner().refine(run.job, node)
-    run.jobs.annotate(run.job.id, cost, grown.warnings)
+    run.annotate(cost, grown.warnings)
     _grow(run, node, grown.nodes)
 
 

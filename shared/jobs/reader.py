@@ -16,6 +16,7 @@ from shared.jobs.codec import text
 from shared.jobs.keys import RECENT, JobKeys
 from shared.jobs.states import TERMINAL
 from shared.models import Answer, Cost, JobEvent, JobStatus
+from shared.models.degraded import codes
 from shared.models.route import Route
 
 _STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
@@ -86,6 +87,7 @@ def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
     optional = ("batch_id", "finished_at", "error", "retry_of", "retried_as")
     found: dict[str, object] = {name: fields[name] for name in (*plain, "updated_at", "deadline_at")}
     found |= {name: fields[name] for name in optional if fields.get(name)}
+    at = {name.partition(":")[2]: codes(value) for name, value in fields.items() if name.startswith("degraded:")}
     costs = {name.removeprefix("cost:"): int(value) for name, value in fields.items() if name.startswith("cost:")}
     return JobStatus.model_validate(
         found
@@ -94,6 +96,8 @@ def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
             "partial": fields.get("partial") == "1",
             "route": Route.model_validate_json(fields["route"]) if fields.get("route") else None,
             "warnings": warnings,
+            "degraded": codes(fields.get("degraded", "")),
+            "degraded_at": at,
             "cost": Cost(**costs),
             "budget": spending(fields, time.time()),
             "timings_ms": stage_timings(fields),

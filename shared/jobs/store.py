@@ -20,6 +20,7 @@ from shared.jobs.scripts import Scripts, as_json, node_args
 from shared.jobs.states import State
 from shared.jobs.work import CLAIMS, WorkLog
 from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
+from shared.models.degraded import Reason
 from shared.models.plan import node_order
 from shared.models.route import Route
 from shared.settings import Settings
@@ -252,15 +253,26 @@ class JobStore:
         """The merged pool, once there is one."""
         return codec.unpack_or_none(self.client.get(JobKeys(job_id).pool), MergedPool)
 
-    def annotate(self, job_id: str, cost: Cost | None = None, warnings: Iterable[str] = ()) -> None:
-        """Add to a job's costs and warnings. Does nothing for a job that is gone."""
+    def annotate(
+        self,
+        job_id: str,
+        cost: Cost | None = None,
+        warnings: Iterable[str] = (),
+        *,
+        item: str = "",
+        degraded: Iterable[Reason] = (),
+    ) -> None:
+        """Add to a job's costs and warnings, and to the reasons for what it was made without, at `item` of its work.
+
+        Does nothing for a job that is gone.
+        """
         spent = {name: value for name, value in (cost or Cost()) if value}
-        new = list(dict.fromkeys(warnings))
-        if not spent and not new:
+        new, reasons = list(dict.fromkeys(warnings)), sorted(set(degraded))
+        if not spent and not new and not reasons:
             return
         keys, jobs = JobKeys(job_id), self.settings.jobs
         pairs = [item for name, value in spent.items() for item in (f"cost:{name}", value)]
-        args = [jobs.ttl_s, jobs.max_events, MAX_WARNINGS, len(spent), *pairs, *new]
+        args = [jobs.ttl_s, jobs.max_events, MAX_WARNINGS, item, ",".join(reasons), len(spent), *pairs, *new]
         self._run("annotate", [keys.job, keys.warnings, keys.events], args)
 
     def next_check(self, job_ids: Mapping[str, float]) -> None:

@@ -97,6 +97,7 @@ class Answer(Model):
     route: Route | None = None
     retrieval: bool = True
     warnings: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = Field(default=(), description="codes of `Reason`: what it was made without")
     cost: Cost = Cost()
     budget: Spending | None = None
     timings_ms: dict[str, float] = Field(default_factory=dict)

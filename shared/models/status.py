@@ -14,7 +14,8 @@ from shared.models.route import Route
 class JobStatus(Model):
     """A snapshot of a job's hash. Times are Unix seconds.
 
-    `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again.
+    `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again. `degraded`:
+    codes of `Reason`, for what was made without something; `degraded_at`: the same by item of the job's work.
     """
 
     job_id: str
@@ -36,6 +37,8 @@ class JobStatus(Model):
     retried_as: str | None = None
     route: Route | None = None
     warnings: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+    degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     cost: Cost = Cost()
     budget: Spending | None = None
     timings_ms: dict[str, float] = Field(default_factory=dict)

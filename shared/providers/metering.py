@@ -10,7 +10,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from threading import Lock
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
@@ -141,12 +141,11 @@ def refusals() -> int:
 
 
 def carried(function: Callable[..., T]) -> Callable[..., T]:
-    """`function` for a pool's threads, which do not inherit the meter of the task that they work for."""
-    meter = _METER.get()
+    """`function` for a pool's threads, which do not inherit the context variables of the task that they work for."""
+    context = copy_context()
 
     def run(*args: object) -> T:
-        with metered(meter):
-            return function(*args)
+        return context.copy().run(function, *args)
 
     return run
 

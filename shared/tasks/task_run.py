@@ -7,9 +7,9 @@ Only a lost Redis or broker is raised; the reaper then sends again what is missi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from celery import Celery
@@ -20,6 +20,8 @@ from shared.contract import TaskMessage, TaskName, read_message
 from shared.errors import DeadlineError, MessageVersionError, RamifyError, shown
 from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
+from shared.models import Cost
+from shared.providers.fallbacks import Fallbacks, noting
 from shared.providers.metering import metered
 from shared.settings import Settings
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery
@@ -36,6 +38,16 @@ class TaskRun:
     jobs: JobStore
     job: Job
     message: TaskMessage
+    fallbacks: Fallbacks = field(default_factory=Fallbacks)
+
+    @property
+    def item(self) -> str:
+        """The piece of the job's work that it is: a node's id, or its task's name."""
+        return self.message.node_id or self.task.name
+
+    def annotate(self, cost: Cost | None = None, warnings: Iterable[str] = ()) -> None:
+        """Add to the job's costs and warnings, with the reasons for what this run has gone on without since."""
+        self.jobs.annotate(self.job.id, cost, warnings, item=self.item, degraded=self.fallbacks.take())
 
     @property
     def node_id(self) -> str:
@@ -97,7 +109,9 @@ class TaskRegistry:
                 on_error(run, reason)
             elif not already_done(task.name, begun.node_state):
                 with metered(self._ledger.meter(begun.job)), self._failures_recorded(run, on_error):
-                    body(run)
+                    with noting(run.fallbacks):
+                        body(run)
+                    run.annotate()
         return {"node": message.node_id or ""}
 
     @contextmanager
@@ -115,7 +129,7 @@ class TaskRegistry:
                 exc_info=not isinstance(error, RamifyError),
             )  # fmt: skip
             if (cost := getattr(error, "cost", None)) is not None:  # spent before it failed
-                self.jobs.annotate(run.job.id, cost)
+                run.annotate(cost)
             on_error(run, reason)
 
     def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:

@@ -91,5 +91,5 @@ def fill_columns(run: TaskRun, node: Node, llm: LLM, timeout_s: float) -> tuple[
         tables.put_page(job_id, node.id, number, rows)
     tables.put_report(job_id, node.id, report.model_copy(update={"by": "llm", "dropped": extraction.dropped}))
     tables.drop_excerpts(job_id, node.id)
-    run.jobs.annotate(job_id, extraction.cost, extraction.warnings)
+    run.annotate(extraction.cost, extraction.warnings)
     return tuple(extraction.warnings)

@@ -96,6 +96,7 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, l
         reranked_by=pool.reranked_by,
         route=status.route,
         warnings=tuple(dict.fromkeys((*status.warnings, *pool.warnings))),
+        degraded=status.degraded,
         cost=status.cost,
         budget=status.budget,
         timings_ms=_timings(status.timings_ms, jobs.clock.now() - job.created_at),

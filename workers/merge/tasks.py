@@ -31,7 +31,7 @@ def merge_tree(run: TaskRun) -> None:
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
     if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
-        jobs.annotate(job.id, warnings=list_warnings(table))
+        run.annotate(warnings=list_warnings(table))
     pool = tree.merge_tree(done, nodes, limits, cap)
     if tree.only_original_leaf(pool):
         skip_next(run.task, TaskName.RERANK_ROOT)
@@ -58,10 +58,10 @@ def merge_summarise(run: TaskRun) -> None:
         jobs.stop(job, State.FAILED, f"none of the {len(leaves)} leaves answered; the first said: {reason}")
         return
     pool = jobs.pool(job.id) or MergedPool()
-    jobs.annotate(job.id, warnings=_warnings(run, failed))
+    run.annotate(warnings=_warnings(run, failed))
     table = Tables(jobs.client, registry.settings).table(job.id)
     name, made = run_aggregator(run, pool, leaves, llm=llm() if _wants_llm(run) else None, table=table)
-    jobs.annotate(job.id, made.cost, made.warnings)
+    run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
 

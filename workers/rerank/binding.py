@@ -86,9 +86,9 @@ def bind_dependents(run: TaskRun, ended: Node, tools: Tools) -> None:
         if node is None or any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
             continue
         bound = _bind_or_degrade(run, node, _until(tools, deadline))
-        run.jobs.annotate(run.job.id, bound.cost)
+        run.annotate(bound.cost)
         if run.jobs.bind(run.job.id, bound.node):
-            run.jobs.annotate(run.job.id, warnings=bound.warnings)
+            run.annotate(warnings=bound.warnings)
             add_to_chord(run.task, node_signature(run.task.app, run.job.id, run.job.rank, bound.node))
 
 

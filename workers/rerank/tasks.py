@@ -69,7 +69,7 @@ def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
     timeout = run.leaf_seconds("reranked")
     if found.mode != NOTHING_INGESTED.mode:
         found = run_rerank_stages(leaf_query(job.request, node, registry.settings), found, _tools(timeout))
-        jobs.annotate(job.id, found.cost, found.warnings)
+        run.annotate(found.cost, found.warnings)
     limits = registry.settings.multi_query
     shown = job.request.top_n or limits.max_total_results
     result = LeafResult(
@@ -89,7 +89,7 @@ def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
 def _keep_merged_order(run: TaskRun, reason: str) -> None:
     """The root rerank failed: the merged order stands, and the answer says so."""
     pool = run.jobs.pool(run.job.id)
-    run.jobs.annotate(run.job.id, warnings=[f"The merged results could not be reranked: {reason}"])
+    run.annotate(warnings=[f"The merged results could not be reranked: {reason}"])
     run.jobs.start_summarising(run.job.id, pool or MergedPool())
 
 
@@ -102,7 +102,7 @@ def rerank_root(run: TaskRun) -> None:
     request = run.job.request
     hits = [Hit(**{name: getattr(hit, name) for name in Hit.model_fields}) for hit in pool.hits]
     ranked = rerank_pool(request.question, hits, request.tenant, _tools(run.job.remaining(1)))
-    run.jobs.annotate(run.job.id, spent(ranked), ranked.warnings)
+    run.annotate(spent(ranked), ranked.warnings)
     ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
     run.jobs.start_summarising(run.job.id, ordered)
 

@@ -15,6 +15,7 @@ from shared.cache import LEAF, Cache, CacheResult
 from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
 from shared.models.find import FindRequest
+from shared.providers.fallbacks import fallbacks_so_far
 from shared.providers.http_deadline import until
 from shared.providers.metering import refusals
 from shared.settings import Settings
@@ -109,14 +110,15 @@ def run_search_stages(
         compute = partial(run, leaf.query(), leaf.strategy, stages, tools, explain=leaf.explain)
         if cache is None or not settings.cache.leaves:
             return _with_edge_warning(compute(), leaf, stages)
-        refused = refusals()
+        before = refusals(), fallbacks_so_far()
         found, result = cache.get_or_compute(
             LEAF,
             _search_key(leaf, stages, info, settings),
             SearchResult,
             compute,
             wait_s=tools.cache_wait_s,
-            keep=lambda _: refusals() == refused,  # a leaf cut short by a job's budget is not for other jobs
+            # A leaf cut short by a job's budget, or made without a model that failed, is not for other jobs.
+            keep=lambda _: (refusals(), fallbacks_so_far()) == before,
         )
         return _with_cache_result(_with_edge_warning(found, leaf, stages), result)
 

@@ -32,7 +32,7 @@ def search_leaf(run: TaskRun) -> None:
     timeout = run.leaf_seconds("searched")
     leaf = leaf_query(job.request, node, registry.settings)
     found = run_search_stages(leaf, search_resources(), shared_cache(), timeout)
-    jobs.annotate(job.id, found.cost, found.warnings)
+    run.annotate(found.cost, found.warnings)
     jobs.put_candidates(job.id, node.id, found)
 
 

@@ -1,12 +1,32 @@
--- Adds to a job's costs and warnings, in any state; a job that is gone stays gone. A warning that is in the list
--- already is not added again.
+-- Adds to a job's costs, warnings and reasons, in any state; a job that is gone stays gone. A warning that is in the
+-- list already is not added again, nor is a reason.
 -- KEYS 1 job hash   2 warnings list   3 events stream
--- ARGV 1 ttl (s)   2 max events   3 max warnings   4 number of cost pairs   5... field, delta pairs, then warnings
+-- ARGV 1 ttl (s)   2 max events   3 max warnings   4 item of the work   5 reasons for what it was made without, joined by
+-- commas   6 number of cost pairs   7... field, delta pairs, then warnings
 -- Returns 1, or 0 when the job is unknown.
 -- with opened
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local after = 5 + 2 * tonumber(ARGV[4])
-for i = 5, after - 1, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+local after = 7 + 2 * tonumber(ARGV[6])
+for i = 7, after - 1, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+
+local function add_reason(field, reason)
+  local known = redis.call('HGET', KEYS[1], field) or ''
+  if string.find(',' .. known .. ',', ',' .. reason .. ',', 1, true) then return false end
+  local all = {reason}
+  for one in string.gmatch(known, '[^,]+') do all[#all + 1] = one end
+  table.sort(all)
+  redis.call('HSET', KEYS[1], field, table.concat(all, ','))
+  return true
+end
+
+for reason in string.gmatch(ARGV[5], '[^,]+') do
+  add_reason('degraded', reason)
+  if add_reason('degraded:' .. ARGV[4], reason) then
+    opened(KEYS[3], redis.call('HGET', KEYS[1], 'created_at'))
+    redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], '*', 'type', 'degraded', 'item', ARGV[4], 'reason', reason)
+    redis.call('EXPIRE', KEYS[3], ARGV[1])
+  end
+end
 if after <= #ARGV then
   local known = {}
   for _, warning in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do known[warning] = true end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -9,9 +10,12 @@ import redis
 from kombu.exceptions import OperationalError
 
 from shared.contract import TaskMessage
-from shared.errors import DeadlineError, PermanentError
-from shared.jobs import State, new_id
+from shared.errors import DeadlineError, PermanentError, ReplyError, TransientError
+from shared.jobs import JobReader, State, new_id
 from shared.models import JobRequest
+from shared.models.degraded import Reason
+from shared.providers.fallbacks import Helper, fell_back, reason_for
+from shared.providers.metering import BudgetError, carried
 from shared.settings import Settings
 from shared.tasks.app import make_app
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job
@@ -69,3 +73,41 @@ def test_given_a_leaf_whose_time_is_up_when_asked_for_it_then_the_error_says_wha
     job.leaf_reserve = 3.0
     with pytest.raises(DeadlineError, match=r"^the job's time was up before this leaf was reranked$"):
         run.leaf_seconds("reranked")
+
+
+def test_given_what_a_step_went_on_without_when_it_ends_then_the_job_says_why_and_where(
+    client: redis.Redis, settings: Settings
+) -> None:
+    run = Run(settings)
+
+    def body(task: TaskRun) -> None:
+        fell_back("llm", TransientError("status 500"))
+        task.annotate(warnings=["split by rules"])
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(carried(lambda: fell_back("llm", BudgetError("none left")))).result()
+
+    for _ in range(2):
+        run.registry._run(TASK, TaskMessage(job_id=run.job_id).wire(), body, fail_job)
+    fell_back("embedding", TransientError("noted nowhere: no task runs here"))
+    found = JobReader(client).status(run.job_id)
+    assert found.degraded == ("llm_unavailable", "over_budget")
+    assert found.degraded_at == {"plan.job": found.degraded}
+    events = [event for event in run.registry.jobs.events(run.job_id, 100) if event["type"] == "degraded"]
+    assert events == [{"type": "degraded", "item": "plan.job", "reason": code} for code in found.degraded]
+
+
+@pytest.mark.parametrize(
+    ("helper", "error", "reason"),
+    [
+        ("llm", TransientError("500"), Reason.LLM_UNAVAILABLE),
+        ("llm", ReplyError("no list"), Reason.LLM_REPLY_UNUSABLE),
+        ("embedding", PermanentError("401"), Reason.EMBEDDING_UNAVAILABLE),
+        ("rerank", ReplyError("no scores"), Reason.RERANK_UNAVAILABLE),
+        ("store", DeadlineError("late"), Reason.OUT_OF_TIME),
+        ("rerank", BudgetError("none left"), Reason.OVER_BUDGET),
+    ],
+)
+def test_given_a_helpers_failure_when_named_then_its_code_says_what_kind_it_was(
+    helper: Helper, error: Exception, reason: Reason
+) -> None:
+    assert reason_for(helper, error) is reason

@@ -43,8 +43,8 @@ def step(settings: Settings, request: pytest.FixtureRequest) -> Iterator[Any]:
         settings=settings,
         job=lambda _: made.job,
         record_leaf=lambda _, result: made.done.append(result),
-        annotate=lambda _, cost, warnings: made.spent.append((cost, list(warnings))),
     )
+    made.annotate = lambda cost, warnings: made.spent.append((cost, list(warnings)))
     yield made
     client.close()
 

@@ -1,0 +1,87 @@
+"""Notes what the running task goes on without. Every place with a fallback calls `fell_back`, so that none is silent.
+
+The notes of a task are in a context variable, as its meter is; outside of a task nothing is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Literal
+
+from shared.errors import DeadlineError, ReplyError
+from shared.models.degraded import Reason
+from shared.providers.metering import BudgetError
+
+#: What an answer can do without.
+Helper = Literal["llm", "embedding", "rerank", "store"]
+_UNAVAILABLE: dict[Helper, Reason] = {
+    "llm": Reason.LLM_UNAVAILABLE,
+    "embedding": Reason.EMBEDDING_UNAVAILABLE,
+    "rerank": Reason.RERANK_UNAVAILABLE,
+    "store": Reason.STORE_UNAVAILABLE,
+}
+
+
+class Fallbacks:
+    """What one run of a task went on without. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._new: list[Reason] = []
+        self.count = 0
+
+    def note(self, reason: Reason) -> None:
+        """Add a reason."""
+        with self._lock:
+            self._new.append(reason)
+            self.count += 1
+
+    def take(self) -> frozenset[Reason]:
+        """The reasons since the last call."""
+        with self._lock:
+            taken, self._new = frozenset(self._new), []
+        return taken
+
+
+_FALLBACKS: ContextVar[Fallbacks | None] = ContextVar("ramify_fallbacks", default=None)
+
+
+@contextmanager
+def noting(fallbacks: Fallbacks) -> Iterator[None]:
+    """Fallbacks inside are noted in `fallbacks`."""
+    token = _FALLBACKS.set(fallbacks)
+    try:
+        yield
+    finally:
+        _FALLBACKS.reset(token)
+
+
+def fell_back(helper: Helper, error: BaseException) -> None:
+    """The task goes on without `helper`, which failed with `error`."""
+    note_reason(reason_for(helper, error))
+
+
+def note_reason(reason: Reason) -> None:
+    """The task goes on without something, for this reason."""
+    if (fallbacks := _FALLBACKS.get()) is not None:
+        fallbacks.note(reason)
+
+
+def fallbacks_so_far() -> int:
+    """How often this task has fallen back: a result made meanwhile must not be cached."""
+    fallbacks = _FALLBACKS.get()
+    return fallbacks.count if fallbacks else 0
+
+
+def reason_for(helper: Helper, error: BaseException) -> Reason:
+    """The reason of one failure of a helper."""
+    if isinstance(error, BudgetError):
+        return Reason.OVER_BUDGET
+    if isinstance(error, DeadlineError):
+        return Reason.OUT_OF_TIME
+    if isinstance(error, ReplyError) and helper == "llm":
+        return Reason.LLM_REPLY_UNUSABLE
+    return _UNAVAILABLE[helper]
