@@ -118,7 +118,7 @@ class Retrying:
         self._jobs.batches.reconcile(batch_id)
         status = self._jobs.batches.status(batch_id)
         if not status.terminal:
-            left = status.total - status.finished
+            left = status.open + status.known_open
             fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
         new, taken = new_id(), 0

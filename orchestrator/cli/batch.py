@@ -78,7 +78,7 @@ def _wait(client: Ramify, batch: EnqueuedBatch, out: Path | None, *, as_json: bo
 
         streams.show(draw_batch(found))
     if not found.terminal:
-        open_jobs = counted(found.total - found.finished, "job")
+        open_jobs = counted(found.open + found.known_open, "job")
         streams.fail(f"{open_jobs} still open long after the deadline: `ramify doctor`")
         return streams.FAILED
     return streams.batch_exit_code(found)

@@ -125,8 +125,8 @@ def _ask(settings: Settings, questions: list[JobRequest], console: Console) -> i
             console.print(draw_answer(client.result(shown)))
             console.rule(style="dim")
         batch = client.batch_status(taken.batch_id)
-    console.print(f"\nBatch {batch.batch_id}: {batch.by_state.get('done', 0)} of {batch.total} questions answered.")
-    return batch.by_state.get("done", 0)
+    console.print(f"\nBatch {batch.batch_id}: {batch.done + batch.degraded} of {batch.enqueued} questions answered.")
+    return batch.done + batch.degraded
 
 
 def _watch(client: Ramify, job_ids: Sequence[str], questions: Sequence[JobRequest], console: Console) -> list[Growth]:

@@ -194,7 +194,7 @@ class _BatchCounts:
         """A line, at most every 10 s."""
         if time.monotonic() - self._noted >= _LINE_S:
             self._noted = time.monotonic()
-            streams.note(f"{self.status.finished} of {self.status.total} finished")
+            streams.note(f"{self.status.finished} of {self.status.enqueued} finished")
 
 
 class NoAnswer(Model):

@@ -142,8 +142,8 @@ def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
         found = _lookup(client, id_, reconcile=False)
         if isinstance(found, BatchStatus):
             count = client.cancel_batch(id_)
-            done = {"batch_id": id_, "cancelled": count, "total": found.total}
-            outcome = f"{count} of {found.total} jobs cancelled"
+            done = {"batch_id": id_, "cancelled": count, "enqueued": found.enqueued}
+            outcome = f"{count} of {found.enqueued} jobs cancelled"
         else:
             cancelled = client.cancel(id_)
             state = client.status(id_).state

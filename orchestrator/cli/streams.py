@@ -42,9 +42,8 @@ def job_exit_code(job: JobStatus) -> int:
 
 
 def batch_exit_code(batch: BatchStatus) -> int:
-    """Partial as soon as one job is, or did not end well, or a line was refused."""
-    failed = any(count for state, count in batch.by_state.items() if state not in {"done", "open"})
-    return PARTIAL if failed or batch.partial or batch.rejected else DONE
+    """Partial as soon as one job ended otherwise than done, or a line was refused."""
+    return PARTIAL if batch.finished > batch.done or batch.rejected else DONE
 
 
 def console(*, stderr: bool = False) -> Console:

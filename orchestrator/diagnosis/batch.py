@@ -24,8 +24,8 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     status = store.batches.status(batch_id)
     faults: list[str] = []
     running, lane = _running(store, batch_id, faults)
-    under_way = min(len(running), status.total - status.finished)
-    waiting = status.total - status.finished - under_way
+    under_way = min(len(running), status.open)
+    waiting = status.open - under_way
     slowest = _slowest(store, running)
     error = _common(store, batch_id)
     rate, tenants = _ends_per_s(store, lane, faults)
@@ -35,10 +35,11 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     if left and not any(Queue.PLAN.value in beat.queues for beat in workers(store.client)):
         message, command = f"{message} No worker serves queue plan, so that nothing begins.", "ramify doctor"
     return BatchWhy(
-        batch_id=batch_id, said=message, next=command, total=status.total, waiting=waiting, under_way=under_way,
-        finished=status.finished, partial=status.partial, by_state=status.by_state, eta_s=eta, slowest=slowest,
-        error=error, providers=unavailable_providers(store.client, store.settings), faults=tuple(faults),
-        budget=status.budget, retry_of=status.retry_of, retried_as=status.retried_as,
+        batch_id=batch_id, said=message, next=command, enqueued=status.enqueued, waiting=waiting,
+        under_way=under_way, finished=status.finished, known_open=status.known_open, outcomes=status.outcomes(),
+        reasons=status.reasons, eta_s=eta, slowest=slowest, error=error,
+        providers=unavailable_providers(store.client, store.settings), faults=tuple(faults), budget=status.budget,
+        retry_of=status.retry_of, retried_as=status.retried_as,
     )  # fmt: skip
 
 
@@ -102,20 +103,16 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
     slowest: Slowest | None,
     error: CommonError | None,
 ) -> tuple[str, str]:
-    counts = status.by_state
-    spoilt = sum(counts.get(state, 0) for state in ("failed", "expired", "cancelled"))
-    bad = ", ".join(f"{counts[state]:,} {state}" for state in ("failed", "expired", "cancelled") if counts.get(state))
-    if status.partial:
-        bad = f"{bad}, {status.partial:,} partial" if bad else f"{status.partial:,} partial"
+    counts = {name: count for name, count in status.outcomes().items() if name not in {"open", "done"}}
+    bad = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     why = f" The commonest error: {error.error} ({error.count} of {error.looked_at})." if error else ""
     if status.terminal:
-        done = f"{counts.get('done', 0):,} of {jobs(status.total)} are done"
+        done = f"{status.done:,} of {jobs(status.enqueued)} are done"
         message = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
         if status.retried_as:
             return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
-        again = spoilt or status.partial
-        return message, f"ramify {'retry' if again else 'result'} {status.batch_id}"
-    message = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.total:,} have ended"
+        return message, f"ramify {'retry' if set(counts) - {'degraded'} else 'result'} {status.batch_id}"
+    message = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.enqueued:,} ended"
     message += f" ({bad})." if bad else "."
     if eta is not None:
         message += f" At the present pace it may take about {duration(eta)} more."

@@ -5,10 +5,10 @@ from shared.jobs.batches import Batches
 from shared.jobs.job import Job
 from shared.jobs.keys import new_id
 from shared.jobs.reader import JobReader
-from shared.jobs.states import STOPPED, TERMINAL, TRANSITIONS, State
+from shared.jobs.states import STOPPED, TERMINAL, TRANSITIONS, Outcome, State
 from shared.jobs.store import JobStore
 
 __all__ = [
-    "STOPPED", "TERMINAL", "TRANSITIONS", "Batches", "Job", "JobReader", "JobStore", "State",
+    "STOPPED", "TERMINAL", "TRANSITIONS", "Batches", "Job", "JobReader", "JobStore", "Outcome", "State",
     "connect", "new_id", "reachable",
 ]  # fmt: skip

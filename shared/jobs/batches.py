@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from redis import Redis
@@ -10,15 +10,20 @@ from redis import Redis
 from shared.connections.clock import ServerClock
 from shared.errors import NotFoundError
 from shared.jobs.budget import budget_fields, spending
-from shared.jobs.codec import text
+from shared.jobs.codec import text, texts
 from shared.jobs.keys import BatchKeys, JobKeys, id_time
 from shared.jobs.scripts import Scripts
-from shared.jobs.states import TERMINAL, State
+from shared.jobs.states import TERMINAL, Outcome, State, outcome_of, reasons_of
 from shared.models import BatchStatus
 from shared.models.cost import Budget
 from shared.settings import Settings
 
 _PAGE = 500
+#: The counts in a batch's hash.
+_COUNTS = (
+    "lines", "enqueued", "known", "duplicate", "rejected", "blank", "open", *Outcome, "finished", "known_open",
+)  # fmt: skip
+_REASON = "reason:"
 #: Ids of jobs without an answer that are kept.
 MOST_FAILED = 200
 #: Seconds by which a job may be entered before it is created.
@@ -36,7 +41,7 @@ class Batches:
     def open(self, batch_id: str, budget: Budget | None = None) -> None:
         """Create an empty batch; `budget` is what all its jobs may spend together."""
         keys = BatchKeys(batch_id)
-        fields: dict[Any, Any] = {"total": 0, "finished": 0, "rejected": 0, "created_at": f"{self._clock.now():.3f}"}
+        fields: dict[Any, Any] = dict.fromkeys(_COUNTS, 0) | {"created_at": f"{self._clock.now():.3f}"}
         with self._client.pipeline(transaction=False) as pipe:
             pipe.hset(keys.batch, mapping=fields | budget_fields(budget or Budget()))
             pipe.expire(keys.batch, self._ttl)
@@ -47,10 +52,10 @@ class Batches:
         keys = BatchKeys(batch_id)
         self._run("enter_in_batch", [keys.batch, keys.members], [self._ttl, rejected, *job_ids])
 
-    def count(self, batch_id: str, job_id: str, state: State, *, partial: bool, client: Any = None) -> bool:
+    def count(self, batch_id: str, job_id: str, outcome: Outcome, reasons: Iterable[str], client: Any = None) -> bool:
         """Count a job's end, once. `client`: a pipeline to put it into."""
         keys = BatchKeys(batch_id)
-        args = [self._ttl, job_id, state.value, int(partial), MOST_FAILED]
+        args = [self._ttl, job_id, outcome.value, MOST_FAILED, *reasons]
         return bool(self._run("count_in_batch", [keys.batch, keys.members, keys.failed], args, client=client))
 
     def failed(self, batch_id: str) -> list[str]:
@@ -66,7 +71,7 @@ class Batches:
             return sum(pipe.execute()) if job_ids else 0
 
     def members(self, batch_id: str) -> Iterator[tuple[str, str]]:
-        """All (job id, final state or empty) of a batch, unordered. Raises: NotFoundError."""
+        """All (job id, outcome or empty) of a batch, unordered. Raises: NotFoundError."""
         keys = BatchKeys(batch_id)
         if not self._client.exists(keys.batch):
             raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
@@ -78,13 +83,10 @@ class Batches:
         raw = {text(k): text(v) for k, v in self._client.hgetall(BatchKeys(batch_id).batch).items()}
         if not raw:
             raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
-        by_state = {name.removeprefix("state:"): int(n) for name, n in raw.items() if name.startswith("state:")}
-        total, finished = int(raw["total"]), int(raw["finished"])
-        if total > finished:
-            by_state["open"] = total - finished
+        counts = {name: int(raw.get(name, 0)) for name in _COUNTS}
+        reasons = {name.removeprefix(_REASON): int(n) for name, n in raw.items() if name.startswith(_REASON)}
         return BatchStatus(
-            batch_id=batch_id, total=total, finished=finished, partial=int(raw.get("partial", 0)),
-            rejected=int(raw["rejected"]), by_state=by_state, created_at=float(raw["created_at"]),
+            batch_id=batch_id, **counts, reasons=reasons, created_at=float(raw["created_at"]),
             budget=spending(raw, self._clock.now()), retry_of=raw.get("retry_of"), retried_as=raw.get("retried_as"),
         )  # fmt: skip
 
@@ -99,11 +101,13 @@ class Batches:
             page = uncounted[start : start + _PAGE]
             with self._client.pipeline(transaction=False) as pipe:
                 for job_id in page:
-                    pipe.hmget(JobKeys(job_id).job, ["state", "partial"])
-                rows = pipe.execute()
-            for job_id, (state, partial) in zip(page, rows, strict=True):
-                if state and State(text(state)) in TERMINAL:
-                    found += self.count(batch_id, job_id, State(text(state)), partial=partial == b"1")
-            absent = [job_id for job_id, (state, _) in zip(page, rows, strict=True) if not state]
+                    pipe.hmget(JobKeys(job_id).job, ["state", "partial", "degraded"])
+                rows = [texts(row) for row in pipe.execute()]
+            for job_id, (state, partial, degraded) in zip(page, rows, strict=True):
+                if state in TERMINAL:
+                    codes = reasons_of(degraded)
+                    outcome = outcome_of(State(state), partial=partial == "1", degraded=codes)
+                    found += self.count(batch_id, job_id, outcome, codes)
+            absent = [job_id for job_id, (state, *_) in zip(page, rows, strict=True) if not state]
             self.forget(batch_id, [job_id for job_id in absent if id_time(job_id) < old])
         return found

@@ -14,12 +14,12 @@ from shared.jobs.batches import Batches
 from shared.jobs.codec import texts
 from shared.jobs.keys import ACTIVE, BatchKeys, JobKeys
 from shared.jobs.scripts import Scripts
-from shared.jobs.states import TERMINAL, State
+from shared.jobs.states import TERMINAL, State, outcome_of, reasons_of
 from shared.models import Lane
 from shared.settings import Settings
 
 _PAGE = 500
-_FIELDS = ("state", "partial", "batch_id", "lane", "tenant", "leaves_total")
+_FIELDS = ("state", "partial", "degraded", "batch_id", "lane", "tenant", "leaves_total")
 _RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request")
 _STATES = frozenset(State)
 
@@ -75,11 +75,13 @@ class Endings:
             return
         rows = _read_fields(self._client, job_ids, _FIELDS)
         with self._client.pipeline(transaction=False) as pipe:
-            for job_id, (state, partial, batch_id, lane, tenant, leaves) in zip(job_ids, rows, strict=True):
+            for job_id, (state, partial, degraded, batch_id, lane, tenant, leaves) in zip(job_ids, rows, strict=True):
                 if state not in TERMINAL:
                     continue
                 if batch_id:
-                    self._batches.count(batch_id, job_id, State(state), partial=partial == "1", client=pipe)
+                    codes = reasons_of(degraded)
+                    outcome = outcome_of(State(state), partial=partial == "1", degraded=codes)
+                    self._batches.count(batch_id, job_id, outcome, codes, client=pipe)
                 had = int(leaves) if leaves.isdecimal() else 0
                 self._admission.leave(job_id, Lane(lane), tenant, had, client=pipe)
             pipe.zrem(ACTIVE, *job_ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 
@@ -19,6 +20,17 @@ class State(StrEnum):
     EXPIRED = "expired"
 
 
+class Outcome(StrEnum):
+    """How an ended job counts in the accounts of its batch: every ended job has exactly one."""
+
+    DONE = "done"
+    DEGRADED = "degraded"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
 TERMINAL = frozenset({State.DONE, State.FAILED, State.CANCELLED, State.EXPIRED})
 #: States of a leaf in which its outcome is recorded.
 ENDED_LEAVES = frozenset({"done", "failed"})
@@ -32,3 +44,21 @@ TRANSITIONS: dict[State, frozenset[State]] = {
     State.SUMMARISING: frozenset({State.DONE}) | STOPPED,
     **{state: frozenset() for state in TERMINAL},
 }
+
+
+def outcome_of(state: State, *, partial: bool, degraded: Collection[str]) -> Outcome:
+    """The outcome of an ended job.
+
+    Done with missing leaves is partial; complete, but with a reason in `degraded` (something helpful was left out), is
+    degraded.
+    """
+    if state is not State.DONE:
+        return Outcome(state.value)
+    if partial:
+        return Outcome.PARTIAL
+    return Outcome.DEGRADED if degraded else Outcome.DONE
+
+
+def reasons_of(degraded: str) -> tuple[str, ...]:
+    """The reason codes in a job's field `degraded`: joined by commas, empty when there is none."""
+    return tuple(code for code in degraded.split(",") if code)

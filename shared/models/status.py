@@ -50,14 +50,32 @@ class JobStatus(Model):
 
 
 class BatchStatus(Model):
-    """Counts of a batch: `by_state` sums to `total`. `rejected` lines were never enqueued. Retries as for jobs."""
+    """The accounts of a batch, true at every moment.
+
+    Of `lines` read each is one of `enqueued` (a job of this batch), `known` (its key names an earlier job), `duplicate`
+    (its key was seen in this batch), `rejected` and `blank`. Of the `enqueued` jobs each is one of `open`, `done`,
+    `degraded` (complete, but something helpful was left out), `partial` (leaves are missing), `failed`, `expired` and
+    `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded. Retries
+    as for jobs.
+    """
 
     batch_id: str
-    total: int
-    finished: int
-    partial: int = 0
+    lines: int = 0
+    enqueued: int = 0
+    known: int = 0
+    duplicate: int = 0
     rejected: int = 0
-    by_state: dict[str, int] = Field(default_factory=dict)
+    blank: int = 0
+    open: int = 0
+    done: int = 0
+    degraded: int = 0
+    partial: int = 0
+    failed: int = 0
+    expired: int = 0
+    cancelled: int = 0
+    finished: int = 0
+    known_open: int = 0
+    reasons: dict[str, int] = Field(default_factory=dict)
     created_at: float
     budget: Spending | None = None
     retry_of: str | None = None
@@ -65,8 +83,13 @@ class BatchStatus(Model):
 
     @property
     def terminal(self) -> bool:
-        """True when every job of the batch has ended."""
-        return self.finished >= self.total
+        """True when every job of the batch has ended, and every known job that it names."""
+        return not (self.open or self.known_open)
+
+    def outcomes(self) -> dict[str, int]:
+        """The jobs by outcome, open ones among them; those of which there are none are left out."""
+        names = ("open", "done", "degraded", "partial", "failed", "expired", "cancelled")
+        return {name: count for name in names if (count := getattr(self, name))}
 
 
 class JobEvent(Model):
@@ -191,17 +214,21 @@ class CommonError(Model):
 
 
 class BatchWhy(Model):
-    """One batch. `waiting`, `under_way` and `finished` sum to `total`; `eta_s`: about how many seconds it may take."""
+    """One batch. `waiting`, `under_way` and `finished` sum to `enqueued`; `eta_s`: about how many seconds it may take.
+
+    `outcomes` are the jobs by outcome, open ones among them; `reasons`: why how many are degraded.
+    """
 
     batch_id: str
     said: str
     next: str
-    total: int
+    enqueued: int
     waiting: int
     under_way: int
     finished: int
-    partial: int = 0
-    by_state: dict[str, int]
+    known_open: int = 0
+    outcomes: dict[str, int]
+    reasons: dict[str, int] = Field(default_factory=dict)
     eta_s: float | None = None
     slowest: Slowest | None = None
     error: CommonError | None = None

@@ -78,7 +78,7 @@ def test_500_questions_all_end_counts_add_up_and_nothing_is_left_behind(ramify: 
 
     until(lambda: ramify.batch_status(batch.batch_id).terminal, 100, "the batch ends", 0.5)
     status = ramify.batch_status(batch.batch_id)
-    assert status.by_state == {"done": 500}
+    assert status.outcomes() == {"done": 500}
     assert (status.total, status.finished, status.partial, status.rejected) == (500, 500, 0, 2)
     for job_id in batch.job_ids[::50]:
         job = ramify.status(job_id)

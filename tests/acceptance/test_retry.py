@@ -85,10 +85,10 @@ def test_a_batch_is_cancelled_and_then_tried_again(ramify: Ramify) -> None:
     assert time.monotonic() - began < 10
     status = ramify.batch_status(batch.batch_id, reconcile=False)
     assert status.terminal, "counts are right at once"
-    assert status.by_state.get("cancelled", 0) == cancelled > 0
+    assert status.cancelled == cancelled > 0
     made = ramify.retry(batch.batch_id)
     assert made.jobs == cancelled
     until(lambda: ramify.batch_status(made.batch_id or "").terminal, 90, "the batch ends", 0.3)
-    assert ramify.batch_status(made.batch_id or "").by_state == {"done": cancelled}
+    assert ramify.batch_status(made.batch_id or "").outcomes() == {"done": cancelled}
     jobs = JobStore(connect(ramify.settings), ramify.settings)
     assert {jobs.retries.read([job_id])[job_id].retried_as for job_id in ramify.batch_jobs(made.batch_id or "")} == {""}

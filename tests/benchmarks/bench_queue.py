@@ -38,7 +38,7 @@ def test_a_hundred_thousand_waiting_jobs(client: redis.Redis, settings: Settings
         spent = time.perf_counter() - began
         status = ramify.batch_status(other, reconcile=False)
         print(f"{CANCELLED:,} of {MANY + CANCELLED:,} cancelled in {spent:.1f} s")
-        assert status.by_state == {"cancelled": CANCELLED}
+        assert status.outcomes() == {"cancelled": CANCELLED}
     assert each < MOST_BYTES
     assert many.submit_us < 2 * few.submit_us
     for look, (p50, _) in few.ms.items():

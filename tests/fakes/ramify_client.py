@@ -1,6 +1,7 @@
 """A `Ramify` client without Redis and workers, for the command line: jobs end as soon as they are submitted."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 
 from orchestrator.ingest import Progress
@@ -8,6 +9,7 @@ from orchestrator.intake import as_request
 from orchestrator.planning.intent import intent_by_rules
 from orchestrator.searching import grouped, no_retrieval_result, session_result
 from shared.errors import NotFoundError, RamifyError
+from shared.jobs.states import State, outcome_of
 from shared.models import (
     Answer,
     BatchStatus,
@@ -200,14 +202,17 @@ class FakeRamify:
         if batch_id not in self.batches:
             raise NotFoundError("batch id", batch_id, "there is no such batch")
         found = [self.status(job_id) for job_id in self.batches[batch_id]]
-        states = [status.state if status.terminal else "open" for status in found]
+        ends = Counter(
+            outcome_of(State(status.state), partial=status.partial, degraded=()) if status.terminal else "open"
+            for status in found
+        )
         return BatchStatus(
             batch_id=batch_id,
-            total=len(found),
-            finished=sum(status.terminal for status in found),
-            partial=sum(status.partial for status in found),
+            lines=len(found) + self.rejected,
+            enqueued=len(found),
             rejected=self.rejected,
-            by_state={state: states.count(state) for state in set(states)},
+            finished=len(found) - ends["open"],
+            **ends,
             created_at=CREATED,
         )
 

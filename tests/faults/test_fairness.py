@@ -43,4 +43,4 @@ def test_given_a_flood_of_one_tenant_when_another_asks_then_it_is_served_next(ra
     finally:
         ramify.cancel_batch(flood.batch_id)
     ended = ramify.batch_status(flood.batch_id)
-    assert ended.finished == ended.total == FLOOD
+    assert ended.finished == ended.enqueued == FLOOD

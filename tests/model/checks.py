@@ -10,8 +10,10 @@ from typing import Any
 import redis
 
 from orchestrator.reaper.rules import FORCE_AFTER_S
-from shared.jobs import TERMINAL, TRANSITIONS, State
+from shared.jobs import TERMINAL, TRANSITIONS, Outcome, State
+from shared.jobs.codec import texts
 from shared.jobs.keys import AdmissionKeys, BatchKeys, JobKeys
+from shared.jobs.states import outcome_of, reasons_of
 from shared.models import Lane
 
 _DONE = {"done", "failed"}
@@ -126,14 +128,18 @@ class Checks:
         keys = BatchKeys(batch_id)
         batch, members = (_text(self._client.hgetall(key)) for key in (keys.batch, keys.members))
         ended = Counter(state for state in members.values() if state)
-        assert int(batch["total"]) == len(members), (batch, members)
+        assert int(batch["enqueued"]) == len(members), (batch, members)
         assert int(batch["finished"]) == sum(ended.values()), (batch, members)
-        assert {n.removeprefix("state:"): int(v) for n, v in batch.items() if n.startswith("state:")} == ended, batch
-        for job_id, state in members.items():
-            if state:
-                own = self._client.hget(JobKeys(job_id).job, "state")
-                assert own is not None, job_id
-                assert own.decode() == state, (job_id, own, state)
+        assert int(batch["open"]) == len(members) - sum(ended.values()), (batch, members)
+        assert {name: int(batch[name]) for name in Outcome if int(batch[name])} == ended, batch
+        for job_id, outcome in members.items():
+            if outcome:
+                state, partial, degraded = texts(
+                    self._client.hmget(JobKeys(job_id).job, ["state", "partial", "degraded"])
+                )
+                assert state, job_id
+                own = outcome_of(State(state), partial=partial == "1", degraded=reasons_of(degraded))
+                assert own == outcome, (job_id, own, outcome)
 
 
 def _owners(under_way: Mapping[bytes, bytes], lane: Lane) -> Counter[str]:

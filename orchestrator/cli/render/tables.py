@@ -55,17 +55,17 @@ def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
 
 
 def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float | None = None) -> RenderableType:
-    """Counts by state; with `rate` (jobs a second) how long the rest may take."""
+    """Counts by outcome; with `rate` (jobs a second) how long the rest may take."""
     counts = Text()
-    for state, count in sorted(batch.by_state.items()):
-        counts.append(f"{count} ", STATE_STYLES.get(state, "cyan")).append(plain(state)).append("  ")
+    for name, count in batch.outcomes().items():
+        counts.append(f"{count} ", STATE_STYLES.get(name, "cyan")).append(plain(name)).append("  ")
     return pairs(
         {
             "batch": batch.batch_id,
-            "finished": f"{batch.finished} of {batch.total}",
-            "by state": counts,
+            "finished": f"{batch.finished} of {batch.enqueued}",
+            "by outcome": counts,
             **retries(batch),
-            "partial": f"{batch.partial} of those done" if batch.partial else "",
+            "reasons": ", ".join(f"{code} {count}" for code, count in sorted(batch.reasons.items())),
             "rejected": counted(batch.rejected, "line") if batch.rejected else "",
             "budget": budget_line(batch.budget),
             "pace": "" if elapsed_s is None else _pace(batch, rate, elapsed_s),
@@ -77,7 +77,7 @@ def _pace(batch: BatchStatus, rate: float | None, elapsed_s: float) -> str:
     elapsed = f"after {duration(elapsed_s * 1000)}"
     if not rate:
         return elapsed
-    left = (batch.total - batch.finished) / rate
+    left = batch.open / rate
     return f"{rate:.1f} jobs/s {elapsed}" + (f", about {duration(left * 1000)} left" if left else "")
 
 

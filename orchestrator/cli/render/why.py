@@ -79,7 +79,7 @@ def _batch_facts(why: BatchWhy) -> RenderableType:
     return pairs(
         {
             "batch": why.batch_id,
-            "jobs": f"{why.waiting} wait, {why.under_way} under way, {why.finished} of {why.total} ended",
+            "jobs": f"{why.waiting} wait, {why.under_way} under way, {why.finished} of {why.enqueued} ended",
             "slowest": slowest,
             "commonest error": plain(why.error.error if why.error else "", "red"),
             "providers": plain("; ".join(why.providers), "yellow"),

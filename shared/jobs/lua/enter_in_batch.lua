@@ -4,7 +4,8 @@
 -- Returns how many were entered.
 local entered = 0
 for i = 3, #ARGV do entered = entered + redis.call('HSETNX', KEYS[2], ARGV[i], '') end
-redis.call('HINCRBY', KEYS[1], 'total', entered)
+for _, name in ipairs({'enqueued', 'open'}) do redis.call('HINCRBY', KEYS[1], name, entered) end
+redis.call('HINCRBY', KEYS[1], 'lines', entered + tonumber(ARGV[2]))
 redis.call('HINCRBY', KEYS[1], 'rejected', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[1])

@@ -84,8 +84,7 @@ def batch_faults(client: Ramify, sent: Sent) -> Iterator[str]:
         except RamifyError as error:
             yield f"batch {batch_id}: {error}"
             continue
-        by_state = {state: count for state, count in status.by_state.items() if count}
-        if not status.total == status.finished == sum(by_state.values()) == len(members):
+        if not status.enqueued == status.finished == sum(status.outcomes().values()) == len(members):
             yield f"batch {batch_id} does not add up: {status}, {len(members)} members"
 
 

@@ -215,7 +215,7 @@ def test_given_costs_then_only_what_was_spent_is_named():
 
 
 def test_given_a_batch_when_drawn_then_the_time_left_follows_from_the_pace():
-    batch = BatchStatus(batch_id="b1", total=10, finished=4, by_state={"done": 4, "open": 6}, created_at=CREATED)
+    batch = BatchStatus(batch_id="b1", lines=10, enqueued=10, finished=4, done=4, open=6, created_at=CREATED)
     text = shown(draw_batch(batch, rate=2.0, elapsed_s=2.0))
     assert "4 of 10" in text
     assert "2.0 jobs/s after 2.0 s, about 3.0 s left" in text

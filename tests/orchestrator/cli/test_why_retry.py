@@ -96,8 +96,8 @@ def test_given_a_job_in_line_when_asked_why_then_its_place_is_drawn(client: Clie
 
 def test_given_a_batch_when_asked_why_then_counts_slowest_and_commonest_error_are_drawn(client: Client) -> None:
     client.found = BatchWhy(
-        batch_id="b1", said="90 jobs wait.", next="ramify status b1 --watch", total=100, waiting=90, under_way=4,
-        finished=6, by_state={"done": 6, "open": 94}, slowest=Slowest(job_id="j9", state="searching", for_s=61),
+        batch_id="b1", said="90 jobs wait.", next="ramify status b1 --watch", enqueued=100, waiting=90, under_way=4,
+        finished=6, outcomes={"done": 6, "open": 94}, slowest=Slowest(job_id="j9", state="searching", for_s=61),
         error=CommonError(error="no \x1bstore", count=3, looked_at=5),
     )  # fmt: skip
     said = ramify("why", "b1").stdout

@@ -71,7 +71,7 @@ def test_a_batch_that_is_refused_midway_says_how_far_it_came(small: Settings, wa
     assert "lanes.max_waiting_batch allows" in done.stderr
     with Ramify(small) as client:
         status = client.batch_status(found["batch_id"])
-        assert (status.total, status.by_state) == (10, {"open": 10})
+        assert (status.enqueued, status.outcomes()) == (10, {"open": 10})
 
 
 @pytest.mark.usefixtures("shell")
@@ -94,7 +94,7 @@ def test_a_program_learns_what_was_taken(small: Settings) -> None:
             client.submit_many([f"why, {n}?" for n in range(13)])
         assert isinstance(caught.value, LaneFullError)
         assert caught.value.places == (10, 11, 12)
-        assert client.batch_status(caught.value.batch_id).total == 10
+        assert client.batch_status(caught.value.batch_id).enqueued == 10
         assert len(caught.value.refused) == 3
 
 

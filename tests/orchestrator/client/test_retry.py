@@ -229,7 +229,7 @@ def test_a_batch_is_tried_again_as_a_batch_of_what_is_not_answered(ramify: Ramif
     made = ramify.retry(batch.batch_id)
     assert (made.jobs, made.retry_of) == (4, batch.batch_id)
     new = ramify.batch_status(made.batch_id or "")
-    assert (new.total, new.finished, new.retry_of) == (4, 0, batch.batch_id)
+    assert (new.enqueued, new.finished, new.retry_of) == (4, 0, batch.batch_id)
     assert new.budget is not None
     assert new.budget.max_calls == 9
     assert ramify.batch_status(batch.batch_id).retried_as == made.batch_id

@@ -207,7 +207,7 @@ def test_a_batch_says_its_counts_its_slowest_and_its_commonest_error(
     ramify.cancel(batch.job_ids[8], State.EXPIRED, "too late")
     found = ramify.why(batch.batch_id)
     assert isinstance(found, BatchWhy)
-    assert found.waiting + found.under_way + found.finished == found.total == 9
+    assert found.waiting + found.under_way + found.finished == found.enqueued == 9
     assert (found.finished, found.under_way) == (4, 1)
     assert found.slowest is not None
     assert found.slowest.job_id == batch.job_ids[0]

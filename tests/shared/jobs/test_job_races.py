@@ -160,10 +160,10 @@ def test_a_batch_is_cancelled_while_workers_finish_it(ramify: Ramify, store: Job
         *done, first, second = at_once(seed, *acts, cancel, cancel)
         print(f"seed {seed}: done {done}, cancelled {first} and {second}")
         status = ramify.batch_status(batch.batch_id, reconcile=False)
-        assert status.by_state == {
+        assert status.outcomes() == {
             name: count for name, count in {"done": sum(done), "cancelled": first + second}.items() if count
         }
-        assert status.finished == status.total == 120
+        assert status.finished == status.enqueued == 120
         states = [job.state for job_id in batch.job_ids if (job := store.job(job_id))]
         assert (states.count(State.DONE), states.count(State.CANCELLED)) == (sum(done), first + second)
         assert admission_is_empty(store.client)

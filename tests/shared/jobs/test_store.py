@@ -224,11 +224,40 @@ def test_a_batch_counts_each_end_once_and_finds_uncounted_ends(store: JobStore) 
     store.stop(jobs[0], State.CANCELLED, "again")
     store.client.hset(JobKeys(ids[1]).job, "state", "cancelled")  # its count was lost
 
-    assert store.batches.status(batch_id).by_state == {"failed": 1, "open": 3}
+    assert store.batches.status(batch_id).outcomes() == {"failed": 1, "open": 3}
     assert store.batches.reconcile(batch_id) == 1
     status = store.batches.status(batch_id)
-    assert (status.total, status.finished, status.rejected) == (4, 2, 2)
-    assert status.by_state == {"failed": 1, "cancelled": 1, "open": 2}
+    assert (status.lines, status.enqueued, status.finished, status.rejected) == (6, 4, 2, 2)
+    assert status.outcomes() == {"failed": 1, "cancelled": 1, "open": 2}
+
+
+@pytest.mark.parametrize(
+    ("state", "partial", "degraded", "outcome"),
+    [
+        ("done", "0", "", "done"),
+        ("done", "0", "llm_unavailable", "degraded"),
+        ("done", "1", "llm_unavailable", "partial"),
+        ("failed", "", "llm_unavailable,out_of_time", "failed"),
+        ("expired", "", "", "expired"),
+        ("cancelled", "", "", "cancelled"),
+    ],
+)
+def test_an_ended_job_has_one_outcome_and_counts_for_each_of_its_reasons(
+    store: JobStore, state: str, partial: str, degraded: str, outcome: str
+) -> None:
+    batch_id, job_id = new_id(), new_id()
+    store.batches.open(batch_id)
+    store.batches.add(batch_id, [job_id])
+    store.enqueue([(job_id, JobRequest(question="q"))], batch_id)
+    assert store.batches.status(batch_id).outcomes() == {"open": 1}
+    store.client.hset(JobKeys(job_id).job, mapping={"state": state, "partial": partial, "degraded": degraded})
+
+    store.endings.finalise([job_id])
+    store.endings.finalise([job_id])
+    status = store.batches.status(batch_id)
+    assert (status.outcomes(), status.finished) == ({outcome: 1}, 1)
+    assert status.reasons == {code: 1 for code in degraded.split(",") if code}
+    assert list(store.batches.members(batch_id)) == [(job_id, outcome)]
 
 
 def test_events_tell_the_way_of_a_job_and_end_with_it(store: JobStore) -> None:
