@@ -51,6 +51,13 @@ class ProviderSettings(SettingsSection):
         default=0.5, gt=0, le=60, description="pause of all workers after a 429 without Retry-After; doubled each time"
     )
     longest_pause_s: float = Field(default=120.0, gt=0, le=3600, description="the most that Retry-After is obeyed for")
+    interactive_reserve: float = Field(
+        default=0.25, ge=0, lt=1, description="share of a limit's burst that batch calls leave to interactive ones"
+    )
+    batch_share: float = Field(
+        default=0.2, ge=0, le=1,
+        description="share of a rate limit that waiting batch calls keep, however many interactive calls there are",
+    )  # fmt: skip
     qdrant_attempts: int = Field(default=3, ge=1, le=10, description="tries of one call of Qdrant on transient errors")
     qdrant_patience_s: float = Field(
         default=60.0, ge=0, le=3600,

@@ -22,6 +22,7 @@ from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
 from shared.models import Cost
 from shared.providers.fallbacks import Fallbacks, noting
+from shared.providers.lanes import in_lane
 from shared.providers.metering import metered
 from shared.settings import Settings
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery
@@ -108,7 +109,8 @@ class TaskRegistry:
             if (reason := self._tracker.poison(begun, message, task.name)) is not None:
                 on_error(run, reason)
             elif not already_done(task.name, begun.node_state):
-                with metered(self._ledger.meter(begun.job)), self._failures_recorded(run, on_error):
+                meter, lane = self._ledger.meter(begun.job), begun.job.lane
+                with metered(meter), in_lane(lane), self._failures_recorded(run, on_error):
                     with noting(run.fallbacks):
                         body(run)
                     run.annotate()

@@ -13,6 +13,8 @@ from shared.contract import IndexMessage, TaskName
 from shared.errors import RamifyError
 from shared.jobs import connect
 from shared.jobs.inbox import Inbox, IngestReport
+from shared.models import Lane
+from shared.providers.lanes import in_lane
 from shared.settings import Settings
 from shared.tasks.task_run import reason_of, remote
 from workers.app import app
@@ -92,7 +94,7 @@ def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], IngestReport | Non
 def _report(message: IndexMessage, work: Callable[[Inbox, int], IngestReport | None]) -> None:
     inbox = Inbox(connect(app.conf.ramify), message.ingest_id)
     try:
-        with timings() as seconds:
+        with timings() as seconds, in_lane(Lane.BATCH):  # a question does not wait for the passages of an ingest
             report = work(inbox, message.batch)
     except Exception as error:
         log.log(

@@ -25,6 +25,7 @@ from shared.providers.gates.gate_store import (
     GateVerdict,
     limits_of,
 )
+from shared.providers.lanes import running_lane
 from shared.settings import Settings
 from shared.settings.services import ProviderKind, ProviderSettings
 
@@ -151,29 +152,26 @@ class Gate:
 
     def _acquire(self, token: str, deadline: float, attempt_s: float, patient_until: float) -> bool:
         """Returns when the call may go: true when a success is to be reported, too. Raises: GateError."""
-        turn = False
+        turn, ticket, lane = False, "", running_lane()
         if (store := self._store_of()) is None:
             self._warn_of_limit()
             return False
         while True:
             left = max(0.0, deadline - time.monotonic())
             lease = min(attempt_s, left, self._breaker.longest_open_s)
-            answer = store.acquire(self.name, self._limits, Admission(token, lease * 1000, left * 1000, turn))
+            asked = Admission(token, lease * 1000, left * 1000, turn, lane, ticket)
+            answer = store.acquire(self.name, self._limits, asked)
             wait = answer.wait / 1000
-            match answer.verdict:
-                case GateVerdict.GO:
-                    return answer.watched
-                case GateVerdict.FULL:
+            if answer.verdict is GateVerdict.GO:
+                return answer.watched
+            if answer.verdict in (GateVerdict.OPEN, GateVerdict.PROBING):
+                wait = wait if answer.verdict is GateVerdict.OPEN else min(wait, _PROBE_POLL_S)
+                if time.monotonic() + wait > patient_until:
                     raise self._refusal(answer)
-                case GateVerdict.OPEN | GateVerdict.PROBING:
-                    wait = wait if answer.verdict is GateVerdict.OPEN else min(wait, _PROBE_POLL_S)
-                    if time.monotonic() + wait > patient_until:
-                        raise self._refusal(answer)
-                case GateVerdict.TURN:
-                    turn = True
-            if wait > left:
+            turn, ticket = turn or answer.verdict is GateVerdict.TURN, answer.ticket or ticket
+            if answer.verdict is GateVerdict.FULL or wait > left:
                 raise self._refusal(answer)
-            if not turn:
+            if answer.verdict not in (GateVerdict.TURN, GateVerdict.LINE):
                 wait += min(wait, _SPREAD_S * 10) * secrets.randbelow(100) / 1000
             time.sleep(min(wait, left))
 

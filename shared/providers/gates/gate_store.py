@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shared.errors import RamifyError
+from shared.models import Lane
 from shared.settings.services import ProviderSettings, RateLimit
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ T = TypeVar("T")
 
 
 class Limits(NamedTuple):
-    """The settings of one provider as the scripts take them, in ms. `interval` is 0 without a rate limit."""
+    """The settings of one provider as the scripts take them, in ms. `interval` is 0 without a rate limit.
+
+    Batch calls leave `reserve` requests of the burst to interactive ones; one of them goes each `batch_every` ms (0: as
+    interactive calls allow).
+    """
 
     interval: float
     burst: int
@@ -34,15 +39,22 @@ class Limits(NamedTuple):
     longest_open: float
     first_pause: float
     longest_pause: float
+    reserve: int = 0
+    batch_every: float = 0
 
 
 class Admission(NamedTuple):
-    """What a call asks for. `lease` of a probe and the time `left` to wait, in ms; `turn`: it has one already."""
+    """What a call asks for. `lease` of a probe and the time `left` to wait, in ms; `turn`: it has one already.
+
+    `ticket`: that of a batch call which stands in line.
+    """
 
     token: str
     lease: float
     left: float
     turn: bool = False
+    lane: Lane = Lane.INTERACTIVE
+    ticket: str = ""
 
 
 class GateVerdict(StrEnum):
@@ -53,6 +65,7 @@ class GateVerdict(StrEnum):
     PROBING = "probing"
     PAUSED = "paused"
     TURN = "turn"
+    LINE = "line"
     FULL = "full"
 
 
@@ -60,7 +73,7 @@ class GateAnswer(NamedTuple):
     """`wait` until it is worth while to ask again (ms).
 
     GO: `probe`, `watched` (a success is to be reported too). OPEN: `span` of the whole opening (ms), `until` (Unix ms),
-    `failures` in a row and `why`, the last of them; PROBING the last two. PAUSED: `until`.
+    `failures` in a row and `why`, the last of them; PROBING the last two. PAUSED: `until`. LINE: `ticket`.
     """
 
     verdict: GateVerdict
@@ -71,6 +84,7 @@ class GateAnswer(NamedTuple):
     until: float = 0
     failures: int = 0
     why: str = ""
+    ticket: str = ""
 
 
 class CallOutcome(StrEnum):
@@ -93,14 +107,17 @@ class CallReport(NamedTuple):
 
 def limits_of(providers: ProviderSettings, limit: RateLimit) -> Limits:
     breaker = providers.breaker
+    interval = 60_000 / limit.requests_per_minute if limit.requests_per_minute else 0
     return Limits(
-        interval=60_000 / limit.requests_per_minute if limit.requests_per_minute else 0,
+        interval=interval,
         burst=limit.burst,
         failures=breaker.failures,
         first_open=breaker.open_s * 1000,
         longest_open=breaker.longest_open_s * 1000,
         first_pause=providers.pause_s * 1000,
         longest_pause=providers.longest_pause_s * 1000,
+        reserve=min(int(limit.burst * providers.interactive_reserve), limit.burst - 1),
+        batch_every=interval / providers.batch_share if providers.batch_share else 0,
     )
 
 
@@ -134,11 +151,14 @@ class GateStore:
                 args=[
                     limits.interval, limits.burst, limits.failures, limits.longest_open, limits.longest_pause,
                     admission.token, admission.lease, admission.left, int(admission.turn), REMEMBERED_MS,
+                    admission.lane.value, admission.ticket, limits.reserve, limits.batch_every,
                 ],
             )  # fmt: skip
             verdict, wait, first, second, failures, why = (part.decode("utf-8", "replace") for part in reply)
             if verdict == GateVerdict.GO:
                 return GateAnswer(GateVerdict.GO, probe=first == "1", watched=second == "1")
+            if verdict == GateVerdict.LINE:
+                return GateAnswer(GateVerdict.LINE, float(wait), ticket=first)
             span, until = float(first), float(second)
             return GateAnswer(GateVerdict(verdict), float(wait), False, False, span, until, int(failures), why)
 

@@ -19,6 +19,7 @@ from shared.errors import StoreMismatchError
 from shared.models import Cost
 from shared.providers.encoders import DenseEncoder
 from shared.providers.llm.client import LLM, ChatClient
+from shared.providers.metering import carried
 from shared.settings import Settings
 from shared.store import ChunkStore
 from shared.store.schema import sliced
@@ -144,7 +145,7 @@ class Directories:
         if self._llm is None:
             return list(map(work, contents))
         with ThreadPoolExecutor(self._options.llm_parallel, "directories") as pool:
-            described = list(pool.map(work, contents))
+            described = list(pool.map(carried(work), contents))
         self._cost += sum((words.cost for words in described), Cost())
         return described
 

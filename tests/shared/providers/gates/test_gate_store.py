@@ -19,32 +19,13 @@ from shared.providers.gates.gate_store import (
     Limits,
     key_of,
 )
+from tests.shared.providers.gates.moved_store import KEY, NAME, MovedStore
 
-NAME = "llm:127.0.0.1:8000"
-KEY = "ramify:gate:{llm:127.0.0.1:8000}"
-#: Times are moved, not waited for; a second more or less is the machine's.
 #: A wait is told in whole milliseconds, rounded up.
 ROUNDED = 1
 LIMITS = Limits(0, 10, failures=3, first_open=10_000, longest_open=30_000, first_pause=6_000, longest_pause=20_000)
+#: Times are moved, not waited for; a second more or less is the machine's.
 LATE = 1000
-TIMES = ("tat", "pause_until", "failed_at", "opened_at", "open_until", "probe_until")
-
-
-class MovedStore(GateStore):
-    """A store whose time is moved by moving the times in Redis."""
-
-    def __init__(self, client: redis.Redis) -> None:
-        super().__init__(client)
-        self.client = client
-
-    def advance(self, ms: float) -> None:
-        if 0 <= self.client.pttl(KEY) < ms:
-            self.client.delete(KEY)
-        for name in TIMES:
-            if (value := self.client.hget(KEY, name)) is not None:
-                self.client.hset(KEY, name, f"{float(value) - ms:.3f}")
-        if self.client.pttl(KEY) > 0:
-            self.client.pexpire(KEY, int(self.client.pttl(KEY) - ms))
 
 
 @pytest.fixture
