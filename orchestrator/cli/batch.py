@@ -74,7 +74,7 @@ def _wait(client: Ramify, batch: EnqueuedBatch, out: Path | None, *, as_json: bo
     if as_json:
         streams.line(found)
     else:
-        from orchestrator.cli.render.tables import draw_batch
+        from orchestrator.cli.render.batches import draw_batch
 
         streams.show(draw_batch(found))
     if not found.terminal:

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from orchestrator.cli import streams
-from orchestrator.cli.render.tables import draw_batch
+from orchestrator.cli.render.batches import draw_batch
 from orchestrator.cli.render.tree import Growth, apply, draw, state_text
 from orchestrator.cli.text import counted, one_line, plain, read_as, snippet
 from orchestrator.client import Ramify

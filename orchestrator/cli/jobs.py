@@ -13,7 +13,7 @@ import typer
 from orchestrator.cli import options, streams
 from orchestrator.cli.ask import show_outcome
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.text import columns, counted, one_line
+from orchestrator.cli.text import columns, counted, csv_cell
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Columns of every list in CSV; those of the question follow.
 _CSV_COLUMNS = ("number", "title", "path", "uri", "date", "kind", "tags", "sentence", "copy_of")
-#: A cell that begins so is a formula to a spreadsheet.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a job or of a batch.")]
 
@@ -55,7 +53,8 @@ def _lookup(client: Ramify, id_: str, *, reconcile: bool = True) -> JobStatus | 
 
 def _status(client: Ramify, found: JobStatus | BatchStatus, *, watch: bool, as_json: bool) -> int:
     from orchestrator.cli.follow import follow, follow_batch
-    from orchestrator.cli.render.tables import draw_batch, draw_job
+    from orchestrator.cli.render.batches import draw_batch
+    from orchestrator.cli.render.tables import draw_job
     from shared.models import JobStatus
 
     if isinstance(found, JobStatus):
@@ -185,7 +184,7 @@ def retry(
 
 def _wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
     from orchestrator.cli.follow import follow, follow_batch
-    from orchestrator.cli.render.tables import draw_batch
+    from orchestrator.cli.render.batches import draw_batch
 
     if made.job_id:
         return show_outcome(client, follow(client, made.job_id), as_json=as_json)
@@ -213,13 +212,8 @@ def _write_rows(client: Ramify, job_id: str, *, as_csv: bool) -> None:
     table = client.result(job_id).table
     names = table.columns if table else ()
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([*_CSV_COLUMNS, *map(_cell, names)])
+    writer.writerow([*_CSV_COLUMNS, *map(csv_cell, names)])
     for number, row in enumerate(rows, 1):
         copy_of = "" if row.copy_of is None else str(row.copy_of)
         cells = (row.title, row.path, row.uri, row.date or "", row.kind, "; ".join(row.tags), row.sentence, copy_of)
-        writer.writerow([number, *map(_cell, cells), *(_cell(row.fields.get(name, "")) for name in names)])
-
-
-def _cell(text: str) -> str:
-    shown = one_line(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+        writer.writerow([number, *map(csv_cell, cells), *(csv_cell(row.fields.get(name, "")) for name in names)])

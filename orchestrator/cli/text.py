@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _CITATION = r"\[\d{1,3}\]"
 _HEADING = re.compile(r"#{1,6} +")
+#: A cell that begins so is a formula to a spreadsheet.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def clean(text: str) -> str:
@@ -32,6 +34,12 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """`clean`, with white space folded to single blanks."""
     return " ".join(clean(text.replace("\r", " ")).split())
+
+
+def csv_cell(text: str) -> str:
+    """One line for a cell of CSV; what a spreadsheet would read as a formula begins with an apostrophe."""
+    shown = one_line(text)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
 def duration(ms: float) -> str:

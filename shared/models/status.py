@@ -86,6 +86,11 @@ class BatchStatus(Model):
         """True when every job of the batch has ended, and every known job that it names."""
         return not (self.open or self.known_open)
 
+    def kinds(self) -> dict[str, int]:
+        """The lines by what was made of them; kinds of which there are none are left out."""
+        names = ("enqueued", "known", "duplicate", "rejected", "blank")
+        return {name: count for name in names if (count := getattr(self, name))}
+
     def outcomes(self) -> dict[str, int]:
         """The jobs by outcome, open ones among them; those of which there are none are left out."""
         names = ("open", "done", "degraded", "partial", "failed", "expired", "cancelled")

@@ -1,4 +1,4 @@
-"""Draws lists and overviews: jobs, one job, batches, dead letters. Pure."""
+"""Draws lists and overviews: jobs, one job, dead letters. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from orchestrator.cli.render.answer import budget_line, cost_line, times_line
-from orchestrator.cli.render.tree import STATE_STYLES, state_text
-from orchestrator.cli.text import columns, counted, duration, pairs, plain, snippet, warnings
+from orchestrator.cli.render.tree import state_text
+from orchestrator.cli.text import columns, duration, pairs, plain, snippet, warnings
 from orchestrator.diagnosis.wording import worker_name
 from shared.jobs.work import read_attempt
 from shared.models import BatchStatus, JobStatus
@@ -52,33 +51,6 @@ def draw_job(job: JobStatus) -> RenderableType:
 def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
     """The jobs or batches that this one tries again, or is tried again as."""
     return {"tries again": status.retry_of or "", "tried again as": status.retried_as or ""}
-
-
-def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float | None = None) -> RenderableType:
-    """Counts by outcome; with `rate` (jobs a second) how long the rest may take."""
-    counts = Text()
-    for name, count in batch.outcomes().items():
-        counts.append(f"{count} ", STATE_STYLES.get(name, "cyan")).append(plain(name)).append("  ")
-    return pairs(
-        {
-            "batch": batch.batch_id,
-            "finished": f"{batch.finished} of {batch.enqueued}",
-            "by outcome": counts,
-            **retries(batch),
-            "reasons": ", ".join(f"{code} {count}" for code, count in sorted(batch.reasons.items())),
-            "rejected": counted(batch.rejected, "line") if batch.rejected else "",
-            "budget": budget_line(batch.budget),
-            "pace": "" if elapsed_s is None else _pace(batch, rate, elapsed_s),
-        }
-    )
-
-
-def _pace(batch: BatchStatus, rate: float | None, elapsed_s: float) -> str:
-    elapsed = f"after {duration(elapsed_s * 1000)}"
-    if not rate:
-        return elapsed
-    left = batch.open / rate
-    return f"{rate:.1f} jobs/s {elapsed}" + (f", about {duration(left * 1000)} left" if left else "")
 
 
 def draw_dead_letters(dead_letters: Sequence[DeadLetter], total: int) -> RenderableType:

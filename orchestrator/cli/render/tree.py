@@ -22,7 +22,10 @@ _GLYPHS = {
     "branch": ("◇", "cyan"),
 }
 #: Of the states in which a job has ended.
-STATE_STYLES = {"done": "green", "failed": "red", "cancelled": "yellow", "expired": "red"}
+STATE_STYLES = {
+    "done": "green", "degraded": "yellow", "partial": "yellow", "failed": "red", "cancelled": "yellow",
+    "expired": "red",
+}  # fmt: skip
 _FACET_COLUMNS = 8
 
 

@@ -17,8 +17,9 @@ from rich.console import Console
 
 from orchestrator.cli import streams
 from orchestrator.cli.render.answer import cost_line, draw_answer, draw_explained, draw_stages
+from orchestrator.cli.render.batches import accounts_line, draw_batch
 from orchestrator.cli.render.grouped import draw_found
-from orchestrator.cli.render.tables import draw_batch, draw_job, draw_jobs
+from orchestrator.cli.render.tables import draw_job, draw_jobs
 from orchestrator.cli.render.tree import Growth, apply, compact, draw, of_answer, replay
 from orchestrator.cli.text import cited, clean, duration, one_line
 from orchestrator.searching import grouped, ranking
@@ -219,6 +220,21 @@ def test_given_a_batch_when_drawn_then_the_time_left_follows_from_the_pace():
     text = shown(draw_batch(batch, rate=2.0, elapsed_s=2.0))
     assert "4 of 10" in text
     assert "2.0 jobs/s after 2.0 s, about 3.0 s left" in text
+
+
+def test_given_a_batch_when_drawn_then_its_accounts_are_sums():
+    batch = BatchStatus(
+        batch_id="b1", lines=6000, enqueued=200, known=5790, duplicate=4, rejected=3, blank=3, open=20, done=150,
+        degraded=25, failed=5, finished=180, known_open=7, reasons={"llm_unavailable": 25}, created_at=CREATED,
+    )  # fmt: skip
+    text = shown(draw_batch(batch), width=120)
+    lines = "6,000 = 200 enqueued + 5,790 known + 4 duplicate + 3 rejected + 3 blank"
+    jobs = "200 = 20 open + 150 done + 25 degraded + 5 failed"
+    assert lines in text
+    assert jobs in text
+    assert "7 of the known jobs" in text
+    assert "25 llm_unavailable" in text
+    assert accounts_line(batch) == f"lines {lines}; jobs {jobs}"
 
 
 def test_given_a_long_question_when_jobs_are_listed_then_ids_stay_whole_at_80_columns():
