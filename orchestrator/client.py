@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +24,7 @@ from shared.errors import InputError, NotRunningError, RamifyError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.budget import with_default_budget
 from shared.jobs.tables import Tables
+from shared.jobs.tenant_scope import TenantScope
 from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus, Lane
 from shared.models.cost import Budget
 from shared.models.enumeration import ListRow
@@ -32,6 +34,7 @@ from shared.models.status import BatchWhy, Why
 from shared.settings import Settings, load_settings
 from shared.settings.strategies import named
 from shared.tasks.app import make_app
+from shared.tenants import bound_tenant, tenant_name
 
 _POLL_S = 0.2
 #: Seconds beyond a job's deadline in which it ends by itself.
@@ -41,17 +44,22 @@ _PAST_DEADLINE_S = 60.0
 class Ramify:
     """A client of one Ramify: the running embedded stack, or the Redis that the settings name.
 
+    `tenant` binds it: what it submits is that tenant's, and jobs, batches and dead letters of others are not found.
+    None: all tenants', for an operator; what it submits is of the tenant that it names, or of `default`.
+
     Every method raises NotRunningError when Redis does not answer. Use as a context manager, or call `close`.
     """
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, tenant: str | None = None) -> None:
+        self.tenant = None if tenant is None else tenant_name(tenant)
         self.settings = connection(settings or load_settings())
         self._redis = connect(self.settings)
         self._app = make_app(self.settings)
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
         self._submitter = Submitter(self._app, self._jobs)
-        self._searching = Searching(self._app, self.settings, self._run_job)
+        self._searching = Searching(self._app, self.settings, self._run_job, self.tenant)
+        self._scope = TenantScope(self._redis, self.tenant)
 
     def __enter__(self) -> Self:
         return self
@@ -65,12 +73,26 @@ class Ramify:
         self._app.close()
         self._redis.close()
 
+    @contextmanager
+    def _own_job(self, job_id: str) -> Iterator[None]:
+        """For what is asked of one job. Raises: NotFoundError for another tenant's, NotRunningError."""
+        with reachable(self.settings):
+            self._scope.check_job(job_id)
+            yield
+
+    @contextmanager
+    def _own_batch(self, batch_id: str) -> Iterator[None]:
+        """As `_own_job`, of one batch."""
+        with reachable(self.settings):
+            self._scope.check_batch(batch_id)
+            yield
+
     def submit(self, question: QuestionInput, **options: Any) -> str:
         """Enqueue one question; returns its job id at once. `options` are fields of JobRequest.
 
         Raises: InputError when the question or an option cannot be taken, LaneFullError when too many jobs wait.
         """
-        request = self._checked(as_request(question, options))
+        request = self._checked(as_request(question, options, self.tenant))
         with reachable(self.settings):
             job_id, exists = self._jobs.reserve(request, new_id())
             if not exists and (full := self._submitter.submit([(job_id, request)])):
@@ -93,7 +115,7 @@ class Ramify:
         def checked() -> Iterator[JobRequest]:
             for number, item in enumerate(questions, 1):
                 try:
-                    yield self._checked(as_request(item, {"lane": Lane.BATCH, **options}))
+                    yield self._checked(as_request(item, {"lane": Lane.BATCH, **options}, self.tenant))
                 except InputError as error:
                     rejected.append(Rejected(line=number, reason=str(error), text=str(item)[:200]))
 
@@ -117,17 +139,17 @@ class Ramify:
         check_prices(limits, self.settings)
         batch_id = new_id()
         with reachable(self.settings):
-            self._jobs.batches.open(batch_id, limits)
+            self._jobs.batches.open(batch_id, limits, self.tenant)
         return batch_id
 
     def add_to_batch(self, batch_id: str, requests: Iterable[JobRequest]) -> Iterator[str]:
         """Enqueue requests page by page with flat memory; yields job ids in order.
 
-        Raises: BatchFullError when too many jobs wait; what was taken before stays.
+        Raises: NotFoundError; BatchFullError when too many jobs wait; what was taken before stays.
         """
         before = 0
-        for page in pages(requests):
-            with reachable(self.settings):
+        for page in pages(as_request(request, tenant=self.tenant) for request in requests):
+            with self._own_batch(batch_id):
                 reserved = [(*self._jobs.reserve(request, new_id()), request) for request in page]
                 new = {job_id: request for job_id, exists, request in reserved if not exists}
                 self._jobs.batches.add(batch_id, list(dict.fromkeys(job_id for job_id, _, _ in reserved)))
@@ -144,12 +166,12 @@ class Ramify:
     def count_rejected(self, batch_id: str, count: int) -> None:
         """Note in the batch how many lines were refused."""
         if count:
-            with reachable(self.settings):
+            with self._own_batch(batch_id):
                 self._jobs.batches.add(batch_id, (), rejected=count)
 
     def status(self, job_id: str) -> JobStatus:
         """How far a job is. Raises: NotFoundError."""
-        with reachable(self.settings):
+        with self._own_job(job_id):
             return self._reader.status(job_id)
 
     def wait(self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None) -> JobStatus:
@@ -175,7 +197,7 @@ class Ramify:
         end = time.monotonic() + timeout_s
 
         def events(after: str) -> Iterator[JobEvent]:
-            with reachable(self.settings):
+            with self._own_job(job_id):
                 yield from self._reader.events(job_id, max(0.0, end - time.monotonic()), after)
 
         return (outage or Outage()).stream(events)
@@ -185,7 +207,7 @@ class Ramify:
 
         Raises: NotFoundError, and RamifyError while there is no answer or when the job ended without one.
         """
-        with reachable(self.settings):
+        with self._own_job(job_id):
             answer = self._reader.answer(job_id)
             if answer is not None:
                 return answer
@@ -196,7 +218,7 @@ class Ramify:
 
     def rows(self, job_id: str) -> Iterator[ListRow]:
         """All rows of a job's list, streamed. Raises: NotFoundError, RamifyError when the job has none (yet)."""
-        with reachable(self.settings):
+        with self._own_job(job_id):
             tables = Tables(self._redis, self.settings)
             table = tables.table(job_id)
             if table is None:
@@ -207,29 +229,30 @@ class Ramify:
 
     def batch_status(self, batch_id: str, *, reconcile: bool = True) -> BatchStatus:
         """The counts of a batch. Raises: NotFoundError."""
-        with reachable(self.settings):
+        with self._own_batch(batch_id):
             if reconcile:
                 self._jobs.batches.reconcile(batch_id)
             return self._jobs.batches.status(batch_id)
 
     def batch_jobs(self, batch_id: str) -> list[str]:
         """The job ids of a batch, in order of submission. Raises: NotFoundError."""
-        with reachable(self.settings):
+        with self._own_batch(batch_id):
             return sorted(job_id for job_id, _ in self._jobs.batches.members(batch_id))
 
     def jobs(self, limit: int = 20) -> list[JobStatus]:
         """The newest jobs, newest first."""
         with reachable(self.settings):
-            return self._reader.recent(limit)
+            return self._reader.recent(limit, self.tenant)
 
     def why(self, id_: str) -> Why | BatchWhy:
         """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""
         with reachable(self.settings):
-            return job_or_batch(id_, partial(why_job, self._app, self._jobs), partial(why_batch, self._jobs))
+            ask_job, ask_batch = partial(why_job, self._app, self._jobs), partial(why_batch, self._jobs)
+            return job_or_batch(id_, ask_job, ask_batch, self._scope)
 
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
-        with reachable(self.settings):
+        with self._own_job(job_id):
             job = self._jobs.job(job_id)
             if job is None:
                 self._reader.status(job_id)  # says what is wrong
@@ -238,24 +261,23 @@ class Ramify:
 
     def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
         """End all open jobs of a batch; returns how many. Raises: NotFoundError."""
-        with reachable(self.settings):
+        with self._own_batch(batch_id):
             open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
             return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason)
 
-    def retry(self, id_: str, tenant: str | None = None) -> Retried:
+    def retry(self, id_: str) -> Retried:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
 
-        `tenant`: only a job or batch of this tenant, None: of any.
         Raises: NotFoundError, InputError when there is nothing to try again (yet), LaneFullError.
         """
         retrying = Retrying(self._jobs, self._submitter)
         with reachable(self.settings):
-            return job_or_batch(id_, partial(retrying.job, tenant=tenant), partial(retrying.batch, tenant=tenant))
+            return job_or_batch(id_, retrying.job, retrying.batch, self._scope)
 
     @property
     def dead(self) -> DeadLetters:
         """The dead letters: `list`, `count`, `get`, `replay`, `drop`."""
-        return DeadLetters(self._app, self._jobs, Retrying(self._jobs, self._submitter))
+        return DeadLetters(self._app, self._jobs, Retrying(self._jobs, self._submitter), self.tenant)
 
     def find(self, query: str, **options: Any) -> FindResult:
         """One quick search: no plan, no LLM, no job. `options` are fields of FindRequest.
@@ -284,9 +306,9 @@ class Ramify:
             pass  # the stream ends with the job
         return self.result(job_id)
 
-    def session(self, session_id: str, tenant: str = "default") -> KeptSession:
+    def session(self, session_id: str, tenant: str | None = None) -> KeptSession:
         """A conversation that is kept in Redis: `append`, `summarise`, `load`, `drop`. Raises: InputError."""
-        return KeptSession(self._redis, self.settings, session_id, tenant)
+        return KeptSession(self._redis, self.settings, session_id, bound_tenant(self.tenant, tenant))
 
     def ingest(
         self,
@@ -294,9 +316,10 @@ class Ramify:
         *,
         prune: bool = False,
         namespace: str = "default",
-        tenant: str = "default",
+        tenant: str | None = None,
     ) -> Iterator[Progress]:
         """Put files into a tenant's corpus; yields progress. Raises: InputError, NotRunningError, RamifyError."""
         chosen = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         with reachable(self.settings):
-            yield from Ingest(self._app, self._redis, self.settings, namespace, tenant).run(chosen, prune=prune)
+            of_tenant = bound_tenant(self.tenant, tenant)
+            yield from Ingest(self._app, self._redis, self.settings, namespace, of_tenant).run(chosen, prune=prune)

@@ -35,11 +35,11 @@ class Replayed(Model):
 
 
 class DeadLetters:
-    """All dead letters. Every method raises NotRunningError when Redis does not answer."""
+    """All dead letters, or those of one tenant. Every method raises NotRunningError when Redis does not answer."""
 
-    def __init__(self, app: Celery, jobs: JobStore, retrying: Retrying) -> None:
+    def __init__(self, app: Celery, jobs: JobStore, retrying: Retrying, tenant: str | None = None) -> None:
         self._app, self._jobs, self._retrying = app, jobs, retrying
-        self._dead = DeadLetterStore(jobs.client, jobs.settings)
+        self._dead = DeadLetterStore(jobs.client, jobs.settings, tenant)
 
     def list(self, limit: int = 100) -> Iterator[DeadLetter]:
         """The newest first."""

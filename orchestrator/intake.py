@@ -16,6 +16,7 @@ from shared.models.cost import Budget
 from shared.providers.metering import Kind, no_price, price
 from shared.settings import Settings
 from shared.settings.faults import json_fault, request_fault
+from shared.tenants import bound_tenant
 
 MAX_LINE_BYTES = 64_000
 _READ = 1 << 16
@@ -52,14 +53,17 @@ class BatchFullError(LaneFullError):
 QuestionInput = str | Mapping[str, Any] | JobRequest
 
 
-def as_request(question: QuestionInput, defaults: Mapping[str, Any] | None = None) -> JobRequest:
+def as_request(
+    question: QuestionInput, defaults: Mapping[str, Any] | None = None, tenant: str | None = None
+) -> JobRequest:
     """A checked request from a plain string, an object or a request.
 
     Its `plan` (a PlanFile or the same as an object) gives subqueries, and what else of the request is not given.
+    `tenant`: the only one that it may be of; None: any.
     Raises: InputError naming the field, the value and the fix.
     """
     if isinstance(question, JobRequest):
-        return question
+        return _of_tenant(question, tenant)
     if isinstance(question, str):
         fields: dict[str, Any] = {**(defaults or {}), "question": question}
     elif isinstance(question, Mapping):
@@ -68,9 +72,17 @@ def as_request(question: QuestionInput, defaults: Mapping[str, Any] | None = Non
         raise InputError("question", question, "give a string or an object with a question")
     fields = _with_plan(fields)
     try:
-        return JobRequest.model_validate(fields)
+        return _of_tenant(JobRequest.model_validate(fields), tenant)
     except ValidationError as error:
         raise request_fault(error) from None
+
+
+def _of_tenant(request: JobRequest, tenant: str | None) -> JobRequest:
+    """The request as `tenant`'s, which it is where it names none. Raises: InputError when it names another one."""
+    if tenant is None:
+        return request
+    named = request.tenant if "tenant" in request.model_fields_set else None
+    return request.model_copy(update={"tenant": bound_tenant(tenant, named)})
 
 
 def _with_plan(fields: dict[str, Any]) -> dict[str, Any]:
@@ -83,15 +95,18 @@ def _with_plan(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_questions(
-    lines: Iterable[bytes], defaults: Mapping[str, Any] | None = None
+    lines: Iterable[bytes], defaults: Mapping[str, Any] | None = None, tenant: str | None = None
 ) -> Iterator[tuple[int, JobRequest | Rejected]]:
-    """(line number, request or rejection) for every line that is not blank. Lines use the batch lane by default."""
+    """(line number, request or rejection) for every line that is not blank. Lines use the batch lane by default.
+
+    `tenant` as for `as_request`.
+    """
     base = {"lane": Lane.BATCH, **(defaults or {})}
     for number, raw in enumerate(lines, 1):
         if not raw.strip():
             continue
         try:
-            yield number, as_request(_question(raw), base)
+            yield number, as_request(_question(raw), base, tenant)
         except InputError as error:
             start = raw[:200].decode("utf-8", errors="replace").rstrip("\r\n")
             yield number, Rejected(line=number, reason=str(error), text=start)

@@ -18,6 +18,7 @@ from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import EndedJob
 from shared.jobs.keys import id_time
+from shared.jobs.tenant_scope import TenantScope, no_such_job
 from shared.models import JobRequest
 from shared.models.base import Model
 from shared.models.cost import Budget
@@ -61,7 +62,7 @@ class Retrying:
         """
         old = self._jobs.retries.read([job_id]).get(job_id)
         if old is None or tenant not in {None, old.tenant}:
-            raise NotFoundError("job id", job_id, "there is no such job, or it has expired")
+            raise no_such_job(job_id)
         self._check(old)
         request = _request(old)
         if request is None:
@@ -109,8 +110,10 @@ class Retrying:
         }
         return {links[new].job_id: newer for new, newer in {**found, **claimed}.items()}
 
-    def batch(self, batch_id: str, tenant: str | None = None) -> Retried:
+    def batch(self, batch_id: str) -> Retried:
         """A new batch of the jobs of an ended batch that have no complete answer. Streams: memory stays flat.
+
+        It is the old one's tenant's.
 
         Jobs whose retry is under way, or has answered, are left out; so it may be called again when a lane was full.
         Raises: NotFoundError, InputError when there is nothing to try again (yet), LaneFullError after a part of them.
@@ -122,9 +125,9 @@ class Retrying:
             fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
         new, taken = new_id(), 0
-        for page in pages(self._unanswered(batch_id, tenant)):
+        for page in pages(self._unanswered(batch_id)):
             if not taken:
-                self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()))
+                self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()), status.tenant)
             more, full = self._add_page(new, page)
             taken += more
             if full:
@@ -137,13 +140,13 @@ class Retrying:
         self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
         return Retried(batch_id=new, retry_of=batch_id, jobs=taken)
 
-    def _unanswered(self, batch_id: str, tenant: str | None) -> Iterator[tuple[EndedJob, JobRequest]]:
+    def _unanswered(self, batch_id: str) -> Iterator[tuple[EndedJob, JobRequest]]:
         """(old job, request) of what is to be tried again."""
         for page in pages(self._jobs.batches.members(batch_id)):
             olds = [
                 old
                 for old in self._jobs.retries.read(job_id for job_id, _ in page).values()
-                if not old.open and not old.complete and tenant in {None, old.tenant}
+                if not old.open and not old.complete
             ]
             newer = self._newer(olds)
             for old in olds:
@@ -181,11 +184,17 @@ def pages(items: Iterable[T]) -> Iterator[list[T]]:
         yield page
 
 
-def job_or_batch(id_: str, job: Callable[[str], T], batch: Callable[[str], U]) -> T | U:
-    """What `job` knows of the id, or else `batch`. Raises: NotFoundError when neither does."""
+def job_or_batch(
+    id_: str, job: Callable[[str], T], batch: Callable[[str], U], scope: TenantScope | None = None
+) -> T | U:
+    """What `job` knows of the id, or else `batch`. `scope`: only of these. Raises: NotFoundError when neither does."""
     with suppress(NotFoundError):
+        if scope is not None:
+            scope.check_job(id_)
         return job(id_)
     with suppress(NotFoundError):
+        if scope is not None:
+            scope.check_batch(id_)
         return batch(id_)
     fix = "there is no such job or batch, or it has expired; `ramify jobs` lists the newest jobs"
     raise NotFoundError("ID", id_, fix)

@@ -38,6 +38,7 @@ from shared.models.find import (
 from shared.models.request import Session, SessionIntent, TypedQuery
 from shared.settings import Settings
 from shared.settings.faults import request_fault
+from shared.tenants import bound_tenant
 from shared.uri import is_directory, read_target, uri_of
 
 FIND_TIMEOUT_S = 15.0
@@ -50,15 +51,21 @@ Reply = TypeVar("Reply", bound=Model)
 
 
 class Searching:
-    """Asks the search and plan pools directly; `run_job` submits a job and waits for its answer."""
+    """Asks the search and plan pools directly; `run_job` submits a job and waits for its answer.
 
-    def __init__(self, app: Celery, settings: Settings, run_job: Callable[[JobRequest], Answer]) -> None:
-        self._app, self._settings, self._run_job = app, settings, run_job
+    `tenant`: the only one that may be asked for; None: any.
+    """
+
+    def __init__(
+        self, app: Celery, settings: Settings, run_job: Callable[[JobRequest], Answer], tenant: str | None = None
+    ) -> None:
+        self._app, self._settings, self._run_job, self._tenant = app, settings, run_job, tenant
 
     def find(self, query: str, options: Mapping[str, Any]) -> FindResult:
         """See `Ramify.find`."""
         fields = targeted(options)
         plan = bool(fields.pop("plan", False)) or bool(fields.get("explain"))
+        fields["tenant"] = bound_tenant(self._tenant, fields.get("tenant"))
         try:
             request = FindRequest.model_validate({"related": MAX_RELATED, "query": query, **fields})
         except ValidationError as error:
@@ -83,7 +90,7 @@ class Searching:
         if not isinstance(related, int) or not 0 <= related <= MAX_RELATED:
             raise InputError("related", related, f"give a number from 0 to {MAX_RELATED}")
         tenant = {"tenant": session.tenant} if isinstance(session, KeptSession) else {}
-        request = as_request(question, {"top_n": _TOP, **tenant, **fields})
+        request = as_request(question, {"top_n": _TOP, **tenant, **fields}, self._tenant)
         if isinstance(session, KeptSession) and session.tenant != request.tenant:
             raise InputError(
                 "session", session.id, f"it is the tenant {session.tenant}'s, the question {request.tenant}'s"

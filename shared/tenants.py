@@ -20,6 +20,18 @@ def tenant_name(given: object) -> str:
     return checked_name("tenant", given)
 
 
+def bound_tenant(bound: str | None, given: object = None) -> str:
+    """The tenant of what a client asks for: what it names, else the one that the client is bound to, else the default.
+
+    Raises: InputError when it names another tenant than the client's (`bound`; None: a client of all tenants).
+    """
+    if given is None:
+        return bound or DEFAULT_TENANT
+    if bound is not None and given != bound:
+        raise InputError("tenant", given, f"this client asks for tenant {bound} alone: name that one or none")
+    return tenant_name(given)
+
+
 def checked_name(field: str, given: object) -> str:
     """A name that may stand in keys and filters. Raises: InputError naming `field`."""
     try:

@@ -37,7 +37,7 @@ def ask(
 ) -> None:
     """Ask a question: watch its tree grow, then read the answer with its sources."""
     fields = _question_fields(question, plan, invocation_of(ctx).settings())
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(given["tenant"]) as client:
         job_id = client.submit(fields, **options.request_fields(given))
         if not detach:
             raise typer.Exit(_follow(client, job_id, as_json=json))

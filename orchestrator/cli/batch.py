@@ -37,7 +37,7 @@ def batch(  # noqa: PLR0913 - the signature is the command line
     fields = options.request_fields(given)
     budget = {name: fields.pop(f"batch_{name}") for name in _LIMITS if f"batch_{name}" in fields}
     rejects = check_files(file, out, rejects)
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(given["tenant"]) as client:
         enqueued = enqueue(client, file, rejects, fields, budget)
         if enqueued.rejected:
             streams.warn(f"refused: {counted(enqueued.rejected, 'line')}; {enqueued.rejects} says why")

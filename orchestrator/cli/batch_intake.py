@@ -97,7 +97,7 @@ def enqueue(
                 yield line
 
         reader = _RequestReader(client.settings.jobs, rejects)
-        requests = reader.requests(read_questions(lines(), defaults))
+        requests = reader.requests(read_questions(lines(), defaults, client.tenant))
         first = next(requests, None)
         if first is None:
             reason = f"none of its {rejects.count} lines is a question that can be taken: {rejects_file} says why"

@@ -30,8 +30,8 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
-    with invocation_of(ctx).client() as client:
-        steps = client.ingest(paths, prune=prune, namespace=namespace or "default", tenant=tenant or "default")
+    with invocation_of(ctx).client(tenant) as client:
+        steps = client.ingest(paths, prune=prune, namespace=namespace or "default")
         counts, passed_over, last = follow_ingest(steps, as_json=json)
     for sentence in passed_over:
         streams.warn(f"passed over: {sentence}")

@@ -32,10 +32,11 @@ def list_(
     ctx: typer.Context,
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=_MOST, help="How many.")] = 20,
+    tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
     """List the newest dead letters, newest first."""
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         found, total = list(client.dead.list(limit)), client.dead.count()
     if json:
         streams.document({"total": total, "dead_letters": found})
@@ -48,9 +49,11 @@ def list_(
 
 
 @dead.command()
-def show(ctx: typer.Context, dead_letter_id: DeadLetterId, *, json: options.Json = False) -> None:
+def show(
+    ctx: typer.Context, dead_letter_id: DeadLetterId, *, tenant: options.OfTenant = None, json: options.Json = False
+) -> None:
     """Show one dead letter: who died of it, when, how often, and of what."""
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         dead_letter = client.dead.get(dead_letter_id)
     from orchestrator.cli.render.tables import draw_dead_letter
 
@@ -59,19 +62,29 @@ def show(ctx: typer.Context, dead_letter_id: DeadLetterId, *, json: options.Json
 
 @dead.command()
 def replay(
-    ctx: typer.Context, dead_letter_ids: DeadLetterIds = None, *, all_: All = False, json: options.Json = False
+    ctx: typer.Context,
+    dead_letter_ids: DeadLetterIds = None,
+    *,
+    all_: All = False,
+    tenant: options.OfTenant = None,
+    json: options.Json = False,
 ) -> None:
     """Try the work again, as a new job, or index the document again. A dead letter goes when that was taken."""
 
     def one(client: Ramify, dead_letter_id: str) -> dict[str, Any]:
         return client.dead.replay(dead_letter_id).model_dump(mode="json")
 
-    _each(ctx, dead_letter_ids, one, "replayed", all_=all_, as_json=json)
+    _each(ctx, dead_letter_ids, one, "replayed", all_=all_, tenant=tenant, as_json=json)
 
 
 @dead.command()
 def drop(
-    ctx: typer.Context, dead_letter_ids: DeadLetterIds = None, *, all_: All = False, json: options.Json = False
+    ctx: typer.Context,
+    dead_letter_ids: DeadLetterIds = None,
+    *,
+    all_: All = False,
+    tenant: options.OfTenant = None,
+    json: options.Json = False,
 ) -> None:
     """Forget dead letters."""
 
@@ -82,7 +95,7 @@ def drop(
             )
         return {"dead_letter_id": dead_letter_id}
 
-    _each(ctx, dead_letter_ids, one, "dropped", all_=all_, as_json=json)
+    _each(ctx, dead_letter_ids, one, "dropped", all_=all_, tenant=tenant, as_json=json)
 
 
 def _each(  # noqa: PLR0913 - two commands in one
@@ -92,6 +105,7 @@ def _each(  # noqa: PLR0913 - two commands in one
     done: str,
     *,
     all_: bool,
+    tenant: str | None,
     as_json: bool,
 ) -> None:
     """Every dead letter on its own: one that is refused does not keep the others from it."""
@@ -99,7 +113,7 @@ def _each(  # noqa: PLR0913 - two commands in one
         fix = "name dead letters, or give --all" if not all_ else "give dead letters or --all, not both"
         raise InputError("ID", " ".join(ids or ()), fix)
     taken, refused, code = list[dict[str, Any]](), list[dict[str, str]](), streams.DONE
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         for dead_letter_id in ids or [dead_letter.id for dead_letter in client.dead.list(_MOST)]:
             try:
                 taken.append(one(client, dead_letter_id))

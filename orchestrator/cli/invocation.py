@@ -32,11 +32,14 @@ class Invocation:
 
         return load_settings(**self.overrides)
 
-    def client(self) -> Ramify:
-        """A client of the stack that runs here, or of the Redis that the settings name. Raises: NotRunningError."""
+    def client(self, tenant: str | None = None) -> Ramify:
+        """A client of the stack that runs here, or of the Redis that the settings name; bound to `tenant`, if given.
+
+        Raises: NotRunningError, InputError for what is no name of a tenant.
+        """
         from orchestrator.client import Ramify
 
-        return Ramify(self.settings())
+        return Ramify(self.settings(), tenant)
 
 
 def invocation_of(ctx: typer.Context) -> Invocation:

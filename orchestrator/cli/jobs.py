@@ -31,10 +31,11 @@ def status(
     id_: Id,
     *,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Follow it until it has ended.")] = False,
+    tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
     """How far a job or a batch is. The exit code says how it ended."""
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         found = _lookup(client, id_)
         try:
             code = _status(client, found, watch=watch, as_json=json)
@@ -71,18 +72,19 @@ def _status(client: Ramify, found: JobStatus | BatchStatus, *, watch: bool, as_j
     return code
 
 
-def result(
+def result(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
     id_: Id,
     *,
     rows: Annotated[bool, typer.Option("--rows", help="All rows of a list, as JSON lines.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="All rows of a list, as CSV.")] = False,
+    tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
     """Show the answer of a job, or the answers of a batch (as JSON lines with --json)."""
     from shared.models import BatchStatus
 
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         if rows or csv:
             _write_rows(client, id_, as_csv=csv)
             return
@@ -118,10 +120,11 @@ def jobs(
     ctx: typer.Context,
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=10_000, help="How many.")] = 20,
+    tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
     """List the newest jobs, newest first."""
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         found = client.jobs(limit)
     if json:
         streams.document({"jobs": found})
@@ -133,11 +136,11 @@ def jobs(
         streams.note("no jobs yet: `ramify ask QUESTION` makes one")
 
 
-def cancel(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
+def cancel(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json: options.Json = False) -> None:
     """End a job, or all open jobs of a batch."""
     from shared.models import BatchStatus
 
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         found = _lookup(client, id_, reconcile=False)
         if isinstance(found, BatchStatus):
             count = client.cancel_batch(id_)
@@ -159,12 +162,12 @@ def retry(
     id_: Id,
     *,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
-    tenant: Annotated[str | None, typer.Option(help="Refuse what is not of this tenant. (default: anybody's)")] = None,
+    tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
     """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
-    with invocation_of(ctx).client() as client:
-        made = client.retry(id_, tenant)
+    with invocation_of(ctx).client(tenant) as client:
+        made = client.retry(id_)
         new_id = made.job_id or made.batch_id or ""
         if wait:
             try:
@@ -193,9 +196,9 @@ def _wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:
     return streams.batch_exit_code(found) if found.terminal else streams.FAILED
 
 
-def why(ctx: typer.Context, id_: Id, *, json: options.Json = False) -> None:
+def why(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json: options.Json = False) -> None:
     """Say why a job or a batch is not done, or how it ended, and what to do next."""
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(tenant) as client:
         found = client.why(id_)
     from orchestrator.cli.render.why import draw_why
 

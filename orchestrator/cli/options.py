@@ -14,6 +14,7 @@ _BUDGET = "Budget (hard; what does not fit is left out, and the answer says so)"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 StrategyOption = Annotated[str | None, typer.Option(help="A list of search stages by name (default: search.strategy)")]
 Tenant = Annotated[str | None, typer.Option(help="Whose question or documents. (default: default)")]
+OfTenant = Annotated[str | None, typer.Option("--tenant", help="Know nothing of other tenants' jobs. (default: all)")]
 Namespace = Annotated[str | None, typer.Option(help="The corpus to use. (default: default)", rich_help_panel=_FILTERS)]
 Explain = Annotated[bool | None, typer.Option("--explain", help="Show how every score came to be.")]
 NearSymbol = Annotated[

@@ -29,7 +29,7 @@ def find(
     from orchestrator.cli.render.grouped import draw_found
 
     text = streams.text_argument("QUERY", query)
-    with invocation_of(ctx).client() as client:
+    with invocation_of(ctx).client(given["tenant"]) as client:
         found = client.find(text, **options.request_fields(given))
     streams.output(found, draw_found, as_json=json)
     for warning in found.warnings:
@@ -59,9 +59,9 @@ def search(  # noqa: PLR0913 - the signature is the command line
         raise InputError("--session-id", session_id, "--session is given beside it: give one of them")
     if remember and session_id is None:
         raise InputError("--remember", "without --session-id", "name the conversation that is to keep the question")
-    text, tenant = streams.text_argument("QUESTION", question), given["tenant"] or "default"
-    with invocation_of(ctx).client() as client:
-        kept = client.session(session_id, tenant) if session_id is not None else None
+    text = streams.text_argument("QUESTION", question)
+    with invocation_of(ctx).client(given["tenant"]) as client:
+        kept = client.session(session_id) if session_id is not None else None
         conversation = kept if session is None else read_session(session)
         found = client.search(text, conversation, **options.request_fields(given))
         if remember and kept is not None:
@@ -85,8 +85,8 @@ def add(  # noqa: PLR0913 - the signature is the command line
 ) -> None:
     """Add a message, or set the summary. The newest 100 messages are kept."""
     message = streams.text_argument("TEXT", text)
-    with invocation_of(ctx).client() as client:
-        session = client.session(session_id, tenant or "default")
+    with invocation_of(ctx).client(tenant) as client:
+        session = client.session(session_id)
         if summary:
             session.summarise(message)
         else:
@@ -101,8 +101,8 @@ def show(
     ctx: typer.Context, session_id: SessionId, *, tenant: options.Tenant = None, json: options.Json = False
 ) -> None:
     """Show a conversation, oldest message first."""
-    with invocation_of(ctx).client() as client:
-        kept = client.session(session_id, tenant or "default").load()
+    with invocation_of(ctx).client(tenant) as client:
+        kept = client.session(session_id).load()
     if json:
         streams.document(kept)
     elif kept:
@@ -120,8 +120,8 @@ def drop(
     ctx: typer.Context, session_id: SessionId, *, tenant: options.Tenant = None, json: options.Json = False
 ) -> None:
     """Forget a conversation."""
-    with invocation_of(ctx).client() as client:
-        dropped = client.session(session_id, tenant or "default").drop()
+    with invocation_of(ctx).client(tenant) as client:
+        dropped = client.session(session_id).drop()
     if json:
         streams.document({"session_id": session_id, "dropped": dropped})
     elif not dropped:

@@ -8,12 +8,12 @@ from typing import Any
 from redis import Redis
 
 from shared.connections.clock import ServerClock
-from shared.errors import NotFoundError
 from shared.jobs.budget import budget_fields, spending
 from shared.jobs.codec import text, texts
 from shared.jobs.keys import BatchKeys, JobKeys, id_time
 from shared.jobs.scripts import Scripts
 from shared.jobs.states import TERMINAL, Outcome, State, outcome_of, reasons_of
+from shared.jobs.tenant_scope import no_such_batch
 from shared.models import BatchStatus
 from shared.models.cost import Budget
 from shared.settings import Settings
@@ -38,10 +38,11 @@ class Batches:
         self._ttl = settings.jobs.ttl_s
         self._run = Scripts(client)
 
-    def open(self, batch_id: str, budget: Budget | None = None) -> None:
-        """Create an empty batch; `budget` is what all its jobs may spend together."""
+    def open(self, batch_id: str, budget: Budget | None = None, tenant: str | None = None) -> None:
+        """Create an empty batch; `budget` is what all its jobs may spend together, `tenant` whose it is, if one's."""
         keys = BatchKeys(batch_id)
         fields: dict[Any, Any] = dict.fromkeys(_COUNTS, 0) | {"created_at": f"{self._clock.now():.3f}"}
+        fields |= {"tenant": tenant} if tenant else {}
         with self._client.pipeline(transaction=False) as pipe:
             pipe.hset(keys.batch, mapping=fields | budget_fields(budget or Budget()))
             pipe.expire(keys.batch, self._ttl)
@@ -74,7 +75,7 @@ class Batches:
         """All (job id, outcome or empty) of a batch, unordered. Raises: NotFoundError."""
         keys = BatchKeys(batch_id)
         if not self._client.exists(keys.batch):
-            raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
+            raise no_such_batch(batch_id)
         for job_id, state in self._client.hscan_iter(keys.members, count=_PAGE):
             yield text(job_id), text(state)
 
@@ -82,11 +83,11 @@ class Batches:
         """The counts. Raises: NotFoundError."""
         raw = {text(k): text(v) for k, v in self._client.hgetall(BatchKeys(batch_id).batch).items()}
         if not raw:
-            raise NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
+            raise no_such_batch(batch_id)
         counts = {name: int(raw.get(name, 0)) for name in _COUNTS}
         reasons = {name.removeprefix(_REASON): int(n) for name, n in raw.items() if name.startswith(_REASON)}
         return BatchStatus(
-            batch_id=batch_id, **counts, reasons=reasons, created_at=float(raw["created_at"]),
+            batch_id=batch_id, **counts, reasons=reasons, created_at=float(raw["created_at"]), tenant=raw.get("tenant"),
             budget=spending(raw, self._clock.now()), retry_of=raw.get("retry_of"), retried_as=raw.get("retried_as"),
         )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from pydantic import ValidationError
 from redis import Redis
@@ -16,6 +17,7 @@ from shared.settings import Settings
 #: Dead letters that are kept; beyond that the oldest go.
 MOST = 10_000
 _MOST_CONTENT_BYTES = 16_000_000
+_PAGE = 500
 
 
 class DeadKeys:
@@ -28,10 +30,13 @@ class DeadKeys:
 
 
 class DeadLetterStore:
-    """Reads and writes dead letters. May raise redis.exceptions.RedisError."""
+    """Reads and writes dead letters; reads and drops those of one tenant only, where one is named.
 
-    def __init__(self, client: Redis, settings: Settings) -> None:
-        self._client, self._ttl = client, settings.jobs.ttl_s
+    May raise redis.exceptions.RedisError.
+    """
+
+    def __init__(self, client: Redis, settings: Settings, tenant: str | None = None) -> None:
+        self._client, self._ttl, self._tenant = client, settings.jobs.ttl_s, tenant
 
     def add(self, dead_letter: DeadLetter, content: bytes = b"") -> bool:
         """Keep a dead letter; the same id again changes nothing. `content`: what it is about, if not too large."""
@@ -52,18 +57,26 @@ class DeadLetterStore:
 
     def list(self, limit: int = 100) -> Iterator[DeadLetter]:
         """The newest first. What another release wrote, or somebody by hand, is passed over."""
-        ids = [text(name) for name in self._client.zrevrange(DeadKeys.order, 0, max(0, limit - 1))]
-        for raw in self._client.hmget(DeadKeys.dead_letters, ids) if ids else []:
-            if (dead_letter := _read(raw)) is not None:
-                yield dead_letter
+        return islice(self._all(), max(1, limit))
+
+    def _all(self) -> Iterator[DeadLetter]:
+        for start in range(0, MOST, _PAGE):
+            ids = [text(name) for name in self._client.zrevrange(DeadKeys.order, start, start + _PAGE - 1)]
+            for raw in self._client.hmget(DeadKeys.dead_letters, ids) if ids else []:
+                if (dead_letter := self._own(raw)) is not None:
+                    yield dead_letter
+            if len(ids) < _PAGE:
+                return
 
     def count(self) -> int:
         """How many there are."""
+        if self._tenant is not None:
+            return sum(1 for _ in self._all())
         return int(self._client.hlen(DeadKeys.dead_letters))
 
     def get(self, dead_letter_id: str) -> DeadLetter:
         """One dead letter. Raises: NotFoundError."""
-        dead_letter = _read(self._client.hget(DeadKeys.dead_letters, dead_letter_id))
+        dead_letter = self._own(self._client.hget(DeadKeys.dead_letters, dead_letter_id))
         if dead_letter is None:
             fix = "there is no such dead letter, or it has expired; `ramify dead list` shows them"
             raise NotFoundError("dead letter id", dead_letter_id, fix)
@@ -76,6 +89,8 @@ class DeadLetterStore:
 
     def drop(self, dead_letter_id: str) -> bool:
         """Forget a dead letter. False when there was none."""
+        if self._tenant is not None and self._own(self._client.hget(DeadKeys.dead_letters, dead_letter_id)) is None:
+            return False
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hdel(DeadKeys.dead_letters, dead_letter_id)
             pipe.zrem(DeadKeys.order, dead_letter_id)
@@ -83,9 +98,10 @@ class DeadLetterStore:
             dropped, _, _ = pipe.execute()
         return bool(dropped)
 
-
-def _read(raw: object) -> DeadLetter | None:
-    try:
-        return DeadLetter.model_validate_json(text(raw)) if raw is not None else None
-    except ValidationError:
-        return None
+    def _own(self, raw: object) -> DeadLetter | None:
+        """A dead letter as it is kept; None for one that cannot be read, or that is another tenant's."""
+        try:
+            dead_letter = DeadLetter.model_validate_json(text(raw)) if raw is not None else None
+        except ValidationError:
+            return None
+        return dead_letter if dead_letter and self._tenant in {None, dead_letter.tenant} else None

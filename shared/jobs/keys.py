@@ -74,7 +74,7 @@ class BatchKeys:
 
     def __init__(self, batch_id: str) -> None:
         tag = f"{PREFIX}:{{{batch_id}}}"
-        self.batch = f"{tag}:batch"  # hash: the accounts, as in BatchStatus, and reason:<code>
+        self.batch = f"{tag}:batch"  # hash: the accounts, as in BatchStatus, reason:<code>, tenant
         self.members = f"{tag}:members"  # hash: job id -> outcome, or empty
         self.failed = f"{tag}:failed"  # list: the last jobs that failed or expired, the newest first
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,18 +10,20 @@ from typing import Any
 
 from redis import Redis
 
-from shared.errors import NotFoundError, RamifyError
+from shared.errors import RamifyError
 from shared.jobs import codec
 from shared.jobs.budget import spending
 from shared.jobs.codec import text
 from shared.jobs.keys import RECENT, JobKeys
 from shared.jobs.states import TERMINAL
+from shared.jobs.tenant_scope import no_such_job
 from shared.models import Answer, Cost, JobEvent, JobStatus
 from shared.models.degraded import codes
 from shared.models.route import Route
 
 _STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
 _BLOCK_MS = 1000
+_PAGE = 500
 
 
 class JobReader:
@@ -33,7 +36,7 @@ class JobReader:
         """How far a job is. Raises: NotFoundError."""
         found = self.statuses([job_id])
         if not found:
-            raise NotFoundError("job id", job_id, "there is no such job, or it has expired; `ramify jobs` lists them")
+            raise no_such_job(job_id)
         return found[0]
 
     def statuses(self, job_ids: list[str]) -> list[JobStatus]:
@@ -50,10 +53,23 @@ class JobReader:
                 found.append(_status(fields, tuple(text(w) for w in warnings)))
         return found
 
-    def recent(self, limit: int = 20) -> list[JobStatus]:
-        """The newest jobs, newest first."""
-        ids = [text(job_id) for job_id in self._client.zrevrange(RECENT, 0, max(0, limit - 1))]
-        return self.statuses(ids)
+    def recent(self, limit: int = 20, tenant: str | None = None) -> list[JobStatus]:
+        """The newest jobs, newest first; of all tenants or of one."""
+        found, page = list[JobStatus](), max(limit, _PAGE)
+        for start in range(0, sys.maxsize, page):
+            ids = [text(job_id) for job_id in self._client.zrevrange(RECENT, start, start + page - 1)]
+            own = ids if tenant is None else self._of_tenant(ids, tenant)
+            found += self.statuses(own[: max(0, limit - len(found))])
+            if len(found) >= limit or len(ids) < page:
+                break
+        return found
+
+    def _of_tenant(self, job_ids: list[str], tenant: str) -> list[str]:
+        with self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hget(JobKeys(job_id).job, "tenant")
+            owners = pipe.execute()
+        return [job_id for job_id, owner in zip(job_ids, owners, strict=True) if owner and text(owner) == tenant]
 
     def answer(self, job_id: str) -> Answer | None:
         """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""

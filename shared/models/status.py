@@ -56,7 +56,7 @@ class BatchStatus(Model):
     (its key was seen in this batch), `rejected` and `blank`. Of the `enqueued` jobs each is one of `open`, `done`,
     `degraded` (complete, but something helpful was left out), `partial` (leaves are missing), `failed`, `expired` and
     `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded. Retries
-    as for jobs.
+    as for jobs. `tenant`: whose it is; None when a client of all tenants has opened it.
     """
 
     batch_id: str
@@ -77,6 +77,7 @@ class BatchStatus(Model):
     known_open: int = 0
     reasons: dict[str, int] = Field(default_factory=dict)
     created_at: float
+    tenant: str | None = None
     budget: Spending | None = None
     retry_of: str | None = None
     retried_as: str | None = None

@@ -125,6 +125,7 @@ class FakeRamify:
 
     def __init__(self, ends: Callable[[str], str] = lambda _: "done") -> None:
         self.settings = load_settings()
+        self.tenant: str | None = None
         self.ends = ends
         self.requests: dict[str, JobRequest] = {}
         self.batches: dict[str, list[str]] = {}
@@ -132,6 +133,11 @@ class FakeRamify:
         self.interrupted = False
         self.intent = None
         self.sessions = {}
+
+    def opened(self, _, tenant=None):
+        """In place of the class: the client of one call, bound as it asks."""
+        self.tenant = tenant
+        return self
 
     def __enter__(self):
         return self
@@ -141,7 +147,7 @@ class FakeRamify:
 
     def submit(self, question, **options):
         job_id = f"job{len(self.requests):05}"
-        self.requests[job_id] = as_request(question, options)
+        self.requests[job_id] = as_request(question, options, self.tenant)
         return job_id
 
     def status(self, job_id):
@@ -232,11 +238,11 @@ class FakeRamify:
         found = answer("job00000", question, partial=self.ends(question) == "partial")
         return session_result(intent, found, "default", {"c1": AROUND}, plan=bool(options.get("plan")))
 
-    def session(self, session_id, tenant="default"):
-        return self.sessions.setdefault((tenant, session_id), FakeSession())
+    def session(self, session_id):
+        return self.sessions.setdefault((self.tenant, session_id), FakeSession())
 
-    def ingest(self, paths, *, prune=False, namespace="default", tenant="default"):
-        self.options = {"prune": prune, "namespace": namespace, "tenant": tenant}
+    def ingest(self, paths, *, prune=False, namespace="default"):
+        self.options = {"prune": prune, "namespace": namespace, "tenant": self.tenant}
         yield Progress(read=0, total=2, passed_over=("a/link.md: is a link",))
         good = DocumentOutcome(path="a/1.md", doc_id="d1", status=DocumentStatus.ADDED, chunks=3)
         bad = DocumentOutcome(path="a/2.md", status=DocumentStatus.FAILED, reason="is no UTF-8")

@@ -142,7 +142,7 @@ def _refuse(*_: object, **__: object) -> None:
 def _opened() -> Iterator[Run]:
     """In a folder of its own, with a client that runs nothing, and nothing that starts or stops processes."""
     patches = (
-        patch("orchestrator.client.Ramify", lambda _: _Client()),
+        patch("orchestrator.client.Ramify", lambda *_: _Client()),
         patch("orchestrator.searching.call_pool", _sent),
         patch("orchestrator.local.background.start", _refuse),
         patch("orchestrator.local.stack.Stack.run", _refuse),

@@ -16,7 +16,7 @@ from tests.fakes.ramify_client import CREATED, FakeRamify
 @pytest.fixture
 def client(monkeypatch):
     fake = FakeRamify()
-    monkeypatch.setattr("orchestrator.client.Ramify", lambda _: fake)
+    monkeypatch.setattr("orchestrator.client.Ramify", fake.opened)
     monkeypatch.setattr("orchestrator.cli.follow._POLL_S", 0.0)
     return fake
 

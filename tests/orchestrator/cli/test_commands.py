@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import typer
 from kombu.exceptions import OperationalError
 from redis.exceptions import OutOfMemoryError, ResponseError
 from typer.testing import CliRunner
@@ -36,7 +37,7 @@ GROUPS = [
 @pytest.fixture
 def client(monkeypatch):
     fake = FakeRamify()
-    monkeypatch.setattr("orchestrator.client.Ramify", lambda _: fake)
+    monkeypatch.setattr("orchestrator.client.Ramify", fake.opened)
     return fake
 
 
@@ -257,3 +258,23 @@ def test_given_the_stack_when_started_detached_then_its_urls_are_shown(monkeypat
 
     monkeypatch.setattr("orchestrator.local.background.start", busy)
     assert ramify("up", "-d").stderr == "error: a port is taken\n"
+
+
+def _taking_an_id(group, *path):
+    """The path of every command with an argument that is an id."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _taking_an_id(command, *path, name)
+        elif any(each.param_type_name == "argument" and "ID" in (each.metavar or "") for each in command.params):
+            yield (*path, name)
+
+
+def test_given_a_command_that_takes_an_id_when_a_tenant_is_named_then_its_client_is_bound_to_it(client):
+    taking = set(_taking_an_id(typer.main.get_command(app)))
+    assert {("status",), ("result",), ("why",), ("cancel",), ("retry",), ("dead", "show"), ("session", "add")} <= taking
+    for path in (*taking, ("jobs",), ("dead", "list")):
+        client.tenant = None
+        listed = path in {("jobs",), ("dead", "list")}
+        text = ["text"] if path == ("session", "add") else []
+        ramify(*path, *([] if listed else ["id1"]), *text, "--tenant", "acme")
+        assert client.tenant == "acme", path

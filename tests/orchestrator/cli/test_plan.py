@@ -26,7 +26,7 @@ def client(monkeypatch) -> FakeRamify:
     fake = FakeRamify()
 
     @contextmanager
-    def opened(_):
+    def opened(*_):
         yield fake
 
     monkeypatch.setattr(Invocation, "client", opened)

@@ -14,7 +14,7 @@ from tests.fakes.ramify_client import FakeRamify
 def client(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     fake = FakeRamify()
-    monkeypatch.setattr("orchestrator.client.Ramify", lambda _: fake)
+    monkeypatch.setattr("orchestrator.client.Ramify", fake.opened)
     return fake
 
 

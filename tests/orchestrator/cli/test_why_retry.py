@@ -50,8 +50,8 @@ class Client(FakeRamify):
     def why(self, _: str) -> Why | BatchWhy:
         return self.found
 
-    def retry(self, id_: str, tenant: str | None = None) -> Retried:
-        self.asked.append((id_, tenant))
+    def retry(self, id_: str) -> Retried:
+        self.asked.append((id_, self.tenant))
         if isinstance(self.made, InputError):
             raise self.made
         return self.made
@@ -60,7 +60,7 @@ class Client(FakeRamify):
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     fake = Client()
-    monkeypatch.setattr("orchestrator.client.Ramify", lambda _: fake)
+    monkeypatch.setattr("orchestrator.client.Ramify", fake.opened)
     return fake
 
 

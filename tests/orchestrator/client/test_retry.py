@@ -162,11 +162,13 @@ def test_a_worker_that_is_killed_in_the_middle_leaves_a_job_that_can_end(
     assert (walked.merging(), walked.summarising(), walked.done()) == (True, True, True)
 
 
-def test_another_tenants_job_is_not_taken_over_at_either_end(ramify: Ramify, store: JobStore, app: Celery) -> None:
+def test_another_tenants_job_is_not_taken_over_at_either_end(
+    ramify: Ramify, store: JobStore, app: Celery, settings: Settings
+) -> None:
     old = partial(ramify, store, tenant="acme")
-    for stranger in ("default", "ACME"):
-        with pytest.raises(NotFoundError):
-            ramify.retry(old.id, stranger)
+    for name in ("default", "ACME"):
+        with Ramify(settings, tenant=name) as stranger, pytest.raises(NotFoundError):
+            stranger.retry(old.id)
     assert ramify.status(old.id).retried_as is None
     forged = new_id()
     store.enqueue([(forged, JobRequest(question="why?", tenant="evil"))], retry_of={forged: old.id})
@@ -176,7 +178,8 @@ def test_another_tenants_job_is_not_taken_over_at_either_end(ramify: Ramify, sto
     assert store.leaf_states(forged) == {}
     with pytest.raises(InputError):
         ramify.submit({"question": "why?", "retry_of": old.id})
-    assert ramify.retry(old.id, "acme").job_id
+    with Ramify(settings, tenant="acme") as owner:
+        assert owner.retry(old.id).job_id
 
 
 def test_of_many_that_try_a_job_again_at_once_one_does(ramify: Ramify, store: JobStore, settings: Settings) -> None:

@@ -1,0 +1,46 @@
+"""Which jobs and batches a client may see: those of one tenant, or all. Changes nothing."""
+
+from __future__ import annotations
+
+from redis import Redis
+
+from shared.errors import NotFoundError
+from shared.jobs.codec import text
+from shared.jobs.keys import BatchKeys, JobKeys
+
+
+class TenantScope:
+    """The jobs of `tenant`, and the batches that it has opened; None: everybody's.
+
+    What is another's is answered as what does not exist, by the same error after the same one command: neither the
+    sentence nor the time tells the two apart. May raise redis.exceptions.RedisError.
+    """
+
+    def __init__(self, client: Redis, tenant: str | None = None) -> None:
+        self._client, self.tenant = client, tenant
+
+    def check_job(self, job_id: str) -> None:
+        """Raises: NotFoundError for a job that is not the tenant's, or that there is not."""
+        if not self._owns(JobKeys(job_id).job):
+            raise no_such_job(job_id)
+
+    def check_batch(self, batch_id: str) -> None:
+        """Raises: NotFoundError for a batch that is not the tenant's, or that there is not."""
+        if not self._owns(BatchKeys(batch_id).batch):
+            raise no_such_batch(batch_id)
+
+    def _owns(self, key: str) -> bool:
+        if self.tenant is None:
+            return True
+        owner = self._client.hget(key, "tenant")
+        return owner is not None and text(owner) == self.tenant
+
+
+def no_such_job(job_id: str) -> NotFoundError:
+    """The error for an id under which there is no job."""
+    return NotFoundError("job id", job_id, "there is no such job, or it has expired; `ramify jobs` lists them")
+
+
+def no_such_batch(batch_id: str) -> NotFoundError:
+    """The error for an id under which there is no batch."""
+    return NotFoundError("batch id", batch_id, "there is no such batch, or it has expired")
