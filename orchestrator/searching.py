@@ -214,6 +214,7 @@ def session_result(
         planned_by=intent.by,
         job_id=answer.job_id,
         partial=answer.partial,
+        degraded=tuple(sorted({*intent.degraded, *answer.degraded})),
         coverage=answer.coverage,
     )
 
@@ -228,6 +229,7 @@ def no_retrieval_result(question: str, intent: SessionIntent) -> SessionResult:
         planned_by=intent.by,
         mode="none",
         warnings=intent.warnings,
+        degraded=intent.degraded,
         cost=intent.cost,
         query_plan=(),
     )

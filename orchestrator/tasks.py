@@ -16,8 +16,10 @@ from orchestrator.resume import resume
 from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.models import Cost, Node
+from shared.models.degraded import Reason
 from shared.models.find import IntentReply, IntentRequest
 from shared.models.route import PlannerName, Route
+from shared.providers.fallbacks import Fallbacks, note_reason, noting
 from shared.providers.llm.client import ChatClient
 from shared.settings import Settings
 from shared.tasks.signatures import add_to_chord, job_chord, merge_signature, node_signature
@@ -69,6 +71,7 @@ def _keep_as_leaf(run: TaskRun, reason: str) -> None:
     """A branch that cannot be refined is searched itself: nothing of the question is lost."""
     node = run.jobs.node(run.job.id, run.node_id)
     if node is not None:
+        note_reason(Reason.LLM_UNAVAILABLE)
         run.annotate(warnings=[f"Subquestion {node.id} could not be refined: {reason}"])
         _grow(run, node, (as_leaf(node),))
 
@@ -103,9 +106,12 @@ def intent(raw: dict[str, Any]) -> str:
     """Returns an IntentReply as JSON; faults are reported in it, never raised."""
     try:
         request = IntentRequest.model_validate(raw)
-        found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S)
-        if not request.llm and app.conf.ramify.has_llm and found.retrieval:
-            found = found.model_copy(update={"warnings": (*found.warnings, NO_CALLS)})
+        with noting(fallbacks := Fallbacks()):
+            found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S)
+            if not request.llm and app.conf.ramify.has_llm and found.retrieval:
+                note_reason(Reason.OVER_BUDGET)
+                found = found.model_copy(update={"warnings": (*found.warnings, NO_CALLS)})
+        found = found.model_copy(update={"degraded": tuple(sorted(fallbacks.take()))})
         return IntentReply(intent=found).model_dump_json()
     except (RamifyError, ValidationError) as error:
         return IntentReply(error=str(error)).model_dump_json()

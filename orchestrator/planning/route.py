@@ -6,6 +6,7 @@ from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError
 from shared.language.routing import UNSURE_BELOW, route_by_rules
 from shared.models import Cost, JobRequest
 from shared.models.route import Hops, PlannerName, QueryType, Reason, Route, Routed
+from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import LLM, LLMReply, spent
 from shared.providers.llm.prompts import route_prompt
 from shared.providers.llm.replies import MAX_ROUTE_TOKENS, RouteReply, parse_route
@@ -63,6 +64,7 @@ def _by_llm(reply: RouteReply, ruled: Routed, unsure_below: float) -> Routed:
 
 
 def _warned(ruled: Routed, error: RamifyError) -> Routed:
+    fell_back("llm", error)
     reason = str(error).rstrip(".")
     warning = f"The LLM did not say how to answer ({reason}). The rules' best guess was kept."
     return ruled.model_copy(update={"warnings": (warning,)})

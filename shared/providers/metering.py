@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from threading import Lock
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from shared.errors import PermanentError
@@ -90,14 +89,12 @@ class Meter:
 
     def __init__(self, accounts: Sequence[Account], prices: Prices) -> None:
         self._accounts, self._prices = accounts, prices
-        self._lock = Lock()
-        self.refused = 0
 
     def use(self, kind: Kind, model: str, tokens_in: int, tokens_out: int) -> PaidUse:
         """What one call takes. Raises: BudgetError when money is limited and the model has no price."""
         nano = price(self._prices, kind, model, (1, tokens_in, tokens_out))
         if nano is None and any(account.counts_money for account in self._accounts):
-            raise self._refusal(no_price(kind, model))
+            raise BudgetError(no_price(kind, model))
         return PaidUse(1 if kind == "llm" else 0, tokens_in + tokens_out, nano or 0)
 
     def reserve(self, use: PaidUse) -> str:
@@ -107,18 +104,13 @@ class Meter:
             if (refusal := account.reserve(hold, use)) is not None:
                 for granted in self._accounts[:place]:
                     granted.settle(hold, PaidUse())
-                raise self._refusal(_sentence(account.of, refusal, use))
+                raise BudgetError(_sentence(account.of, refusal, use))
         return hold
 
     def settle(self, hold: str, use: PaidUse) -> None:
         """Put the real use in the place of a reservation."""
         for account in self._accounts:
             account.settle(hold, use)
-
-    def _refusal(self, sentence: str) -> BudgetError:
-        with self._lock:
-            self.refused += 1
-        return BudgetError(sentence)
 
 
 _METER: ContextVar[Meter | None] = ContextVar("ramify_meter", default=None)
@@ -132,12 +124,6 @@ def metered(meter: Meter | None) -> Iterator[None]:
         yield
     finally:
         _METER.reset(token)
-
-
-def refusals() -> int:
-    """How often a budget has refused a call in this task: a result made without those calls must not be cached."""
-    meter = _METER.get()
-    return meter.refused if meter else 0
 
 
 def carried(function: Callable[..., T]) -> Callable[..., T]:

@@ -46,9 +46,12 @@ class TaskRun:
         """The piece of the job's work that it is: a node's id, or its task's name."""
         return self.message.node_id or self.task.name
 
-    def annotate(self, cost: Cost | None = None, warnings: Iterable[str] = ()) -> None:
-        """Add to the job's costs and warnings, with the reasons for what this run has gone on without since."""
-        self.jobs.annotate(self.job.id, cost, warnings, item=self.item, degraded=self.fallbacks.take())
+    def annotate(self, cost: Cost | None = None, warnings: Iterable[str] = (), item: str = "") -> None:
+        """Add to the job's costs and warnings, with the reasons for what this run has gone on without since.
+
+        They are noted at `item`, or else at its own.
+        """
+        self.jobs.annotate(self.job.id, cost, warnings, item=item or self.item, degraded=self.fallbacks.take())
 
     @property
     def node_id(self) -> str:
@@ -106,14 +109,13 @@ class TaskRegistry:
             if begun.job is None or begun.job.terminal:
                 return {"skipped": "the job has ended"}
             run = TaskRun(task, self.jobs, begun.job, message)
-            if (reason := self._tracker.poison(begun, message, task.name)) is not None:
-                on_error(run, reason)
-            elif not already_done(task.name, begun.node_state):
-                meter, lane = self._ledger.meter(begun.job), begun.job.lane
-                with metered(meter), in_lane(lane), self._failures_recorded(run, on_error):
-                    with noting(run.fallbacks):
+            with noting(run.fallbacks), in_lane(begun.job.lane):
+                if (reason := self._tracker.poison(begun, message, task.name)) is not None:
+                    on_error(run, reason)
+                elif not already_done(task.name, begun.node_state):
+                    with metered(self._ledger.meter(begun.job)), self._failures_recorded(run, on_error):
                         body(run)
-                    run.annotate()
+                        run.annotate()
         return {"node": message.node_id or ""}
 
     @contextmanager
@@ -130,8 +132,7 @@ class TaskRegistry:
                 "%s of job %s, node %s failed: %s", run.task.name, run.job.id, run.message.node_id, reason,
                 exc_info=not isinstance(error, RamifyError),
             )  # fmt: skip
-            if (cost := getattr(error, "cost", None)) is not None:  # spent before it failed
-                run.annotate(cost)
+            run.annotate(getattr(error, "cost", None))  # what it has spent, and gone on without, before it failed
             on_error(run, reason)
 
     def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:

@@ -10,7 +10,9 @@ from shared.errors import RamifyError
 from shared.language.sentences import sentences
 from shared.language.text import plain, value_key
 from shared.models import Cost
+from shared.models.degraded import Reason
 from shared.models.enumeration import MAX_VALUE, ListRow
+from shared.providers.fallbacks import fell_back, note_reason
 from shared.providers.llm.client import LLM, spent
 from shared.providers.llm.prompts import extract_prompt
 from shared.providers.llm.replies import parse_rows
@@ -63,6 +65,7 @@ class Extraction:
         for start in range(0, len(rows), self._size):
             batch = rows[start : start + self._size]
             if time.monotonic() > self._end - _MIN_TIME_S:
+                note_reason(Reason.OUT_OF_TIME)
                 self.warnings.append(f"No time was left to read the columns of {len(rows) - start} rows with the LLM.")
                 break
             try:
@@ -71,6 +74,7 @@ class Extraction:
                 self.cost += reply.cost
                 found = parse_rows(reply.text, len(batch), len(columns))
             except RamifyError as error:
+                fell_back("llm", error)
                 self.cost += spent(error).cost
                 reason = str(error).rstrip(".")
                 self.warnings.append(f"The columns of {len(rows) - start} rows could not be read by the LLM: {reason}.")

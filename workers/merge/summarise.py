@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from shared.errors import RamifyError, ReplyError, TransientError
+from shared.errors import DeadlineError, RamifyError, ReplyError
 from shared.language import derived, languages
 from shared.language.sentences import sentences
 from shared.models import Cost, Facet, MergedHit, NodeKind, Summary
 from shared.models.answer import ReasoningStep
 from shared.models.base import Model
 from shared.models.plan import node_order
+from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
 from shared.providers.llm.replies import summary_text
@@ -49,7 +50,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
     memories, cost = _memories(hits), Cost()
     try:
         if found.timeout_s < _MIN_TIME_S:
-            raise TransientError("no time was left for it")
+            raise DeadlineError("no time was left for it")
         tree = sorted(found.nodes.values(), key=lambda node: node_order(node.id))
         whole = all(node.kind is not NodeKind.LEAF or node.facet is Facet.ORIGINAL for node in tree)
         prompt = summarise_prompt(
@@ -61,6 +62,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         if not checked.cited:
             raise ReplyError(f"it cites none of the {len(memories)} memories")
     except RamifyError as error:
+        fell_back("llm", error)
         reason = str(error).strip().rstrip(".")
         warning = f"The summary by LLM cannot be used, so it is extractive: {reason}."
         changed = {"summary": fallback(), "cost": cost or spent(error).cost, "warnings": (warning,)}

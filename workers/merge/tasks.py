@@ -6,7 +6,9 @@ from shared.contract import TaskName
 from shared.jobs import State
 from shared.jobs.tables import Tables
 from shared.models import LeafResult, LeafStatus, MergedPool
+from shared.models.degraded import Reason
 from shared.models.route import PlannerName
+from shared.providers.fallbacks import note_reason
 from shared.tasks.signatures import skip_next
 from shared.tasks.task_run import TaskRun, fail_job
 from workers.app import llm, registry
@@ -31,6 +33,8 @@ def merge_tree(run: TaskRun) -> None:
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
     if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
+        if table.partial:
+            note_reason(Reason.OUT_OF_TIME)
         run.annotate(warnings=list_warnings(table))
     pool = tree.merge_tree(done, nodes, limits, cap)
     if tree.only_original_leaf(pool):
@@ -74,5 +78,6 @@ def _wants_llm(run: TaskRun) -> bool:
 def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:
     warnings = [f"Leaf {leaf.node_id} did not answer: {leaf.error}" for leaf in failed]
     if _wants_llm(run) and not registry.settings.has_llm:
+        note_reason(Reason.NOT_CONFIGURED)
         warnings.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
     return warnings

@@ -21,6 +21,7 @@ from shared.language.names import names_of, transcribed_names
 from shared.language.text import fold, has_cjk
 from shared.models import MAX_QUESTION_CHARS, Cost, Hit, LeafResult, LeafStatus, Node
 from shared.models.plan import BOUND_BY_ANSWER, BOUND_BY_NAMES, BOUND_BY_NOTHING, references, with_answers
+from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import read_answer_prompt
 from shared.providers.llm.replies import MAX_ANSWER_TOKENS, parse_answer
@@ -86,7 +87,7 @@ def bind_dependents(run: TaskRun, ended: Node, tools: Tools) -> None:
         if node is None or any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
             continue
         bound = _bind_or_degrade(run, node, _until(tools, deadline))
-        run.annotate(bound.cost)
+        run.annotate(bound.cost, item=node.id)
         if run.jobs.bind(run.job.id, bound.node):
             run.annotate(warnings=bound.warnings)
             add_to_chord(run.task, node_signature(run.task.app, run.job.id, run.job.rank, bound.node))
@@ -106,6 +107,7 @@ def _bind_or_degrade(run: TaskRun, node: Node, tools: Tools) -> BoundLeaf:
     except RedisError:
         raise
     except Exception as error:
+        fell_back("llm", error)
         log.exception("leaf %s of job %s could not be bound", node.id, run.job.id)
         return unbound(node, reason_of(error))
 
@@ -160,6 +162,7 @@ def _values_of(node: Node, parent: Parent, tenant: str, tools: Tools) -> _Values
             if answer.value is not None:
                 return _Values((answer.value,), BOUND_BY_ANSWER, cost)
         except RamifyError as error:
+            fell_back("llm", error)
             cost = spent(error).cost
             fault = str(error).rstrip(".")
             warnings = (f"The answer to subquestion {parent.node.id} was not read ({fault}): names stand in for it.",)

@@ -10,6 +10,8 @@ from celery.signals import worker_shutdown
 from shared.contract import TaskName
 from shared.jobs import State
 from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
+from shared.models.degraded import Reason
+from shared.providers.fallbacks import note_reason
 from shared.providers.rerankers import reranker
 from shared.providers.rerankers.base import Reranked
 from shared.providers.rerankers.guarded import GuardedReranker
@@ -89,6 +91,7 @@ def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
 def _keep_merged_order(run: TaskRun, reason: str) -> None:
     """The root rerank failed: the merged order stands, and the answer says so."""
     pool = run.jobs.pool(run.job.id)
+    note_reason(Reason.RERANK_UNAVAILABLE)
     run.annotate(warnings=[f"The merged results could not be reranked: {reason}"])
     run.jobs.start_summarising(run.job.id, pool or MergedPool())
 

@@ -9,6 +9,7 @@ from shared.cache import CacheResult, CacheStatus
 from shared.errors import ReplyError
 from shared.models import Cost, SearchResult
 from shared.models.base import Model
+from shared.providers.fallbacks import fallbacks_so_far
 from shared.providers.rerankers.base import Reranked
 from workers.search.state import Tools
 
@@ -61,7 +62,7 @@ def reranked_once(
 ) -> tuple[R, CacheResult]:
     """What `compute` gives, once for all who ask with the same `parts` and reranker.
 
-    One with warnings is a fallback: its own job gets it, and it is not stored for others.
+    One that was made by a fallback is for its own job alone: it is not stored for others.
     """
     if tools.cache is None:
         return compute(), CacheResult(status=CacheStatus.BYPASSED)
@@ -70,6 +71,7 @@ def reranked_once(
         "reranker": tools.reranker.name if tools.reranker else "none",
         "settings": tools.settings.rerank.model_dump(mode="json", exclude={"api_key"}),
     }
+    before = fallbacks_so_far()
     return tools.cache.get_or_compute(
-        "rerank", key, model, compute, wait_s=tools.cache_wait_s, keep=lambda value: not value.warnings
+        "rerank", key, model, compute, wait_s=tools.cache_wait_s, keep=lambda _: fallbacks_so_far() == before
     )

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from shared.errors import RamifyError
+from shared.errors import InputError, RamifyError
 from shared.models import SearchResult
+from shared.models.degraded import Reason
 from shared.models.hits import StageTrace
 from shared.plugins import STAGES as PLUGIN_STAGES
 from shared.plugins import plugins, run_of, why
+from shared.providers.fallbacks import fell_back, note_reason
 from shared.settings.strategies import PluginStage, Strategy
 from workers.search.stages import STAGES
 from workers.search.state import Query, SearchState, Tools, as_candidates, as_hits
@@ -48,11 +50,17 @@ def continued(found: SearchResult, after: SearchResult) -> SearchResult:
 
 
 def run(stages: Strategy, state: SearchState, tools: Tools) -> SearchState:
-    """Every stage in order, with its time, what it left, and why it did nothing if so."""
+    """Every stage in order, with its time, what it left, and why it did nothing if so. Raises: as `search`."""
     for options in stages:
         begun = time.perf_counter()
-        stage = STAGES.get(options.stage, plugin_stage)
-        state = stage(state.but(skipped=None, trail=(), stopped=None, note=None), options, tools)
+        stage, before = (
+            STAGES.get(options.stage, plugin_stage),
+            state.but(skipped=None, trail=(), stopped=None, note=None),
+        )
+        try:
+            state = stage(before, options, tools)
+        except RamifyError as error:
+            state = _left_out(before, options.stage, error)
         ms = round((time.perf_counter() - begun) * 1000, 3)
         trace = StageTrace(
             stage=options.stage, ms=ms, hits=len(state.candidates), skipped=state.skipped, trail=state.trail,
@@ -60,6 +68,14 @@ def run(stages: Strategy, state: SearchState, tools: Tools) -> SearchState:
         )  # fmt: skip
         state = state.but(trace=(*state.trace, trace))
     return state
+
+
+def _left_out(state: SearchState, stage: str, error: RamifyError) -> SearchState:
+    """The state without a stage that failed, with a warning. Raises: `error` where there are no candidates yet."""
+    if not state.candidates or isinstance(error, InputError):
+        raise error
+    fell_back("store", error)
+    return state.skip(f"The stage {stage} failed, so it did nothing: {error}", warn=True)
 
 
 def plugin_stage(state: SearchState, options: PluginStage, tools: Tools) -> SearchState:
@@ -72,10 +88,12 @@ def plugin_stage(state: SearchState, options: PluginStage, tools: Tools) -> Sear
     except RamifyError:
         raise
     except Exception as error:  # noqa: BLE001 - any fault of a plugin is its own
+        note_reason(Reason.PLUGIN_FAILED)
         fault = f"The stage {options.stage} of {options.plugin} failed, so it did nothing ({why(error)})."
         return state.skip(fault, warn=True)
     if isinstance(after, SearchState):
         return after
+    note_reason(Reason.PLUGIN_FAILED)
     given = type(after).__name__
     return state.skip(f"The stage {options.stage} of {options.plugin} gave a {given}, so it did nothing.", warn=True)
 

@@ -17,7 +17,6 @@ from shared.models.base import Model
 from shared.models.find import FindRequest
 from shared.providers.fallbacks import fallbacks_so_far
 from shared.providers.http_deadline import until
-from shared.providers.metering import refusals
 from shared.settings import Settings
 from shared.settings.sections import MultiQuerySettings
 from shared.settings.stages import EdgesStage
@@ -110,15 +109,15 @@ def run_search_stages(
         compute = partial(run, leaf.query(), leaf.strategy, stages, tools, explain=leaf.explain)
         if cache is None or not settings.cache.leaves:
             return _with_edge_warning(compute(), leaf, stages)
-        before = refusals(), fallbacks_so_far()
+        before = fallbacks_so_far()
         found, result = cache.get_or_compute(
             LEAF,
             _search_key(leaf, stages, info, settings),
             SearchResult,
             compute,
             wait_s=tools.cache_wait_s,
-            # A leaf cut short by a job's budget, or made without a model that failed, is not for other jobs.
-            keep=lambda _: (refusals(), fallbacks_so_far()) == before,
+            # A leaf cut short by its job's budget or time, or made without a model that failed, is not for others.
+            keep=lambda _: fallbacks_so_far() == before,
         )
         return _with_cache_result(_with_edge_warning(found, leaf, stages), result)
 

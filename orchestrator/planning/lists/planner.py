@@ -18,6 +18,7 @@ from shared.jobs.tables import Tables
 from shared.models import ROOT_ID, Facet, Node
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.models.plan import Shard
+from shared.providers.fallbacks import fell_back
 from shared.settings import Settings
 from shared.tasks.task_run import TaskRun
 
@@ -42,6 +43,7 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings) -> Grown:
         scan = _without_excluded(reading.scan, settings.search.excludes)
         counted = _ask_search_pool(app, settings, asked.model_copy(update={"scan": scan}), end)
     except RamifyError as error:
+        fell_back("store", error)
         return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))
     scan = scan.model_copy(update={"documents": counted.documents, "index_version": counted.index_version})
     Tables(run.jobs.client, settings).put_scan(job.id, scan)

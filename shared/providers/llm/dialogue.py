@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError, TransientError
 from shared.models import Cost
+from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import LLM, spent
 
 #: With less time than this an LLM call is not started (s).
@@ -43,10 +44,10 @@ class Dialogue(Generic[T]):
             try:
                 second = self._ask(again(first))
             except ReplyError as fault:
-                self._warn(f"The LLM's {self._wanted} could not be used, even after a second ask ({fault}).")
+                self._warn(f"The LLM's {self._wanted} could not be used, even after a second ask ({fault}).", fault)
                 return None
         except (TransientError, PermanentError, DeadlineError) as error:
-            self._warn(f"The LLM gave no {self._wanted} ({str(error).rstrip('.')}).")
+            self._warn(f"The LLM gave no {self._wanted} ({str(error).rstrip('.')}).", error)
             return None
         self.warnings.append(f"The LLM's first {self._wanted} could not be used ({first}); it was asked once more.")
         return second
@@ -63,5 +64,6 @@ class Dialogue(Generic[T]):
         self.cost += reply.cost
         return self._parse(reply.text)
 
-    def _warn(self, sentence: str) -> None:
+    def _warn(self, sentence: str, error: RamifyError) -> None:
+        fell_back("llm", error)
         self.warnings.append(f"{sentence} {self._instead}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from shared.errors import RamifyError, ReplyError, TransientError
+from shared.errors import DeadlineError, RamifyError, ReplyError, TransientError
 from shared.models import Hit
+from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.rerankers.base import Reranked, Reranker, unscored
 from shared.providers.rerankers.calibration import NOTHING_RELEVANT, nothing_relevant
@@ -27,7 +28,7 @@ class GuardedReranker:
             if self._closed:
                 raise TransientError("it is closed")
             if timeout_s <= 0:
-                raise TransientError("no time is left for it")
+                raise DeadlineError("no time is left for it")
             reranked = self._inner.rerank(query, hits, timeout_s)
             for hit in reranked.hits:
                 if not math.isfinite(hit.score):  # NaN would silently break every later sort
@@ -50,6 +51,7 @@ class GuardedReranker:
         return reranked.model_copy(update={"verdict": verdict})
 
     def _fused(self, hits: Sequence[Hit], error: RamifyError) -> Reranked:
+        fell_back("rerank", error)
         reason, cost = str(error).strip().rstrip("."), spent(error)
         return Reranked(
             hits=tuple(unscored(hit, hit.score) for hit in hits),

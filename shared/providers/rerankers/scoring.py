@@ -16,6 +16,7 @@ from typing import Protocol
 from shared.errors import RamifyError, ReplyError, TransientError
 from shared.language.text import CJK
 from shared.models import Hit
+from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import LLMReply, with_cost
 from shared.providers.rerankers.base import Reranked, unscored, with_score
 from shared.providers.rerankers.calibration import Scaled
@@ -114,6 +115,8 @@ class ScoringReranker:
             for windows, score in zip(pieces, raw, strict=True)
             if score is not None
         )
+        if in_part or None in raw:
+            fell_back("rerank", fault or ReplyError(f"it scored {len(request.scores)} of {len(texts)} texts"))
         ranked, scale = self._ranked(hits, raw)
         return Reranked(
             hits=ranked,

@@ -10,8 +10,9 @@ from shared.cache import CacheResult, CacheStatus
 from shared.errors import RamifyError
 from shared.models import Cost, Filters, SearchResult
 from shared.providers.encoders.endpoint import EndpointEncoder
+from shared.providers.fallbacks import Fallbacks, fell_back, noting
 from shared.providers.llm.client import ChatClient
-from shared.providers.metering import BudgetError, Meter, PaidUse, Refusal, metered, refusals, token_range
+from shared.providers.metering import BudgetError, Meter, PaidUse, Refusal, metered, token_range
 from shared.settings import load_settings
 from shared.settings.services import Prices
 from shared.settings.stages import ExpansionStage
@@ -86,14 +87,15 @@ def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_i
     ask = LeafQuery(text="q", strategy="deep", filters=Filters(), tenant="a", wanted=5)
 
     def refused(*_: object, **__: object) -> SearchResult:
-        with pytest.raises(BudgetError, match="budget max_calls = 0 allows none"):
+        with pytest.raises(BudgetError, match="budget max_calls = 0 allows none") as refusal:
             meter.reserve(PaidUse(1))
+        fell_back("llm", refusal.value)
         return poorer
 
-    with metered(meter):
+    with metered(meter), noting(Fallbacks()):
         monkeypatch.setattr(leaf, "search", refused)
         found = run_search_stages(ask, resources, cache, 1)
-        assert (found, cache.held, refusals()) == (poorer, [], 1)
+        assert (found, cache.held) == (poorer, [])
         monkeypatch.setattr(leaf, "search", lambda *_, **__: poorer)
         found = run_search_stages(ask, resources, cache, 1)
     assert cache.held == [poorer], "what nobody refused is kept, also later in the same step"

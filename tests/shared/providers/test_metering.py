@@ -14,7 +14,6 @@ from shared.providers.metering import (
     metered,
     paid,
     price,
-    refusals,
     token_range,
 )
 from shared.settings.services import Prices
@@ -69,7 +68,6 @@ def test_a_model_without_a_price_is_refused_only_where_money_is_limited() -> Non
     limited = Meter([Ledger(), Ledger(counts_money=True)], PRICES)
     with pytest.raises(BudgetError, match="the model 'unknown' has no price"):
         limited.use("llm", "unknown", 10, 5)
-    assert limited.refused == 1
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,6 @@ def test_what_a_later_account_refuses_is_given_back_by_the_earlier_ones_alone() 
         meter.reserve(PaidUse(1, 10))
     assert [use for _, use in job.settled] == [PaidUse()]
     assert (job.held, batch.settled, after.settled) == ({}, [], [])
-    assert meter.refused == 1
 
 
 def test_each_reservation_has_a_name_of_its_own_under_which_every_account_settles_it() -> None:
@@ -99,7 +96,6 @@ def test_each_reservation_has_a_name_of_its_own_under_which_every_account_settle
     meter.settle(one, PaidUse(1, 3))
     assert job.settled == batch.settled == [(one, PaidUse(1, 3))]
     assert list(job.held) == [other]
-    assert meter.refused == 0
 
 
 def test_a_try_that_failed_is_settled_without_tokens_before_the_next_and_the_last_with_what_it_took() -> None:
@@ -133,14 +129,3 @@ def test_without_a_meter_nothing_is_counted_and_nothing_refused() -> None:
     call = Call(None, "llm", "m", (100, 50))
     call.next_try()
     call.settle(10, 5)
-    assert refusals() == 0
-
-
-def test_refusals_are_those_of_the_meter_under_way() -> None:
-    meter = Meter([Ledger(room=0)], PRICES)
-    with metered(meter):
-        for _ in range(2):
-            with paid("llm", "m") as call, pytest.raises(BudgetError):
-                call.next_try()
-        assert refusals() == 2
-    assert refusals() == 0

@@ -8,6 +8,7 @@ from qdrant_client import models
 
 from shared.errors import InputError, RamifyError
 from shared.models import Cost
+from shared.providers.fallbacks import fell_back
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, TRIGRAM, to_filter, to_sparse
 from workers.search.language import model_reads
@@ -51,6 +52,7 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
         if not state.arms:
             error.cost = spent  # type: ignore[attr-defined] # `task_run` adds it
             raise
+        fell_back("embedding", error)
         warning = f"The question could not be embedded, keyword search only: {error}"
         return state.but(cost=spent).skip(warning, warn=True)
     cost = state.cost + Cost(embed_calls=embedded.calls, embed_tokens=embedded.tokens)

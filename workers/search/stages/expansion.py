@@ -8,6 +8,7 @@ from qdrant_client import models
 
 from shared.errors import RamifyError
 from shared.language.text import is_cjk_text
+from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import expand_prompt
 from shared.providers.llm.replies import parse_rewrites
@@ -57,6 +58,7 @@ def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> Searc
             Rewrites, parts, prompt, lambda reply: parse_rewrites(reply, text, count), tools, kind="rewrite"
         )
     except RamifyError as error:
+        fell_back("llm", error)
         cost = state.cost + spent(error).cost
         return state.but(cost=cost).skip(f"The question was not rewritten: {error}", warn=True)
     return state.but(query=replace(state.query, rewrites=rewrites.value), cost=state.cost + rewrites.cost)
