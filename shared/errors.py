@@ -53,8 +53,11 @@ class LaneFullError(RamifyError):
 class TransientError(RamifyError):
     """May succeed when tried again: connection lost, 429, 5xx, timeout.
 
-    `retry_after`: seconds that the server asked for, if it did.
+    `retry_after`: seconds that the server asked for, if it did. `provider`: the kind of server that failed, as its gate
+    names it ("llm"); empty where no gate was passed.
     """
+
+    provider: str = ""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after

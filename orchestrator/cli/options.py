@@ -75,6 +75,12 @@ class JobOptions(PlanOptions):
     """For what runs as a job."""
 
     deadline_s: Deadline
+    on_outage: Annotated[
+        str | None,
+        typer.Option(
+            help="When a server fails: wait for it, or degrade, go on without it (default: lanes.on_outage_...)"
+        ),
+    ]
     max_calls: Annotated[
         int | None,
         typer.Option(help="LLM calls; 0: no LLM at all. (default: budget.max_calls)", rich_help_panel=_BUDGET),

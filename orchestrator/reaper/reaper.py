@@ -16,6 +16,7 @@ from celery import Celery, Signature
 from redis import Redis
 
 from orchestrator.reaper import rules
+from orchestrator.reaper.resumption import Resumption
 from orchestrator.reaper.views import (
     Decision,
     Expire,
@@ -36,6 +37,7 @@ from shared.jobs.codec import text
 from shared.jobs.keys import ACTIVE, PREFIX, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.models import Lane, NodeKind
+from shared.providers.gates.state import read_gates
 from shared.tasks.signatures import Dispatcher, merge_signature, node_signature, sent_again, task_signature
 
 log = logging.getLogger("ramify.reaper")
@@ -127,6 +129,7 @@ class Reaper:
         self._app, self._jobs = app, jobs
         self._dispatcher = Dispatcher(app, jobs)
         self._suspects = Suspects(jobs.client)
+        self._resumption = Resumption()
         self._cycle_done = False
 
     def run(self) -> int:
@@ -135,6 +138,7 @@ class Reaper:
             if not token:
                 return 0
             self._suspects.free_slots(self._jobs)
+            self._resumption.begin(read_gates(self._jobs.client, self._jobs.settings))
             under_way = self._jobs.admission.under_way()
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
             for start in range(0, len(wanted), _PAGE):
@@ -164,7 +168,7 @@ class Reaper:
         for lane in Lane:  # a tenant with waiting jobs must be in the ring
             if tenants := {view.tenant for view in waiting if view.lane is lane}:
                 self._repair(lane, tenants)
-        world = read_world(self._app, self._jobs, views)
+        world = read_world(self._app, self._jobs, views, self._resumption.shut)
         self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Finalise)])
         items_of = Counter(attempt.worker for view in views for _, attempt in rules.dead_attempts(view, world))
         for view in views:
@@ -221,7 +225,8 @@ class Reaper:
             case Force(missing):
                 self._send(view, [missing], token, force=True)
             case Redrive(missing):
-                self._send(view, self._suspects.one_at_a_time(view.job_id, missing), token)
+                in_turn = self._resumption.in_turn(missing)
+                self._send(view, self._suspects.one_at_a_time(view.job_id, in_turn), token)
 
     def _send(self, view: View, missing: Iterable[Missing], token: int, *, force: bool = False) -> None:
         """Send what the store grants, one call per reason: what has changed since it was read is not granted."""
@@ -230,12 +235,14 @@ class Reaper:
             by_why[one.why].append(one)
         for why, ones in by_why.items():
             items = [(one.item, one.seen, one.sent_raw) for one in ones]
-            granted = self._jobs.redrive(view.job_id, view.state, token, why, items)
+            waited = why == rules.WAITED
+            granted = self._jobs.redrive(view.job_id, view.state, token, "" if waited else why, items)
             for one in ones:
                 if one.item in granted:
                     sent_again(self._signature(view, one, force=force), self._jobs.clock.now()).apply_async()
             if granted:
-                log.warning("job %s: %s sent again: %s", view.job_id, ", ".join(sorted(granted)), why)
+                level = logging.INFO if waited else logging.WARNING
+                log.log(level, "job %s: %s sent again: %s", view.job_id, ", ".join(sorted(granted)), why)
 
     def _signature(self, view: View, one: Missing, *, force: bool) -> Signature:
         """Lost work has waited already: it gets the first priority of its lane."""

@@ -1,18 +1,20 @@
 """When is work lost? Pure: a View and the World in, a Decision out.
 
-An item is sent (not begun), at a worker (begun, not ended), or done. It is lost when its worker is dead, or when its
-message is in no queue any more: the queue is empty, or later messages of it have been taken already.
+An item is sent (not begun), at a worker (begun, not ended), postponed (it waits for a server), or done. It is lost when
+its worker is dead, or when its message is in no queue any more: the queue is empty, or later messages of it have been
+taken already. A postponed one is sent again when its wait is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from orchestrator.reaper.views import Decision, Expire, Finalise, Force, Missing, Readmit, Redrive, View, Wait, World
 from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.jobs import TERMINAL, State
 from shared.jobs.states import ENDED_LEAVES
-from shared.jobs.work import Attempt, too_many_deaths
+from shared.jobs.work import LONGEST_WAIT_S, Attempt, Postponement, too_many_deaths
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
 FORCE_AFTER_S = 5.0
@@ -27,6 +29,8 @@ TOO_LONG_S = 600.0
 SKEW_S = 5.0
 #: Deaths after which items are tried one at a time: some may only have been at the same worker as a poison message.
 SUSPECT = 2
+#: Why an item is sent again that was not lost: it has waited for a server.
+WAITED = "its wait for a server is over"
 #: Tasks that send a message for each of several nodes.
 SENDERS = frozenset({TaskName.PLAN_JOB.value, TaskName.PLAN_REFINE.value})
 
@@ -91,11 +95,13 @@ def _missing(view: View, world: World) -> Iterator[Missing]:
         yield from _missing_nodes(view, world)
         return
     task = task_of_job(view)
-    if why := _lost(view, world, task.value, task):
-        if task in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}:
-            yield _merge(view, world, why, task.value)
-        else:
-            yield Missing(task.value, task, "", view.item(task.value).sent_raw, why, _suspect(view, world, task.value))
+    why = _lost(view, world, task.value, task)
+    if task is TaskName.RERANK_ROOT and why not in {"", WAITED} and view.item(TaskName.MERGE_TREE.value).again:
+        why = _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)  # it was sent as part of that
+    if why and task in {TaskName.MERGE_TREE, TaskName.RERANK_ROOT}:
+        yield _merge(view, world, why, task.value)
+    elif why:
+        yield _again(view, world, task.value, task, why)
 
 
 def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
@@ -104,7 +110,7 @@ def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
         task = task_of(view, node)
         any_open = any_open or task is not None or state == "waiting"
         if task and (why := _lost(view, world, node, task)):
-            yield Missing(node, task, state, view.item(node).sent_raw, why, _suspect(view, world, node))
+            yield _again(view, world, node, task, why)
     yield from _unbound(view, world)
     if not any_open and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
         yield _merge(view, world, why)
@@ -118,11 +124,25 @@ def _unbound(view: View, world: World) -> Iterator[Missing]:
         if state != "waiting" or not others or any(view.leaves.get(other) not in ENDED_LEAVES for other in others):
             continue
         at_it = any(view.item(other).busy for other in others)
-        ended = others[-1]
+        ended = next((other for other in others if view.item(other).postponed), others[-1])
         if not at_it and ended not in again and (why := _lost(view, world, ended, TaskName.RERANK_LEAF)):
             again.add(ended)
-            seen = view.leaves[ended]
-            yield Missing(ended, TaskName.RERANK_LEAF, seen, view.item(ended).sent_raw, f"{node} is not bound: {why}")
+            why = why if why == WAITED else f"{node} is not bound: {why}"
+            yield replace(_again(view, world, ended, TaskName.RERANK_LEAF, why), suspect=False)
+
+
+def _again(view: View, world: World, name: str, task: TaskName, why: str) -> Missing:
+    """An item that is to be sent again under its own name."""
+    return Missing(
+        name, task, view.leaves.get(name, ""), view.item(name).sent_raw, why, _suspect(view, world, name),
+        _waited_for(view, world, name),
+    )  # fmt: skip
+
+
+def _waited_for(view: View, world: World, name: str) -> str:
+    """The kind of server that an item has waited for and may use now; empty where it goes on without."""
+    wait = view.item(name).postponed
+    return wait.provider if wait is not None and world.now < wait.goes_on_at else ""
 
 
 def _lost(view: View, world: World, name: str, task: TaskName) -> str:
@@ -130,6 +150,8 @@ def _lost(view: View, world: World, name: str, task: TaskName) -> str:
     item = view.item(name)
     if item.busy is not None:
         return "" if item.busy.worker in world.living else "its worker died"
+    if item.postponed is not None:
+        return WAITED if _wait_is_over(item.postponed, world) else ""
     if item.proof and (item.sent_at or 0.0) <= item.proof[-1].begun_at <= world.now + SKEW_S:
         return "its worker died"
     by_sender = view.sender_died is not None and (item.sent_at or 0.0) >= view.sender_died
@@ -137,13 +159,18 @@ def _lost(view: View, world: World, name: str, task: TaskName) -> str:
         return "whoever was to send it died"
     sent = max(item.sent_at or 0.0, 0.0 if name in view.leaves else view.updated_at)
     age = world.now - sent
-    if age < -SKEW_S:
-        return "its time of sending lies in the future"
     if age < ON_ITS_WAY_S:
-        return ""
+        return "its time of sending lies in the future" if age < -SKEW_S else ""
     # What the reaper sends has the first priority of its lane.
     rank = priority(view.lane) if item.again else view.rank
     return _passed(world, task, rank, sent, age)
+
+
+def _wait_is_over(wait: Postponement, world: World) -> bool:
+    """Also of one that ends later than any may: the clock was set back."""
+    if world.now >= wait.goes_on_at or wait.until > world.now + LONGEST_WAIT_S + SKEW_S:
+        return True
+    return world.now >= wait.until and wait.provider not in world.shut
 
 
 def _passed(world: World, task: TaskName, rank: int, sent: float, age: float) -> str:
@@ -156,11 +183,11 @@ def _passed(world: World, task: TaskName, rank: int, sent: float, age: float) ->
     return "it has waited too long" if age > TOO_LONG_S else ""
 
 
-def _merge(view: View, world: World, why: str, suspect_by: str = "") -> Missing:
-    """Merge, root rerank and summary are sent as a whole, under the name of the first task."""
+def _merge(view: View, world: World, why: str, by: str = "") -> Missing:
+    """Merge, root rerank and summary are sent as a whole, under the first task's name. `by`: which of them is due."""
     name = TaskName.MERGE_TREE.value
-    suspect = _suspect(view, world, suspect_by or name)
-    return Missing(name, TaskName.MERGE_TREE, "", view.item(name).sent_raw, why, suspect)
+    suspect, waited_for = _suspect(view, world, by or name), _waited_for(view, world, by or name)
+    return Missing(name, TaskName.MERGE_TREE, "", view.item(name).sent_raw, why, suspect, waited_for)
 
 
 def _suspect(view: View, world: World, name: str) -> bool:

@@ -52,18 +52,25 @@ class View:
 
 @dataclass(frozen=True)
 class World:
-    """What holds for all jobs. `waiting`: messages in each queue; `latest_taken`: see `WorkLog.latest_taken`."""
+    """What holds for all jobs. `waiting`: messages in each queue; `latest_taken`: see `WorkLog.latest_taken`.
+
+    `shut`: kinds of servers that no call may go to now.
+    """
 
     now: float
     living: frozenset[str] = frozenset()
     waiting: Mapping[Queue, int] = field(default_factory=dict)
     latest_taken: Mapping[str, float] = field(default_factory=dict)
     max_deaths: int = 3
+    shut: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Missing:
-    """An item that is to be sent again. `seen`: the state of its node as it was read; "" for a task of the job."""
+    """An item that is to be sent again. `seen`: the state of its node as it was read; "" for a task of the job.
+
+    `waited_for`: it is not lost, but has waited for a server of this kind. Those that go on without it have none.
+    """
 
     item: str
     task: TaskName
@@ -71,6 +78,7 @@ class Missing:
     sent_raw: str = ""
     why: str = ""
     suspect: bool = False
+    waited_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,8 +180,8 @@ def _view(
     )
 
 
-def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
-    """What holds for these jobs now."""
+def read_world(app: Celery, jobs: JobStore, views: Iterable[View], shut: frozenset[str] = frozenset()) -> World:
+    """What holds for these jobs now. `shut`: as in World."""
     workers = {item.busy.worker for view in views for item in view.items.values() if item.busy}
     return World(
         now=jobs.clock.now(),
@@ -181,6 +189,7 @@ def read_world(app: Celery, jobs: JobStore, views: Iterable[View]) -> World:
         waiting=queue_lengths(app),
         latest_taken=jobs.work.latest_taken(),
         max_deaths=jobs.settings.lanes.max_deaths,
+        shut=shut,
     )
 
 

@@ -50,6 +50,15 @@ class Job(Model):
         return max(0.0, self.left_s - reserve - (time.monotonic() - self.read_at))
 
     @property
+    def wait_s(self) -> float:
+        """Seconds for which it may still wait for a server that fails, where it waits at all; never negative.
+
+        A quarter of its time, 60 s at most, is kept back: enough to make the answer without that server, with its calls
+        refused at once by an open breaker, or cut off after their share of what is left.
+        """
+        return self.remaining(min(60.0, 0.25 * (self.deadline_at - self.created_at)))
+
+    @property
     def leaf_reserve(self) -> float:
         """Seconds kept back from the leaves for merge and summary: a fifth of the job's time, 15 at most."""
         return min(15.0, 0.2 * (self.deadline_at - self.created_at))

@@ -8,6 +8,7 @@ from typing import Any
 from redis import Redis
 
 from shared.connections.clock import ServerClock
+from shared.contract import TaskName
 from shared.jobs import codec
 from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
 from shared.jobs.batches import Batches
@@ -26,6 +27,8 @@ from shared.models.route import Route
 from shared.settings import Settings
 
 MAX_WARNINGS = 100
+#: The root rerank is sent again as part of the merge.
+_ENDS_WAIT_OF = {TaskName.MERGE_TREE.value: TaskName.RERANK_ROOT.value}
 
 
 class JobStore:
@@ -193,12 +196,13 @@ class JobStore:
     ) -> frozenset[str]:
         """Which of these (item, node state seen, sent value seen) may be sent again: those that have not changed since.
 
-        `token` is the reaper's fencing token: a reaper with an older one may send nothing.
+        `token` is the reaper's fencing token: a reaper with an older one may send nothing. Without a `why` they are not
+        counted as sent again: they were not lost, but have waited for a server.
         """
         keys = JobKeys(job_id)
         args: list[object] = [*self._head(), token, state.value, why]
         for name, seen, sent in items:
-            args += [name, seen, sent, CLAIMS.get(name, "")]
+            args += [name, seen, sent, CLAIMS.get(name, ""), _ENDS_WAIT_OF.get(name, name)]
         granted = self._run("redrive", [keys.job, keys.leaves, keys.work, keys.events], args)
         return frozenset(text(name) for name in granted)
 

@@ -3,12 +3,15 @@
 An item is a node's id, or the name of a task of the whole job. Its fields in the hash `work`:
 `sent:<item>` when its message was sent (Unix seconds), and the word "again" when that was by the reaper;
 `busy:<item>` the attempt under way: "<begun at> <worker> <task>";
+`postponed:<item>` it waits for a server that failed: "<until> <goes on without at> <server> <how it failed>";
+`waits:<item>` how often it has waited so;
 `dead:<item>` how many workers have died at it, `alone:<item>` how many of these were at nothing else; `proof:<item>`
 their attempts, one a line.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +37,11 @@ CLAIMS = {
 _MIN_SOLE_DEATHS = 2
 #: How many times as many deaths it takes beside other items.
 _SHARED_DEATHS_FACTOR = 3
+#: Seconds that an item waits for a server after its first failure, doubled with each one up to the second number.
+_FIRST_WAIT_S, _MOST_WAIT_S = 4.0, 60.0
+#: The same where the server asks for more.
+LONGEST_WAIT_S = 600.0
+_MAX_REASON_CHARS = 300
 
 
 def too_many_deaths(deaths: int, sole_deaths: int, most: int) -> bool:
@@ -68,6 +76,21 @@ def read_attempt(value: str) -> Attempt | None:
 
 
 @dataclass(frozen=True)
+class Postponement:
+    """An item that waits for a server: `until` then, where the server's gate lets calls go again (Unix seconds).
+
+    `goes_on_at`: when it is tried whatever the gate says, to be done without the server. `provider` is a kind of
+    server, `why` how it failed, `waits` how often the item has waited.
+    """
+
+    until: float
+    goes_on_at: float
+    provider: str
+    why: str = ""
+    waits: int = 1
+
+
+@dataclass(frozen=True)
 class WorkItem:
     """One item as its fields tell. `sent_raw`, `busy_raw`: as stored, to be compared in scripts.
 
@@ -82,6 +105,7 @@ class WorkItem:
     proof: tuple[Attempt, ...] = ()
     sent_raw: str = ""
     busy_raw: str = ""
+    postponed: Postponement | None = None
 
 
 @dataclass(frozen=True)
@@ -112,14 +136,28 @@ class WorkLog:
         out = self._run("begin_work", [keys.job, keys.leaves, keys.work], args)
         if not out:
             return StartedWork(None, attempt)
-        busy, dead, alone, sent, node_state, *fields = texts(out)
+        busy, dead, alone, sent, postponed, node_state, *fields = texts(out)
         job = read_job(job_id, dict(zip(FIELDS, fields, strict=True)), attempt.begun_at)
-        before = _item({"busy": busy, "dead": dead, "alone": alone, "sent": sent})
+        before = _item({"busy": busy, "dead": dead, "alone": alone, "sent": sent, "postponed": postponed})
         return StartedWork(job, attempt, before, node_state)
 
     def end(self, job_id: str, item: str, attempt: Attempt) -> None:
         """The attempt has ended."""
         self._run("end_work", [JobKeys(job_id).work], [item, str(attempt)])
+
+    def postpone(self, job: Job, item: str, provider: str, why: str, at_least_s: float) -> bool:
+        """Note that an item waits for a server, `at_least_s` seconds and longer each time, within the job's `wait_s`.
+
+        False when the job has ended meanwhile.
+        """
+        keys, jobs, now = JobKeys(job.id), self._settings.jobs, self._clock.now()
+        spread = random.uniform(0.5, 1.0)  # noqa: S311 - so that jobs that failed together do not come back together
+        args = [
+            f"{now:.6f}", jobs.ttl_s, jobs.max_events, item, f"{_FIRST_WAIT_S * spread:.3f}",
+            f"{_MOST_WAIT_S * spread:.3f}", f"{min(at_least_s, LONGEST_WAIT_S):.3f}", f"{now + job.wait_s:.3f}",
+            provider, why[:_MAX_REASON_CHARS],
+        ]  # fmt: skip
+        return bool(self._run("postpone", [keys.job, keys.work, keys.events], args))
 
     def record_death(
         self, job_id: str, item: str, attempt: str, *, overtaken: bool = False, alone: bool = False
@@ -164,6 +202,18 @@ def read_work(raw: Mapping[Any, Any]) -> dict[str, WorkItem]:
     return {item: _item(fields) for item, fields in by_item.items()}
 
 
+def _postponement(value: str, waits: str) -> Postponement | None:
+    """As it is stored; None for anything else (it may have been written by hand)."""
+    until, _, rest = value.partition(" ")
+    goes_on_at, _, rest = rest.partition(" ")
+    provider, _, why = rest.partition(" ")
+    try:
+        number = int(waits) if waits.isdecimal() else 1
+        return Postponement(float(until), float(goes_on_at), provider, why, number)
+    except ValueError:
+        return None
+
+
 def _item(fields: Mapping[str, str]) -> WorkItem:
     sent, busy, dead, alone = (fields.get(name, "") for name in ("sent", "busy", "dead", "alone"))
     proof = (read_attempt(line) for line in fields.get("proof", "").splitlines())
@@ -176,4 +226,5 @@ def _item(fields: Mapping[str, str]) -> WorkItem:
         sent_at=sent_at_s, again=again, busy=read_attempt(busy), sent_raw=sent, busy_raw=busy,
         deaths=int(dead) if dead.isdecimal() else 0, sole_deaths=int(alone) if alone.isdecimal() else 0,
         proof=tuple(attempt for attempt in proof if attempt is not None),
+        postponed=_postponement(fields.get("postponed", ""), fields.get("waits", "")),
     )  # fmt: skip

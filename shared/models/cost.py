@@ -21,6 +21,10 @@ class Cost(Model):
     def __add__(self, other: Cost) -> Cost:
         return Cost(**{name: getattr(self, name) + getattr(other, name) for name in Cost.model_fields})
 
+    def __sub__(self, other: Cost) -> Cost:
+        """What of this is not in `other`; nothing is less than 0."""
+        return Cost(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in Cost.model_fields})
+
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in Cost.model_fields)
 

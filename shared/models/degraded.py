@@ -19,6 +19,13 @@ class Reason(StrEnum):
     PLUGIN_FAILED = "plugin_failed"
 
 
+class OnOutage(StrEnum):
+    """What a job does while a server that it can do without does not answer."""
+
+    WAIT = "wait"
+    DEGRADE = "degrade"
+
+
 def codes(reasons: str) -> tuple[str, ...]:
     """The codes of a field as it is stored, separated by commas; also those that only a newer release knows."""
     return tuple(code for code in reasons.split(",") if code)

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from shared.models.base import Model
 from shared.models.cost import Budget, Cost
+from shared.models.degraded import OnOutage
 from shared.models.plan import Facet, Links, check_links, references
 
 MAX_QUESTION_CHARS = 4000
@@ -233,6 +234,8 @@ class JobRequest(Budget):
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
     LLM summary; `deadline_s` is in seconds from submission. The limits of a budget: see Budget; those that are not
     given are the settings' (`budget.max_calls` ...).
+    `on_outage`: wait for a server that fails, as long as the deadline allows, or go on without it (settings:
+    lanes.on_outage_batch, lanes.on_outage_interactive).
     `near_symbol` starts at a definition, `depth` follows edges for so many hops; both mean the strategy two_pass
     unless another is named.
     """
@@ -249,6 +252,7 @@ class JobRequest(Budget):
     summary: bool | None = None
     top_n: int | None = Field(default=None, ge=1, le=200)
     deadline_s: float | None = Field(default=None, gt=0, le=86_400)
+    on_outage: OnOutage | None = None
     filters: Filters = Filters()
     lane: Lane = Lane.INTERACTIVE
     tenant: Name = "default"

@@ -1,17 +1,20 @@
 """Notes what the running task goes on without. Every place with a fallback calls `fell_back`, so that none is silent.
 
-The notes of a task are in a context variable, as its meter is; outside of a task nothing is noted.
+The notes of a task are in a context variable, as its meter is; outside of a task nothing is noted. A job that waits for
+servers does not fall back while one fails in a way that may pass: its task is postponed.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Literal
 
-from shared.errors import DeadlineError, ReplyError
+from shared.errors import DeadlineError, ReplyError, TransientError
 from shared.models.degraded import Reason
 from shared.providers.metering import BudgetError
 
@@ -23,12 +26,28 @@ _UNAVAILABLE: dict[Helper, Reason] = {
     "rerank": Reason.RERANK_UNAVAILABLE,
     "store": Reason.STORE_UNAVAILABLE,
 }
+_PROVIDERS: dict[Helper, str] = {"llm": "llm", "embedding": "embedding", "rerank": "rerank", "store": "qdrant"}
+
+
+class PostponedError(BaseException):
+    """The running task ends here, and is sent again when `provider` may answer again; `error` is how that failed.
+
+    No Exception, as asyncio.CancelledError is none: a fallback that catches all errors must not go on without either.
+    """
+
+    def __init__(self, provider: str, error: TransientError) -> None:
+        self.provider, self.error = provider, error
+        super().__init__(str(error))
 
 
 class Fallbacks:
-    """What one run of a task went on without. Safe for threads."""
+    """What one run of a task went on without. Safe for threads.
 
-    def __init__(self) -> None:
+    `waits_until` (on `time.monotonic`): until then the task is postponed instead.
+    """
+
+    def __init__(self, waits_until: float = -math.inf) -> None:
+        self._waits_until = waits_until
         self._lock = Lock()
         self._new: list[Reason] = []
         self.count = 0
@@ -38,6 +57,10 @@ class Fallbacks:
         with self._lock:
             self._new.append(reason)
             self.count += 1
+
+    def postpones(self, error: BaseException) -> bool:
+        """True while the task is to wait for a server that failed so."""
+        return isinstance(error, TransientError) and time.monotonic() < self._waits_until
 
     def take(self) -> frozenset[Reason]:
         """The reasons since the last call."""
@@ -60,7 +83,10 @@ def noting(fallbacks: Fallbacks) -> Iterator[None]:
 
 
 def fell_back(helper: Helper, error: BaseException) -> None:
-    """The task goes on without `helper`, which failed with `error`."""
+    """The task goes on without `helper`, which failed with `error`. Raises: PostponedError where it is to wait."""
+    fallbacks = _FALLBACKS.get()
+    if fallbacks is not None and isinstance(error, TransientError) and fallbacks.postpones(error):
+        raise PostponedError(error.provider or _PROVIDERS[helper], error) from error
     note_reason(reason_for(helper, error))
 
 

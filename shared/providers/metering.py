@@ -11,9 +11,11 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from threading import Lock
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from shared.errors import PermanentError
+from shared.models import Cost
 from shared.settings.services import Prices
 
 #: Tokens that a tokenizer makes of one character at most, as a rule.
@@ -113,7 +115,38 @@ class Meter:
             account.settle(hold, use)
 
 
+class Tally:
+    """What one task has called, whether or not a budget holds for it. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.total = Cost()
+
+    def add(self, kind: Kind, calls: int, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        """Tries begun, and the tokens of one that has ended."""
+        match kind:
+            case "llm":
+                more = Cost(llm_calls=calls, llm_tokens_in=tokens_in, llm_tokens_out=tokens_out)
+            case "embedding":
+                more = Cost(embed_calls=calls, embed_tokens=tokens_in)
+            case _:
+                more = Cost(rerank_calls=calls)
+        with self._lock:
+            self.total += more
+
+
 _METER: ContextVar[Meter | None] = ContextVar("ramify_meter", default=None)
+_TALLY: ContextVar[Tally | None] = ContextVar("ramify_tally", default=None)
+
+
+@contextmanager
+def tallied(tally: Tally) -> Iterator[None]:
+    """Calls inside are counted in `tally`."""
+    token = _TALLY.set(tally)
+    try:
+        yield
+    finally:
+        _TALLY.reset(token)
 
 
 @contextmanager
@@ -141,17 +174,21 @@ class Call:
 
     def __init__(self, meter: Meter | None, kind: Kind, model: str, most: tuple[int, int]) -> None:
         self._meter, self._kind, self._model, self._most = meter, kind, model, most
+        self._tally = _TALLY.get()
         self._hold = ""
 
     def next_try(self) -> None:
         """Call it right before each try; a try before it failed and counts without tokens. Raises: BudgetError."""
-        if self._meter is None:
-            return
-        self.settle(0, 0)
-        self._hold = self._meter.reserve(self._meter.use(self._kind, self._model, *self._most))
+        if self._meter is not None:
+            self.settle(0, 0)
+            self._hold = self._meter.reserve(self._meter.use(self._kind, self._model, *self._most))
+        if self._tally is not None:
+            self._tally.add(self._kind, calls=1)
 
     def settle(self, tokens_in: int, tokens_out: int) -> None:
         """The try under way has ended and has really taken so many tokens."""
+        if self._tally is not None and (tokens_in or tokens_out):
+            self._tally.add(self._kind, 0, tokens_in, tokens_out)
         if self._meter is not None and self._hold:
             hold, self._hold = self._hold, ""
             self._meter.settle(hold, self._meter.use(self._kind, self._model, tokens_in, tokens_out))

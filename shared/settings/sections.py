@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 from pydantic import ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 
 from shared.models.base import Model
+from shared.models.degraded import OnOutage
 from shared.plugins import AGGREGATORS, plugins
 
 
@@ -294,6 +295,14 @@ class LaneSettings(SettingsSection):
         ge=1,
         le=20,
         description="workers that die at one piece of work before it is retired; beside others three times as many",
+    )
+    on_outage_interactive: OnOutage = Field(
+        default=OnOutage.DEGRADE,
+        description="interactive jobs whose LLM, embedding, rerank or Qdrant server fails: wait for it, or degrade "
+        "(go on without it)",
+    )
+    on_outage_batch: OnOutage = Field(
+        default=OnOutage.WAIT, description="the same for batch jobs; they wait no longer than their deadline allows"
     )
 
 

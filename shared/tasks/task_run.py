@@ -1,12 +1,14 @@
 """Wraps every task of a job: reads message and job, skips ended jobs, notes the attempt, records failures.
 
 A task never raises into Celery for a fault of its own: a raising chord member would keep the chord's body from running.
+One that is to wait for a server ends, too: the reaper sends it again, and no thread waits meanwhile.
 Only a lost Redis or broker is raised; the reaper then sends again what is missing.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,13 +19,15 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from shared.contract import TaskMessage, TaskName, read_message
-from shared.errors import DeadlineError, MessageVersionError, RamifyError, shown
+from shared.errors import DeadlineError, MessageVersionError, RamifyError, TransientError, shown
 from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
-from shared.models import Cost
-from shared.providers.fallbacks import Fallbacks, noting
+from shared.jobs.work import StartedWork
+from shared.models import Cost, JobRequest, Lane
+from shared.models.degraded import OnOutage
+from shared.providers.fallbacks import Fallbacks, PostponedError, noting
 from shared.providers.lanes import in_lane
-from shared.providers.metering import metered
+from shared.providers.metering import Tally, metered, tallied
 from shared.settings import Settings
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery
 from shared.tasks.work_tracker import WorkTracker, already_done
@@ -40,6 +44,9 @@ class TaskRun:
     job: Job
     message: TaskMessage
     fallbacks: Fallbacks = field(default_factory=Fallbacks)
+    tally: Tally = field(default_factory=Tally)
+    #: The costs that are in the job's account.
+    booked: list[Cost] = field(default_factory=list)
 
     @property
     def item(self) -> str:
@@ -52,6 +59,8 @@ class TaskRun:
         They are noted at `item`, or else at its own.
         """
         self.jobs.annotate(self.job.id, cost, warnings, item=item or self.item, degraded=self.fallbacks.take())
+        if cost is not None:
+            self.booked.append(cost)
 
     @property
     def node_id(self) -> str:
@@ -108,24 +117,53 @@ class TaskRegistry:
         with self._tracker.tracked(message, task.name, delivery(task.request)) as begun:
             if begun.job is None or begun.job.terminal:
                 return {"skipped": "the job has ended"}
-            run = TaskRun(task, self.jobs, begun.job, message)
-            with noting(run.fallbacks), in_lane(begun.job.lane):
-                if (reason := self._tracker.poison(begun, message, task.name)) is not None:
-                    on_error(run, reason)
-                elif not already_done(task.name, begun.node_state):
-                    with metered(self._ledger.meter(begun.job)), self._failures_recorded(run, on_error):
-                        body(run)
-                        run.annotate()
+            if begun.before.postponed is not None:  # the rest of its chain, or a message that came twice
+                return {"node": message.node_id or "", "postponed": begun.before.postponed.why}
+            run = TaskRun(task, self.jobs, begun.job, message, self._fallbacks(begun.job))
+            try:
+                self._run_noted(run, begun, body, on_error)
+            except PostponedError as postponed:
+                return self._postpone(run, postponed)
         return {"node": message.node_id or ""}
+
+    def _fallbacks(self, job: Job) -> Fallbacks:
+        """Those of a task of `job`: until when it is postponed where a server fails."""
+        waits = on_outage(job.request, self.settings) is OnOutage.WAIT
+        return Fallbacks(time.monotonic() + job.wait_s) if waits else Fallbacks()
+
+    def _run_noted(self, run: TaskRun, begun: StartedWork, body: TaskBody, on_error: OnError) -> None:
+        """Raises: PostponedError."""
+        meter, lane = self._ledger.meter(run.job), run.job.lane
+        with metered(meter), tallied(run.tally), in_lane(lane), noting(run.fallbacks):
+            if (reason := self._tracker.poison(begun, run.message, run.task.name)) is not None:
+                on_error(run, reason)
+            elif not already_done(run.task.name, begun.node_state):
+                with self._failures_recorded(run, on_error):
+                    body(run)
+            run.annotate()
+
+    def _postpone(self, run: TaskRun, postponed: PostponedError) -> dict[str, str]:
+        """Note that the item waits for a server, and book what this attempt has cost. Nothing else of it is kept."""
+        why, error = str(postponed), postponed.error
+        run.fallbacks.take()
+        run.annotate(run.tally.total - sum(run.booked, Cost()))
+        self.jobs.work.postpone(run.job, run.item, postponed.provider, why, error.retry_after or 0.0)
+        log.info("%s of job %s, node %s waits: %s", run.task.name, run.job.id, run.message.node_id, why)
+        return {"node": run.message.node_id or "", "postponed": why}
 
     @contextmanager
     def _failures_recorded(self, run: TaskRun, on_error: OnError) -> Iterator[None]:
-        """An error in the block goes to `on_error` and no further, unless it says that Redis or the broker is lost."""
+        """An error in the block goes to `on_error` and no further, unless it says that Redis or the broker is lost.
+
+        Raises: PostponedError for the failure of a server that the job waits for and nothing stands in for.
+        """
         try:
             yield
         except (RedisError, OperationalError):
             raise
         except Exception as error:
+            if isinstance(error, TransientError) and run.fallbacks.postpones(error):
+                raise PostponedError(error.provider, error) from error
             reason = reason_of(error)
             log.log(
                 logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
@@ -142,6 +180,13 @@ class TaskRegistry:
         if isinstance(job_id, str):
             self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])
         return {"refused": str(error)}
+
+
+def on_outage(request: JobRequest, settings: Settings) -> OnOutage:
+    """What a job does while a server fails: what its request says, else its lane."""
+    lanes = settings.lanes
+    usual = {Lane.INTERACTIVE: lanes.on_outage_interactive, Lane.BATCH: lanes.on_outage_batch}
+    return request.on_outage or usual[request.lane]
 
 
 def fail_job(run: TaskRun, reason: str) -> None:

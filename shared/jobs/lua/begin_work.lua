@@ -2,17 +2,17 @@
 -- KEYS 1 job hash   2 leaves hash   3 work hash
 -- ARGV 1 ttl (s)   2 item   3 attempt: begun at, worker, task   4... names of the fields of the job hash, the state first
 -- Returns {attempt that had not ended, deaths so far, those of workers that were at nothing else, when it was sent,
--- state of the node, fields...}; {} when the job is gone.
+-- how it is postponed, state of the node, fields...}; {} when the job is gone.
 -- with states
 local fields = redis.call('HMGET', KEYS[1], unpack(ARGV, 4))
 local state = fields[1]
 if not state then return {} end
 local item = ARGV[2]
-local before, deaths, alone, sent =
-  unpack(redis.call('HMGET', KEYS[3], 'busy:' .. item, 'dead:' .. item, 'alone:' .. item, 'sent:' .. item))
+local before, deaths, alone, sent, postponed = unpack(redis.call('HMGET', KEYS[3], 'busy:' .. item, 'dead:' .. item,
+  'alone:' .. item, 'sent:' .. item, 'postponed:' .. item))
 local node = redis.call('HGET', KEYS[2], item)
 if not TERMINAL[state] then
   redis.call('HSET', KEYS[3], 'busy:' .. item, ARGV[3])
   redis.call('EXPIRE', KEYS[3], ARGV[1])
 end
-return {before or '', deaths or '0', alone or '0', sent or '', node or '', unpack(fields)}
+return {before or '', deaths or '0', alone or '0', sent or '', postponed or '', node or '', unpack(fields)}

@@ -138,6 +138,8 @@ class Gate:
             called = True
             yield
         except BaseException as error:
+            if isinstance(error, TransientError):
+                error.provider = self._kind
             self._release(self._report(error, token) if called else CallReport(CallOutcome.UNSURE, token), watched)
             raise
         self._release(CallReport(CallOutcome.ANSWERED, token), watched)
@@ -225,4 +227,6 @@ class Gate:
                     f"gets no more than {limit} (providers.{self._kind}.requests_per_minute): the next turn is in "
                     f"{max(wait, 1):.0f} s, and no time is left after that"
                 )
-        return GateError(f"{self.server} {sentence}", wait)
+        refusal = GateError(f"{self.server} {sentence}", wait)
+        refusal.provider = self._kind
+        return refusal

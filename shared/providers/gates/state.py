@@ -29,7 +29,8 @@ class Provider(NamedTuple):
 class GateState(Model):
     """One gate now; times are Unix seconds of Redis' clock.
 
-    `state`: open since `since` until `until`; half-open: the next call is a probe. `failures` in a row, the last of
+    `state`: open since `since` until `until`; half-open: the next call is a probe, or one is under way (`probing`).
+    `failures` in a row, the last of
     them `why`. `tokens`: requests that may go at once of `requests_per_minute`; None without a limit.
     """
 
@@ -38,6 +39,7 @@ class GateState(Model):
     state: Literal["closed", "open", "half-open"] = "closed"
     since: float | None = None
     until: float | None = None
+    probing: bool = False
     failures: int = Field(default=0, ge=0)
     why: str = ""
     paused_until: float | None = None
@@ -85,6 +87,7 @@ def _state(provider: Provider, fields: dict[Any, Any], settings: Settings, now: 
         state="closed" if until is None or not is_open else "open" if until > now else "half-open",
         since=opened if is_open else None,
         until=until if is_open else None,
+        probing=is_open and "probe" in read and (_seconds(read.get("probe_until")) or 0.0) > now,
         failures=int(_number(read.get("fails"))),
         why=read.get("why", b"").decode("utf-8", "replace"),
         paused_until=paused if paused and paused > now else None,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
+from pydantic import HttpUrl
 
 from orchestrator.reaper.reaper import LOCK, SLOTS, TOKEN, Reaper
 from shared.connections.heartbeat import worker_id
@@ -17,6 +18,7 @@ from shared.jobs.keys import ACTIVE, AdmissionKeys, JobKeys
 from shared.jobs.work import Attempt
 from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind, SearchResult
 from shared.models.plan import Shard
+from shared.providers.gates.gate_store import key_of
 from shared.settings import Settings
 from shared.tasks.app import make_app
 
@@ -365,3 +367,43 @@ def test_a_leaf_that_nobody_bound_is_told_of_by_one_that_it_waited_for(bench: Be
     bench.clock.at += 60
     bench.look()
     assert bench.sent() == {"search": 1}
+
+
+def test_work_that_waits_for_a_server_is_sent_when_its_gate_opens_and_not_while_it_is_shut(bench: Bench) -> None:
+    settings = bench.jobs.settings.model_copy(
+        update={"llm_base_url": HttpUrl("http://127.0.0.1:9/v1"), "llm_model": "m"}
+    )
+    bench.jobs = JobStore(bench.client, settings, clock=bench.clock)
+    waiting = [bench.job(State.PLANNING, silent_for=0.0) for _ in range(6)]
+    for job in waiting:
+        assert bench.jobs.work.postpone(job, "plan.job", "llm", "it answered 500", 0.0)
+    reaper, gate = Reaper(bench.app, bench.jobs), key_of("llm:127.0.0.1:9")
+    reaper.run()
+    assert bench.sent() == {}, "their time has not come"
+    bench.clock.at += 60
+    bench.client.hset(gate, mapping={"open_until": 4e12, "fails": 5, "why": "answered 500"})
+    reaper.run()
+    assert bench.sent() == {}, "the breaker is open"
+    bench.client.delete(gate)
+    reaper.run()
+    assert bench.sent() == {"plan": 4}, "the server may only just be back"
+    reaper.run()
+    assert bench.sent() == {"plan": 2}
+    reaper.run()
+    assert bench.sent() == {}, "each is on its way"
+    assert bench.jobs.start_planning(waiting[0].id, "another"), "its claim is free"
+    assert bench.client.hget(JobKeys(waiting[0].id).job, "redriven") is None
+
+
+def test_a_root_rerank_that_has_waited_is_sent_with_its_merge_which_may_merge_again(bench: Bench) -> None:
+    job = bench.job(State.MERGING, silent_for=0.0)
+    bench.jobs.put_pool(job.id, MergedPool())
+    assert bench.jobs.work.postpone(job, "rerank.root", "rerank", "it answered 500", 0.0)
+    bench.clock.at += 60
+    bench.look()
+    assert bench.tasks("merge") == ["merge.tree"]
+    assert bench.jobs.work.items(job.id)["rerank.root"].postponed is None
+    bench.clock.at += 2
+    bench.look()
+    assert bench.sent() == {}, "the merge is on its way"
+    assert bench.jobs.start_merging(job.id, "another")

@@ -13,13 +13,14 @@ from orchestrator.reaper.rules import (
     ON_ITS_WAY_S,
     SLACK_S,
     TOO_LONG_S,
+    WAITED,
     dead_attempts,
     decide,
 )
 from orchestrator.reaper.views import Expire, Finalise, Force, Readmit, Redrive, View, Wait, World
 from shared.contract import Queue, TaskName
 from shared.jobs import TERMINAL, State
-from shared.jobs.work import Attempt, WorkItem
+from shared.jobs.work import Attempt, Postponement, WorkItem
 
 NOW = 1_800_000_000.0
 LIVES, DEAD = "search@a:1:x:1", "search@a:2:x:1"
@@ -219,3 +220,67 @@ def test_nodes_are_sent_again_at_once_when_whoever_was_to_send_them_has_died() -
     assert missing(replace(view, sender_died=JUST_NOW - 1), busy) == [("0.0", TaskName.SEARCH_LEAF)]
     open_ = replace(view, leaves={**view.leaves, "0.0": "open"}, sender_died=JUST_NOW - 1)
     assert missing(open_, replace(busy, waiting=dict.fromkeys(Queue, 100))) == [("0.0", TaskName.PLAN_REFINE)]
+
+
+def waits(until: float, goes_on_at: float = NOW + 500, **fields: object) -> WorkItem:
+    return sent(LONG_AGO, postponed=Postponement(until, goes_on_at, "llm", "it answered 500"), **fields)
+
+
+SHUT = replace(WORLD, shut=frozenset({"llm"}))
+
+
+@pytest.mark.parametrize(
+    ("item", "world", "again"),
+    [
+        (waits(NOW + 9), WORLD, False),
+        (waits(NOW - 1), WORLD, True),
+        (waits(NOW - 1), SHUT, False),
+        (waits(NOW - 1, NOW - 1), SHUT, True),
+        (waits(NOW - 1), replace(WORLD, shut=frozenset({"rerank"})), True),
+        (waits(NOW + 3600, NOW + 7200), WORLD, True),  # a clock was set back
+        (waits(NOW - 1, busy=Attempt(NOW, LIVES, "plan.job")), WORLD, False),
+    ],
+)
+def test_what_waits_for_a_server_is_not_lost_and_is_sent_when_its_time_has_come_and_the_gate_lets_calls_go(
+    item: WorkItem, world: World, again: bool
+) -> None:
+    planning = job(State.PLANNING, items={"plan.job": item})
+    searching = job(leaves={"0.0": "done", "0.1": "pending"}, items={"0.1": item})
+    assert missing(planning, world) == ([("plan.job", TaskName.PLAN_JOB)] if again else [])
+    assert missing(searching, world) == ([("0.1", TaskName.SEARCH_LEAF)] if again else [])
+
+
+def test_what_goes_on_without_its_server_is_bounded_by_no_gate_and_what_uses_it_again_is() -> None:
+    def waited_for(item: WorkItem) -> list[tuple[str, str]]:
+        decision = decide(job(State.SUMMARISING, items={"merge.summarise": item}), WORLD)
+        assert isinstance(decision, Redrive)
+        return [(one.waited_for, one.why) for one in decision.missing]
+
+    assert waited_for(waits(NOW - 1)) == [("llm", WAITED)]
+    assert waited_for(waits(NOW - 1, NOW - 1)) == [("", WAITED)]
+
+
+def test_a_root_rerank_that_has_waited_is_sent_with_its_merge_once_and_no_other_merge_while_that_is_on_its_way() -> (
+    None
+):
+    merging = job(State.MERGING, has_pool=True, items={"rerank.root": waits(NOW - 1)})
+    assert missing(merging) == [("merge.tree", TaskName.MERGE_TREE)]
+    assert missing(replace(merging, items={"rerank.root": waits(NOW + 9)})) == []
+    on_its_way = {"merge.tree": sent(JUST_NOW, again=True), "rerank.root": sent(LONG_AGO)}
+    assert missing(replace(merging, items=on_its_way)) == []
+    assert missing(replace(merging, items={"merge.tree": sent(LONG_AGO, again=True)})) == [
+        ("merge.tree", TaskName.MERGE_TREE)
+    ]
+
+
+def test_of_the_ends_that_a_leaf_waits_for_the_one_that_is_postponed_binds_it() -> None:
+    ends = {"0.1": "done", "0.2": "done", "0.3": "waiting"}
+    needs = {"0.3": ("0.1", "0.2")}
+    view = job(leaves=ends, needs=needs, items={"0.1": waits(NOW + 9), "0.2": sent(LONG_AGO)})
+    assert missing(view) == []
+    assert missing(replace(view, items={**view.items, "0.1": waits(NOW - 1)})) == [("0.1", TaskName.RERANK_LEAF)]
+
+
+def test_a_job_whose_leaves_wait_for_a_server_is_merged_at_its_deadline_all_the_same() -> None:
+    late = job(leaves={"0.1": "pending"}, items={"0.1": waits(NOW + 9)}, deadline_at=NOW - FORCE_AFTER_S - 1)
+    assert isinstance(decide(late, WORLD), Force)
