@@ -12,6 +12,7 @@ from typing import Any, Self
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch
 from orchestrator.diagnosis.job import why_job
+from orchestrator.early import early_answer, no_answer
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, QuestionInput, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.local.state import connection
@@ -202,19 +203,21 @@ class Ramify:
 
         return (outage or Outage()).stream(events)
 
-    def result(self, job_id: str) -> Answer:
+    def result(self, job_id: str, *, partial: bool = False) -> Answer:
         """The answer of a job that is done.
 
-        Raises: NotFoundError, and RamifyError while there is no answer or when the job ended without one.
+        `partial`: at any state, made of the leaves that have answered, without the LLM; it says which are missing.
+        Raises: NotFoundError; RamifyError while there is no answer or when the job ended without one, with `partial`
+        when no leaf has answered; NotRunningError when the merge pool, which makes that, does not answer.
         """
         with self._own_job(job_id):
             answer = self._reader.answer(job_id)
             if answer is not None:
                 return answer
             status = self._reader.status(job_id)
-        if not status.terminal:
-            raise RamifyError(f"job {job_id} is {status.state}: wait for it with `ramify status {job_id} --watch`")
-        raise RamifyError(f"job {job_id} ended {status.state} without an answer: {status.error or 'it has expired'}")
+        if partial:
+            return early_answer(self._app, self.settings, status)
+        raise no_answer(status)
 
     def rows(self, job_id: str) -> Iterator[ListRow]:
         """All rows of a job's list, streamed. Raises: NotFoundError, RamifyError when the job has none (yet)."""

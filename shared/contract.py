@@ -53,6 +53,7 @@ class TaskName(StrEnum):
     RERANK_ROOT = "rerank.root"
     MERGE_TREE = "merge.tree"
     MERGE_SUMMARISE = "merge.summarise"
+    MERGE_EARLY = "merge.early"
     INDEX_DOCUMENTS = "index.documents"
     INDEX_FINISH = "index.finish"
 

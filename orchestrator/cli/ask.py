@@ -92,6 +92,8 @@ def show_outcome(client: Ramify, status: JobStatus, *, as_json: bool) -> int:
     reason = status.error or ("the reason is not known" if status.terminal else "`ramify doctor` may say why")
     stands = f"ended {status.state}" if status.terminal else f"is still {status.state} long after its deadline"
     streams.fail(f"job {status.job_id} {stands}: {reason}")
+    if status.leaves_done:
+        streams.note(f"`ramify result {status.job_id} --partial` shows what its leaves found")
     return streams.FAILED
 
 

@@ -14,6 +14,7 @@ from orchestrator.cli import options, streams
 from orchestrator.cli.ask import show_outcome
 from orchestrator.cli.invocation import invocation_of
 from orchestrator.cli.text import columns, counted, csv_cell
+from shared.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
@@ -78,6 +79,9 @@ def result(  # noqa: PLR0913 - the signature is the command line
     *,
     rows: Annotated[bool, typer.Option("--rows", help="All rows of a list, as JSON lines.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="All rows of a list, as CSV.")] = False,
+    early: Annotated[
+        bool, typer.Option("--partial", help="What a job's leaves have found so far, at any state; without the LLM.")
+    ] = False,
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
@@ -85,6 +89,10 @@ def result(  # noqa: PLR0913 - the signature is the command line
     from shared.models import BatchStatus
 
     with invocation_of(ctx).client(tenant) as client:
+        if early:
+            if rows or csv:
+                raise InputError("--partial", "beside --rows or --csv", "it shows the first rows: give one of them")
+            raise typer.Exit(_show_early(client, _lookup(client, id_), as_json=json))
         if rows or csv:
             _write_rows(client, id_, as_csv=csv)
             return
@@ -96,6 +104,18 @@ def result(  # noqa: PLR0913 - the signature is the command line
                 client.result(id_)  # says that it is not there yet
             code = show_outcome(client, found, as_json=json)
     raise typer.Exit(code)
+
+
+def _show_early(client: Ramify, found: JobStatus | BatchStatus, *, as_json: bool) -> int:
+    """Partial for what is not the whole answer. Raises: InputError for a batch."""
+    from orchestrator.cli.render.answer import draw_answer
+    from shared.models import BatchStatus
+
+    if isinstance(found, BatchStatus):
+        raise InputError("ID", found.batch_id, "it is a batch: --partial takes the id of one of its jobs")
+    answer = client.result(found.job_id, partial=True)
+    streams.output(answer, draw_answer, as_json=as_json)
+    return streams.PARTIAL if answer.partial or answer.state != "done" else streams.DONE
 
 
 def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:

@@ -11,6 +11,7 @@ from shared.models.cost import Cost, Spending
 from shared.models.enumeration import ListTable
 from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
+from shared.models.request import Name
 from shared.models.route import Route
 
 
@@ -101,3 +102,17 @@ class Answer(Model):
     cost: Cost = Cost()
     budget: Spending | None = None
     timings_ms: dict[str, float] = Field(default_factory=dict)
+
+
+class EarlyRequest(Model):
+    """Whose answer so far is wanted: a job of that tenant."""
+
+    job_id: str
+    tenant: Name
+
+
+class EarlyReply(Model):
+    """The answer so far, or why there is none."""
+
+    answer: Answer | None = None
+    error: str | None = None

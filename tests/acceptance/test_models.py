@@ -12,6 +12,7 @@ from shared.models import Answer
 from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import CutOff, Fault, Hang, Malformed, Reply, Step
+from tests.support.waiting import until
 
 QUESTION = "How should we choose between Redis Streams and RabbitMQ?"
 Ask = Callable[..., Answer]
@@ -182,3 +183,22 @@ def test_citations_of_sources_that_do_not_exist_are_removed_and_counted(ask: Ask
     assert 1 in numbers
     assert 99 not in numbers
     assert numbers <= {1} | evidence, "the text cites [1], the steps their own passages"
+
+
+def test_a_job_whose_summary_hangs_can_be_read_early_and_after_its_cancel_without_another_call(
+    with_models: Ramify, fake: FakeOpenAI
+) -> None:
+    fake.handle("chat", lambda body: Hang(30) if "<memories>\n" in str(body["messages"]) else Reply())
+    job_id = with_models.submit(f"{QUESTION} ({uuid4()})", deadline_s=40, summary=True)
+    until(lambda: with_models.status(job_id).state == "summarising", what="it is summarised")
+    calls = len(fake.requests("chat"))
+    early = with_models.result(job_id, partial=True)
+    assert (early.state, early.partial, early.summary.kind) == ("summarising", False, "extractive")
+    assert early.summary.citations
+    assert with_models.cancel(job_id)
+    found = with_models.result(job_id, partial=True)
+    assert (found.state, found.summary, found.results) == ("cancelled", early.summary, early.results)
+    assert found.coverage == f"{len(found.leaves)} of {len(found.leaves)} leaves answered"
+    assert "after the job ended cancelled" in found.warnings[-1]
+    assert len(fake.requests("chat")) - calls <= 1, "the summary's own second try"
+    assert with_models.status(job_id).state == "cancelled"

@@ -175,11 +175,12 @@ class FakeRamify:
             raise KeyboardInterrupt
         return iter(events(self.requests[job_id].question, self.status(job_id).state))
 
-    def result(self, job_id):
+    def result(self, job_id, *, partial=False):
         status = self.status(job_id)
-        if status.state != "done":
+        if status.state != "done" and not partial:
             raise RamifyError(f"job {job_id} is {status.state}")
-        return answer(job_id, status.question, partial=status.partial)
+        found = answer(job_id, status.question, partial=status.partial or partial)
+        return found.model_copy(update={"state": status.state})
 
     def jobs(self, limit=20):
         return [self.status(job_id) for job_id in reversed(self.requests)][:limit]

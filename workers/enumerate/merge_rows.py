@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
 
@@ -13,8 +13,12 @@ from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
 from shared.settings.sections import EnumerationSettings
 
 
-def merge_rows(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: EnumerationSettings) -> ListTable | None:
+def merge_rows(
+    tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: EnumerationSettings, *, keep: bool = True
+) -> ListTable | None:
     """The list of a job, written to the job store; None for a job that lists nothing.
+
+    `keep` False: of the shards that were read so far, its first rows only, and nothing is written.
 
     A document that two shards read (it changed between them) is listed once; one with the text of an earlier row is
     marked as its copy, not left out. Shards without a report were not read.
@@ -27,22 +31,24 @@ def merge_rows(tables: Tables, job_id: str, nodes: Mapping[str, Node], limits: E
         return joined_before  # a merge that is delivered again: the shards' own pages are gone
     reports = {node.id: tables.report(job_id, node.id) for node in shards}
     known = {node_id: report for node_id, report in reports.items() if report is not None}
-    joined = _Joined(tables, job_id, limits)
+    joined = _Joined(partial(tables.put_rows, job_id) if keep else None, limits)
     streams = [
         chain.from_iterable(map(partial(tables.page, job_id, node_id), range(report.pages)))
         for node_id, report in known.items()
     ]
     joined.write(heapq.merge(*streams, key=lambda row: (row.path, row.doc_id)))
     table = _table(scan, list(reports.values()), joined, limits)
-    tables.put_table(job_id, table)
+    if keep:
+        tables.put_table(job_id, table)
     return table
 
 
 class _Joined:
     """The list while it is written. Of earlier rows only the digests stay in memory."""
 
-    def __init__(self, tables: Tables, job_id: str, limits: EnumerationSettings) -> None:
-        self._tables, self._job_id, self._limits = tables, job_id, limits
+    def __init__(self, put: Callable[[int, Sequence[ListRow]], None] | None, limits: EnumerationSettings) -> None:
+        """`put` gets the pages by their numbers; None: they are counted only."""
+        self._put, self._limits = put, limits
         self._page: list[ListRow] = []
         self._numbers: dict[bytes, int] = {}
         self.first: list[ListRow] = []
@@ -66,10 +72,10 @@ class _Joined:
             self._flush()
 
     def _flush(self) -> None:
-        if self._page:
-            self._tables.put_rows(self._job_id, self.pages, self._page)
+        if self._page and self._put:
+            self._put(self.pages, self._page)
             self.pages += 1
-            self._page = []
+        self._page = []
 
 
 def _table(

@@ -14,15 +14,22 @@ from shared.models import ROOT_ID, Answer, Facet, Hit, LeafResult, LeafStatus, M
 from shared.models.enumeration import ListTable
 from shared.providers.llm.client import LLM
 from shared.tasks.task_run import TaskRun
+from workers.merge import tree
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
 from workers.merge.extract import nothing_found
 
 H = TypeVar("H", bound=Hit)
 #: Seconds kept back from the LLM so that the answer is written before the deadline.
 _WRITE_S = 1.0
-_UNANSWERED = "had not answered when the job's time was up"
 #: The verdict of an answer for which nothing was searched.
 NO_RETRIEVAL = "no retrieval needed"
+
+
+def merged(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> MergedPool:
+    """One list of what the leaves that answered have recorded."""
+    limits = run.jobs.settings.multi_query
+    done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
+    return tree.merge_tree(done, nodes, limits, run.job.request.top_n or limits.max_total_results)
 
 
 def run_aggregator(
@@ -55,36 +62,41 @@ def verdict(leaves: Sequence[LeafResult]) -> str | None:
 
 
 def all_leaves(
-    nodes: Mapping[str, Node], states: Mapping[str, str], results: Mapping[str, LeafResult]
+    nodes: Mapping[str, Node],
+    states: Mapping[str, str],
+    results: Mapping[str, LeafResult],
+    then: str = "the job's time was up",
 ) -> list[LeafResult]:
-    """Every leaf of the tree in its order; those that recorded nothing (a forced merge) count as failed."""
+    """Every leaf of the tree in its order; those that recorded nothing until `then` count as failed."""
     return [
         results.get(node.id)
-        or LeafResult(node_id=node.id, status=LeafStatus.FAILED, error=_reason(node, nodes, states))
+        or LeafResult(node_id=node.id, status=LeafStatus.FAILED, error=_reason(node, nodes, states, then))
         for node in nodes.values()
         if states.get(node.id) != "grown"
     ]
 
 
-def _reason(node: Node, nodes: Mapping[str, Node], states: Mapping[str, str]) -> str:
+def _reason(node: Node, nodes: Mapping[str, Node], states: Mapping[str, str], then: str) -> str:
     """Why a leaf recorded nothing: one that waited says for what."""
     if states.get(node.id) != "waiting":
-        return _UNANSWERED
+        return f"had not answered when {then}"
     open_ones = [other for other in node.depends_on if states.get(other) not in ENDED_LEAVES]
     if not open_ones:
         return f"waited for {', '.join(node.depends_on)}, whose answers came too late for it to start"
     named = ", ".join(f"{other} ({shown(nodes[other].query)})" if other in nodes else other for other in open_ones)
-    return f"was still waiting for {named} when the job's time was up"
+    return f"was still waiting for {named} when {then}"
 
 
-def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, leaves: list[LeafResult]) -> Answer:
-    """The answer of a job that is about to be done. Vectors are left out: nobody reads them."""
+def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
+    jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, leaves: list[LeafResult], state: State = State.DONE
+) -> Answer:
+    """The answer of a job that is about to be done, or at `state`. Vectors are left out: nobody reads them."""
     status = JobReader(jobs.client).status(job.id)
     done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
     return Answer(
         job_id=job.id,
         question=job.request.question,
-        state=State.DONE.value,
+        state=state.value,
         partial=done < len(leaves) or (made.table is not None and made.table.partial),
         coverage=f"{done} of {len(leaves)} leaves answered",
         summary=made.summary,
@@ -99,7 +111,9 @@ def build_answer(jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, l
         degraded=status.degraded,
         cost=status.cost,
         budget=status.budget,
-        timings_ms=_timings(status.timings_ms, jobs.clock.now() - job.created_at),
+        timings_ms=_timings(status.timings_ms, jobs.clock.now() - job.created_at)
+        if state is State.DONE
+        else status.timings_ms,
     )
 
 

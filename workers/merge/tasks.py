@@ -1,21 +1,27 @@
-"""The merge pool's tasks: the chord's body. Tree merge, then, after the root rerank, the summary."""
+"""The merge pool's tasks: the chord's body (tree merge; after the root rerank, the summary), and early answers."""
 
 from __future__ import annotations
 
-from shared.contract import TaskName
+from typing import Any
+
+from shared.contract import TaskMessage, TaskName
+from shared.errors import RamifyError
 from shared.jobs import State
 from shared.jobs.tables import Tables
+from shared.jobs.tenant_scope import no_such_job
 from shared.models import LeafResult, LeafStatus, MergedPool
+from shared.models.answer import EarlyReply, EarlyRequest
 from shared.models.degraded import Reason
 from shared.models.route import PlannerName
 from shared.providers.fallbacks import note_reason
-from shared.tasks.signatures import skip_next
-from shared.tasks.task_run import TaskRun, fail_job
-from workers.app import llm, registry
+from shared.tasks.signatures import AnyTask, skip_next
+from shared.tasks.task_run import TaskRun, fail_job, reason_of, remote
+from workers.app import app, llm, registry
 from workers.enumerate.merge_rows import list_warnings, merge_rows
 from workers.merge import tree
 from workers.merge.aggregators import Aggregated
-from workers.merge.answer import NO_RETRIEVAL, all_leaves, build_answer, no_retrieval, run_aggregator, verdict
+from workers.merge.answer import NO_RETRIEVAL, all_leaves, build_answer, merged, no_retrieval, run_aggregator, verdict
+from workers.merge.early import early_answer
 
 
 @registry(TaskName.MERGE_TREE, on_error=fail_job)
@@ -27,16 +33,12 @@ def merge_tree(run: TaskRun) -> None:
     job, jobs = run.job, run.jobs
     if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
         return
-    limits = registry.settings.multi_query
-    cap = job.request.top_n or limits.max_total_results
-    results = jobs.results(job.id)
-    done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
     if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
         if table.partial:
             note_reason(Reason.OUT_OF_TIME)
         run.annotate(warnings=list_warnings(table))
-    pool = tree.merge_tree(done, nodes, limits, cap)
+    pool = merged(run, nodes, jobs.results(job.id))
     if tree.only_original_leaf(pool):
         skip_next(run.task, TaskName.RERANK_ROOT)
         jobs.start_summarising(job.id, pool)
@@ -81,3 +83,17 @@ def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:
         note_reason(Reason.NOT_CONFIGURED)
         warnings.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
     return warnings
+
+
+@remote(app, TaskName.MERGE_EARLY, ignore_result=False, bind=True)
+def merge_early(task: AnyTask, raw: dict[str, Any]) -> str:
+    """What a job has so far. Returns an EarlyReply as JSON, which holds the error instead of raising it."""
+    try:
+        request, jobs = EarlyRequest.model_validate(raw), registry.jobs
+        job = jobs.job(request.job_id)
+        if job is None or job.request.tenant != request.tenant:
+            raise no_such_job(request.job_id)
+        run = TaskRun(task, jobs, job, TaskMessage(job_id=job.id))
+        return EarlyReply(answer=early_answer(run)).model_dump_json()
+    except (RamifyError, ValueError, TypeError) as error:
+        return EarlyReply(error=reason_of(error)).model_dump_json()

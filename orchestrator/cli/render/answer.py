@@ -171,7 +171,8 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
         yield Text()
         yield _list_rows(shown, table.columns)
     if table.matched > len(shown):
-        yield plain(f"{table.matched - len(shown)} more: `ramify result {job_id} --rows` shows all of them", "dim")
+        how = f": `ramify result {job_id} --rows` shows all of them" if table.pages else ""
+        yield plain(f"{table.matched - len(shown)} more{how}", "dim")
 
 
 def _list_notes(table: ListTable) -> Iterator[str]:

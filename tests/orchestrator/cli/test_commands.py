@@ -278,3 +278,18 @@ def test_given_a_command_that_takes_an_id_when_a_tenant_is_named_then_its_client
         text = ["text"] if path == ("session", "add") else []
         ramify(*path, *([] if listed else ["id1"]), *text, "--tenant", "acme")
         assert client.tenant == "acme", path
+
+
+def test_given_a_job_without_an_answer_when_read_early_then_what_is_there_is_shown_and_the_exit_code_is_partial(client):
+    client.ends = lambda _: "cancelled"
+    ramify("ask", "--detach", "why?")
+    done = ramify("result", "job00000", "--partial")
+    assert (done.exit_code, "cancelled (partial)" in done.stdout) == (3, True)
+    assert "1 of 2 leaves answered" in done.stdout
+    found = json.loads(ramify("result", "job00000", "--partial", "--json").stdout)
+    assert (found["state"], found["partial"]) == ("cancelled", True)
+    beside = ramify("result", "job00000", "--partial", "--rows")
+    assert (beside.exit_code, "give one of them" in beside.stderr) == (2, True)
+    client.batches["batch001"] = ["job00000"]
+    of_batch = ramify("result", "batch001", "--partial")
+    assert (of_batch.exit_code, "takes the id of one of its jobs" in of_batch.stderr) == (2, True)

@@ -43,7 +43,7 @@ def listed(**fields: object) -> Answer:
     )  # fmt: skip
     values = {
         "understood": "tag = redis", "coverage": "scanned 412 of 412 documents", "scanned": 412, "planned": 412,
-        "matched": 120, "rows": rows,
+        "matched": 120, "pages": 1, "rows": rows,
     }  # fmt: skip
     table = ListTable(**(values | fields))
     return answer("j", "List all notes tagged redis").model_copy(

@@ -191,3 +191,25 @@ def test_given_columns_when_listed_then_they_are_read_off_the_documents_lines(
     assert [row.fields for row in rows] == [{"owner": "Ada", "severity": "high"}, {"owner": "Bob"}, {}, {}]
     _, rows = listing.ask("列出所有标签为 t1 的笔记及其负责人")
     assert [row.fields.get("负责人") for row in rows] == [None, None, None, "张三"]
+
+
+def test_given_shards_that_are_not_all_read_when_joined_early_then_the_list_is_partial_and_nothing_is_written(
+    store: ChunkStore, listing: Listing, settings: Settings
+) -> None:
+    put(store, noise(500))
+    table, rows = listing.ask("List all documents")
+    tables, job_id, limits = listing.tables, "early-list", settings.enumeration
+    scan = listing.read("List all documents").scan
+    assert scan is not None
+    scan = scan.model_copy(update={"documents": table.planned})
+    tables.put_scan(job_id, scan)
+    tree = {node.id: node for node in list_nodes("q", "", shards(table.planned, limits.shard_documents, 64))}
+    first = next(node for node in tree.values() if node.shard is not None)
+    listing._shard(job_id, first.id, scan, first.shard)
+    before = set(tables._client.keys())
+    early = merge_rows(tables, job_id, tree, limits, keep=False)
+    assert set(tables._client.keys()) == before
+    assert early is not None
+    assert (early.partial, early.pages) == (True, 0)
+    assert 0 < early.matched < table.matched == len(rows)
+    assert len(early.rows) == min(early.matched, limits.rows)
