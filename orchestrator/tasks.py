@@ -13,6 +13,7 @@ from orchestrator.planning.lists.planner import plan_list
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.tree import Grown, as_leaf
 from orchestrator.resume import resume
+from shared.cache import Cache
 from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.models import Cost, Node
@@ -34,7 +35,7 @@ NO_CALLS = "The queries were made by rules, not by the LLM: budget max_calls = 0
 @cache
 def planner() -> Planner:
     """One planner a process, made at first use."""
-    return Planner(registry.settings)
+    return Planner(registry.settings, Cache(registry.jobs.client, registry.settings))
 
 
 @registry(TaskName.PLAN_JOB, on_error=fail_job)

@@ -267,7 +267,7 @@ class CacheLookup(Generic[M]):
                     # A copy: models may hold dicts, and a job may change its own.
                     self._set_value(key, cast("M", value).model_copy(deep=True), CacheStatus.WAITED)
             if not any(key in known for known in (self._values, self._followed, self._led)):
-                flight, opened = self._flights.join(key.entry, self._longest_s)
+                flight, opened = self._flights.join(key.lock, self._longest_s)
                 (self._led if opened else self._followed)[key] = flight
         return [key for key in keys if key in self._led]
 
@@ -345,7 +345,7 @@ class CacheLookup(Generic[M]):
             self._finish(key, value if shared else None)
 
     def _finish(self, key: CacheKey, value: M | None) -> None:
-        self._flights.finish(key.entry, self._led.pop(key), value)
+        self._flights.finish(key.lock, self._led.pop(key), value)
 
     def _attempt(self, ask: Callable[..., T], *args: Any) -> T | None:
         """Redis' reply; None when it fails, and then this call goes on without Redis."""

@@ -27,6 +27,8 @@ from pydantic import BaseModel
 from shared.errors import InputError, RamifyError
 from shared.jobs.codec import text
 from shared.jobs.keys import PREFIX
+from shared.models import Lane
+from shared.providers.lanes import running_lane
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -51,11 +53,16 @@ class CacheDownError(RamifyError):
 
 @dataclass(frozen=True, slots=True)
 class CacheKey:
-    """One entry's name. Entry and lock share the hash tag `{digest}`, so one script may touch both on a cluster."""
+    """One entry's name. Entry and lock share the hash tag `{digest}`, so one script may touch both on a cluster.
+
+    Both lanes share the entry. Each has its own lock: interactive work must not wait for a call that batch work makes,
+    which may stand in line at its provider.
+    """
 
     kind: str
     digest: str
     schema: str
+    lane: Lane
 
     @property
     def entry(self) -> str:
@@ -65,7 +72,7 @@ class CacheKey:
     @property
     def lock(self) -> str:
         """String: the token of whoever computes the value now, with a short TTL."""
-        return f"{self.entry}:lock"
+        return f"{self.entry}:{self.lane.value}:lock"
 
 
 def cache_key(kind: str, parts: Mapping[str, object], model: type[BaseModel]) -> CacheKey:
@@ -82,7 +89,7 @@ def cache_key(kind: str, parts: Mapping[str, object], model: type[BaseModel]) ->
         raise InputError("cache parts.tenant", parts.get("tenant"), "name the tenant, so that no other one shares it")
     schema = schema_version(model)
     digest = hashlib.sha256(canonical_json({"kind": kind, "schema": schema, "parts": parts}))
-    return CacheKey(kind, digest.hexdigest(), schema)
+    return CacheKey(kind, digest.hexdigest(), schema, running_lane())
 
 
 @cache

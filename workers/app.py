@@ -7,9 +7,10 @@ from functools import cache
 from celery.signals import worker_shutdown
 
 from shared.cache import Cache
+from shared.cached_llm import cached_llm
 from shared.models import LeafResult, LeafStatus
 from shared.providers.gates import share
-from shared.providers.llm.client import ChatClient
+from shared.providers.llm.client import LLM, ChatClient
 from shared.settings import load_settings
 from shared.tasks.app import make_app
 from shared.tasks.signatures import merge_signature
@@ -41,6 +42,11 @@ def shared_cache() -> Cache:
 def llm() -> ChatClient | None:
     """One client a process; None where no LLM is configured."""
     return ChatClient(registry.settings) if registry.settings.has_llm else None
+
+
+def llm_of(run: TaskRun, kind: str) -> LLM | None:
+    """The LLM for a task of a job, which makes identical calls of its tenant once; `kind` is what is asked for."""
+    return cached_llm(llm(), shared_cache(), registry.settings, run.job.request.tenant, kind)
 
 
 def record_failed_leaf(run: TaskRun, reason: str) -> None:

@@ -105,7 +105,8 @@ class _Rows:
         asks = 0 if self._route.planner in {PlannerName.NONE, PlannerName.ORIGINAL, PlannerName.REQUEST} else 1
         branches = asks * (limits.max_total_leaves // 2 if limits.max_level > 1 else 0)
         asked_first = self._route.by == "llm" or (self._settings.routing.llm and self._route.unsure)
-        surely = 1 if asks and self._route.planner is PlannerName.DECOMPOSE else 0
+        uncached = self._route.planner is PlannerName.DECOMPOSE and not self._settings.cache.enabled
+        surely = 1 if asks and uncached else 0
         low, _ = token_range(decompose_prompt(question, limits.max_children))
         asked = (question, WIDEST * MAX_QUERY_CHARS)
         high = max(token_range(decompose_again_prompt(text, "x" * 300, limits.max_children))[1] for text in asked)

@@ -8,6 +8,8 @@ from functools import partial
 
 from orchestrator.planning.route import route_request
 from orchestrator.planning.tree import Grown, children_of, first_level, left_out, needed, original_leaf
+from shared.cache import Cache
+from shared.cached_llm import cached_llm
 from shared.errors import shown
 from shared.jobs import Job
 from shared.language import query_sentence, question_language
@@ -37,9 +39,9 @@ _PRIORITY = (Facet.CORE, Facet.HOW, Facet.WHY, Facet.NOTE, Facet.CASE)
 class Planner:
     """Turns a question into nodes, level by level, as the planner of its route says."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, cache: Cache | None = None) -> None:
         self._limits = settings.decomposition
-        self._settings = settings
+        self._settings, self._cache = settings, cache
         self._llm = ChatClient(settings) if settings.has_llm else None
 
     def close(self) -> None:
@@ -50,7 +52,7 @@ class Planner:
     def route(self, job: Job) -> tuple[Route, Cost]:
         """How the job is answered: as its request says, else as its question reads. The LLM is asked when unsure."""
         timeout_s = _ROUTING_SHARE * job.remaining(job.leaf_reserve)
-        llm = self._llm if self._settings.routing.llm else None
+        llm = self._llm_of(job, "route") if self._settings.routing.llm else None
         return route_request(job.request, self._settings, llm, timeout_s)
 
     def first(self, job: Job, route: Route) -> tuple[Grown, Cost]:
@@ -90,7 +92,10 @@ class Planner:
     def _decompose(self, question: str, job: Job) -> tuple[Decomposition, Cost]:
         """Up to max_children subqueries; what exceeds a budget is left out by the tree, by name."""
         timeout_s = _PLANNING_SHARE * job.remaining(job.leaf_reserve)
-        return decompose(question, self._limits.max_children, self._llm, timeout_s)
+        return decompose(question, self._limits.max_children, self._llm_of(job, "decomposition"), timeout_s)
+
+    def _llm_of(self, job: Job, kind: str) -> LLM | None:
+        return cached_llm(self._llm, self._cache, self._settings, job.request.tenant, kind)
 
 
 def _searched_by(strategy: str | None, grown: Grown) -> Grown:

@@ -47,7 +47,8 @@ def read_question_type(
         return _warned(ruled, DeadlineError("no time was left to ask it")), Cost()
     reply = LLMReply(text="")
     try:
-        reply = llm.complete(route_prompt(question), timeout_s=timeout_s, max_tokens=MAX_ROUTE_TOKENS)
+        prompt = route_prompt(question)
+        reply = llm.complete(prompt, timeout_s=timeout_s, max_tokens=MAX_ROUTE_TOKENS, check=parse_route)
         return _by_llm(parse_route(reply.text), ruled, unsure_below), reply.cost
     except (TransientError, PermanentError, DeadlineError, ReplyError) as error:
         return _warned(ruled, error), (reply if reply.calls else spent(error)).cost

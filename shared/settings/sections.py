@@ -165,7 +165,7 @@ def reranker_traits(name: str | None) -> ProviderTraits:
 class CacheSettings(SettingsSection):
     """What is computed once and kept in Redis."""
 
-    enabled: bool = Field(default=True, description="reuse embeddings, rewrites, reranks and leaves across jobs")
+    enabled: bool = Field(default=True, description="reuse LLM replies, embeddings, reranks and leaves across jobs")
     ttl_s: int = Field(default=86_400, ge=1, description="seconds that an entry is kept")
     leaves: bool = Field(default=True, description="reuse whole leaves while the index is unchanged")
     wait_s: float = Field(default=30.0, gt=0, description="seconds to wait for another worker's identical call")

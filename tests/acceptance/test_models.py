@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
@@ -26,10 +27,10 @@ BOMB = '<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a
 
 @pytest.fixture
 def ask(with_models: Ramify, fake: FakeOpenAI) -> Iterator[Ask]:
-    """Asks one question and returns the answer; the server forgets its script afterwards."""
+    """Asks one question, which nobody has asked before, and returns the answer; the server forgets its script then."""
 
-    def run(question: str = QUESTION, **options: object) -> Answer:
-        job_id = with_models.submit(question, deadline_s=40, **options)
+    def run(question: str = "", **options: object) -> Answer:
+        job_id = with_models.submit(question or asked_anew(), deadline_s=40, **options)
         status = with_models.wait(job_id, 60)
         assert status.state == "done", status.error
         return with_models.result(job_id)
@@ -37,6 +38,11 @@ def ask(with_models: Ramify, fake: FakeOpenAI) -> Iterator[Ask]:
     yield run
     for endpoint in ("chat", "embeddings", "rerank"):
         fake.handle(endpoint, lambda _: Reply())
+
+
+def asked_anew() -> str:
+    """A question of which nothing is in the cache."""
+    return f"{QUESTION} Asked anew: {uuid4().hex}"
 
 
 def always(fake: FakeOpenAI, endpoint: str, step: Step) -> None:
@@ -108,7 +114,7 @@ def test_an_unusable_plan_is_asked_again_once_and_then_the_rules_take_over(
     assert answer.warnings
     fake.script("chat", Reply(text=text), TREE.format(SUBQUERY.format("core", "which one is durable?", "false")))
     again = ask()
-    assert [node.query for node in again.tree] == [QUESTION, "which one is durable?"]
+    assert [node.query for node in again.tree] == [again.question, "which one is durable?"]
 
 
 def test_instructions_in_the_question_reach_the_llm_only_as_escaped_data(ask: Ask, fake: FakeOpenAI) -> None:
@@ -126,7 +132,7 @@ def test_an_embedding_or_rerank_server_that_fails_leaves_results_and_a_warning(
     ask: Ask, fake: FakeOpenAI, endpoint: str, word: str, step: Step
 ) -> None:
     always(fake, endpoint, step)
-    answer = ask(f"{QUESTION} Asked anew: {uuid4().hex}")  # what was computed before would be reused
+    answer = ask()
     assert answer.results
     assert not answer.partial
     assert any(word in warning for warning in answer.warnings)
@@ -153,6 +159,22 @@ def test_identical_questions_at_once_cost_one_upstream_call_each(
     assert [with_models.wait(job_id, 60).state for job_id in ids] == ["done"] * 8
     after = {endpoint: len(fake.requests(endpoint)) for endpoint in ("embeddings", "rerank")}
     assert {endpoint: after[endpoint] - before[endpoint] for endpoint in before} == {"embeddings": 1, "rerank": 1}
+
+
+def test_twelve_identical_jobs_at_once_send_each_prompt_once_and_one_of_them_pays_for_it(
+    with_models: Ramify, fake: FakeOpenAI
+) -> None:
+    before, question = len(fake.prompts()), asked_anew()
+    ids = [with_models.submit(question, summary=True) for _ in range(12)]
+    assert [with_models.wait(job_id, 90).state for job_id in ids] == ["done"] * 12
+    answers = [with_models.result(job_id) for job_id in ids]
+
+    sent = Counter(fake.prompts()[before:])
+    assert len(sent) >= 2, "a decomposition and a summary"
+    assert set(sent.values()) == {1}
+    assert sum(answer.cost.llm_calls for answer in answers) == len(sent)
+    assert len({answer.summary for answer in answers}) == 1
+    assert {answer.summary.kind for answer in answers} == {"llm"}
 
 
 def test_when_nothing_is_relevant_the_answer_says_so_and_cites_nothing(

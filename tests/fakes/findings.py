@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.errors import RamifyError
 from shared.language.routing import route_by_rules
 from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedHit, MergedPool, Node, NodeKind, Source
-from shared.providers.llm.client import LLMReply
+from shared.providers.llm.client import Check, LLMReply, usable
 from workers.merge.aggregators import Findings
 
 #: Bound by names in `found`: 0.2 waited for 0.1.
@@ -18,11 +18,13 @@ class Scripted:
     def __init__(self, text: str = "", error: RamifyError | None = None, calls: int = 1) -> None:
         self.text, self.error, self.prompts, self._calls = text, error, [], calls
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: Check | None = None
+    ) -> LLMReply:
         self.prompts.append(prompt)
         if self.error:
             raise self.error
-        return LLMReply(text=self.text, tokens_in=100, tokens_out=20, calls=self._calls)
+        return usable(LLMReply(text=self.text, tokens_in=100, tokens_out=20, calls=self._calls), check)
 
 
 def hit(number: int, text: str, *node_ids: str, title: str = "Notes", **fields: object) -> MergedHit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.providers.llm.client import LLMReply
+from shared.providers.llm.client import Check, LLMReply, usable
 
 
 class ScriptedLLM:
@@ -12,9 +12,11 @@ class ScriptedLLM:
         self.replies, self.prompts = list(replies), []
         self._cost = {"tokens_in": tokens_in, "tokens_out": tokens_out, "calls": 1}
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: Check | None = None
+    ) -> LLMReply:
         self.prompts.append(prompt)
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
-        return LLMReply(text=reply, **self._cost)
+        return usable(LLMReply(text=reply, **self._cost), check)

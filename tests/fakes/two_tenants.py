@@ -145,7 +145,9 @@ class Rewriting:
     def __init__(self) -> None:
         self.asked = 0
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: object = None
+    ) -> LLMReply:
         self.asked += 1
         text = "<rewrites><rewrite>how redis persistence fails</rewrite><rewrite>缓存雪崩 事故</rewrite></rewrites>"
         return LLMReply(text=text, calls=1, tokens_in=1, tokens_out=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from shared.errors import RamifyError
 from shared.language.sentences import sentences
@@ -70,9 +71,10 @@ class Extraction:
                 break
             try:
                 prompt = extract_prompt([text for _, text in batch], columns)
-                reply = self._llm.complete(prompt, timeout_s=self._end - time.monotonic())
+                read = partial(parse_rows, documents=len(batch), columns=len(columns))
+                reply = self._llm.complete(prompt, timeout_s=self._end - time.monotonic(), check=read)
                 self.cost += reply.cost
-                found = parse_rows(reply.text, len(batch), len(columns))
+                found = read(reply.text)
             except RamifyError as error:
                 fell_back("llm", error)
                 self.cost += spent(error).cost

@@ -15,7 +15,7 @@ from shared.errors import RamifyError
 from shared.models.enumeration import ValuesReply, ValuesRequest
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import app, llm, record_failed_leaf, registry, start_body_outside_of_chord
+from workers.app import app, llm_of, record_failed_leaf, registry, start_body_outside_of_chord
 from workers.enumerate.scan import KnownValues, counted
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.search.resources import search_resources
@@ -60,7 +60,7 @@ def rerank_columns(run: TaskRun) -> None:
     node, read = jobs.node(job.id, run.node_id), jobs.candidates(job.id, run.node_id)
     if node is None or read is None:
         return
-    model = llm()
+    model = llm_of(run, "columns")
     warnings = fill_columns(run, node, model, job.remaining(job.leaf_reserve)) if model else ()
     record_shard(run, node, read, warnings)
     start_body_outside_of_chord(run)

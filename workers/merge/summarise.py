@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from shared.errors import DeadlineError, RamifyError, ReplyError
 from shared.language import derived, languages
@@ -56,11 +57,10 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         prompt = summarise_prompt(
             found.question, memories, tree, intent=found.routed.intent, steps=own.steps, whole=whole
         )
-        reply = found.llm.complete(prompt, timeout_s=found.timeout_s)
+        read = partial(_cited_text, sources=len(memories))
+        reply = found.llm.complete(prompt, timeout_s=found.timeout_s, check=read)
         cost = reply.cost
-        checked = check_citations(summary_text(safe(reply.text)), len(memories))
-        if not checked.cited:
-            raise ReplyError(f"it cites none of the {len(memories)} memories")
+        checked = read(reply.text)
     except RamifyError as error:
         fell_back("llm", error)
         reason = str(error).strip().rstrip(".")
@@ -110,6 +110,14 @@ def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
         facet = source.facet if source else Facet.CORE.value  # of the leaf that ranked the hit best
         memories.append(Memory(number=number, facet=facet, path=hit.path, date=hit.date, text=text))
     return memories
+
+
+def _cited_text(reply: str, sources: int) -> CheckedText:
+    """The summary of a reply. Raises: ReplyError when it cites none of its sources."""
+    checked = check_citations(summary_text(safe(reply)), sources)
+    if not checked.cited:
+        raise ReplyError(f"it cites none of the {sources} memories")
+    return checked
 
 
 def check_citations(text: str, sources: int) -> CheckedText:

@@ -16,7 +16,7 @@ from shared.models.route import PlannerName
 from shared.providers.fallbacks import note_reason
 from shared.tasks.signatures import AnyTask, skip_next
 from shared.tasks.task_run import TaskRun, fail_job, reason_of, remote
-from workers.app import app, llm, registry
+from workers.app import app, llm_of, registry
 from workers.enumerate.merge_rows import list_warnings, merge_rows
 from workers.merge import tree
 from workers.merge.aggregators import Aggregated
@@ -66,7 +66,8 @@ def merge_summarise(run: TaskRun) -> None:
     pool = jobs.pool(job.id) or MergedPool()
     run.annotate(warnings=_warnings(run, failed))
     table = Tables(jobs.client, registry.settings).table(job.id)
-    name, made = run_aggregator(run, pool, leaves, llm=llm() if _wants_llm(run) else None, table=table)
+    writer = llm_of(run, "summary") if _wants_llm(run) else None
+    name, made = run_aggregator(run, pool, leaves, llm=writer, table=table)
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))

@@ -27,7 +27,7 @@ from shared.providers.llm.prompts import read_answer_prompt
 from shared.providers.llm.replies import MAX_ANSWER_TOKENS, parse_answer
 from shared.tasks.signatures import add_to_chord, node_signature
 from shared.tasks.task_run import TaskRun, reason_of
-from workers.search.cached import LLMValue, completed_once
+from workers.search.cached import completed_once
 from workers.search.state import Tools
 
 #: How much less a name counts for each name before it in its passage. The n-th passage counts 1/n.
@@ -65,12 +65,6 @@ class _Values:
     found_by: str = BOUND_BY_NOTHING
     cost: Cost = field(default_factory=Cost)
     warnings: tuple[str, ...] = ()
-
-
-class ReadAnswer(LLMValue):
-    """The answer that the LLM read off passages; None when they do not hold one."""
-
-    value: str | None
 
 
 def bind_dependents(run: TaskRun, ended: Node, tools: Tools) -> None:
@@ -157,10 +151,9 @@ def _values_of(node: Node, parent: Parent, tenant: str, tools: Tools) -> _Values
         reason = "it failed" if failed else "it found nothing"
     elif tools.llm is not None and options.read:
         try:
-            answer = read_answer(parent.node.query, hits, tenant, tools)
-            cost = answer.cost
-            if answer.value is not None:
-                return _Values((answer.value,), BOUND_BY_ANSWER, cost)
+            answer, cost = read_answer(parent.node.query, hits, tenant, tools)
+            if answer is not None:
+                return _Values((answer,), BOUND_BY_ANSWER, cost)
         except RamifyError as error:
             fell_back("llm", error)
             cost = spent(error).cost
@@ -201,8 +194,8 @@ def _choices(lists: Sequence[Sequence[str]], limit: int) -> Iterator[tuple[str, 
                 heappush(heap, (total + 1, after))
 
 
-def read_answer(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -> ReadAnswer:
-    """The answer to `question` in `hits`, read by the LLM; identical readings run once.
+def read_answer(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -> tuple[str | None, Cost]:
+    """The answer to `question` in `hits`, read by the LLM, and its cost; None when they do not hold one.
 
     Raises: TransientError, PermanentError, or ReplyError for a reply that cannot be used; each tells its cost
     (`shared.providers.llm.client.spent`).
@@ -215,15 +208,8 @@ def read_answer(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -
             return answer
         raise ReplyError("its answer stands in none of the passages")
 
-    return completed_once(
-        ReadAnswer,
-        {"tenant": tenant, "question": question, "passages": [list(passage) for passage in passages]},
-        read_answer_prompt(question, passages),
-        read,
-        tools,
-        kind="answer",
-        max_tokens=MAX_ANSWER_TOKENS,
-    )
+    prompt = read_answer_prompt(question, passages)
+    return completed_once(prompt, read, tools, tenant, kind="answer", max_tokens=MAX_ANSWER_TOKENS)
 
 
 def _comparable(text: str) -> str:

@@ -3,58 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from shared.cache import CacheResult, CacheStatus
-from shared.errors import ReplyError
+from shared.cached_llm import cached_llm
 from shared.models import Cost, SearchResult
-from shared.models.base import Model
 from shared.providers.fallbacks import fallbacks_so_far
 from shared.providers.rerankers.base import Reranked
 from workers.search.state import Tools
 
-
-class LLMValue(Model):
-    """What was read off one reply of the LLM, and what the reply cost. A subclass says what type `value` has."""
-
-    value: Any
-    cost: Cost = Cost()
-
-
-V = TypeVar("V", bound=LLMValue)
+T = TypeVar("T")
 R = TypeVar("R", SearchResult, Reranked)
 
 
-def completed_once(  # noqa: PLR0913 - the call, how its reply is read, and under which key it is shared
-    model: type[V],
-    parts: Mapping[str, object],
-    prompt: str,
-    read: Callable[[str], object],
-    tools: Tools,
-    *,
-    kind: str,
-    max_tokens: int | None = None,
-) -> V:
-    """What `read` makes of the LLM's reply to `prompt`; identical `parts` of one `kind` are asked once.
+def completed_once(  # noqa: PLR0913 - the call, how its reply is read, and for whom
+    prompt: str, read: Callable[[str], T], tools: Tools, tenant: str, *, kind: str, max_tokens: int | None = None
+) -> tuple[T, Cost]:
+    """What `read` makes of the LLM's reply to `prompt`, and its cost; identical prompts of a tenant are sent once.
 
     Raises: TransientError, PermanentError, or ReplyError for a reply that cannot be used; each tells its cost
     (`shared.providers.llm.client.spent`).
     """
-
-    def compute() -> V:
-        assert tools.llm is not None  # noqa: S101 - callers ask only then
-        reply = tools.llm.complete(prompt, timeout_s=tools.timeout_s, max_tokens=max_tokens)
-        try:
-            return model(value=read(reply.text), cost=reply.cost)
-        except ReplyError as error:
-            error.spent = reply  # type: ignore[attr-defined] # read by spent()
-            raise
-
-    if tools.cache is None:
-        return compute()
-    key = {**parts, "model": tools.settings.llm_model, "server": str(tools.settings.llm_base_url)}
-    found, result = tools.cache.get_or_compute(kind, key, model, compute, wait_s=tools.cache_wait_s)
-    return found.model_copy(update={"cost": Cost()}) if result.reused else found
+    llm = cached_llm(tools.llm, tools.cache, tools.settings, tenant, kind)
+    assert llm is not None  # noqa: S101 - callers ask only then
+    reply = llm.complete(prompt, timeout_s=tools.timeout_s, max_tokens=max_tokens, check=read)
+    return read(reply.text), reply.cost
 
 
 def reranked_once(

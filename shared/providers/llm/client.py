@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ from shared.settings import Settings
 _MAX_REPLY_BYTES = 4_000_000
 #: What newer models take in place of an option that they refuse; None: they insist on their own value.
 _INSTEAD: dict[str, str | None] = {"max_tokens": "max_completion_tokens", "temperature": None}
+#: Reads a reply, or raises ReplyError.
+Check = Callable[[str], object]
 
 
 class LLMReply(Model):
@@ -38,8 +41,13 @@ class LLMReply(Model):
 class LLM(Protocol):
     """Anything that completes a prompt."""
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
-        """Answer `prompt` within `timeout_s` seconds, in at most `max_tokens` tokens."""
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: Check | None = None
+    ) -> LLMReply:
+        """Answer `prompt` within `timeout_s` seconds, in at most `max_tokens` tokens.
+
+        `check` raises ReplyError for a text that cannot be used: such a reply is no reply, and no other job gets it.
+        """
 
 
 def spent(error: BaseException) -> LLMReply:
@@ -53,6 +61,16 @@ def with_cost(error: RamifyError, cost: LLMReply) -> RamifyError:
     error.calls = cost.calls
     error.spent = cost  # type: ignore[attr-defined]
     return error
+
+
+def usable(reply: LLMReply, check: Check | None) -> LLMReply:
+    """`reply`, if `check` takes its text. Raises: ReplyError with what the reply has cost."""
+    if check is not None:
+        try:
+            check(reply.text)
+        except ReplyError as error:
+            raise with_cost(error, reply) from None
+    return reply
 
 
 class ChatClient(AbstractContextManager["ChatClient"]):
@@ -76,13 +94,15 @@ class ChatClient(AbstractContextManager["ChatClient"]):
             url, settings.llm_api_key, gate, tries, attempt_s=try_s, max_reply_bytes=_MAX_REPLY_BYTES
         )
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: Check | None = None
+    ) -> LLMReply:
         """Send `prompt` as one user message. `max_tokens` None: as settings.llm_max_tokens says.
 
         Raises (each tells its cost, see `spent`):
             TransientError: not answered in time or after all tries, or not asked (GateError); may succeed later.
             PermanentError: refused; names the server, the status and what to check. BudgetError: by a budget.
-            ReplyError: no JSON, no choices or an empty text.
+            ReplyError: no JSON, no choices or an empty text, or `check` does not take it.
         """
         most = max_tokens or self._max_tokens
         with paid("llm", self._model, token_range(prompt)[1], most) as call:
@@ -93,7 +113,7 @@ class ChatClient(AbstractContextManager["ChatClient"]):
                 raise
             # estimated where the server reports no tokens
             call.settle(reply.tokens_in or token_range(prompt)[1], reply.tokens_out or token_range(reply.text)[1])
-            return reply
+        return usable(reply, check)
 
     def _ask(self, prompt: str, max_tokens: int, deadline: float, call: Call) -> LLMReply:
         calls = 0

@@ -57,7 +57,7 @@ class Dialogue(Generic[T]):
         if left < _MIN_TIME_S:
             raise DeadlineError("no time was left to ask it")
         try:
-            reply = self._llm.complete(prompt, timeout_s=left)
+            reply = self._llm.complete(prompt, timeout_s=left, check=self._parse)
         except RamifyError as error:
             self.cost += spent(error).cost
             raise

@@ -70,7 +70,8 @@ def test_given_prices_when_planned_with_an_llm_then_calls_tokens_and_money_are_r
         assert len(fake.requests()) == 2 * asked, "--no-llm asks nothing"
     found = json.loads(priced.stdout)
     rows = {row["stage"]: row for row in found["estimate"]["rows"] if row["what"] == "llm fake"}
-    assert rows["planning"]["calls"][0] == 1
+    assert rows["planning"]["calls"][0] == 0, "an identical decomposition may be kept"
+    assert rows["planning"]["calls"][1] >= 2
     assert rows["summary"]["calls"] == [0, 1]
     assert rows["summary"]["cost"][1] == pytest.approx(
         (rows["summary"]["tokens_in"][1] * 1.0 + rows["summary"]["tokens_out"][1] * 2.0) / 1e6

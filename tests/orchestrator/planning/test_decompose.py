@@ -7,7 +7,7 @@ import pytest
 from orchestrator.planning.planner import decompose
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.models import Cost, Facet
-from shared.providers.llm.client import LLMReply
+from shared.providers.llm.client import LLMReply, usable
 
 QUESTION = "如何优化数据库查询性能"
 GOOD = (
@@ -22,12 +22,12 @@ class ScriptedLLM:
     def __init__(self, *script):
         self.script, self.asked = list(script), []
 
-    def complete(self, prompt, *, timeout_s, max_tokens=None):
+    def complete(self, prompt, *, timeout_s, max_tokens=None, check=None):
         self.asked.append((prompt, timeout_s))
         step = self.script.pop(0)
         if isinstance(step, Exception):
             raise step
-        return LLMReply(text=step, tokens_in=100, tokens_out=20, calls=1)
+        return usable(LLMReply(text=step, tokens_in=100, tokens_out=20, calls=1), check)
 
 
 def failed(error, calls):

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -24,7 +25,7 @@ from redis.retry import Retry
 
 from shared import cache_entries
 from shared.cache import LEAF, Cache, CacheResult, CacheStats, CacheStatus
-from shared.cache_entries import STATS, CacheKey, RedisEntries, cache_key, encode_entry
+from shared.cache_entries import STATS, RedisEntries, cache_key, encode_entry
 from shared.errors import InputError, NotRunningError
 from shared.models import Cost
 from shared.models.base import Model
@@ -372,9 +373,7 @@ POISON = {
     "too long": encode_entry(VALUE, KEY, Vector) + b"x",
     "another tenant's": other_value({**PARTS, "tenant": "b"}),
     "another kind's": other_value(kind="rerank"),
-    "another schema's": encode_entry(
-        Vector(values=(9.0,)), CacheKey("embedding", KEY.digest, "1.0000000000000000"), Vector
-    ),
+    "another schema's": encode_entry(Vector(values=(9.0,)), replace(KEY, schema="1.0000000000000000"), Vector),
 }
 
 

@@ -129,5 +129,5 @@ def test_entry_and_lock_share_the_hash_tag(one: str, other: str) -> None:
     assume(one != other)
     key = cache_key("embedding", {**PARTS, "text": one}, Vector)
     assert f"{{{key.digest}}}" in key.entry
-    assert key.lock == f"{key.entry}:lock"
+    assert key.lock == f"{key.entry}:interactive:lock"
     assert key.entry != cache_key("embedding", {**PARTS, "text": other}, Vector).entry

@@ -9,7 +9,7 @@ from shared.errors import PermanentError, ReplyError, TransientError
 from shared.language.routing import route_by_rules
 from shared.models import Cost, JobRequest
 from shared.models.route import QueryType
-from shared.providers.llm.client import LLMReply
+from shared.providers.llm.client import LLMReply, usable
 from shared.providers.llm.prompts import route_prompt
 from shared.providers.llm.replies import parse_route
 from shared.settings import load_settings
@@ -24,11 +24,11 @@ class ScriptedLLM:
     def __init__(self, step):
         self.step, self.asked = step, []
 
-    def complete(self, prompt, *, timeout_s, max_tokens=None):
+    def complete(self, prompt, *, timeout_s, max_tokens=None, check=None):
         self.asked.append((prompt, timeout_s, max_tokens))
         if isinstance(self.step, Exception):
             raise self.step
-        return LLMReply(text=self.step, tokens_in=100, tokens_out=20, calls=1)
+        return usable(LLMReply(text=self.step, tokens_in=100, tokens_out=20, calls=1), check)
 
 
 def failed(error, calls):

@@ -21,7 +21,9 @@ class Scripted:
     def __init__(self, *replies: str | Exception) -> None:
         self.replies, self.prompts = list(replies), list[str]()
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: object = None
+    ) -> LLMReply:
         self.prompts.append(prompt)
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):

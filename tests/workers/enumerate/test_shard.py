@@ -50,7 +50,9 @@ def step(settings: Settings, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 class Scripted:
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: object = None
+    ) -> LLMReply:
         assert "Run by Ada" in prompt
         return LLMReply(text=REPLY, calls=1)
 

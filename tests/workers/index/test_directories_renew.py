@@ -34,7 +34,9 @@ class Model:
     ) -> None:
         self.error, self.overview, self.abstract, self.prompts = error, overview, abstract, list[str]()
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: object = None
+    ) -> LLMReply:
         assert timeout_s > 0
         self.prompts.append(prompt)
         if self.error:

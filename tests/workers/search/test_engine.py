@@ -44,7 +44,9 @@ class Model:
     def __init__(self, text: str) -> None:
         self.text, self.prompts = text, list[str]()
 
-    def complete(self, prompt: str, *, timeout_s: float, max_tokens: int | None = None) -> LLMReply:
+    def complete(
+        self, prompt: str, *, timeout_s: float, max_tokens: int | None = None, check: object = None
+    ) -> LLMReply:
         self.prompts.append(prompt)
         return LLMReply(text=self.text, tokens_in=3, tokens_out=2, calls=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from qdrant_client import models
 
@@ -14,7 +15,7 @@ from shared.providers.llm.prompts import expand_prompt
 from shared.providers.llm.replies import parse_rewrites
 from shared.settings import stages as s
 from shared.store import SPARSE, to_filter, to_sparse
-from workers.search.cached import LLMValue, completed_once
+from workers.search.cached import completed_once
 from workers.search.state import SearchState, Tools
 
 _MIN_WORDS, _MIN_CJK_CHARS = 3, 3
@@ -36,12 +37,6 @@ def is_strong_signal(first: float, second: float, options: s.StrongSignalStage) 
     return top >= options.top and top - next_one >= options.gap
 
 
-class Rewrites(LLMValue):
-    """Other wordings of a question, by the LLM."""
-
-    value: tuple[str, ...]
-
-
 def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> SearchState:
     """Add rewrites to the query; the question itself always stays first."""
     if tools.llm is None:
@@ -51,14 +46,11 @@ def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> Searc
     text, count = state.query.text, options.rewrites
     if len(text.strip()) < _MIN_CJK_CHARS if is_cjk_text(text) else len(text.split()) < _MIN_WORDS:
         return state.skip("question_too_short")
-    parts = {"tenant": state.query.tenant, "question": text, "count": count}
-    prompt = expand_prompt(text, count)
+    read = partial(parse_rewrites, question=text, most=count)
     try:
-        rewrites = completed_once(
-            Rewrites, parts, prompt, lambda reply: parse_rewrites(reply, text, count), tools, kind="rewrite"
-        )
+        rewrites, cost = completed_once(expand_prompt(text, count), read, tools, state.query.tenant, kind="rewrite")
     except RamifyError as error:
         fell_back("llm", error)
         cost = state.cost + spent(error).cost
         return state.but(cost=cost).skip(f"The question was not rewritten: {error}", warn=True)
-    return state.but(query=replace(state.query, rewrites=rewrites.value), cost=state.cost + rewrites.cost)
+    return state.but(query=replace(state.query, rewrites=rewrites), cost=state.cost + cost)
