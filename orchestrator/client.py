@@ -12,18 +12,20 @@ from typing import Any, Self
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch
 from orchestrator.diagnosis.job import why_job
+from orchestrator.diagnosis.pace import batch_too_slow, job_too_slow
 from orchestrator.early import early_answer, no_answer
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchFullError, QuestionInput, Rejected, Submitted, as_budget, as_request, check_prices
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
-from orchestrator.retry import Retried, Retrying, job_or_batch, pages
+from orchestrator.retry import Retried, Retrying, checked_limits, job_or_batch, pages
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.budget import with_default_budget
+from shared.jobs.reader import PAST_TIME_S
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import TenantScope
 from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus, Lane
@@ -38,8 +40,6 @@ from shared.tasks.app import make_app
 from shared.tenants import bound_tenant, tenant_name
 
 _POLL_S = 0.2
-#: Seconds beyond a job's deadline in which it ends by itself.
-_PAST_DEADLINE_S = 60.0
 
 
 class Ramify:
@@ -122,7 +122,8 @@ class Ramify:
 
         job_ids = list(self.add_to_batch(batch_id, checked()))
         self.count_rejected(batch_id, len(rejected))
-        return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
+        taken = Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
+        return taken.model_copy(update={"warning": self.too_slow(batch_id)})
 
     def _checked(self, request: JobRequest) -> JobRequest:
         """The request. Raises: InputError for an unknown strategy, and for a cost limit where a price is missing."""
@@ -176,14 +177,15 @@ class Ramify:
             return self._reader.status(job_id)
 
     def wait(self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None) -> JobStatus:
-        """Wait until a job has ended, or `timeout_s` (the job's own deadline and a minute if None) is over.
+        """Wait until a job has ended, or `timeout_s` is over (None: all that it may wait and take, and 90 s).
 
         While Redis is unreachable this retries for up to a minute; `outage` reports that, else the log.
         """
         status, outage = self.status(job_id), outage or Outage()
-        left = timeout_s if timeout_s is not None else max(0.0, status.deadline_at - time.time()) + _PAST_DEADLINE_S
-        end = time.monotonic() + left
-        while not status.terminal and time.monotonic() < end:
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while not status.terminal and (
+            time.time() < status.ends_by + PAST_TIME_S if end is None else time.monotonic() < end
+        ):
             time.sleep(_POLL_S)
             try:
                 status = self.status(job_id)
@@ -193,13 +195,16 @@ class Ramify:
                 outage.reset()
         return status
 
-    def stream(self, job_id: str, timeout_s: float = 3600.0, *, outage: Outage | None = None) -> Iterator[JobEvent]:
-        """The job's events from its beginning until it ends. Retries as `wait` does. Raises: NotFoundError."""
-        end = time.monotonic() + timeout_s
+    def stream(
+        self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None
+    ) -> Iterator[JobEvent]:
+        """The job's events from its beginning until it ends. Waits and retries as `wait`. Raises: NotFoundError."""
+        end = None if timeout_s is None else time.monotonic() + timeout_s
 
         def events(after: str) -> Iterator[JobEvent]:
             with self._own_job(job_id):
-                yield from self._reader.events(job_id, max(0.0, end - time.monotonic()), after)
+                left = None if end is None else max(0.0, end - time.monotonic())
+                yield from self._reader.events(job_id, left, after)
 
         return (outage or Outage()).stream(events)
 
@@ -253,6 +258,15 @@ class Ramify:
             ask_job, ask_batch = partial(why_job, self._app, self._jobs), partial(why_batch, self._jobs)
             return job_or_batch(id_, ask_job, ask_batch, self._scope)
 
+    def too_slow(self, id_: str) -> str | None:
+        """A warning that a job, or jobs of a batch, will expire while they wait: the pace of their lane will not do.
+
+        None when it will, or while nobody knows the pace. Raises: NotFoundError.
+        """
+        with reachable(self.settings):
+            ask_job, ask_batch = partial(job_too_slow, self._jobs), partial(batch_too_slow, self._jobs)
+            return job_or_batch(id_, ask_job, ask_batch, self._scope)
+
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
         with self._own_job(job_id):
@@ -268,12 +282,15 @@ class Ramify:
             open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
             return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason)
 
-    def retry(self, id_: str) -> Retried:
+    def retry(self, id_: str, *, deadline_s: float | None = None, queue_limit_s: float | None = None) -> Retried:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
 
-        Raises: NotFoundError, InputError when there is nothing to try again (yet), LaneFullError.
+        `deadline_s`, `queue_limit_s`: of each new job; None: as the old one asked for.
+        Raises: NotFoundError, InputError for a limit that cannot be and when there is nothing to try again (yet),
+        LaneFullError.
         """
-        retrying = Retrying(self._jobs, self._submitter)
+        limits = checked_limits({"deadline_s": deadline_s, "queue_limit_s": queue_limit_s})
+        retrying = Retrying(self._jobs, self._submitter, limits)
         with reachable(self.settings):
             return job_or_batch(id_, retrying.job, retrying.batch, self._scope)
 
@@ -303,9 +320,10 @@ class Ramify:
 
     def _run_job(self, request: JobRequest) -> Answer:
         """Submit a job and wait for its answer. Raises: RamifyError when it ends without one."""
-        job_id = self.submit(request)
-        left = self.status(job_id).deadline_at - time.time() + _PAST_DEADLINE_S
-        for _ in self.stream(job_id, max(1.0, left)):
+        deadline_s = request.deadline_s or self.settings.jobs.deadline_s
+        limit_s = request.queue_limit_s or deadline_s  # the caller waits, too
+        job_id = self.submit(request.model_copy(update={"queue_limit_s": limit_s}))
+        for _ in self.stream(job_id):
             pass  # the stream ends with the job
         return self.result(job_id)
 

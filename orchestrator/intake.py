@@ -31,11 +31,15 @@ class Rejected(Model):
 
 
 class Submitted(Model):
-    """A batch as it was taken: its id, the job ids in order, and the questions that were refused."""
+    """A batch as it was taken: its id, the job ids in order, and the questions that were refused.
+
+    `warning`: that jobs of it will expire while they wait, see `Ramify.too_slow`.
+    """
 
     batch_id: str
     job_ids: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
+    warning: str | None = None
 
 
 class BatchFullError(LaneFullError):

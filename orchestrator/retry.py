@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from orchestrator.intake import as_request
 from orchestrator.submitting import Submitter
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
@@ -48,11 +49,21 @@ class _Claim:
     request: JobRequest
 
 
-class Retrying:
-    """Makes the new jobs. Every method may raise redis.exceptions.RedisError."""
+def checked_limits(given: Mapping[str, float | None]) -> dict[str, float]:
+    """The limits of time that were given for the new jobs, by field of the request. Raises: InputError."""
+    limits = {name: value for name, value in given.items() if value is not None}
+    checked = as_request("?", limits)
+    return {name: getattr(checked, name) for name in limits}
 
-    def __init__(self, jobs: JobStore, submitter: Submitter) -> None:
-        self._jobs, self._submitter = jobs, submitter
+
+class Retrying:
+    """Makes the new jobs, with `limits` of time instead of the old ones' (fields of a request).
+
+    Every method may raise redis.exceptions.RedisError.
+    """
+
+    def __init__(self, jobs: JobStore, submitter: Submitter, limits: Mapping[str, float] | None = None) -> None:
+        self._jobs, self._submitter, self._limits = jobs, submitter, dict(limits or {})
 
     def job(self, job_id: str, tenant: str | None = None) -> Retried:
         """A new job for an ended one.
@@ -64,7 +75,7 @@ class Retrying:
         if old is None or tenant not in {None, old.tenant}:
             raise no_such_job(job_id)
         self._check(old)
-        request = _request(old)
+        request = self._request(old)
         if request is None:
             raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
         claim = _Claim(new_id(), old.retried_as, request)
@@ -151,9 +162,17 @@ class Retrying:
             newer = self._newer(olds)
             for old in olds:
                 again = newer.get(old.job_id)
-                request = _request(old)
+                request = self._request(old)
                 if request is not None and (again is None or not (again.open or again.complete)):
                     yield old, request
+
+    def _request(self, old: EndedJob) -> JobRequest | None:
+        """The new job's, without the idempotency key: under that the old job would answer. None: it is damaged."""
+        changes = {"idempotency_key": None, **self._limits}
+        try:
+            return JobRequest.model_validate_json(old.request).model_copy(update=changes)
+        except ValidationError:
+            return None
 
     def _add_page(self, batch_id: str, page: Sequence[tuple[EndedJob, JobRequest]]) -> tuple[int, LaneFullError | None]:
         """Submit a page. How many were taken, and what kept the others out."""
@@ -163,14 +182,6 @@ class Retrying:
         self._jobs.batches.add(batch_id, [claim.new for claim in claimed.values()])
         full = self._submit(claimed, batch_id)
         return len(claimed) - (len(full.refused) if full else 0), full
-
-
-def _request(old: EndedJob) -> JobRequest | None:
-    """Its request without the idempotency key: under that the old job would answer. None when it is damaged."""
-    try:
-        return JobRequest.model_validate_json(old.request).model_copy(update={"idempotency_key": None})
-    except ValidationError:
-        return None
 
 
 def _already_retried(job_id: str, newer: str) -> InputError:

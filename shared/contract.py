@@ -81,9 +81,12 @@ def priority(lane: Lane) -> int:
     return _PRIORITY[lane]
 
 
-def rank(lane: Lane, others: int) -> int:
-    """Priority of a job's messages whose tenant has `others` jobs under way: who has few is served first."""
-    return _PRIORITY[lane] + min(_LOWEST, others.bit_length())
+def ranks(lane: Lane) -> list[int]:
+    """Priorities of the messages of a job whose tenant has 0, 1, 2... others under way, the last one for more.
+
+    Who has few is served first.
+    """
+    return [_PRIORITY[lane] + others.bit_length() for others in range(2 ** (_LOWEST - 1) + 1)]
 
 
 class _Message(Model):

@@ -41,6 +41,8 @@ def batch(  # noqa: PLR0913 - the signature is the command line
         enqueued = enqueue(client, file, rejects, fields, budget)
         if enqueued.rejected:
             streams.warn(f"refused: {counted(enqueued.rejected, 'line')}; {enqueued.rejects} says why")
+        if warning := client.too_slow(enqueued.batch_id):
+            streams.warn(warning)
         follow = not enqueued.lane_full and (wait or out)
         raise typer.Exit(_wait(client, enqueued, out, as_json=json) if follow else _show(enqueued, as_json=json))
 

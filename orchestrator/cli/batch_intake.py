@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.cli import streams
-from orchestrator.cli.follow import FOLLOW_PAST_DEADLINE_S
 from orchestrator.cli.text import counted
 from orchestrator.client import Ramify
 from orchestrator.intake import (
@@ -25,6 +24,7 @@ from orchestrator.intake import (
     read_questions,
 )  # fmt: skip
 from shared.errors import InputError
+from shared.jobs.reader import PAST_TIME_S
 from shared.models import JobRequest, Lane
 from shared.settings.sections import JobSettings
 
@@ -149,11 +149,12 @@ class _RequestReader:
                 continue
             lane_s = self._jobs.batch_deadline_s if found.lane is Lane.BATCH else self._jobs.deadline_s
             own_s = found.deadline_s or lane_s
-            self._longest_s = max(self._longest_s, min(own_s, found.max_seconds or own_s))
+            wait_s = self._jobs.queue_limit_of(found.queue_limit_s)
+            self._longest_s = max(self._longest_s, wait_s + min(own_s, found.max_seconds or own_s))
             self._lines.append(number)
             self._count += 1
             yield found
-            self.until = time.time() + self._longest_s + FOLLOW_PAST_DEADLINE_S
+            self.until = time.time() + self._longest_s + PAST_TIME_S
 
 
 class _RejectsFile:

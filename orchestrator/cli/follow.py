@@ -19,12 +19,11 @@ from orchestrator.cli.text import counted, one_line, plain, read_as, snippet
 from orchestrator.client import Ramify
 from orchestrator.outage import Outage
 from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
+from shared.jobs.reader import PAST_TIME_S
 from shared.models import Answer, BatchStatus, JobEvent, JobStatus, Node
 from shared.models.base import Model
 from shared.models.route import Route
 
-#: Seconds past a job's deadline after which following it ends: the reaper has expired it before that.
-FOLLOW_PAST_DEADLINE_S = 90.0
 FRAMES_PER_S = 8
 _POLL_S = 0.5
 #: Seconds between two searches for jobs that ended uncounted: it reads every open job.
@@ -36,12 +35,12 @@ _ROUND = 500
 
 
 def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
-    """Show a job until it has ended, or its deadline lies 90 s behind; returns where it stands then.
+    """Show a job until it has ended, or its time is over since 90 s; returns where it stands then.
 
     Raises: NotFoundError, NotRunningError when Redis is unreachable at first, or for longer than `outage.OUTAGE_S`.
     """
     status, outage = client.status(job_id), Outage(streams.warn)
-    events = client.stream(job_id, max(0.0, status.deadline_at - time.time()) + FOLLOW_PAST_DEADLINE_S, outage=outage)
+    events = client.stream(job_id, outage=outage)
     console = streams.console(stderr=True)
     if as_json:
         for event in events:
@@ -134,12 +133,13 @@ def follow_batch(
 ) -> BatchStatus:
     """Show a batch until all its jobs have ended, or `until` (Unix seconds) is past.
 
-    Without `until`: the longest deadline that the settings give, from the last change on. `on_change` is given each
-    new count, `ended` polls with it. Raises: NotFoundError, NotRunningError when Redis is unreachable for OUTAGE_S.
+    Without `until`: the longest wait and deadline that the settings give, from the last change on. `on_change` is given
+    each new count, `ended` polls with it. Raises: NotFoundError, NotRunningError when Redis is away for OUTAGE_S.
     """
     console, outage = streams.console(stderr=True), Outage(streams.warn)
     counts = _BatchCounts(client, batch_id)
-    patience = max(client.settings.jobs.batch_deadline_s, client.settings.jobs.deadline_s) + FOLLOW_PAST_DEADLINE_S
+    jobs = client.settings.jobs
+    patience = jobs.queue_limit_s + max(jobs.batch_deadline_s, jobs.deadline_s) + PAST_TIME_S
     live = Live(console=console, get_renderable=counts.draw, refresh_per_second=4, transient=True)
     with live if console.is_terminal else nullcontext():
         while True:

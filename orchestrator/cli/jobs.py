@@ -177,18 +177,22 @@ def cancel(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json
         typer.echo(outcome)
 
 
-def retry(
+def retry(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
     id_: Id,
     *,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
     tenant: options.OfTenant = None,
+    deadline_s: options.Deadline = None,
+    queue_limit_s: options.QueueLimit = None,
     json: options.Json = False,
 ) -> None:
     """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
     with invocation_of(ctx).client(tenant) as client:
-        made = client.retry(id_)
+        made = client.retry(id_, deadline_s=deadline_s, queue_limit_s=queue_limit_s)
         new_id = made.job_id or made.batch_id or ""
+        if warning := client.too_slow(new_id):
+            streams.warn(warning)
         if wait:
             try:
                 streams.note(f"{made.retry_of} is tried again as {new_id}")

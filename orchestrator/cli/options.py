@@ -23,7 +23,12 @@ NearSymbol = Annotated[
 ]
 HopsOption = Annotated[int | None, typer.Option(min=1, max=2, help="Follow links and calls for so many hops.")]
 Deadline = Annotated[
-    float | None, typer.Option("--deadline", help="Seconds from now to the answer. (default: jobs.deadline_s)")
+    float | None,
+    typer.Option("--deadline", help="Seconds from its turn to the answer. (default: jobs.deadline_s, of its lane)"),
+]
+QueueLimit = Annotated[
+    float | None,
+    typer.Option("--queue-limit", help="Seconds to wait for its turn, then it expires. (default: jobs.queue_limit_s)"),
 ]
 
 
@@ -75,6 +80,7 @@ class JobOptions(PlanOptions):
     """For what runs as a job."""
 
     deadline_s: Deadline
+    queue_limit_s: QueueLimit
     on_outage: Annotated[
         str | None,
         typer.Option(
@@ -91,7 +97,7 @@ class JobOptions(PlanOptions):
     ]
     max_seconds: Annotated[
         float | None,
-        typer.Option(help="Seconds from submission. (default: budget.max_seconds)", rich_help_panel=_BUDGET),
+        typer.Option(help="Seconds from its turn. (default: budget.max_seconds)", rich_help_panel=_BUDGET),
     ]
     max_cost: Annotated[
         float | None,

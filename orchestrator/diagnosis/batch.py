@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from redis.exceptions import ResponseError
 
 from orchestrator.diagnosis.facts import unavailable_providers
+from orchestrator.diagnosis.pace import Outlook, outlook_of_batch
 from orchestrator.diagnosis.wording import duration, jobs
 from shared.connections.heartbeat import workers
 from shared.contract import Queue
@@ -28,16 +28,19 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     waiting = status.open - under_way
     slowest = _slowest(store, running)
     error = _common(store, batch_id)
-    rate, tenants = _ends_per_s(store, lane, faults)
-    left = waiting + under_way
-    eta = round(left * tenants / rate, 1) if rate and left else None
+    outlook = _outlook(store, batch_id, faults) if waiting else Outlook()
+    expiring = min(waiting, outlook.expiring(status.open))
+    eta = _eta(store, lane, status.open - expiring, faults)
     message, command = _answer(status, waiting, under_way, eta, slowest, error)
-    if left and not any(Queue.PLAN.value in beat.queues for beat in workers(store.client)):
+    if expiring:
+        then = f"`ramify retry {batch_id} --queue-limit SECONDS` tries them again when it has ended"
+        message = f"{message} About {jobs(expiring)} will expire: {outlook.sentence('the last turn')}; {then}."
+    if status.open and not any(Queue.PLAN.value in beat.queues for beat in workers(store.client)):
         message, command = f"{message} No worker serves queue plan, so that nothing begins.", "ramify doctor"
     return BatchWhy(
         batch_id=batch_id, said=message, next=command, enqueued=status.enqueued, waiting=waiting,
         under_way=under_way, finished=status.finished, known_open=status.known_open, outcomes=status.outcomes(),
-        reasons=status.reasons, eta_s=eta, slowest=slowest, error=error,
+        reasons=status.reasons, expiring=expiring, eta_s=eta, slowest=slowest, error=error,
         providers=unavailable_providers(store.client, store.settings), faults=tuple(faults), budget=status.budget,
         retry_of=status.retry_of, retried_as=status.retried_as,
     )  # fmt: skip
@@ -85,14 +88,24 @@ def _common(store: JobStore, batch_id: str) -> CommonError | None:
     return CommonError(error=error, count=count, looked_at=sum(counts.values()))
 
 
-def _ends_per_s(store: JobStore, lane: Lane, faults: list[str]) -> tuple[float | None, int]:
-    """Ends of jobs a second in the lane, and among how many tenants they are shared."""
+def _outlook(store: JobStore, batch_id: str, faults: list[str]) -> Outlook:
     try:
-        place: Any = store.admission.position("", lane, "")
+        return outlook_of_batch(store, batch_id)
+    except (ResponseError, ValueError) as error:
+        faults.append(f"whether the turns of its jobs come in time cannot be read ({error})")
+        return Outlook()
+
+
+def _eta(store: JobStore, lane: Lane, left: int, faults: list[str]) -> float | None:
+    """In about how many seconds `left` jobs will have ended, at the lane's pace and with the tenants that share it."""
+    try:
+        place = store.admission.position("", lane, "")
     except (ResponseError, ValueError) as error:
         faults.append(f"the admission queues cannot be read ({error})")
-        return None, 1
-    return place.ends_per_s, max(1, place.tenants)
+        return None
+    most = max(left, place.lane_waiting + place.lane_under_way)
+    ends = min(left * max(1, place.tenants), most)
+    return round(ends / place.ends_per_s, 1) if place.ends_per_s and left else None
 
 
 def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of

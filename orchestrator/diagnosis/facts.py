@@ -137,6 +137,8 @@ class FactReader:
             rank=priority(Lane(status.lane)) if rank is None else rank,
             updated_at=status.updated_at,
             deadline_at=status.deadline_at,
+            created_at=status.created_at,
+            waits_until=status.waits_until or status.ends_by,
             awaiting_admission=bool(place and place.waiting),
             admitted=bool(place and place.under_way),
             has_pool=bool(self._jobs.client.exists(self._keys.pool)),

@@ -44,7 +44,8 @@ def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
         redriven=facts.redriven, redrives=facts.redrives, deaths=tuple(sorted(deaths, key=lambda death: death.at)),
         dead_letters=facts.dead_letters, providers=facts.providers, last_error=_last_error(facts),
         faults=tuple(dict.fromkeys(facts.faults)),
-        deadline_left_s=None if status.terminal else round(status.deadline_at - facts.world.now, 1),
+        deadline_left_s=None if status.terminal or view.waits else round(view.ends_at - facts.world.now, 1),
+        wait_left_s=round(view.ends_at - facts.world.now, 1) if view.waits else None,
         ended_at=status.finished_at, budget=status.budget, retry_of=status.retry_of, retried_as=status.retried_as,
     )  # fmt: skip
 
@@ -53,8 +54,7 @@ def _turn(facts: Facts) -> Turn | None:
     place = facts.place
     if place is None or not place.waiting or facts.status.terminal:
         return None
-    rate = place.ends_per_s
-    eta = round((place.ahead + 1) * max(1, place.tenants) / rate, 1) if rate else None
+    eta = None if place.turn_s is None else round(place.turn_s, 1)
     return Turn(
         lane=place.lane.value, ahead=place.ahead, tenants=place.tenants, waiting=place.lane_waiting,
         under_way=place.lane_under_way, own=facts.own, window=facts.window, eta_s=eta,
@@ -66,8 +66,11 @@ def _answer(facts: Facts, work: tuple[PendingWork, ...], turn: Turn | None) -> t
     if status.terminal:
         return _ended(facts)
     watch = f"ramify status {status.job_id} --watch"
-    late = facts.world.now - status.deadline_at
+    late = facts.world.now - facts.view.ends_at
     over = f" Its deadline passed {duration(late)} ago: it ends with what it has." if late > 0 else ""
+    if facts.view.waits and late > 0:
+        message = f"It has waited for longer than queue_limit_s allows, by {duration(late)}: the reaper ends it."
+        return _if_reaper_runs(facts, message, watch)
     if turn:
         message, command = _waiting(facts, turn)
     elif status.state == State.QUEUED and not facts.view.admitted:
@@ -88,6 +91,11 @@ def _waiting(facts: Facts, turn: Turn) -> tuple[str, str]:
     message = f"It waits for its turn: {before}{sharing}, and {room}."
     if turn.eta_s is not None:
         message += f" It may be let in in about {duration(turn.eta_s)}."
+        left = facts.view.ends_at - facts.world.now
+        if turn.eta_s > left:
+            message += (
+                f" That is too late: in {duration(left)} it has waited for all that queue_limit_s allows, and expires."
+            )
     waited = facts.world.now - facts.status.created_at
     allowed = max(1, turn.window - turn.under_way)
     if turn.own >= allowed and turn.tenants <= 1 and turn.under_way < turn.window:

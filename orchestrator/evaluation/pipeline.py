@@ -14,6 +14,7 @@ from orchestrator.evaluation.runner import ArmOutcome, ArmQuestion, IndexProgres
 from orchestrator.intake import as_request
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import new_id
+from shared.jobs.reader import PAST_TIME_S
 from shared.models import Answer, DocumentStatus, JobRequest, JobStatus, Lane
 from shared.settings.strategies import ADAPTIVE
 
@@ -22,8 +23,6 @@ IN_FLIGHT = 2
 #: Results asked for per document wanted: several chunks of one document count once.
 _CHUNKS_PER_DOCUMENT = 3
 _MOST_RESULTS = 200
-#: Seconds past its deadline after which a job is given up: the reaper does it before.
-_GIVE_UP_PAST_DEADLINE_S = 90.0
 _POLL_S = 0.03
 _CACHED = (
     "The stack's caches are on (cache.enabled): answers of earlier runs make latencies and calls look smaller. "
@@ -100,6 +99,7 @@ class Pipeline:
             "strategy": None if question.strategy == ADAPTIVE else question.strategy,
             "lane": Lane.BATCH,
             "deadline_s": self._client.settings.jobs.deadline_s,
+            "queue_limit_s": self._client.settings.jobs.deadline_s,
             "idempotency_key": f"{EVAL_KEY_PREFIX}{new_id()}",
         }
         return without_run_options(request).model_copy(update=own)
@@ -112,7 +112,7 @@ class Pipeline:
             if status.terminal:
                 del self._open[job_id]
                 yield self._outcome(question, status)
-            elif time.time() > status.deadline_at + _GIVE_UP_PAST_DEADLINE_S:
+            elif time.time() > status.ends_by + PAST_TIME_S:
                 yield _failed(question, f"its job is still {status.state} long after its deadline: `ramify doctor`")
                 self._client.cancel(job_id)
                 del self._open[job_id]
@@ -132,7 +132,7 @@ class Pipeline:
 
 def without_run_options(request: JobRequest) -> JobRequest:
     """What a request asks, without the strategy, the summary, and how its job was run."""
-    as_default = ("mode", "strategy", "explain", "lane", "deadline_s", "idempotency_key")
+    as_default = ("mode", "strategy", "explain", "lane", "deadline_s", "queue_limit_s", "idempotency_key")
     unset = {name: JobRequest.model_fields[name].default for name in as_default}
     return request.model_copy(update={**unset, "summary": False})
 

@@ -102,6 +102,6 @@ def _as_job(request: JobRequest, settings: Settings) -> Job:
     now = time.time()
     seconds = min(request.deadline_s or settings.jobs.deadline_s, request.max_seconds or settings.jobs.deadline_s)
     return Job(
-        id="preview", state=State.PLANNING, request=request, created_at=now, updated_at=now, deadline_at=now + seconds,
+        id="preview", state=State.PLANNING, request=request, created_at=now, updated_at=now, deadline_s=seconds,
         left_s=seconds,
     )  # fmt: skip

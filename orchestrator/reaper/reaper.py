@@ -52,6 +52,8 @@ _LOCK_MS = 10_000
 _TOKEN_S = 86_400
 #: Jobs that a run takes from those that are due, and from all open ones in turn, in case a list was lost.
 _DUE, _IN_TURN = 500, 200
+#: Further pages of due jobs that a run takes: many that wait may be overdue at once.
+_MORE_DUE = 10
 _CURSOR_DIGITS = 20
 _PAGE = 500
 #: A key for each queue, by its name: "<job id> <item>" of the one that is tried now.
@@ -143,6 +145,10 @@ class Reaper:
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
             for start in range(0, len(wanted), _PAGE):
                 self._check(wanted[start : start + _PAGE], token)
+            for _ in range(_MORE_DUE):
+                if not (more := self._jobs.due(_DUE)):
+                    break
+                self._check(more, token)
             if self._cycle_done:  # a count that is too high would keep everybody out
                 for lane in Lane:
                     self._repair(lane, (), recount=True)
@@ -171,9 +177,15 @@ class Reaper:
         world = read_world(self._app, self._jobs, views, self._resumption.shut)
         self._jobs.release([view.job_id for view in views if isinstance(rules.decide(view, world), Finalise)])
         items_of = Counter(attempt.worker for view in views for _, attempt in rules.dead_attempts(view, world))
+        over = defaultdict[str, list[str]](list)
         for view in views:
             current = self._without_dead(self._readmitted(view, world), world, items_of)
-            self._act(current, rules.decide(current, world), token)
+            decision = rules.decide(current, world)
+            if isinstance(decision, Expire):
+                over[decision.reason].append(view.job_id)
+            self._act(current, decision, token)
+        for reason, expired in over.items():
+            self._jobs.endings.stop(expired, State.EXPIRED, reason)
         self._schedule([view for view in views if view.state not in TERMINAL], world.now)
 
     def _repair(self, lane: Lane, tenants: Iterable[str], *, recount: bool = False) -> None:
@@ -211,17 +223,15 @@ class Reaper:
         patience = self._jobs.settings.jobs.redrive_after_s
         self._jobs.next_check(
             {
-                view.job_id: view.deadline_at + rules.FORCE_AFTER_S
+                view.job_id: view.waits_until
                 if view.awaiting_admission
-                else min(now + patience, max(now, view.deadline_at) + rules.FORCE_AFTER_S + 0.1)
+                else min(now + patience, max(now, view.ends_at) + rules.FORCE_AFTER_S + 0.1)
                 for view in views
             }
         )
 
     def _act(self, view: View, decision: Decision, token: int) -> None:
         match decision:
-            case Expire(reason):
-                self._jobs.endings.stop([view.job_id], State.EXPIRED, reason)
             case Force(missing):
                 self._send(view, [missing], token, force=True)
             case Redrive(missing):

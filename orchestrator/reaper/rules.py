@@ -13,6 +13,7 @@ from dataclasses import replace
 from orchestrator.reaper.views import Decision, Expire, Finalise, Force, Missing, Readmit, Redrive, View, Wait, World
 from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.jobs import TERMINAL, State
+from shared.jobs.admission import waited_too_long
 from shared.jobs.states import ENDED_LEAVES
 from shared.jobs.work import LONGEST_WAIT_S, Attempt, Postponement, too_many_deaths
 
@@ -63,17 +64,25 @@ def decide(view: View, world: World) -> Decision:
     """What the reaper is to do about a job now."""
     if view.state in TERMINAL:
         return Finalise()
-    late = world.now - view.deadline_at
-    if late > FORCE_AFTER_S and (view.state in {State.QUEUED, State.PLANNING} or late > GIVE_UP_S):
-        return Expire(f"the deadline passed while the job was {view.state.value}")
+    if expired := _expired(view, world):
+        return expired
     if view.awaiting_admission:
         return Wait()
     if not view.admitted:
         return Readmit(runs=view.state is not State.QUEUED)
-    if late > FORCE_AFTER_S and view.state is State.SEARCHING:
+    if world.now - view.ends_at > FORCE_AFTER_S and view.state is State.SEARCHING:
         return _forced(view, world)
     missing = tuple(_missing(view, world))
     return Redrive(missing) if missing else Wait()
+
+
+def _expired(view: View, world: World) -> Expire | None:
+    late = world.now - view.ends_at
+    if view.waits:
+        return Expire(waited_too_long(view.waits_until - view.created_at)) if late > 0 else None
+    if late > FORCE_AFTER_S and (view.state in {State.QUEUED, State.PLANNING} or late > GIVE_UP_S):
+        return Expire(f"the deadline passed while the job was {view.state.value}")
+    return None
 
 
 def dead_attempts(view: View, world: World) -> Iterator[tuple[str, Attempt]]:

@@ -17,7 +17,7 @@ from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.work import WorkItem, read_work
 from shared.models import Lane
 
-_FIELDS = ("state", "rank", "updated_at", "deadline_at", "lane", "tenant")
+_FIELDS = ("state", "rank", "created_at", "updated_at", "waits_until", "deadline_at", "lane", "tenant")
 #: Seconds after a start of Redis in which a missing heartbeat does not count: the workers have to reconnect first.
 _SETTLING_S = 30
 
@@ -26,15 +26,17 @@ _SETTLING_S = 30
 class View:
     """One job. Times are Unix seconds. `needs`: waiting leaf -> the leaves that it waits for.
 
-    `admitted`: it is among those under way. `sender_died`: when a task began that sends nodes to their first queue and
-    whose worker was found dead now.
+    `waits_until`: when its turn must have come; `deadline_at`: None until then. `admitted`: it is under way.
+    `sender_died`: when a task began that sends nodes to their first queue and whose worker was found dead now.
     """
 
     job_id: str
     state: State
     rank: int
     updated_at: float
-    deadline_at: float
+    deadline_at: float | None
+    created_at: float = 0.0
+    waits_until: float = 0.0
     lane: Lane = Lane.INTERACTIVE
     tenant: str = ""
     awaiting_admission: bool = False
@@ -44,6 +46,16 @@ class View:
     items: Mapping[str, WorkItem] = field(default_factory=dict)
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sender_died: float | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Its turn has not come: it stands in a queue of admission, or should."""
+        return self.state is State.QUEUED and not self.admitted
+
+    @property
+    def ends_at(self) -> float:
+        """When its time is over: by its deadline, else by the end of its wait."""
+        return self.waits_until if self.waits or self.deadline_at is None else self.deadline_at
 
     def item(self, name: str) -> WorkItem:
         """The fields of an item; empty if it has none."""
@@ -88,7 +100,7 @@ class Finalise:
 
 @dataclass(frozen=True)
 class Expire:
-    """The deadline has passed, and there is nothing to answer with."""
+    """Its time is over, and there is nothing to answer with."""
 
     reason: str
 
@@ -136,7 +148,7 @@ def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list
     known = {
         job_id: dict(zip(_FIELDS, texts(values), strict=True))
         for job_id, values, *_ in found
-        if values[0] and values[3]
+        if values[0] and values[-2]
     }
     places = _places(jobs.client, known)
     views = [
@@ -162,13 +174,16 @@ def _view(
 ) -> View:
     leaves, work, pool = stored
     states = {text(node): text(state) for node, state in leaves.items()}
+    deadline_at = float(fields["deadline_at"]) if fields["deadline_at"] else None
     nodes = jobs.nodes(job_id).values() if "waiting" in states.values() else ()
     return View(
         job_id=job_id,
         state=State(fields["state"]),
         rank=int(fields["rank"] or priority(Lane(fields["lane"]))),
         updated_at=float(fields["updated_at"] or 0),
-        deadline_at=float(fields["deadline_at"]),
+        deadline_at=deadline_at,
+        created_at=float(fields["created_at"] or 0),
+        waits_until=float(fields["waits_until"] or deadline_at or 0),
         lane=Lane(fields["lane"]),
         tenant=fields["tenant"],
         awaiting_admission=place[0],

@@ -5,28 +5,26 @@ A job that waits is no message: 100,000 of them cost the broker nothing, and lea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 from redis import Redis
 
 from shared.connections.clock import ServerClock
-from shared.contract import rank
+from shared.contract import ranks
 from shared.jobs.codec import text
 from shared.jobs.keys import ACTIVE, RECENT, AdmissionKeys, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.models import Lane
 from shared.settings import Settings
 
-#: Seconds past the deadline after which a job that still waits is ended.
-_WAIT_GRACE_S = 5.0
 #: Leaves that one turn of a tenant is worth: about what a question branches into.
 QUANTUM = 6
-#: Ends of jobs that the rate of a lane is computed from, and how many it takes at least.
+#: Ends of jobs that the pace of a lane is computed from, and how many it takes at least.
 _ENDS, _LEAST_ENDS = 64, 4
-_MOST_ADMITTED = 256  # by one call of the script
+_MOST_TAKEN = 256  # out of the queues of a lane, by one call of the script
 
 
 class EnqueueResult(IntEnum):
@@ -40,17 +38,32 @@ class EnqueueResult(IntEnum):
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to be enqueued: its deadline (Unix seconds) and its hash as field, value, field, value..."""
+    """A job to be enqueued: how many seconds it may wait, and its hash as field, value, field, value..."""
 
     job_id: str
     tenant: str
-    deadline: float
+    queue_limit_s: float
     fields: Sequence[str]
 
 
 @dataclass(frozen=True)
+class Turns:
+    """What one look at the queues gave.
+
+    `begin`: (id, priority of its messages) of the jobs whose turn it is, each under way from now on.
+    `overdue`: id -> seconds that it might wait, of the jobs that have waited too long; they are to be ended.
+    """
+
+    begin: list[tuple[str, int]] = field(default_factory=list)
+    overdue: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class QueuePosition:
-    """Where a job stands. `ahead`: jobs of its tenant before it; `ends_per_s`: of its lane, None while unknown."""
+    """Where a job stands. `ahead`: jobs of its tenant before it; `ends_per_s`: of its lane, None while unknown.
+
+    `turn_s`: in about how many seconds its turn comes at that pace, None when it does not wait or nobody knows.
+    """
 
     lane: Lane
     waiting: bool
@@ -60,6 +73,33 @@ class QueuePosition:
     lane_waiting: int
     lane_under_way: int
     ends_per_s: float | None
+
+    @property
+    def turn_s(self) -> float | None:
+        if not self.waiting or not self.ends_per_s:
+            return None
+        return min((self.ahead + 1) * max(1, self.tenants), self.lane_waiting) / self.ends_per_s
+
+
+def pace(ends: Sequence[float], now: float, *, busy: bool) -> float | None:
+    """Jobs a second that a lane has ended while it had any under way; None while too few have ended.
+
+    `ends`: Unix seconds, the newest first, as the lane's list has them: when a job ended, or, negative, when the first
+    one began after the lane had been idle. `busy`: it has jobs under way now.
+    """
+    count, span, since = 0, 0.0, None
+    for at in reversed(ends):
+        if at >= 0 and since is not None:
+            count, span = count + 1, span + at - since
+        since = abs(at)
+    if busy and since is not None:
+        span += now - since
+    return count / max(0.001, span) if count >= _LEAST_ENDS else None
+
+
+def waited_too_long(limit_s: float) -> str:
+    """Why a job ended whose turn had not come: the same words for all of one limit, so that they count as one error."""
+    return f"it waited for {round(limit_s, 1):,g} s, all that queue_limit_s allows, and its turn had not come"
 
 
 class AdmissionQueues:
@@ -73,11 +113,11 @@ class AdmissionQueues:
     def enter(self, lane: Lane, jobs: Sequence[NewJob]) -> list[EnqueueResult]:
         """Create queued jobs in the queues of their tenants, as far as these have room, all in one step."""
         keys = AdmissionKeys(lane.value)
-        args: list[Any] = [f"{self._clock.now():.6f}", self._ttl, *self.capacity(lane), _WAIT_GRACE_S]
+        args: list[Any] = [f"{self._clock.now():.6f}", self._ttl, *self.capacity(lane)]
         names = [keys.ring, keys.counts, ACTIVE, RECENT]
         for job in jobs:
             names += [JobKeys(job.job_id).job, keys.waiting + job.tenant]
-            args += [job.job_id, job.tenant, f"{job.deadline:.3f}", len(job.fields), *job.fields]
+            args += [job.job_id, job.tenant, f"{job.queue_limit_s:.3f}", len(job.fields), *job.fields]
         return [EnqueueResult(int(verdict)) for verdict in self._run("enqueue", names, args)]
 
     def capacity(self, lane: Lane) -> tuple[int, int]:
@@ -86,14 +126,18 @@ class AdmissionQueues:
         most = lanes.max_waiting_interactive if lane is Lane.INTERACTIVE else lanes.max_waiting_batch
         return most, max(1, int(most * lanes.tenant_share))
 
-    def admit(self) -> Iterator[tuple[str, int]]:
-        """(job id, priority of its messages) of the jobs whose turn it is; each is under way from now on."""
+    def admit(self) -> Turns:
+        """The next jobs of both lanes, as far as there is room; each has its deadline from now on."""
+        turns = Turns()
+        before, behind = JobKeys("\n").job.split("\n")
         for lane in Lane:
             window, prefix = self._settings.lanes.under_way, AdmissionKeys(lane.value).waiting
-            args = self._ttl, window, QUANTUM, lane.value, prefix, _MOST_ADMITTED
-            out = self._call("admit", lane, "ring counts held deficit under_way", *args)
-            for job_id, _, own in zip(out[::3], out[1::3], out[2::3], strict=True):
-                yield text(job_id), rank(lane, int(own))
+            args = [f"{self._clock.now():.6f}", self._ttl, window, QUANTUM, lane.value, prefix, _MOST_TAKEN]
+            args += [before, behind, *ranks(lane)]
+            begin, overdue = self._call("admit", lane, "ring counts held deficit under_way ends", *args)
+            turns.begin.extend(zip(map(text, begin[::2]), map(int, begin[1::2]), strict=True))
+            turns.overdue.update(zip(map(text, overdue[::2]), map(float, overdue[1::2]), strict=True))
+        return turns
 
     def leave(self, job_id: str, lane: Lane, tenant: str, leaves: int, client: Any = None) -> Any:
         """Give back the place of a job that has ended. Harmless to repeat. `client`: a pipeline to put it into."""
@@ -132,19 +176,30 @@ class AdmissionQueues:
 
     def position(self, job_id: str, lane: Lane, tenant: str) -> QueuePosition:
         """Where a job stands now."""
-        keys = AdmissionKeys(lane.value)
+        return self.positions([(job_id, lane, tenant)])[0]
+
+    def positions(self, jobs: Sequence[tuple[str, Lane, str]]) -> list[QueuePosition]:
+        """Where these (job id, lane, tenant) stand now, in one round trip."""
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.zrank(keys.waiting + tenant, job_id)
-            pipe.hexists(keys.under_way, job_id)
-            pipe.llen(keys.ring)
-            pipe.hmget(keys.counts, ["waiting", "held"])
-            pipe.lrange(keys.ends, 0, -1)
-            ahead, held, tenants, counts, ends = pipe.execute()
+            for lane in Lane:
+                keys = AdmissionKeys(lane.value)
+                pipe.llen(keys.ring)
+                pipe.hmget(keys.counts, ["waiting", "held"])
+                pipe.lrange(keys.ends, 0, -1)
+            for job_id, lane, tenant in jobs:
+                pipe.zrank(AdmissionKeys(lane.value).waiting + tenant, job_id)
+                pipe.hexists(AdmissionKeys.under_way, job_id)
+            rows = iter(pipe.execute())
+        of_lane = {lane: self._lane_fields(lane, next(rows), next(rows), next(rows)) for lane in Lane}
+        return [
+            QueuePosition(waiting=ahead is not None, ahead=int(ahead or 0), under_way=bool(next(rows)), **of_lane[lane])
+            for (_, lane, _), ahead in ((job, next(rows)) for job in jobs)
+        ]
+
+    def _lane_fields(self, lane: Lane, tenants: Any, counts: Any, ends: Any) -> dict[str, Any]:
         waiting, under_way = (int(value or 0) for value in counts)
-        rate = None
-        if len(ends) >= _LEAST_ENDS:
-            rate = len(ends) / max(0.001, self._clock.now() - float(ends[-1]))
-        return QueuePosition(
-            lane=lane, waiting=ahead is not None, under_way=bool(held), ahead=int(ahead or 0), tenants=int(tenants),
-            lane_waiting=waiting, lane_under_way=under_way, ends_per_s=rate,
-        )  # fmt: skip
+        ends_per_s = pace([float(at) for at in ends], self._clock.now(), busy=under_way > 0)
+        return {
+            "lane": lane, "tenants": int(tenants), "lane_waiting": waiting, "lane_under_way": under_way,
+            "ends_per_s": ends_per_s,
+        }  # fmt: skip

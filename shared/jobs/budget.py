@@ -44,7 +44,10 @@ def spending(fields: Mapping[str, str], now: float) -> Spending | None:
     for name in ("cost", "max_cost"):
         if name in given:
             given[name] /= NANO
-    seconds = max(0.0, float(fields.get("finished_at") or now) - float(fields["created_at"]))
+    end = float(fields.get("finished_at") or now)
+    waits = "waits_until" in fields  # a job: its time runs from its turn
+    begun = float(fields.get("admitted_at") or (end if waits else fields["created_at"]))
+    seconds = max(0.0, end - begun)
     return Spending.model_validate({**given, "seconds": round(seconds, 3)})
 
 

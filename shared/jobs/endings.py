@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,7 +10,7 @@ from itertools import islice
 from redis import Redis
 
 from shared.connections.clock import ServerClock
-from shared.jobs.admission import AdmissionQueues
+from shared.jobs.admission import AdmissionQueues, waited_too_long
 from shared.jobs.batches import Batches
 from shared.jobs.codec import texts
 from shared.jobs.keys import ACTIVE, BatchKeys, JobKeys
@@ -54,6 +55,20 @@ class Endings:
 
     def stop(self, job_ids: Iterable[str], state: State, reason: str) -> int:
         """Any open state -> failed, cancelled or expired. Returns how many ended by this call."""
+        ended = self._end(job_ids, state, reason)
+        if ended:
+            self.on_end()
+        return ended
+
+    def expire(self, overdue: Mapping[str, float]) -> None:
+        """End jobs that have waited too long: id -> seconds that it might wait. They leave no room for others."""
+        by_reason = defaultdict[str, list[str]](list)
+        for job_id, limit_s in overdue.items():
+            by_reason[waited_too_long(limit_s)].append(job_id)
+        for reason, job_ids in by_reason.items():
+            self._end(job_ids, State.EXPIRED, reason)
+
+    def _end(self, job_ids: Iterable[str], state: State, reason: str) -> int:
         left, ended, jobs = iter(job_ids), 0, self._settings.jobs
         while page := list(islice(left, _PAGE)):
             with self._client.pipeline(transaction=False) as pipe:
@@ -65,8 +80,6 @@ class Endings:
             stopped = [job_id for job_id, verdict in zip(page, verdicts, strict=True) if verdict]
             self.finalise(stopped)
             ended += len(stopped)
-        if ended:
-            self.on_end()
         return ended
 
     def finalise(self, job_ids: Sequence[str]) -> None:

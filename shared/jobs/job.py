@@ -12,14 +12,18 @@ from shared.jobs.states import TERMINAL, State
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
 
-FIELDS = ("state", "request", "created_at", "updated_at", "deadline_at", "batch_id", "aggregator", "rank", "retry_of")
+FIELDS = (
+    "state", "request", "created_at", "updated_at", "deadline_s", "deadline_at", "batch_id", "aggregator", "rank",
+    "retry_of",
+)  # fmt: skip
 
 
 class Job(Model):
     """What a task needs to know of its job. Times are Unix seconds of Redis' clock.
 
     `aggregator`: None until the question is read. `rank`: priority of its messages. `retry_of`: the job whose recorded
-    leaves it takes over. `left_s`: seconds to the deadline when it was read, `read_at` on the monotonic clock.
+    leaves it takes over. `deadline_s`: all its seconds; `left_s`: those that were left when it was read, `read_at` on
+    the monotonic clock. Both are the same while it waits for its turn, when there is no `deadline_at` yet.
     """
 
     id: str
@@ -27,7 +31,8 @@ class Job(Model):
     request: JobRequest
     created_at: float
     updated_at: float
-    deadline_at: float
+    deadline_s: float
+    deadline_at: float | None = None
     batch_id: str | None = None
     aggregator: str | None = None
     rank: int = 0
@@ -56,12 +61,12 @@ class Job(Model):
         A quarter of its time, 60 s at most, is kept back: enough to make the answer without that server, with its calls
         refused at once by an open breaker, or cut off after their share of what is left.
         """
-        return self.remaining(min(60.0, 0.25 * (self.deadline_at - self.created_at)))
+        return self.remaining(min(60.0, 0.25 * self.deadline_s))
 
     @property
     def leaf_reserve(self) -> float:
         """Seconds kept back from the leaves for merge and summary: a fifth of the job's time, 15 at most."""
-        return min(15.0, 0.2 * (self.deadline_at - self.created_at))
+        return min(15.0, 0.2 * self.deadline_s)
 
 
 def read_job(job_id: str, fields: Mapping[str, str], now: float) -> Job | None:
@@ -70,7 +75,9 @@ def read_job(job_id: str, fields: Mapping[str, str], now: float) -> Job | None:
     if "state" not in present or "request" not in present:
         return None
     request = JobRequest.model_validate_json(str(present["request"]))
-    times = {"created_at": 0.0, "updated_at": 0.0, "deadline_at": 0.0}
-    left_s = float(fields.get("deadline_at") or 0) - now
-    defaults = {**times, "rank": priority(request.lane)}
-    return Job.model_validate({**defaults, **present, "id": job_id, "request": request, "left_s": left_s})
+    created_at, deadline_at = (float(fields.get(name) or 0) for name in ("created_at", "deadline_at"))
+    deadline_s = float(fields.get("deadline_s") or max(0.0, deadline_at - created_at))
+    defaults = {"created_at": 0.0, "updated_at": 0.0, "rank": priority(request.lane)}
+    left_s = deadline_at - now if deadline_at else deadline_s
+    known = {"id": job_id, "request": request, "deadline_s": deadline_s, "left_s": left_s}
+    return Job.model_validate({**defaults, **present, **known})

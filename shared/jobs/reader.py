@@ -24,6 +24,8 @@ from shared.models.route import Route
 _STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
 _BLOCK_MS = 1000
 _PAGE = 500
+#: Seconds past a job's time after which nobody waits for its end any more: the reaper has ended it before that.
+PAST_TIME_S = 90.0
 
 
 class JobReader:
@@ -79,16 +81,18 @@ class JobReader:
             kind = type(error).__name__
             raise RamifyError(f"the answer of job {job_id} cannot be read ({kind}): ask the question again") from None
 
-    def events(self, job_id: str, timeout_s: float, after: str = "0") -> Iterator[JobEvent]:
-        """Events from the beginning (or after an id) until the job ends or `timeout_s` is over."""
-        deadline, key = time.monotonic() + timeout_s, JobKeys(job_id).events
-        status = self.status(job_id)
+    def events(self, job_id: str, timeout_s: float | None, after: str = "0") -> Iterator[JobEvent]:
+        """Events from the beginning (or after an id) until the job ends or `timeout_s` is over (None: its own time)."""
+        key, status = JobKeys(job_id).events, self.status(job_id)
+        end = None if timeout_s is None else time.monotonic() + timeout_s
         if after == "0" and status.state == "queued" and not self._client.exists(key):
             after = f"{max(1, int(status.created_at * 1000))}-0"  # as the scripts begin the stream later
             yield JobEvent(id=after, type="state", data={"state": "queued"})
-        while (left := deadline - time.monotonic()) > 0:
+        while (left := status.ends_by + PAST_TIME_S - time.time() if end is None else end - time.monotonic()) > 0:
             block = max(1, min(_BLOCK_MS, int(left * 1000)))
             reply: Any = self._client.xread({key: after}, count=200, block=block)
+            if not reply and end is None:
+                status = self.status(job_id)  # its turn may have come
             for _, entries in reply or []:
                 for entry_id, fields in entries:
                     after, data = text(entry_id), {text(k): text(v) for k, v in fields.items()}
@@ -100,8 +104,9 @@ class JobReader:
 
 def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
     plain = ("state", "question", "lane", "tenant", "leaves_total", "leaves_done", "leaves_failed", "created_at")
-    optional = ("batch_id", "finished_at", "error", "retry_of", "retried_as")
-    found: dict[str, object] = {name: fields[name] for name in (*plain, "updated_at", "deadline_at")}
+    times = ("finished_at", "waits_until", "deadline_s", "deadline_at")
+    optional = (*times, "batch_id", "error", "retry_of", "retried_as")
+    found: dict[str, object] = {name: fields[name] for name in (*plain, "updated_at")}
     found |= {name: fields[name] for name in optional if fields.get(name)}
     at = {name.partition(":")[2]: codes(value) for name, value in fields.items() if name.startswith("degraded:")}
     costs = {name.removeprefix("cost:"): int(value) for name, value in fields.items() if name.startswith("cost:")}

@@ -65,10 +65,10 @@ class JobStore:
 
         `retry_of`: new job id -> the job that it tries again.
         """
-        now, results = self.clock.now(), dict[str, EnqueueResult]()
+        results = dict[str, EnqueueResult]()
         for lane in Lane:
             new = [
-                self._new_job(job_id, request, now, {"batch_id": batch_id, "retry_of": (retry_of or {}).get(job_id)})
+                self._new_job(job_id, request, {"batch_id": batch_id, "retry_of": (retry_of or {}).get(job_id)})
                 for job_id, request in jobs
                 if request.lane is lane
             ]
@@ -76,18 +76,17 @@ class JobStore:
                 results.update(zip((job.job_id for job in new), self.admission.enter(lane, new), strict=True))
         return [results[job_id] for job_id, _ in jobs]
 
-    def _new_job(self, job_id: str, request: JobRequest, now: float, more: Mapping[str, str | None]) -> NewJob:
+    def _new_job(self, job_id: str, request: JobRequest, more: Mapping[str, str | None]) -> NewJob:
         """`more`: fields of this job alone; those that are None or empty are left out of its hash."""
         jobs, request = self.settings.jobs, with_default_budget(request, self.settings)
         usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
         seconds = request.deadline_s or usual
-        deadline = now + min(seconds, request.max_seconds or seconds)
         fields = {
             "id": job_id,
             "question": request.question,
             "lane": request.lane.value,
             "tenant": request.tenant,
-            "deadline_at": f"{deadline:.3f}",
+            "deadline_s": f"{min(seconds, request.max_seconds or seconds):g}",
             "request": request.model_dump_json(exclude_defaults=True),
             "leaves_total": "0",
             "leaves_done": "0",
@@ -95,20 +94,19 @@ class JobStore:
             **budget_fields(request),
             **{name: value for name, value in more.items() if value},
         }
-        return NewJob(job_id, request.tenant, deadline, [item for pair in fields.items() for item in pair])
+        limit_s = jobs.queue_limit_of(request.queue_limit_s)
+        return NewJob(job_id, request.tenant, limit_s, [item for pair in fields.items() for item in pair])
 
-    def admitted(self, jobs: Sequence[tuple[str, int]]) -> list[str]:
-        """Note that these (job id, priority) are under way; ended ones give their places back.
+    def admit(self) -> list[tuple[str, int]]:
+        """(job id, priority of its messages) of the jobs whose turn it is; their first message is to be sent.
 
-        Returns those whose first message is to be sent.
+        Those that have waited too long expire instead.
         """
-        with self.client.pipeline(transaction=False) as pipe:
-            for job_id, priority in jobs:
-                self._run("admitted", [JobKeys(job_id).job], [self._head()[0], priority], client=pipe)
-            verdicts = pipe.execute()
-        found = [(job_id, verdict) for (job_id, _), verdict in zip(jobs, verdicts, strict=True)]
-        self.release([job_id for job_id, verdict in found if verdict == -1])
-        return [job_id for job_id, verdict in found if verdict == 1]
+        while True:
+            turns = self.admission.admit()
+            self.endings.expire(turns.overdue)
+            if turns.begin or not turns.overdue:
+                return turns.begin
 
     def release(self, job_ids: Sequence[str]) -> None:
         """Give back the places of jobs that have ended (by `finalise`), and of those that have expired from Redis."""

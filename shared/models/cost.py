@@ -33,8 +33,9 @@ class Budget(Model):
     """Limits; None: none. Each is hard: the call that would go beyond it is not made.
 
     `max_calls` counts calls to the LLM, every try of them; 0: no LLM at all. `max_tokens` counts tokens of the LLM, in
-    and out, and of the embedding server. `max_seconds` runs from submission: a job ends with what it has by then, a
-    batch spends nothing any more. `max_cost` is money of LLM, embedding and rerank, in the unit of `prices`.
+    and out, and of the embedding server. `max_seconds` runs from a job's turn: it ends with what it has by then; a
+    batch's runs from its opening: then it spends nothing any more. `max_cost` is money of LLM, embedding and rerank, in
+    the unit of `prices`.
     """
 
     max_calls: int | None = Field(default=None, ge=0, le=1_000_000_000)

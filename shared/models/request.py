@@ -232,8 +232,8 @@ class JobRequest(Budget):
     waits for the first one's answer. `explain` keeps how every score came to be.
     `typed` are the leaves of a search in a conversation, the question itself first, and nothing branches.
     `top_n` is the number of merged results (settings: multi_query.max_total_results); `summary` switches the
-    LLM summary; `deadline_s` is in seconds from submission. The limits of a budget: see Budget; those that are not
-    given are the settings' (`budget.max_calls` ...).
+    LLM summary; `deadline_s` is in seconds from the job's turn, `queue_limit_s` how many it may wait for that. The
+    limits of a budget: see Budget; those that are not given are the settings' (`budget.max_calls` ...).
     `on_outage`: wait for a server that fails, as long as the deadline allows, or go on without it (settings:
     lanes.on_outage_batch, lanes.on_outage_interactive).
     `near_symbol` starts at a definition, `depth` follows edges for so many hops; both mean the strategy two_pass
@@ -252,6 +252,7 @@ class JobRequest(Budget):
     summary: bool | None = None
     top_n: int | None = Field(default=None, ge=1, le=200)
     deadline_s: float | None = Field(default=None, gt=0, le=86_400)
+    queue_limit_s: float | None = Field(default=None, gt=0, le=2_592_000)
     on_outage: OnOutage | None = None
     filters: Filters = Filters()
     lane: Lane = Lane.INTERACTIVE

@@ -16,6 +16,8 @@ class JobStatus(Model):
 
     `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again. `degraded`:
     codes of `Reason`, for what was made without something; `degraded_at`: the same by item of the job's work.
+    It may wait for its turn until `waits_until` and has `deadline_s` seconds from its turn on: before that there is no
+    `deadline_at`.
     """
 
     job_id: str
@@ -31,7 +33,9 @@ class JobStatus(Model):
     created_at: float
     updated_at: float
     finished_at: float | None = None
-    deadline_at: float
+    waits_until: float | None = None
+    deadline_s: float = 0.0
+    deadline_at: float | None = None
     error: str | None = None
     retry_of: str | None = None
     retried_as: str | None = None
@@ -47,6 +51,13 @@ class JobStatus(Model):
     def terminal(self) -> bool:
         """True when nothing will change any more."""
         return self.state in {"done", "failed", "cancelled", "expired"}
+
+    @property
+    def ends_by(self) -> float:
+        """When its time is over at the latest (Unix seconds)."""
+        if self.deadline_at is not None:
+            return self.deadline_at
+        return (self.waits_until or self.created_at) + self.deadline_s
 
 
 class BatchStatus(Model):
@@ -175,7 +186,8 @@ class Why(Model):
     """One job. `said` answers the question, `next` is the command to go on with; the rest are the facts.
 
     `redrives` are the latest, `redriven` counts all. `dead_letters`: their ids. `providers`: those that are
-    left alone now. `faults`: what could not be read. `deadline_left_s` is None when the job has ended.
+    left alone now. `faults`: what could not be read. `wait_left_s`: seconds that a waiting job may still wait;
+    `deadline_left_s`: of its deadline, None while it waits and when it has ended.
     """
 
     job_id: str
@@ -196,6 +208,7 @@ class Why(Model):
     providers: tuple[str, ...] = ()
     last_error: str | None = None
     faults: tuple[str, ...] = ()
+    wait_left_s: float | None = None
     deadline_left_s: float | None = None
     ended_at: float | None = None
     budget: Spending | None = None
@@ -222,7 +235,8 @@ class CommonError(Model):
 class BatchWhy(Model):
     """One batch. `waiting`, `under_way` and `finished` sum to `enqueued`; `eta_s`: about how many seconds it may take.
 
-    `outcomes` are the jobs by outcome, open ones among them; `reasons`: why how many are degraded.
+    `outcomes` are the jobs by outcome, open ones among them; `reasons`: why how many are degraded. `expiring`: about
+    how many of the waiting ones will have waited for too long before their turn comes; `eta_s` is of the others.
     """
 
     batch_id: str
@@ -235,6 +249,7 @@ class BatchWhy(Model):
     known_open: int = 0
     outcomes: dict[str, int]
     reasons: dict[str, int] = Field(default_factory=dict)
+    expiring: int = 0
     eta_s: float | None = None
     slowest: Slowest | None = None
     error: CommonError | None = None

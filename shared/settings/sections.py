@@ -208,8 +208,14 @@ class ChunkingSettings(SettingsSection):
 class JobSettings(SettingsSection):
     """Lifetimes and bounds of jobs."""
 
-    deadline_s: float = Field(default=120.0, gt=0, le=86_400, description="interactive: seconds from submit to answer")
+    deadline_s: float = Field(
+        default=120.0, gt=0, le=86_400, description="interactive: seconds from a job's turn to its answer"
+    )
     batch_deadline_s: float = Field(default=3600.0, gt=0, le=86_400, description="the same for batch jobs")
+    queue_limit_s: float = Field(
+        default=259_200.0, gt=0, le=2_592_000,
+        description="seconds that a job may wait for its turn before it expires; half of ttl_s at most",
+    )  # fmt: skip
     ttl_s: int = Field(default=604_800, ge=60, description="seconds that a job and its results are kept")
     max_events: int = Field(default=500, ge=50, description="entries kept in a job's event stream")
     redrive_after_s: float = Field(
@@ -218,6 +224,10 @@ class JobSettings(SettingsSection):
         description="seconds after which another worker may take over a claim to plan, merge or summarise; "
         "also between two checks of an admitted job that is missing from the list of jobs under way",
     )
+
+    def queue_limit_of(self, own_s: float | None) -> float:
+        """Seconds that a job may wait which asks for `own_s`: its keys outlive the wait."""
+        return min(own_s or self.queue_limit_s, self.ttl_s / 2)
 
 
 class PoolSettings(SettingsSection):

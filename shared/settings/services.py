@@ -137,5 +137,5 @@ class BudgetDefaults(SettingsSection):
 
     max_calls: int | None = Field(default=None, ge=0, description="LLM calls of a job; 0 = no LLM at all")
     max_tokens: int | None = Field(default=None, ge=0, description="tokens of LLM and embedding of a job")
-    max_seconds: float | None = Field(default=None, gt=0, le=86_400, description="seconds of a job, from submission")
+    max_seconds: float | None = Field(default=None, gt=0, le=86_400, description="seconds of a job, from its turn")
     max_cost: float | None = Field(default=None, ge=0, description="money of a job; needs prices")

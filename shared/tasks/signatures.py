@@ -128,9 +128,9 @@ class Dispatcher:
     def run(self) -> int:
         """Admit jobs while there is room; returns how many. Raises: RedisError, OperationalError."""
         sent = 0
-        while admitted := dict(self._jobs.admission.admit()):
-            for job_id in self._jobs.admitted(list(admitted.items())):
-                task_signature(self._app, TaskName.PLAN_JOB, TaskMessage(job_id=job_id), admitted[job_id]).apply_async()
+        while begin := self._jobs.admit():
+            for job_id, priority in begin:
+                task_signature(self._app, TaskName.PLAN_JOB, TaskMessage(job_id=job_id), priority).apply_async()
                 sent += 1
         return sent
 

@@ -133,6 +133,7 @@ class FakeRamify:
         self.interrupted = False
         self.intent = None
         self.sessions = {}
+        self.warnings: dict[str, str] = {}
 
     def opened(self, _, tenant=None):
         """In place of the class: the client of one call, bound as it asks."""
@@ -170,7 +171,7 @@ class FakeRamify:
             error="none of the 2 leaves answered" if failed else None,
         )
 
-    def stream(self, job_id, timeout_s=0, *, outage=None):
+    def stream(self, job_id, timeout_s=None, *, outage=None):
         if self.interrupted:
             raise KeyboardInterrupt
         return iter(events(self.requests[job_id].question, self.status(job_id).state))
@@ -184,6 +185,9 @@ class FakeRamify:
 
     def jobs(self, limit=20):
         return [self.status(job_id) for job_id in reversed(self.requests)][:limit]
+
+    def too_slow(self, id_):
+        return self.warnings.get(id_)
 
     def cancel(self, job_id):
         return not self.status(job_id).terminal

@@ -159,13 +159,14 @@ class Day(World):
             shards=dice.choice((0, 0, 0, 2)), columns=dice.random() > 0.5,
         )  # fmt: skip
         request = JobRequest(
-            question="why?", tenant=dice.choice(TENANTS), lane=dice.choice(list(Lane)), deadline_s=deadline
-        )
+            question="why?", tenant=dice.choice(TENANTS), lane=dice.choice(list(Lane)), deadline_s=deadline,
+            queue_limit_s=deadline,
+        )  # fmt: skip
         if dice.random() < self.rates.poison and (nodes := shape.first()):
             self.tally.faults["poison"] += 1
             self.poison.add((job_id, dice.choice(nodes).id))
         assert self.submit(shape, request) == job_id
-        self.due[job_id] = self.clock.at + deadline
+        self.due[job_id] = self.clock.at + 2 * deadline
         if dice.random() < self.rates.cancel:
             self.tally.faults["cancelled"] += 1
             self.cancelled.add(job_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from orchestrator.reaper.rules import GIVE_UP_S
 from shared.jobs import TERMINAL, State
 from shared.jobs.keys import ACTIVE, AdmissionKeys, JobKeys
@@ -14,6 +16,21 @@ LOOK_S, LOOKS = 2.0, 30
 SOON_S, SUSPECT_S = 34.0, 22.0
 
 
+class Due(NamedTuple):
+    """When a job must have ended, and how many seconds it has at least for its wait and for its work."""
+
+    ends_by: float
+    left_s: float
+
+
+def _due(world: World, job_id: str, now: float) -> Due:
+    names = ["waits_until", "deadline_s", "deadline_at"]
+    waits_until, deadline_s, deadline_at = (float(v or 0) for v in world.wire.hmget(JobKeys(job_id).job, names))
+    if deadline_at:
+        return Due(deadline_at, deadline_at - now)
+    return Due(waits_until + deadline_s, min(waits_until - now, deadline_s))
+
+
 def heal(world: World) -> None:
     """No more faults: those that stood still go on, everything is delivered, the reaper looks every 2 s."""
     for fiber in list(world.fibers):
@@ -22,13 +39,13 @@ def heal(world: World) -> None:
     world.advance(LOOK_S)
     since = world.clock.at
     failed = {job_id: world.wire.hget(JobKeys(job_id).job, "leaves_failed") for job_id in world.open_jobs()}
-    due = {job_id: float(world.wire.hget(JobKeys(job_id).job, "deadline_at") or 0) for job_id in world.open_jobs()}
+    due = {job_id: _due(world, job_id, since) for job_id in world.open_jobs()}
     soon = SOON_S + SUSPECT_S * sum(_deaths(world, job_id) for job_id in due)
     while left := world.open_jobs():
         deliver_all(world)
         world.look()
         for job_id in left:
-            late = world.clock.at - max(due[job_id] + GIVE_UP_S, since) - LOOKS * LOOK_S
+            late = world.clock.at - max(due[job_id].ends_by + GIVE_UP_S, since) - LOOKS * LOOK_S
             assert late < 0, f"stuck: {describe(world, job_id)}"
         world.advance(LOOK_S if world.clock.at - since < soon else 5 * LOOK_S)
     deliver_all(world)
@@ -50,15 +67,15 @@ def deliver_all(world: World, most: int = 2_000) -> None:
     raise AssertionError(f"after {most} messages there are still {len(world.broker.waiting)}")
 
 
-def _in_time(world: World, due: dict[str, float], failed: dict[str, bytes | None], since: float, soon: float) -> None:
+def _in_time(world: World, due: dict[str, Due], failed: dict[str, bytes | None], since: float, soon: float) -> None:
     """Those that had time enough are done, and none of their leaves has failed since."""
     poisoned = {job_id for job_id in due if _deaths(world, job_id) > 1} | {job_id for job_id, _ in world.poison}
-    for job_id, deadline in due.items():
+    for job_id, when in due.items():
         job = world.jobs.job(job_id)
         assert job is not None
         ended = float(world.wire.hget(JobKeys(job_id).job, "finished_at") or 0)
-        assert ended - max(deadline + GIVE_UP_S, since) < LOOKS * LOOK_S, describe(world, job_id)
-        if deadline - since > soon + job.leaf_reserve and job_id not in poisoned:
+        assert ended - max(when.ends_by + GIVE_UP_S, since) < LOOKS * LOOK_S, describe(world, job_id)
+        if when.left_s > soon + job.leaf_reserve and job_id not in poisoned:
             assert job.state is State.DONE, f"time was left, but: {describe(world, job_id)}"
             assert ended - since < soon, f"{ended - since:.0f} s of silence: {describe(world, job_id)}"
             assert world.wire.hget(JobKeys(job_id).job, "leaves_failed") == failed[job_id], describe(world, job_id)

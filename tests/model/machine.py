@@ -42,7 +42,7 @@ SHAPES = st.just(Shape(0)) | st.builds(
 )  # fmt: skip
 REQUESTS = st.builds(
     JobRequest, question=st.just("why?"), tenant=st.sampled_from(TENANTS), lane=st.sampled_from(Lane),
-    deadline_s=st.sampled_from([30, 120, 600, 3600]),
+    deadline_s=st.sampled_from([30, 120, 600, 3600]), queue_limit_s=st.sampled_from([20, 120, 3600, 3600]),
 )  # fmt: skip
 
 

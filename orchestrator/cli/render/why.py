@@ -60,6 +60,7 @@ def _rows(why: Why) -> dict[str, RenderableType | str]:
         "retired": plain(", ".join(why.dead_letters), "red"),
         "providers": plain("; ".join(why.providers), "yellow"),
         "last error": why.last_error or "",
+        "may wait": duration(why.wait_left_s * 1000) if why.wait_left_s is not None else "",
         "deadline": deadline,
         "budget": budget_line(why.budget),
         **retries(why),
@@ -73,13 +74,14 @@ def _turn(turn: Turn) -> str:
 
 
 def _batch_facts(why: BatchWhy) -> RenderableType:
+    expiring = f" ({why.expiring} of them for too long)" if why.expiring else ""
     slowest = ""
     if why.slowest:
         slowest = f"{why.slowest.job_id}, {why.slowest.state} since {duration(why.slowest.for_s * 1000)}"
     return pairs(
         {
             "batch": why.batch_id,
-            "jobs": f"{why.waiting} wait, {why.under_way} under way, {why.finished} of {why.enqueued} ended",
+            "jobs": f"{why.waiting} wait{expiring}, {why.under_way} under way, {why.finished} of {why.enqueued} ended",
             "slowest": slowest,
             "commonest error": plain(why.error.error if why.error else "", "red"),
             "providers": plain("; ".join(why.providers), "yellow"),

@@ -2,15 +2,41 @@
 -- tenant a quantum of leaves and a job takes one quantum; the difference to its real number of leaves is booked when it
 -- ends (see leave). A tenant may have as many jobs under way as there is room left (dynamic thresholds, Choudhury and
 -- Hahne 1998): one alone gets half of the window, so that the first job of another tenant is admitted at once.
--- KEYS 1 ring   2 counts   3 held   4 deficit   5 under way
--- ARGV 1 ttl (s)   2 window   3 quantum (leaves)   4 lane   5 prefix of the keys of admission queues   6 most at once
--- Returns per job: id, tenant, jobs that its tenant had under way before it.
-local window, quantum, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[6])
+-- An admitted job gets its deadline here: its time runs from its turn. What has waited too long takes no place, nor does
+-- what has ended, is gone or cannot be read.
+-- KEYS 1 ring   2 counts   3 held   4 deficit   5 under way   6 ends
+-- ARGV 1 now   2 ttl (s)   3 window   4 quantum (leaves)   5 lane   6 prefix of the keys of admission queues   7 most jobs
+--      taken out of the queues   8, 9 what stands before and behind the id in the key of a job's hash
+--      10... priorities of the messages of a job whose tenant has 0, 1, 2... others under way; the last one for more
+-- Returns two lists. Per job whose first message is to be sent: id, priority. Per job that has waited too long: id, seconds
+-- that it might wait; it stands in no queue any more and is to be ended.
+-- with states
+local now, window, quantum, most = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
 local held = tonumber(redis.call('HGET', KEYS[2], 'held') or 0)
-local out, passed = {}, 0
-while held < window and passed < redis.call('LLEN', KEYS[1]) and #out < 3 * most do
+local sent, overdue, taken, passed, idle = {}, {}, 0, 0, held == 0
+
+-- The next job of a queue that may have a place, and its state; nil when there is none.
+local function next_job(queue)
+  while taken < most do
+    local id = redis.call('ZPOPMIN', queue)[1]
+    if not id then return nil end
+    taken = taken + 1
+    redis.call('HINCRBY', KEYS[2], 'waiting', -1)
+    local job = ARGV[8] .. id .. ARGV[9]
+    local found = redis.pcall('HMGET', job, 'state', 'created_at', 'waits_until', 'deadline_s')
+    local state, created, waits_until, seconds = found[1], tonumber(found[2]), tonumber(found[3]), tonumber(found[4])
+    if state == 'queued' and waits_until and now > waits_until then
+      overdue[#overdue + 1] = id
+      overdue[#overdue + 1] = string.format('%.3f', waits_until - (created or waits_until))
+    elseif state and not TERMINAL[state] then
+      return id, job, state, seconds
+    end
+  end
+end
+
+while held < window and passed < redis.call('LLEN', KEYS[1]) and taken < most do
   local tenant = redis.call('LINDEX', KEYS[1], 0)
-  local queue = ARGV[5] .. tenant
+  local queue = ARGV[6] .. tenant
   local own = tonumber(redis.call('HGET', KEYS[3], tenant) or 0)
   if redis.call('ZCARD', queue) == 0 then
     redis.call('LPOP', KEYS[1])
@@ -18,20 +44,30 @@ while held < window and passed < redis.call('LLEN', KEYS[1]) and #out < 3 * most
     redis.call('RPUSH', KEYS[1], redis.call('LPOP', KEYS[1]))
     passed = passed + 1
   else
-    local deficit = redis.call('HINCRBY', KEYS[4], tenant, quantum)
-    if deficit > 0 then
-      local id = redis.call('ZPOPMIN', queue)[1]
+    local id, job, state, seconds
+    if redis.call('HINCRBY', KEYS[4], tenant, quantum) > 0 then
       redis.call('HINCRBY', KEYS[4], tenant, -quantum)
-      redis.call('HSET', KEYS[5], id, ARGV[4] .. ' ' .. tenant)
-      redis.call('HINCRBY', KEYS[3], tenant, 1)
-      redis.call('HINCRBY', KEYS[2], 'waiting', -1)
-      held = redis.call('HINCRBY', KEYS[2], 'held', 1)
-      out[#out + 1], out[#out + 2], out[#out + 3] = id, tenant, own
+      id, job, state, seconds = next_job(queue)
       passed = 0
+    end
+    if id then
+      local rank = ARGV[math.min(10 + own, #ARGV)]
+      redis.call('HSET', KEYS[5], id, ARGV[5] .. ' ' .. tenant)
+      redis.call('HINCRBY', KEYS[3], tenant, 1)
+      held = redis.call('HINCRBY', KEYS[2], 'held', 1)
+      redis.call('HSET', job, 'rank', rank)
+      if state == 'queued' then
+        redis.call('HSET', job, 'admitted_at', ARGV[1], 'updated_at', ARGV[1])
+        if seconds and seconds > 0 then redis.call('HSET', job, 'deadline_at', string.format('%.3f', now + seconds)) end
+        sent[#sent + 1], sent[#sent + 2] = id, rank
+      end
+      redis.call('EXPIRE', job, ARGV[2])
     end
     redis.call('LPOP', KEYS[1])
     if redis.call('ZCARD', queue) > 0 then redis.call('RPUSH', KEYS[1], tenant) end
   end
 end
-for i = 1, 5 do redis.call('EXPIRE', KEYS[i], ARGV[1]) end
-return out
+-- The lane was idle until now: the pace is counted from here on.
+if idle and held > 0 then redis.call('LPUSH', KEYS[6], '-' .. ARGV[1]) end
+for i = 1, 6 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
+return {sent, overdue}

@@ -2,14 +2,16 @@
 -- its queue, and one that is refused does not exist. A job that exists already is left as it is. Its event stream is
 -- created when it stops waiting (see start_planning, stop, annotate): an empty stream takes 4 KB, more than the job.
 -- KEYS 1 ring   2 counts   3 active   4 recent   5... per job: job hash, queue of its tenant
--- ARGV 1 now   2 ttl (s)   3 most jobs that may wait   4 most of one tenant   5 seconds past a job's deadline
---      6... per job: id, tenant, deadline, number of the following, then field, value pairs of the job hash
+-- ARGV 1 now   2 ttl (s)   3 most jobs that may wait   4 most of one tenant
+--      5... per job: id, tenant, seconds that it may wait, number of the following, then field, value pairs of the job
+--      hash
 -- Returns per job 1: waits now, 0: was there before, -1: refused, the lane is full, -2: refused, the tenant's share is.
 local now, ttl = ARGV[1], ARGV[2]
-local out, at, key = {}, 6, 5
+local out, at, key = {}, 5, 5
 while at <= #ARGV do
-  local id, tenant, deadline, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local id, tenant, limit, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local job, queue = KEYS[key], KEYS[key + 1]
+  local waits_until = string.format('%.3f', tonumber(now) + limit)
   local verdict = 1
   if redis.call('EXISTS', job) == 1 then
     verdict = 0
@@ -19,13 +21,13 @@ while at <= #ARGV do
     verdict = -2
   else
     redis.call('HSET', job, unpack(ARGV, at + 4, at + 3 + n))
-    redis.call('HSET', job, 'state', 'queued', 'created_at', now, 'updated_at', now)
+    redis.call('HSET', job, 'state', 'queued', 'created_at', now, 'updated_at', now, 'waits_until', waits_until)
     redis.call('EXPIRE', job, ttl)
     if redis.call('ZCARD', queue) == 0 then redis.call('RPUSH', KEYS[1], tenant) end
     redis.call('ZADD', queue, now, id)
     redis.call('EXPIRE', queue, ttl)
     redis.call('HINCRBY', KEYS[2], 'waiting', 1)
-    redis.call('ZADD', KEYS[3], deadline + tonumber(ARGV[5]), id)
+    redis.call('ZADD', KEYS[3], waits_until, id)
     redis.call('ZADD', KEYS[4], now, id)
   end
   out[#out + 1] = verdict

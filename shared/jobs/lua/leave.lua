@@ -1,6 +1,6 @@
 -- Takes a job that waits out of its queue, or gives back the place of one that was under way, once. The difference
 -- between the quantum that it was admitted with and its real number of leaves is booked on its tenant's deficit.
--- KEYS 1 ring   2 counts   3 held   4 deficit   5 under way   6 ends   7 queue of its tenant
+-- KEYS 1 ring   2 counts   3 held   4 deficit   5 under way   6 ends (see pace)   7 queue of its tenant
 -- ARGV 1 now   2 ttl (s)   3 job id   4 tenant   5 quantum (leaves)   6 its leaves   7 ends that are kept
 -- Returns 1 when it waited, 2 when it was under way, 0 when neither.
 if redis.call('ZREM', KEYS[7], ARGV[3]) == 1 then

@@ -43,6 +43,15 @@ def test_given_questions_when_batched_then_the_id_and_the_counts_are_printed(cli
     assert not Path("q.jsonl.rejects.jsonl").exists()
 
 
+def test_given_a_pace_that_will_not_do_when_batched_then_one_warning_says_so(client):
+    client.warnings["batch001"] = "about 2 of its 3 open jobs will expire"
+    done = ramify("batch", write("one", "two", "three"), "--queue-limit", "60", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["enqueued"] == 3
+    assert done.stderr.count("about 2 of its 3 open jobs will expire") == 1
+    assert {request.queue_limit_s for request in client.requests.values()} == {60}
+
+
 def test_given_defaults_when_batched_then_a_line_may_say_otherwise(client):
     ramify("batch", write('{"question": "one", "top_n": 3}', "two"), "-n", "7", "--tag", "a", "--tenant", "t")
     first, second = client.requests.values()
@@ -122,7 +131,7 @@ def test_given_wait_and_json_when_batched_then_each_job_is_a_line_and_the_batch_
 
 def test_given_jobs_that_never_end_when_waiting_then_it_stops_after_their_deadline(client, monkeypatch):
     client.ends = lambda _: "searching"
-    monkeypatch.setattr("orchestrator.cli.batch_intake.FOLLOW_PAST_DEADLINE_S", -10_000.0)
+    monkeypatch.setattr("orchestrator.cli.batch_intake.PAST_TIME_S", -1e6)
     done = ramify("batch", write("one"), "--wait")
     assert done.exit_code == 1
     assert "error: 1 job still open" in done.stderr

@@ -45,13 +45,13 @@ class Client(FakeRamify):
         super().__init__()
         self.found: Why | BatchWhy = why()
         self.made: Retried | InputError = Retried(job_id="j2", retry_of="j1")
-        self.asked: list[tuple[str, str | None]] = []
+        self.asked: list[tuple[object, ...]] = []
 
     def why(self, _: str) -> Why | BatchWhy:
         return self.found
 
-    def retry(self, id_: str) -> Retried:
-        self.asked.append((id_, self.tenant))
+    def retry(self, id_: str, *, deadline_s: float | None = None, queue_limit_s: float | None = None) -> Retried:
+        self.asked.append((id_, self.tenant, deadline_s, queue_limit_s))
         if isinstance(self.made, InputError):
             raise self.made
         return self.made
@@ -105,11 +105,28 @@ def test_given_a_batch_when_asked_why_then_counts_slowest_and_commonest_error_ar
         assert part in said.replace("61.0 s", "1 min"), part
 
 
+def test_given_a_batch_too_slow_for_its_limit_when_asked_why_then_the_expiring_are_counted(client: Client) -> None:
+    client.found = BatchWhy(
+        batch_id="b1", said="90 jobs wait.", next="ramify status b1", enqueued=100, waiting=90, under_way=4,
+        finished=6, outcomes={"done": 6, "open": 94}, expiring=70,
+    )  # fmt: skip
+    assert "90 wait (70 of them for too long), 4 under way" in ramify("why", "b1").stdout
+
+
+def test_given_a_pace_that_will_not_do_when_retried_then_a_warning_says_so(client: Client) -> None:
+    client.warnings["j2"] = "its turn comes too late"
+    done = ramify("retry", "j1")
+    assert (done.exit_code, done.stdout) == (0, "j2\n")
+    assert "its turn comes too late" in done.stderr
+
+
 def test_given_an_ended_job_when_retried_then_the_new_id_is_all_of_stdout(client: Client) -> None:
     done = ramify("retry", "j1", "--tenant", "acme")
     assert (done.exit_code, done.stdout) == (0, "j2\n")
     assert "ramify status j2 --watch" in done.stderr
-    assert client.asked == [("j1", "acme")]
+    assert client.asked == [("j1", "acme", None, None)]
+    ramify("retry", "j1", "--deadline", "90", "--queue-limit", "600")
+    assert client.asked[-1] == ("j1", None, 90, 600)
     assert json.loads(ramify("retry", "j1", "--json").stdout)["job_id"] == "j2"
     client.made = Retried(batch_id="b2", retry_of="b1", jobs=4)
     assert "batch of 4 jobs" in ramify("retry", "b1").stderr

@@ -33,6 +33,7 @@ OF_JOB: Mapping[str, Call] = {
     "stream": lambda client, id_: list(client.stream(id_, timeout_s=0.1)),
     "wait": lambda client, id_: client.wait(id_, timeout_s=0.0),
     "why": lambda client, id_: client.why(id_),
+    "too_slow": lambda client, id_: client.too_slow(id_),
 }
 OF_BATCH: Mapping[str, Call] = {
     "add_to_batch": lambda client, id_: list(client.add_to_batch(id_, [REQUEST])),
@@ -42,6 +43,7 @@ OF_BATCH: Mapping[str, Call] = {
     "count_rejected": lambda client, id_: client.count_rejected(id_, 1),
     "retry": lambda client, id_: client.retry(id_),
     "why": lambda client, id_: client.why(id_),
+    "too_slow": lambda client, id_: client.too_slow(id_),
 }
 OF_DEAD_LETTER: Mapping[str, Call] = {
     "get": lambda client, id_: client.dead.get(id_),

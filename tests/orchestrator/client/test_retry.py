@@ -54,6 +54,28 @@ def step_of(store: JobStore, app: Celery, job_id: str) -> tuple[TaskRun, Celery]
     return TaskRun(None, store, job, TaskMessage(job_id=job_id)), app  # type: ignore[arg-type]  # no task is asked
 
 
+def test_a_retry_may_give_the_new_jobs_more_time(ramify: Ramify, store: JobStore) -> None:
+    old = partial(ramify, store, deadline_s=5, queue_limit_s=60)
+    for given, expected in (({}, (5, 60)), ({"deadline_s": 90.0}, (90, 60)), ({"queue_limit_s": 600.0}, (5, 600))):
+        new = store.job(ramify.retry(old.id, **given).job_id or "")
+        assert new is not None
+        assert (new.request.deadline_s, new.request.queue_limit_s) == expected
+        assert new.deadline_s == expected[0]
+        ramify.cancel(new.id)
+    taken = ramify.submit_many(["why?", "what?"], deadline_s=5)
+    ramify.cancel_batch(taken.batch_id)
+    again = ramify.batch_jobs(ramify.retry(taken.batch_id, deadline_s=7).batch_id or "")
+    assert [job.deadline_s for job_id in again if (job := store.job(job_id))] == [7, 7]
+
+
+@pytest.mark.parametrize("given", [{"deadline_s": 0}, {"deadline_s": float("nan")}, {"queue_limit_s": -1}])
+def test_a_limit_that_cannot_be_is_refused_before_anything_is_tried(ramify: Ramify, given: dict[str, float]) -> None:
+    (name,) = given
+    with pytest.raises(InputError, match=name) as raised:
+        ramify.retry("0" * 21, **given)
+    assert raised.value.exit_code == 2
+
+
 def test_a_partial_job_is_tried_again_and_only_what_failed_is_sent(
     ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
 ) -> None:

@@ -70,6 +70,66 @@ def test_a_job_in_line_says_its_place_and_when_its_turn_may_come(ramify: Ramify,
     assert found.work == ()
 
 
+def with_pace(client: redis.Redis, lane: Lane, ends: int = 20) -> None:
+    """A job has ended every second, the last one just now."""
+    now = time.time()
+    client.rpush(AdmissionKeys(lane.value).ends, *(f"{now - n:.3f}" for n in range(ends)))
+
+
+def test_a_job_whose_turn_comes_too_late_is_told_so_at_submission_and_later(
+    ramify: Ramify, client: redis.Redis
+) -> None:
+    serve(client, "plan", "ops")
+    with_pace(client, Lane.INTERACTIVE)
+    ids = [ramify.submit(f"why, {n}?", queue_limit_s=limit) for n, limit in enumerate((1, 1, 600, 2))]
+    assert [ramify.too_slow(job_id) is None for job_id in ids] == [True, False, True, False]
+    warning = ramify.too_slow(ids[3]) or ""
+    assert "its turn comes in about 3." in warning
+    assert "later than the 2 s that queue_limit_s allows: it will expire" in warning
+    found = asked(ramify, ids[3])
+    assert "That is too late: in 1.9 s" in found.said or "That is too late: in 2.0 s" in found.said
+    assert "too late" not in asked(ramify, ids[2]).said
+    assert found.deadline_left_s is None
+
+
+def test_a_job_that_has_waited_for_too_long_is_not_said_to_wait(ramify: Ramify, client: redis.Redis) -> None:
+    serve(client, "plan", "ops")
+    ramify.submit("it takes the place")
+    late = ramify.submit("why?", queue_limit_s=0.001)
+    time.sleep(0.01)
+    assert asked(ramify, late).said.startswith("It has waited for longer than queue_limit_s allows")
+
+
+def test_of_a_batch_that_is_too_slow_it_is_said_how_many_will_expire(ramify: Ramify, client: redis.Redis) -> None:
+    """given one end a second and 500 jobs that may wait for 150 s / when asked / then the numbers add up"""
+    serve(client, "plan", "ops")
+    with_pace(client, Lane.BATCH)
+    taken = ramify.submit_many([f"why, {n}?" for n in range(500)], queue_limit_s=150)
+    assert taken.warning is not None
+    assert "about 350 of its 500 open jobs will expire" in taken.warning
+    assert "later than the 150 s that queue_limit_s allows" in taken.warning
+    found = ramify.why(taken.batch_id)
+    assert isinstance(found, BatchWhy)
+    assert found.expiring == pytest.approx(350, abs=6), "at 0.95 to 1 a second"
+    assert found.eta_s == pytest.approx(150, abs=15), "the others end until the limit, no later"
+    assert f"About {found.expiring} jobs will expire" in found.said
+    assert f"ramify retry {taken.batch_id} --queue-limit" in found.said
+    patient = ramify.submit_many(["why?", "what?"], queue_limit_s=3600)
+    assert patient.warning is None
+    found = ramify.why(patient.batch_id)
+    assert isinstance(found, BatchWhy)
+    assert (found.expiring, "expire" in found.said) == (0, False)
+
+
+def test_while_nobody_knows_the_pace_nothing_is_said_to_expire(ramify: Ramify, client: redis.Redis) -> None:
+    serve(client, "plan", "ops")
+    taken = ramify.submit_many([f"why, {n}?" for n in range(50)], queue_limit_s=5)
+    assert taken.warning is None
+    client.delete(AdmissionKeys("batch").ends)
+    client.set(AdmissionKeys("batch").ends, "no list")
+    assert ramify.too_slow(taken.batch_id) is None, "a broken key is no reason to fail a submission"
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_every_state_has_an_answer_without_any_worker(ramify: Ramify, store: JobStore, place: str) -> None:
     if place == WAITING:
@@ -80,8 +140,10 @@ def test_every_state_has_an_answer_without_any_worker(ramify: Ramify, store: Job
     found = asked(ramify, walked.id)
     assert found.next == "ramify doctor"
     assert "no worker serves" in found.said.lower()
-    assert found.deadline_left_s is not None
-    assert 0 < found.deadline_left_s <= 120
+    waits = place == WAITING
+    assert (found.wait_left_s is not None, found.deadline_left_s is not None) == (waits, not waits)
+    left, most = (found.wait_left_s, 259_200) if waits else (found.deadline_left_s, 120)
+    assert 0 < (left or 0) <= most
 
 
 def test_a_leaf_at_a_worker_one_in_a_queue_and_one_that_waits(
@@ -237,6 +299,7 @@ def test_it_takes_as_long_with_many_jobs_as_with_few(ramify: Ramify, store: JobS
         return min(spans)
 
     serve(client, "plan", "ops")
+    store.client.rpush(AdmissionKeys("batch").ends, *(f"{time.time() - n:.3f}" for n in range(20)))
     small = ramify.submit_many([f"why, {n}?" for n in range(20)])
     job, batch = quickest(small.job_ids[-1]), quickest(small.batch_id)
     large = ramify.submit_many([f"why, {n}?" for n in range(20_000)])

@@ -27,7 +27,7 @@ def job(question: str, **fields) -> Job:
         request=request,
         created_at=now,
         updated_at=now,
-        deadline_at=now + 60,
+        deadline_s=60,
         left_s=60,
     )
 

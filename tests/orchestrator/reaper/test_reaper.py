@@ -74,7 +74,7 @@ class Bench:
         """A job that came so far, whose workers have said nothing since."""
         job_id, jobs = new_id(), self.jobs
         jobs.enqueue([(job_id, JobRequest(question="why?", deadline_s=deadline_s))])
-        jobs.admitted(list(jobs.admission.admit()))
+        jobs.admit()
         if state is not State.QUEUED:
             jobs.start_planning(job_id, "gone")
         if state in {State.SEARCHING, State.MERGING, State.SUMMARISING}:
@@ -257,6 +257,34 @@ def test_past_the_deadline_a_partial_merge_is_forced_and_later_the_job_expires(b
     assert bench.of(searching.id).state is State.EXPIRED
     assert bench.client.zcard(ACTIVE) == 0
     assert bench.jobs.admission.under_way() == {}
+
+
+def test_what_is_overdue_in_a_stuck_lane_expires_at_once_all_of_it(client: redis.Redis, settings: Settings) -> None:
+    """The window is full and nobody works: no place is given back, and one page of jobs is not all of them."""
+    bench = Bench(client, settings.model_copy(update={"lanes": settings.lanes.model_copy(update={"under_way": 2})}))
+    try:
+        runs = bench.job(deadline_s=3600)
+        hasty = JobRequest(question="why?", queue_limit_s=30)
+        ids = [new_id() for _ in range(1_200)]
+        bench.jobs.batches.open("0" * 21)
+        bench.jobs.batches.add("0" * 21, ids)
+        bench.jobs.enqueue([(job_id, hasty) for job_id in ids], "0" * 21)
+        patient = new_id()
+        bench.jobs.enqueue([(patient, JobRequest(question="why?", queue_limit_s=3600))])
+        bench.look()
+        assert bench.of(ids[0]).state is State.QUEUED
+        bench.clock.at += 31
+        bench.look()
+        assert {bench.of(job_id).state for job_id in ids} == {State.EXPIRED}
+        assert (bench.of(patient).state, bench.of(runs.id).state) == (State.QUEUED, State.SEARCHING)
+        assert bench.client.hget(JobKeys(ids[7]).job, "planning_at") is None
+        error = (bench.client.hget(JobKeys(ids[7]).job, "error") or b"").decode()
+        assert error == "it waited for 30 s, all that queue_limit_s allows, and its turn had not come"
+        status = bench.jobs.batches.status("0" * 21)
+        assert (status.enqueued, status.open, status.expired) == (1_200, 0, 1_200)
+        assert int(client.hget(AdmissionKeys("interactive").counts, "waiting") or 0) == 1
+    finally:
+        bench.app.close()
 
 
 def test_two_reapers_at_once_do_the_work_of_one_and_an_old_one_is_refused(bench: Bench) -> None:

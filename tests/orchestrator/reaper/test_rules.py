@@ -38,7 +38,7 @@ def at_work(worker: str, task: str = "search.leaf", since: float = LONG_AGO) -> 
 
 
 def job(state: State = State.SEARCHING, **fields: object) -> View:
-    given = {"rank": 0, "updated_at": LONG_AGO, "deadline_at": NOW + 600, **fields}
+    given = {"rank": 0, "updated_at": LONG_AGO, "deadline_at": NOW + 600, "waits_until": NOW + 60, **fields}
     return View(job_id="1" * 21, state=state, **given)
 
 
@@ -88,6 +88,23 @@ def test_a_job_in_its_line_waits_and_one_in_no_list_is_put_back() -> None:
     assert decide(job(State.QUEUED, awaiting_admission=True, admitted=False), WORLD) == Wait()
     assert decide(job(State.QUEUED, admitted=False), WORLD) == Readmit(runs=False)
     assert decide(job(State.MERGING, admitted=False), WORLD) == Readmit(runs=True)
+
+
+@pytest.mark.parametrize("in_line", [True, False])
+def test_a_job_that_has_waited_for_too_long_expires_at_once_wherever_it_stands(in_line: bool) -> None:
+    """Its deadline has not begun: there is no grace, and nothing to force."""
+    waits = job(State.QUEUED, awaiting_admission=in_line, admitted=False, deadline_at=None, created_at=NOW - 60)
+    assert not isinstance(decide(replace(waits, waits_until=NOW + 0.1), WORLD), Expire)
+    decision = decide(replace(waits, waits_until=NOW - 0.1), WORLD)
+    assert isinstance(decision, Expire)
+    assert "waited for 59.9 s" in decision.reason
+    assert "queue_limit_s" in decision.reason
+
+
+def test_a_job_whose_turn_has_come_is_judged_by_its_deadline_alone() -> None:
+    assert not isinstance(decide(job(State.QUEUED, waits_until=NOW - 1000), WORLD), Expire)
+    lost = job(State.SEARCHING, waits_until=NOW - GIVE_UP_S - 1, deadline_at=None)
+    assert isinstance(decide(lost, WORLD), Expire), "a deadline that was lost does not let it run for ever"
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class Bench:
 
     def admit(self) -> list[tuple[str, int]]:
         """(tenant, priority) of those that are let in, in order."""
-        self.last = list(self.jobs.admission.admit())
+        self.last = self.jobs.admission.admit().begin
         return [(self.tenant_of[job_id], rank) for job_id, rank in self.last]
 
     def leave(self, job_id: str, leaves: int, lane: Lane = Lane.BATCH) -> int:

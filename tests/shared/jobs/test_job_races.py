@@ -74,7 +74,8 @@ def past_its_deadline(app: Celery, store: JobStore, by: float) -> Act:
     reaper = Reaper(app, store)
 
     def act(job_id: str) -> int:
-        store.client.hset(JobKeys(job_id).job, "deadline_at", store.clock.now() - by)
+        over = store.clock.now() - by
+        store.client.hset(JobKeys(job_id).job, mapping={"waits_until": over, "deadline_at": over})
         store.client.zadd(ACTIVE, {job_id: 0}, xx=True)
         return reaper.run()
 

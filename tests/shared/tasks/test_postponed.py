@@ -33,7 +33,7 @@ class Run:
         self.client = self.registry.jobs.client
         request = JobRequest.model_validate({"question": "why?", "lane": Lane.BATCH, "deadline_s": 600, **fields})
         self.registry.jobs.enqueue([(self.job_id, request)])
-        self.registry.jobs.admitted(list(self.registry.jobs.admission.admit()))
+        self.registry.jobs.admit()
         self.registry.jobs.start_planning(self.job_id, "task")
 
     def __call__(self, error: BaseException | None = None, body: object = None) -> dict[str, str]:
@@ -140,6 +140,7 @@ def test_given_a_job_that_waits_when_its_last_quarter_or_minute_begins_then_it_g
     found, job = run.postponed, run.registry.jobs.job(run.job_id)
     assert found is not None
     assert job is not None
+    assert job.deadline_at is not None
     assert abs(found.goes_on_at - (job.deadline_at - reserve_s)) < 0.5
     assert found.until <= found.goes_on_at
     run.again()

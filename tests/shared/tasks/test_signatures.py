@@ -12,7 +12,7 @@ import pytest
 from celery import Celery, chain
 from celery.contrib.testing.worker import start_worker
 
-from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName, rank
+from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName, ranks
 from shared.models import Facet, Lane, Node, NodeKind
 from shared.models.plan import Shard
 from shared.tasks.signatures import Delivery, delivery, job_chord, node_signature, sent_again, skip_next, task_signature
@@ -52,9 +52,9 @@ def test_messages_carry_a_version_and_ids_only() -> None:
 
 
 def test_interactive_work_has_the_priority_that_redis_serves_first() -> None:
-    fast, slow = ([rank(lane, others) for others in (0, 1, 3, 4, 1000)] for lane in (Lane.INTERACTIVE, Lane.BATCH))
-    assert fast == [0, 1, 2, 3, 3]
-    assert slow == [5, 6, 7, 8, 8]
+    fast, slow = ranks(Lane.INTERACTIVE), ranks(Lane.BATCH)
+    assert fast == [0, 1, 2, 2, 3]
+    assert slow == [5, 6, 7, 7, 8]
     assert set(fast + slow) == set(PRIORITY_STEPS)
     assert {
         task.options["priority"] for task in node_signature(APP, "0123456789abcdef", slow[2], node("0.0")).tasks
