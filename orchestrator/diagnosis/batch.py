@@ -8,8 +8,8 @@ from redis.exceptions import ResponseError
 
 from orchestrator.diagnosis.facts import unavailable_providers
 from orchestrator.diagnosis.pace import Outlook, outlook_of_batch
-from orchestrator.diagnosis.wording import duration, jobs
-from shared.connections.heartbeat import workers
+from orchestrator.diagnosis.wording import duration, jobs, remedy, serving, silence, unserved
+from shared.connections.heartbeat import silent_workers, workers
 from shared.contract import Queue
 from shared.errors import shown
 from shared.jobs import JobStore
@@ -35,8 +35,8 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     if expiring:
         then = f"`ramify retry {batch_id} --queue-limit SECONDS` tries them again when it has ended"
         message = f"{message} About {jobs(expiring)} will expire: {outlook.sentence('the last turn')}; {then}."
-    if status.open and not any(Queue.PLAN.value in beat.queues for beat in workers(store.client)):
-        message, command = f"{message} No worker serves queue plan, so that nothing begins.", "ramify doctor"
+    if status.open:
+        message, command = _with_workers(store, message, command)
     return BatchWhy(
         batch_id=batch_id, said=message, next=command, enqueued=status.enqueued, waiting=waiting,
         under_way=under_way, finished=status.finished, known_open=status.known_open, outcomes=status.outcomes(),
@@ -44,6 +44,17 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
         providers=unavailable_providers(store.client, store.settings), faults=tuple(faults), budget=status.budget,
         retry_of=status.retry_of, retried_as=status.retried_as,
     )  # fmt: skip
+
+
+def _with_workers(store: JobStore, message: str, command: str) -> tuple[str, str]:
+    """Adds who does not work, if anybody."""
+    silent = silent_workers(store.client)
+    if not serving(workers(store.client), silent, Queue.PLAN):
+        stands, command = unserved(silent, Queue.PLAN)
+        return f"{message} No worker serves queue plan, so that nothing begins{stands}.", command
+    if silent:
+        return f"{message} {'; '.join(map(silence, silent))}.", remedy(silent)
+    return message, command
 
 
 def _running(store: JobStore, batch_id: str, faults: list[str]) -> tuple[list[str], Lane]:

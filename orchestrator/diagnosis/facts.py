@@ -15,7 +15,7 @@ from redis.exceptions import ResponseError
 
 from orchestrator.reaper.rules import task_of, task_of_job
 from orchestrator.reaper.views import View, World, living_workers, queue_lengths
-from shared.connections.heartbeat import WorkerBeat, workers
+from shared.connections.heartbeat import SilentWorker, WorkerBeat, silent_workers, workers
 from shared.contract import Queue, priority
 from shared.jobs import TERMINAL, JobReader, JobStore, State
 from shared.jobs.admission import QueuePosition
@@ -46,6 +46,7 @@ class Facts:
     own: int = 0
     window: int = 0
     heartbeats: Sequence[WorkerBeat] = ()
+    silent: Sequence[SilentWorker] = ()
     nodes: Mapping[str, Node] = field(default_factory=dict)
     failed: tuple[Failure, ...] = ()
     redriven: int = 0
@@ -103,6 +104,7 @@ class FactReader:
         facts.world = self._world(view)
         facts.known = not self._faults
         facts.heartbeats = self._tried("the workers", (), workers, client)
+        facts.silent = self._tried("the silent workers", (), silent_workers, client)
         facts.nodes = self._tried("its tree", {}, jobs.nodes, self._id)
         facts.failed = self._tried("its failed leaves", (), self._failed, view, facts.nodes)
         facts.redrives = self._tried("its events", (), self._redrives)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from celery import Celery
 
 from orchestrator.diagnosis.facts import FactReader, Facts
-from orchestrator.diagnosis.wording import duration, jobs, nth, worker_name
+from orchestrator.diagnosis.wording import duration, jobs, nth, remedy, serving, silence, unserved, worker_name
 from orchestrator.reaper import rules
 from orchestrator.reaper.views import Redrive
 from shared.contract import OF_SHARD, Queue, TaskName
@@ -101,7 +101,8 @@ def _waiting(facts: Facts, turn: Turn) -> tuple[str, str]:
     if turn.own >= allowed and turn.tenants <= 1 and turn.under_way < turn.window:
         message += f" Its tenant has {turn.own} of those: one tenant alone gets half of them, so that others find room."
     if not _serving(facts, Queue.PLAN):
-        return f"{message} No worker serves queue plan, so that nothing begins.", "ramify doctor"
+        stands, command = unserved(facts.silent, Queue.PLAN)
+        return f"{message} No worker serves queue plan, so that nothing begins{stands}.", command
     if turn.own < allowed and not turn.ahead and waited > _SOON_S:
         return _if_reaper_runs(facts, f"{message} There is room for it: it is let in at the reaper's next look.", watch)
     return message, watch
@@ -116,15 +117,19 @@ def _under_way(facts: Facts, work: tuple[PendingWork, ...], watch: str) -> tuple
         head += f": {done} of {status.leaves_total} leaves have ended{failed}"
     if not work:
         return f"{head}.", watch
-    unserved = next((piece for piece in work if piece.stands == "queued" and not piece.serving), None)
-    named = (unserved, *(piece for piece in work if piece is not unserved)) if unserved else work
+    alone = next((piece for piece in work if piece.stands == "queued" and not piece.serving), None)
+    named = (alone, *(piece for piece in work if piece is not alone)) if alone else work
     message = "; ".join(piece.said for piece in named[:_MOST_NAMED])
     more = len(work) - _MOST_NAMED
     message = f"{head}. {message[:1].upper()}{message[1:]}{f'; {more} more are open' if more > 0 else ''}."
     if facts.providers:
         message += f" {facts.providers[0][:1].upper()}{facts.providers[0][1:]}."
-    if unserved:
-        return message, "ramify doctor"
+    if alone:
+        stands, command = unserved(facts.silent, Queue(alone.queue))
+        return f"{message[:-1]}{stands}.", command
+    held = {piece.worker for piece in work if piece.stands == "working"}
+    if silent := [worker for worker in facts.silent if worker.worker in held]:
+        return f"{message} {'; '.join(map(silence, silent))}.", remedy(silent)
     if any(piece.stands == "lost" for piece in work):
         return _if_reaper_runs(facts, f"{message} The reaper sends again what is lost, within seconds.", watch)
     return message, watch
@@ -134,11 +139,12 @@ def _if_reaper_runs(facts: Facts, message: str, command: str) -> tuple[str, str]
     """Adds that no reaper runs, where none does."""
     if _serving(facts, Queue.OPS):
         return message, command
-    return f"{message} But no worker serves queue ops, where the reaper runs.", "ramify doctor"
+    stands, command = unserved(facts.silent, Queue.OPS)
+    return f"{message} But no worker serves queue ops, where the reaper runs{stands}.", command
 
 
-def _serving(facts: Facts, queue: Queue) -> bool:
-    return any(queue.value in beat.queues for beat in facts.heartbeats)
+def _serving(facts: Facts, queue: Queue) -> int:
+    return serving(facts.heartbeats, facts.silent, queue)
 
 
 def _ended(facts: Facts) -> tuple[str, str]:
@@ -217,10 +223,10 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
     work, world = facts.view.item(item), facts.world
     again = sum(item in redriven.items for redriven in facts.redrives)
     tries, waiting = 1 + max(work.deaths, again), world.waiting.get(task.queue, 0)
-    serving = sum(task.queue.value in beat.queues for beat in facts.heartbeats)
+    serve = _serving(facts, task.queue)
     piece = PendingWork(
         item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
-        serving=serving, tries=tries,
+        serving=serve, tries=tries,
     )  # fmt: skip
     name = f"branch {item}" if task is TaskName.PLAN_REFINE else _NAMES.get(task, f"leaf {item}")
     nth_try = f", {nth(tries)} try" if tries > 1 else ""

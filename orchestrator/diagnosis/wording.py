@@ -1,8 +1,12 @@
-"""Words for numbers and workers. Pure."""
+"""Words for numbers and workers, and who serves a queue. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from shared.connections.heartbeat import SilentWorker, WorkerBeat
+from shared.contract import POOL_QUEUES, Queue
 
 _WORKER = re.compile(r"(?P<pool>[^@]*)@(?P<host>[^:]+):(?P<pid>\d+):.*")
 _NTH = {1: "st", 2: "nd", 3: "rd"}
@@ -29,6 +33,31 @@ def nth(number: int) -> str:
 def jobs(number: int) -> str:
     """1 job, 2 jobs."""
     return "1 job" if number == 1 else f"{number:,} jobs"
+
+
+def silence(worker: SilentWorker) -> str:
+    """How a worker stands that is there and does not answer."""
+    how = "it is stopped" if worker.stopped else f"it has been silent for {duration(worker.silent_s)}"
+    return f"{worker_name(worker.worker)} is there, but {how}"
+
+
+def remedy(workers: Sequence[SilentWorker]) -> str:
+    """The command that brings silent workers back: those that are stopped go on, others are killed and restarted."""
+    halted = [str(worker.pid) for worker in workers if worker.stopped]
+    signal, pids = ("-CONT", halted) if halted else ("-KILL", [str(worker.pid) for worker in workers])
+    return f"kill {signal} {' '.join(pids)}"
+
+
+def serving(beats: Sequence[WorkerBeat], silent: Sequence[SilentWorker], queue: Queue) -> int:
+    """How many workers take from the queue: those that are stopped do not."""
+    stopped = {worker.worker for worker in silent if worker.stopped}
+    return sum(queue.value in beat.queues and beat.worker not in stopped for beat in beats)
+
+
+def unserved(silent: Sequence[SilentWorker], queue: Queue) -> tuple[str, str]:
+    """Of a queue that no worker serves: which one would, as the end of a sentence, and the command that helps."""
+    would = [worker for worker in silent if queue in POOL_QUEUES.get(worker.pool, ())]
+    return (f": {'; '.join(map(silence, would))}", remedy(would)) if would else ("", "ramify doctor")
 
 
 def worker_name(worker: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,15 @@ from celery.exceptions import TimeoutError as NoReplyError
 from redis import Redis
 from redis.exceptions import RedisError
 
+from orchestrator.diagnosis.wording import remedy, silence
 from orchestrator.local.checks import NOT_RUNNING, START, Check, failed, passed, quick_client, size, unknown
 from orchestrator.local.redis_server import require_redis
 from orchestrator.local.state import StackState, read_state
 from orchestrator.reaper.reaper import LAST_RUN
 from shared.connections import heartbeat
 from shared.connections.clock import ServerClock
-from shared.connections.heartbeat import BEAT_S, WorkerBeat
-from shared.contract import Queue, TaskName
+from shared.connections.heartbeat import BEAT_S, SilentWorker, WorkerBeat
+from shared.contract import POOL_QUEUES, Queue, TaskName
 from shared.errors import RamifyError
 from shared.jobs.codec import text
 from shared.jobs.dead_letters import DeadLetterStore
@@ -34,6 +37,8 @@ _STORE_S = 5.0
 _LATE_S = 3 * BEAT_S
 #: The reaper runs every two seconds; one that has not finished a run for so long does not run.
 _REAPER_LATE_S = 20.0
+#: Seconds for which a restart counts as a fault; later it is told as over.
+_RECENT_S = 900.0
 
 
 def supervisor(settings: Settings, state: StackState | None) -> Check:
@@ -44,11 +49,24 @@ def supervisor(settings: Settings, state: StackState | None) -> Check:
             return unknown("stack", f"{NOT_RUNNING} in {folder}", START)
         detail = f"its supervisor (process {left.pid}) was killed"
         return failed("stack", detail, "`ramify down` clears what it left, then `ramify up -d`")
-    restarts = [f"{child.name} {child.restarts}" for child in state.children if child.restarts]
     detail = f"process {state.pid}, up since {state.started_at:%Y-%m-%d %H:%M} UTC"
-    if restarts:
-        return failed("stack", f"{detail}; restarts: {', '.join(restarts)}", f"see {folder / 'logs'}")
+    since = time.time() - _RECENT_S
+    if recent := _restarts(state, lambda at: at > since):
+        minutes = f"{_RECENT_S / 60:.0f} min"
+        return failed("stack", f"{detail}; restarts of the last {minutes}: {recent}", f"see {folder / 'logs'}")
+    if over := _restarts(state, lambda at: at <= since):
+        detail += f"; restarts that are over: {over}"
     return passed("stack", detail) if state.ready else unknown("stack", f"{detail}, still starting")
+
+
+def _restarts(state: StackState, wanted: Callable[[float], bool]) -> str:
+    """How often each process was started again at the times that are `wanted`, and when it was the last time."""
+    found = []
+    for child in state.children:
+        if times := [at for at in child.restarted_at if wanted(at)]:
+            last = datetime.fromtimestamp(times[-1], UTC)
+            found.append(f"{child.name} {len(times)} (last {last:%Y-%m-%d %H:%M} UTC)")
+    return ", ".join(found)
 
 
 def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
@@ -59,8 +77,8 @@ def workers(settings: Settings, connected: Settings | None) -> Sequence[Check]:
 
 def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check]:
     if connected is None:
-        store = unknown("store", "the search worker, which owns it, is not running", START)
-        return [unknown("pools", NOT_RUNNING, START)], store
+        no_store = unknown("store", "the search worker, which owns it, is not running", START)
+        return [unknown("pools", NOT_RUNNING, START)], no_store
     try:
         require_redis(connected)  # Celery would try for minutes to reach one that is not there
     except RamifyError:
@@ -72,9 +90,12 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
         for worker, age in heartbeat.ages(client).items():
             name = _node_name(worker)
             ages[name] = min(age, ages.get(name, age))
-    searched = any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values())
-    store = _store(connected) if searched else unknown("store", "no search worker answers", START)
-    return pools(answers, beats, ages), store
+        silent = [one for one in heartbeat.silent_workers(client) if _node_name(one.worker) not in answers]
+    found = pools(answers, beats, ages, silent)
+    if any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values()):
+        return found, _store(connected)
+    searching = [one for one in silent if TaskName.SEARCH_INFO.queue in POOL_QUEUES.get(one.pool, ())]
+    return found, unknown("store", "no search worker answers", f"`{remedy(searching)}`" if searching else START)
 
 
 def _served_queues(settings: Settings) -> dict[str, list[str]]:
@@ -94,15 +115,18 @@ def _served_queues(settings: Settings) -> dict[str, list[str]]:
 
 
 def pools(
-    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], ages: Mapping[str, float]
+    answers: Mapping[str, Sequence[str]],
+    beats: Sequence[WorkerBeat],
+    ages: Mapping[str, float],
+    silent: Sequence[SilentWorker] = (),
 ) -> Sequence[Check]:
     """What is wrong with which worker, in one line each; one line when all is well.
 
     `answers`: node name to its queues, of those that answer remote control. `ages`: node name to seconds since its last
-    heartbeat, of those that had one today.
+    heartbeat, of those that had one today. `silent`: those of this host that live and do not answer.
     """
     names = ", ".join(sorted(answers))
-    faults = [*_unserved(answers, beats), *_without_heartbeat(answers, ages)]
+    faults = [*_unserved(answers, beats, silent), *_without_heartbeat(answers, ages)]
     return faults or [passed("pools", f"{len(answers)} workers serve all queues: {names}")]
 
 
@@ -110,9 +134,18 @@ def _node_name(worker: str) -> str:
     return worker.split(":", maxsplit=1)[0]
 
 
-def _unserved(answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat]) -> Iterator[Check]:
+def _unserved(
+    answers: Mapping[str, Sequence[str]], beats: Sequence[WorkerBeat], silent: Sequence[SilentWorker]
+) -> Iterator[Check]:
     served = {queue for names in answers.values() for queue in names}
     missing = [queue.value for queue in Queue if queue.value not in served]
+    if silent:
+        detail = "; ".join(silence(worker) for worker in silent)
+        unserved = f"no worker serves {', '.join(missing)}: " if missing else ""
+        halted = any(worker.stopped for worker in silent)
+        how = "lets it go on" if halted else "ends it if it stays so, and its supervisor starts it anew"
+        yield failed("pools", f"{unserved}{detail}", f"`{remedy(silent)}` {how}")
+        return
     if not missing:
         return
     detail, fix = f"no worker serves {', '.join(missing)}", START

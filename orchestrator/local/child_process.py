@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ _LONGEST_PAUSE_S = 30.0
 _KILLED_PAUSE_S = 1.0
 _SERVED_PAUSE_S = 0.1
 _SERVED_S = 2.0
+_RESTARTS_KEPT = 20
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Child:
     def __init__(self, program: Program, log: Path) -> None:
         self.program, self.log = program, log
         self.restarts = 0  # since `up`
+        self.restarted_at = deque[float](maxlen=_RESTARTS_KEPT)  # Unix seconds
         self.deaths = 0  # in a row
         self.due: float | None = None  # monotonic time of the next start, while it is down
         self.pid, self.mark = 0, ""
@@ -118,6 +121,11 @@ class Child:
         self.due = now + pause(self.deaths, lived, killed=self.exit_code() == -signal.SIGKILL)
         return self.due - now
 
+    def note_restart(self) -> None:
+        """Count that it was started again."""
+        self.restarts += 1
+        self.restarted_at.append(time.time())
+
     def signal(self, signum: signal.Signals, *, group: bool = False) -> bool:
         """Signal it (or its whole process group) if it lives."""
         return self.runs and signal_process(self.pid, self.mark, signum, group=group)
@@ -134,7 +142,10 @@ class Child:
     def state(self) -> ChildState:
         """For the state file."""
         name, log = self.program.name, str(self.log)
-        return ChildState(name=name, pid=self.pid, mark=self.mark, log=log, restarts=self.restarts)
+        return ChildState(
+            name=name, pid=self.pid, mark=self.mark, log=log, restarts=self.restarts,
+            restarted_at=tuple(self.restarted_at),
+        )  # fmt: skip
 
 
 def pause(deaths: int, lived_s: float = 0.0, *, killed: bool = False) -> float:

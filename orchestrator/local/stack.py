@@ -26,6 +26,7 @@ from orchestrator.local.state import (
     only_one,
     remove_state,
     rotate,
+    rotate_large,
     tail,
     with_redis_url,
     write_state,
@@ -43,6 +44,8 @@ _TICK_S = 0.1
 _STARTUP_DEATHS = 3
 #: Workers reconnect by themselves after a restart of Redis; those that do not answer after so long are started anew.
 _RECONNECT_S = 15.0
+#: Seconds between two looks at the sizes of the logs.
+_LOGS_S = 20.0
 
 
 StackEventKind = Literal["starting", "ready", "died", "restarted", "stopping", "killed", "stopped"]
@@ -102,6 +105,7 @@ class Stack:
         self._children: dict[str, Child] = {}
         self._signals = StopSignals()
         self._recheck_at: float | None = None
+        self._logs_due = 0.0
         self._state = StackState(pid=os.getpid(), mark=identity(os.getpid()) or "", started_at=datetime.now(UTC))
 
     def run(self, on_ready: Callable[[StackState], None] = lambda _: None) -> None:
@@ -212,12 +216,16 @@ class Stack:
             for name in set(self._pools) - answering_pools(self._settings, len(self._pools)):
                 if self._children[name].signal(signal.SIGKILL, group=True):
                     self._emit("killed", name, "did not come back after the restart of Redis")
+        if time.monotonic() >= self._logs_due:
+            self._logs_due = time.monotonic() + _LOGS_S
+            for log in (log_dir(self._settings) / "supervisor.log", *(child.log for child in self._children.values())):
+                rotate_large(log)
 
     def _restart(self, name: str, child: Child) -> None:
         if name == "flower":
             child.program = self._flower()  # the port may have been lost to another program
         child.start(self._copy(child))
-        child.restarts += 1
+        child.note_restart()
         if name == "redis" and self._redis:
             if not self._redis.wait_ready():
                 self._redis.stop()

@@ -17,15 +17,22 @@ from shared.errors import InputError, NotRunningError, RamifyError
 from shared.models.base import Model
 from shared.settings import Settings
 
+#: Older files that are kept of each log, and the size from which one that is written to is rotated.
+_OLDER_LOGS, _LOG_BYTES = 5, 10_000_000
+
 
 class ChildState(Model):
-    """One process of the stack. `mark` tells it from a later process with its pid; `restarts` since `up`."""
+    """One process of the stack. `mark` tells it from a later process with its pid.
+
+    `restarts` since `up`, the latest at `restarted_at` (Unix seconds).
+    """
 
     name: str
     pid: int
     mark: str
     log: str
     restarts: int = 0
+    restarted_at: tuple[float, ...] = ()
 
 
 class StackState(Model):
@@ -130,10 +137,37 @@ def with_redis_url(settings: Settings, url: str) -> Settings:
 
 
 def rotate(log: Path) -> Path:
-    """Keep the last run's log as `<name>.log.1`; returns `log`, which is free now."""
-    with suppress(FileNotFoundError):
-        log.replace(log.with_name(log.name + ".1"))
+    """Keep what is there as `<name>.log.1`, the files before it as `.2` to `.5`; returns `log`, which is free now."""
+    if log.exists():
+        _make_room(log)
+        log.replace(_older(log, 1))
     return log
+
+
+def rotate_large(log: Path) -> None:
+    """Rotate a log of more than 10 MB that a process appends to: its end is copied, then the file is emptied.
+
+    Lines that are written between the two are lost.
+    """
+    with suppress(FileNotFoundError):
+        if (size := log.stat().st_size) <= _LOG_BYTES:
+            return
+        _make_room(log)
+        with log.open("rb") as file, _older(log, 1).open("wb") as older:
+            file.seek(size - _LOG_BYTES)
+            older.write(file.read(_LOG_BYTES))
+        os.truncate(log, 0)
+
+
+def _make_room(log: Path) -> None:
+    """Number the older files of a log one up; the oldest goes."""
+    for number in range(_OLDER_LOGS - 1, 0, -1):
+        with suppress(FileNotFoundError):
+            _older(log, number).replace(_older(log, number + 1))
+
+
+def _older(log: Path, number: int) -> Path:
+    return log.with_name(f"{log.name}.{number}")
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -21,7 +21,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from shared.connections.clock import ServerClock
 from shared.connections.connect import drop_idle
-from shared.connections.process import identity, pid_namespace
+from shared.connections.process import identity, pid_namespace, stopped
 from shared.models.base import Model
 from shared.settings import Settings
 
@@ -81,6 +81,16 @@ class WorkerBeat(Model):
     worker: str
     pool: str
     queues: tuple[str, ...]
+
+
+class SilentWorker(Model):
+    """A worker of this host whose process lives, but does not answer. `stopped`: by a signal, as SIGSTOP."""
+
+    worker: str
+    pool: str
+    pid: int
+    stopped: bool
+    silent_s: float
 
 
 def key(worker: str) -> str:
@@ -152,23 +162,47 @@ def alive_workers(client: Redis, ids: Iterable[str], *, heartbeats: bool = True)
     `heartbeats` False: workers of other hosts count as alive without one. Asks Redis once, and not at all when all are
     of this host. Raises: RedisError.
     """
-    alive, remote, boot = set[str](), list[str](), _start_mark(os.getpid()).rpartition("-")[0]
+    alive, remote = set[str](), list[str]()
     for worker in dict.fromkeys(ids):
         if (parts := _ID.fullmatch(worker)) is None:
             continue
-        # Two machines may share a name and, outside of containers, the number of the pid namespace: compare boots too.
-        here = (_host(), str(pid_namespace()), boot)
-        if (parts["host"], parts["space"], parts["mark"].rpartition("-")[0]) == here:
-            if _start_mark(int(parts["pid"])) == parts["mark"]:
-                alive.add(worker)
-        else:
+        if not _is_here(parts):
             remote.append(worker)
+        elif _lives(parts):
+            alive.add(worker)
     if remote and heartbeats:
         with client.pipeline(transaction=False) as pipe:
             for worker in remote:
                 pipe.exists(key(worker))
             remote = [worker for worker, there in zip(remote, pipe.execute(), strict=True) if there]
     return frozenset(alive.union(remote))
+
+
+def _is_here(parts: re.Match[str]) -> bool:
+    """True for a worker of this host."""
+    # Two machines may share a name and, outside of containers, the number of the pid namespace: compare boots too.
+    boot = _start_mark(os.getpid()).rpartition("-")[0]
+    found = (parts["host"], parts["space"], parts["mark"].rpartition("-")[0])
+    return found == (_host(), str(pid_namespace()), boot)
+
+
+def _lives(parts: re.Match[str]) -> bool:
+    """True while the process of a worker of this host lives."""
+    return _start_mark(int(parts["pid"])) == parts["mark"]
+
+
+def silent_workers(client: Redis) -> list[SilentWorker]:
+    """Workers of this host that live but are stopped, or whose heartbeat has expired. Raises: RedisError."""
+    found = []
+    for worker, age in ages(client).items():
+        parts = _ID.fullmatch(worker)
+        if parts is None or not _is_here(parts) or not _lives(parts):
+            continue
+        if (halted := stopped(int(parts["pid"]))) or age > TTL_S:
+            found.append(
+                SilentWorker(worker=worker, pool=parts["pool"], pid=int(parts["pid"]), stopped=halted, silent_s=age)
+            )
+    return sorted(found, key=lambda silent: silent.worker)
 
 
 def workers(client: Redis) -> Sequence[WorkerBeat]:

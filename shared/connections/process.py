@@ -29,6 +29,14 @@ def identity(pid: int) -> str | None:
         return None
 
 
+def stopped(pid: int) -> bool:
+    """True for a process that a signal has stopped, as SIGSTOP does, until SIGCONT."""
+    try:
+        return psutil.Process(pid).status() in {psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP}
+    except psutil.Error:
+        return False
+
+
 def stat_fields(pid: int) -> list[str]:
     """Fields 3 and up of Linux' /proc/PID/stat. Raises: OSError."""
     # Field 2, the name in parentheses, may hold anything.

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 import redis
 
 from orchestrator.client import Ramify
 from shared.connections.heartbeat import WORKERS, key, worker_id
+from shared.connections.process import stopped
 from shared.errors import NotFoundError
 from shared.jobs import JobStore, State
 from shared.jobs.dead_letters import DeadLetterStore
@@ -20,6 +25,7 @@ from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.providers.gates.gate_store import key_of
 from shared.settings import Settings, load_settings
 from tests.fakes.walked_jobs import PLACES, WAITING, WalkedJob, leaf, node, route
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -41,6 +47,43 @@ def serve(client: redis.Redis, *queues: str) -> str:
 def gone() -> str:
     """A worker of this host whose process is no more."""
     return worker_id().replace(f":{os.getpid()}:", ":4194304:")
+
+
+@pytest.fixture
+def frozen(client: redis.Redis) -> Iterator[str]:
+    """The id of a worker of queue search whose process is stopped; its heartbeat has not expired yet."""
+    say = "from shared.connections.heartbeat import *; set_pool_name('search'); print(worker_id(), flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", say], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
+        assert it.stdout
+        worker = it.stdout.readline().strip()
+        client.set(key(worker), json.dumps({"pool": "search", "queues": ["search", "index"]}), ex=60)
+        client.zadd(WORKERS, {worker: float(client.time()[0])})  # type: ignore[index]
+        it.send_signal(signal.SIGSTOP)
+        until(lambda: stopped(it.pid), 5)
+        yield worker
+        it.kill()
+
+
+def test_a_pool_that_is_stopped_is_named_with_its_pid_and_the_command_that_lets_it_go_on(
+    ramify: Ramify, store: JobStore, client: redis.Redis, frozen: str
+) -> None:
+    serve(client, "plan", "rerank", "merge", "ops")
+    taken = ramify.submit_many(["why?"])
+    walked, pid = WalkedJob(store, taken.job_ids[0]).to("searching"), frozen.split(":")[1]
+    found = ramify.why(walked.id)
+    assert "no worker serves that queue" in found.said
+    name = f"{frozen.partition(':')[0]} pid {pid}"
+    assert f"{name} is there, but it is stopped." in found.said
+    assert found.next == f"kill -CONT {pid}"
+    for leaf_id in ("0.0", "0.1", "0.2"):
+        busy = f"{time.time():.3f} {frozen} search.leaf"
+        store.client.hset(JobKeys(walked.id).work, f"busy:{leaf_id}", busy)
+    found = ramify.why(walked.id)
+    assert found.said.endswith(f"1 more are open. {name} is there, but it is stopped.")
+    assert found.next == f"kill -CONT {pid}"
+    of_batch = ramify.why(taken.batch_id)
+    assert f"{name} is there, but it is stopped" in of_batch.said
+    assert of_batch.next == f"kill -CONT {pid}"
 
 
 def asked(ramify: Ramify, job_id: str) -> Why:

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.local import checks_redis, checks_stack
 from orchestrator.local.checks import Check
-from shared.connections.heartbeat import WorkerBeat
+from shared.connections.heartbeat import SilentWorker, WorkerBeat
 from shared.contract import POOL_QUEUES
 
 FINE: dict[str, Any] = {
@@ -134,6 +134,21 @@ def test_a_worker_that_lives_but_does_not_answer_is_told_from_one_that_is_gone()
     ((ok, detail, fix),) = read(answers, BEATS, SEEN)
     assert (ok, detail) == (False, "no worker serves search, index; search@a would, and lives, but does not answer")
     assert "see its log" in fix
+
+
+def test_a_worker_that_is_stopped_is_named_with_its_pid_and_the_command_that_lets_it_go_on() -> None:
+    answers = {name: queues for name, queues in ALL.items() if name not in {"search@a", "merge@a"}}
+    beats = [one for one in BEATS if one.pool not in {"search", "merge"}]
+    search = SilentWorker(worker="search@a:7:ab-1:9", pool="search", pid=7, stopped=True, silent_s=3.0)
+    merge = SilentWorker(worker="merge@a:8:ab-1:9", pool="merge", pid=8, stopped=True, silent_s=44.0)
+    ((_, detail, fix),) = [(c.ok, c.detail, c.fix) for c in checks_stack.pools(answers, beats, SEEN, [search, merge])]
+    said = "search@a pid 7 is there, but it is stopped; merge@a pid 8 is there, but it is stopped"
+    assert detail == f"no worker serves search, merge, index: {said}"
+    assert fix == "`kill -CONT 7 8` lets it go on"
+    hanging = merge.model_copy(update={"stopped": False})
+    (check,) = checks_stack.pools(ALL, BEATS, SEEN, [hanging])
+    assert (check.ok, check.detail) == (False, "merge@a pid 8 is there, but it has been silent for 44 s")
+    assert check.fix.startswith("`kill -KILL 8` ends it if it stays so")
 
 
 def test_a_worker_that_answers_without_a_sign_of_life_is_named_with_its_last_one() -> None:

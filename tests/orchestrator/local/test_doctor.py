@@ -1,6 +1,8 @@
 """Doctor's findings, with nothing running and with servers that answer badly."""
 
 import os
+import re
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -82,13 +84,25 @@ def test_given_a_killed_supervisor_when_examined_then_the_finding_says_how_to_cl
     assert "ramify down" in stack.fix
 
 
-def test_given_a_pool_that_was_restarted_when_examined_then_it_is_named(tmp_path):
-    mark = identity(os.getpid()) or ""
-    child = ChildState(name="merge", pid=1, mark="", log="", restarts=3)
+def restarted(tmp_path, *minutes_ago: float):
+    mark, now = identity(os.getpid()) or "", time.time()
+    times = tuple(now - 60 * ago for ago in minutes_ago)
+    child = ChildState(name="merge", pid=1, mark="", log="", restarts=len(times), restarted_at=times)
     state = StackState(pid=os.getpid(), mark=mark, started_at=datetime.now(UTC), ready=True, children=(child,))
-    check = checks_stack.supervisor(load_settings(data_dir=tmp_path), state)
+    return checks_stack.supervisor(load_settings(data_dir=tmp_path), state)
+
+
+def test_given_a_pool_that_was_restarted_lately_when_examined_then_it_is_a_fault_with_its_time(tmp_path):
+    check = restarted(tmp_path, 600, 10, 1)
     assert check.ok is False
-    assert "merge 3" in check.detail
+    assert re.search(r"restarts of the last 15 min: merge 2 \(last \d{4}-\d\d-\d\d \d\d:\d\d UTC\)", check.detail)
+
+
+def test_given_restarts_that_are_over_when_examined_then_they_are_told_and_no_fault(tmp_path):
+    check = restarted(tmp_path, 600, 16)
+    assert check.ok
+    assert "restarts that are over: merge 2 (last " in check.detail
+    assert restarted(tmp_path).detail.endswith("UTC"), "without restarts nothing is said of them"
 
 
 def test_given_a_look_that_raises_when_examined_then_the_other_lines_are_still_there(monkeypatch):

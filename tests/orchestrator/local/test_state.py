@@ -19,6 +19,7 @@ from orchestrator.local.state import (
     only_one,
     read_state,
     rotate,
+    rotate_large,
     run_dir,
     running,
     tail,
@@ -154,6 +155,36 @@ def test_given_folders_that_exist_but_take_no_file_when_made_then_the_setting_is
     monkeypatch.setattr("orchestrator.local.state.tempfile.TemporaryFile", refuse)
     with pytest.raises(InputError, match=r"^data_dir: .*can be written \(Read-only file system\)"):
         make_folders(settings)
+
+
+def test_given_many_starts_when_rotated_then_the_last_five_are_kept_in_order(tmp_path):
+    log = tmp_path / "plan.log"
+    for start in range(9):
+        log.write_text(f"start {start}")
+        rotate(log)
+    kept = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert kept == {f"plan.log.{number}": f"start {9 - number}" for number in range(1, 6)}
+
+
+def test_given_a_large_log_that_is_written_to_when_rotated_then_its_end_is_kept_and_the_writer_goes_on(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("orchestrator.local.state._LOG_BYTES", 1000)
+    log = tmp_path / "plan.log"
+    with log.open("ab", buffering=0) as writer:
+        writer.write(b"small\n")
+        rotate_large(log)
+        assert log.read_bytes() == b"small\n"
+        for line in range(300):
+            writer.write(b"line %3d\n" % line)
+        rotate_large(log)
+        assert log.read_bytes() == b""
+        writer.write(b"after\n")
+    assert log.read_bytes() == b"after\n"
+    older = (tmp_path / "plan.log.1").read_bytes()
+    assert (len(older), older.endswith(b"line 299\n")) == (1000, True)
+    rotate_large(tmp_path / "none.log")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.log", "plan.log.1"]
 
 
 def test_given_a_log_when_rotated_then_the_last_run_is_kept_and_the_tail_is_the_end(tmp_path):

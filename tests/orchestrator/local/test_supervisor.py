@@ -221,8 +221,26 @@ def test_given_a_stack_when_a_pool_is_killed_then_it_is_started_again_and_counte
     os.kill(before.pid, signal.SIGKILL)
     until(lambda: stack.child("plan").restarts == before.restarts + 1, what="plan is restarted")
     assert "SIGKILL" in stack.seen("died", "plan")[-1]
+    assert len(stack.child("plan").restarted_at) == before.restarts + 1
+    assert time.time() - stack.child("plan").restarted_at[-1] < 60
     with stack.app() as app:
         assert app.send_task("plan.job", (0,)).get(timeout=30) == stack.child("plan").pid != before.pid
+
+
+def test_given_a_pool_that_is_stopped_when_doctor_looks_then_it_says_which_process_and_how_it_goes_on(stack):
+    pid = stack.child("search").pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        found = {check.name: check for check in doctor.examine(stack.settings)}
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert found["pools"].ok is False
+    assert f"pid {pid} is there, but it is stopped" in found["pools"].detail
+    assert found["pools"].detail.startswith("no worker serves search, index: search@")
+    assert f"kill -CONT {pid}" in found["pools"].fix
+    assert found["store"].fix == f"`kill -CONT {pid}`"
+    with stack.app() as app:
+        assert app.send_task("search.info").get(timeout=30)["ok"]
 
 
 def test_given_a_stack_when_redis_is_killed_then_it_comes_back_with_its_data_and_the_pools_work_on(stack):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ import pytest
 import redis
 
 from shared.connections import heartbeat
-from shared.connections.heartbeat import Heartbeat, alive_workers, set_pool_name, worker_id, workers
+from shared.connections.heartbeat import Heartbeat, alive_workers, set_pool_name, silent_workers, worker_id, workers
 from shared.settings import Settings
 from tests.support.waiting import until
 
@@ -62,6 +63,25 @@ def test_a_process_of_this_host_is_gone_as_soon_as_it_is_killed(client: redis.Re
         it.kill()
         it.wait(5)
         assert alive_workers(client, [worker]) == frozenset()
+
+
+def test_a_process_that_is_stopped_or_has_no_sign_any_more_is_silent_until_it_goes_on(client: redis.Redis) -> None:
+    with subprocess.Popen([sys.executable, "-c", _SAY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
+        assert it.stdout
+        worker, now = it.stdout.readline().strip(), float(client.time()[0])  # type: ignore[index]
+        client.zadd(heartbeat.WORKERS, {worker: now, elsewhere(worker): now - 3600, "by hand": now})
+        assert silent_workers(client) == []
+        it.send_signal(signal.SIGSTOP)
+        (found,) = until(lambda: silent_workers(client), 5)
+        assert (found.worker, found.pool, found.pid, found.stopped) == (worker, "search", it.pid, True)
+        it.send_signal(signal.SIGCONT)
+        until(lambda: not silent_workers(client), 5)
+        client.zadd(heartbeat.WORKERS, {worker: now - 60})
+        (found,) = silent_workers(client)
+        assert (found.stopped, found.silent_s > 59) == (False, True)
+        it.kill()
+        it.wait(5)
+        assert silent_workers(client) == [], "a process that is gone is not silent, but dead"
 
 
 def test_a_stranger_with_the_same_pid_is_not_the_worker(client: redis.Redis) -> None:
