@@ -15,8 +15,8 @@ from shared.jobs.keys import JobKeys
 from shared.jobs.tenant_scope import no_such_job
 from shared.models import Lane
 
-#: Open jobs of a batch that are found at most, and how many of them are looked at, evenly spread.
-_FOUND, _LOOKED_AT = 2_000, 250
+#: Members of a batch that are read, and how many of the open ones are looked at, evenly spread: it takes milliseconds.
+_READ, _LOOKED_AT = 1_000, 100
 _FIX = "give more with --queue-limit or jobs.queue_limit_s"
 _FIELDS = ("state", "lane", "tenant", "created_at", "waits_until")
 
@@ -45,7 +45,7 @@ class Outlook:
 
 def outlook_of_batch(store: JobStore, batch_id: str) -> Outlook:
     """Raises: NotFoundError, redis.exceptions.RedisError, ValueError for what cannot be read."""
-    open_jobs = sorted(job_id for job_id, end in islice(store.batches.members(batch_id), _FOUND) if not end)
+    open_jobs = sorted(job_id for job_id, end in islice(store.batches.members(batch_id), _READ) if not end)
     return outlook(store, open_jobs[:: -(-len(open_jobs) // _LOOKED_AT) or 1])
 
 
