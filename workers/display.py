@@ -21,10 +21,19 @@ _PASSES = 4
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\([^()]*\)")
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]+)\]\]")
-_EMPHASIS = re.compile(r"(\*\*\*|\*\*|__|~~)(?=\S)(.{1,400}?)(?<=\S)\1")
+# Between underscores only what is no name in code: "__repr__" and "__a[__b]" stay as they are.
+_EMPHASIS = re.compile(
+    r"(\*\*\*|\*\*|~~)(?=\S)(.{1,400}?)(?<=\S)\1(?![A-Za-z0-9_])|(?<!\w)__(?=\S)(?![^\W_]\w*?__(?!\w))((?:(?!__).){1,400})(?<=\S)__(?!\w)"
+)
 _SLANT = re.compile(r"(?<![\w*])([*])(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*])\1(?![\w*])")
+#: A role or a reference of reStructuredText: its text stays, without its target.
+_ROLE = re.compile(r"(?<!`)(?::[\w+.-]{1,80}+){1,3}:`[~!]?([^`<>\n]{1,200}+)(?:<[^`<>\n]{0,500}+>)?`(?!`)")
+_REFERENCE = re.compile(r"(?<!`)`([^`<>\n]{1,200}+)<[^`<>\n]{0,500}+>`_{1,2}")
+_CODE = re.compile(r"(`{1,2})(?!`)([^`\n]{1,400})(?<!`)\1(?!`)_{0,2}")
+#: Characters of code that would read as markup or as a citation without its marks.
+_MARKUP = re.compile(r"[\[\]*_<>~]")
 _CITATION_LIKE = re.compile(r"\[(\^?\d{1,9}(?:[,，、;\-–]\s?\d{1,9})*)\]")
-_WRAP_CJK = re.compile(rf"(?<=[{CJK}，。、；：！？])\s*\n\s*(?=[{CJK}])")
+_WRAP_CJK = re.compile(rf"(?<=[{CJK}，。、；：！？])[^\S\n]*+\n\s*+(?=[{CJK}])")
 
 
 def safe(text: str) -> str:
@@ -49,14 +58,29 @@ def _without_html(text: str) -> str:
 
 
 def plain_line(quote: str) -> str:
-    """A sentence of a document as one line of plain text: `safe`, Markdown's markers off, white space folded.
+    """A sentence of a document as one line of plain text: `safe`, markers of Markdown and reStructuredText off.
 
-    A document's own "[3]" becomes "(3)", so that it cannot pass for a citation.
+    Code stays as it is; it keeps its backticks where it would read as markup without. White space is folded. A
+    document's own "[3]" becomes "(3)", so that it cannot pass for a citation.
     """
-    text = safe(_WIKI_LINK.sub(r"\1", quote))
-    text = _SLANT.sub(r"\2", _EMPHASIS.sub(r"\2", text)).replace("`", "")
-    text = _CITATION_LIKE.sub(r"(\1)", text)
-    return " ".join(_WRAP_CJK.sub("", text).split())
+    text = _REFERENCE.sub(_named, _ROLE.sub(_named, quote))
+    parts = _CODE.split(text)
+    # Every third and fourth part are the marks and the inside of a piece of code.
+    shown = [_plain(part) for part in parts[::3]]
+    for at, inside in enumerate(parts[2::3]):
+        code = safe(inside)
+        shown[at] += f"`{code}`" if _MARKUP.search(code) else code
+    return " ".join(_WRAP_CJK.sub("", "".join(shown)).split())
+
+
+def _named(found: re.Match[str]) -> str:
+    return found[1].strip()
+
+
+def _plain(text: str) -> str:
+    text = safe(_WIKI_LINK.sub(r"\1", text))
+    text = _EMPHASIS.sub(lambda found: found[2] or found[3], text)
+    return _CITATION_LIKE.sub(r"(\1)", _SLANT.sub(r"\2", text).replace("`", ""))
 
 
 def without_links(quote: str) -> str:

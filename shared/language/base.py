@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
+from importlib.resources import files
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Literal, Protocol
 
+from shared.language.answers import AnswerTable
 from shared.language.tables import ListPhrases, RoutingTable, WordTable, toml
 from shared.models import Facet
 from shared.models.base import Model
@@ -178,6 +180,11 @@ class Language(Protocol):
         return ListPhrases()
 
     @property
+    def answers(self) -> AnswerTable:
+        """answers.toml: what kind of answer a question asks for."""
+        return AnswerTable()
+
+    @property
     def words(self) -> WordTable:
         """words.toml: every other word list and sentence."""
         return WordTable()
@@ -217,6 +224,12 @@ class FolderLanguage(Language, Protocol):
     def lists(self) -> ListPhrases:
         """lists.toml."""
         return ListPhrases.model_validate(toml(self.code, "lists"))
+
+    @cached_property
+    def answers(self) -> AnswerTable:
+        """answers.toml, if there is one."""
+        table = files(f"shared.language.{self.code}").joinpath("answers.toml")
+        return AnswerTable.model_validate(toml(self.code, "answers")) if table.is_file() else AnswerTable()
 
     @cached_property
     def words(self) -> WordTable:

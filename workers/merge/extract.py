@@ -3,59 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from itertools import zip_longest
+from dataclasses import dataclass, replace
 
 from shared.language import answer_language, reader_sentence
+from shared.language.names import bare
 from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import flat, is_cjk_text, terms
 from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.plan import node_order
 from shared.settings.sections import reranker_traits
 from workers.display import has_controls, plain_line, without_links
+from workers.merge.evidence import FARTHEST, Pages, QuotableSentence, SentenceScorer
 
 MAX_SENTENCES = 10
-_DIRECT, _DIRECT_BROAD, _PER_GROUP = 3, 2, 2
-_MAX_QUOTE, _CLIPPED_QUOTE = 400, 300  # characters; a CJK one counts as two
-_BREAKS = " ,;，；、"
+_DIRECT, _DIRECT_BROAD, _PER_GROUP = 8, 1, 2
+#: Characters of a direct answer; a CJK one counts as two.
+_DIRECT_WIDTH = 380
+_OVER = 1.15  # a sentence may exceed the width by so much, and is not begun where less than this is left:
+_LEFT = 0.15
+_MAX_QUOTE = 200  # characters as above
+_BREAKS = ",;，；、"
 _MIN_TERMS = 2
-#: Weights in a sentence's score: of new terms, of the terms of title and heading, of its hit's rank, of its place.
-_NOVELTY, _LEAD, _RANK, _PLACE = 0.5, 0.3, 0.6, 0.1
-_FULL_TERMS = 6  # a shorter sentence rarely stands by itself, and counts in proportion
-_OPENING_HITS = 2  # the first sentence of the best hits may answer in other words
-_MIN_SHARE = 0.15
-_MIN_OF_BEST = 0.55  # of the group's best sentence; what is weaker is left out
+_FLOOR = 0.05  # of the best hit's score: what scores less is not quoted
+_MIN_OF_BEST = 0.5  # of the best sentence's score; what is weaker is left out
 _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
-_CONTEXT = 0.5  # weight of the whole question's terms beside a subquestion's own
+_LONGEST_TITLE = 60
 #: The best hit is an answer, however few of the question's terms it has, from this score of a trusted reranker.
 _TRUSTED_SCORE = 0.5
 _LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
 
 
-@dataclass(frozen=True, slots=True)
-class QuotableSentence:
-    """One sentence, or two that follow each other, of the pool's hit `number` (from 1), the `position`-th (from 0)."""
-
-    number: int
-    position: int
-    quote: str
-    text: str
-    words: frozenset[str]
-
-
-def quotable_sentences(hits: Iterable[Hit], *, joined: bool = True) -> list[QuotableSentence]:
+def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
     """All quotable pieces of `hits`: sentences that state something, and table rows.
 
-    `joined`: a sentence brings the next one of its paragraph along. Headings, code fences and table heads are left
-    out, as are questions, lead-ins that end in a colon, and what holds control characters. Long sentences
-    are clipped at a pause.
+    Headings, code fences and table heads are left out, as are questions, lead-ins that end in a colon, and what holds
+    control characters. Long sentences are clipped at a pause.
     """
     found: list[QuotableSentence] = []
     for number, hit in enumerate(hits, start=1):
-        for position, (quote, shown) in enumerate(_pieces(hit.text, joined=joined)):
+        for position, (quote, shown) in enumerate(_pieces(hit.text)):
             text = plain_line(shown)
             words = frozenset(terms(without_links(quote)))
             if len(words) >= _MIN_TERMS and not text.endswith(("?", "？", ":", "：")):
@@ -72,26 +59,19 @@ def citation(number: int, hit: Hit, quote: str) -> Citation:
 def best_quote(hit: Hit, claim: str) -> str:
     """The sentence of `hit` that shares most terms with `claim`; its first one when none does, "" without any."""
     asked = frozenset(terms(claim))
-    sentences = quotable_sentences([hit], joined=False)
+    sentences = quotable_sentences([hit])
     best = max(sentences, key=lambda p: (len(p.words & asked) / len(p.words | asked), -p.position), default=None)
     return best.quote if best else ""
 
 
-def _pieces(text: str, *, joined: bool) -> Iterator[tuple[str, str]]:
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
     """(verbatim slice, as it is shown) of every sentence and table row, in order."""
-    spans = [span for span in sentence_spans(text) if span.kind in {BlockKind.PROSE, BlockKind.TABLE}]
-    for span, following in zip_longest(spans, spans[1:]):
+    for span in sentence_spans(text):
+        piece = text[span.start : span.end]
         if span.kind is BlockKind.TABLE:
-            yield from _rows(text[span.start : span.end])
-            continue
-        quote = text[span.start : span.end]
-        if has_controls(quote):
-            continue
-        if joined and following and following.kind is span.kind and _same_paragraph(text[span.end : following.start]):
-            both = text[span.start : following.end]
-            if _width(both) <= _MAX_QUOTE and not has_controls(both):
-                quote = both
-        yield (_clip(quote),) * 2
+            yield from _rows(piece)
+        elif span.kind is BlockKind.PROSE and not has_controls(piece):
+            yield from _parts(piece)
 
 
 def _rows(table: str) -> Iterator[tuple[str, str]]:
@@ -102,33 +82,38 @@ def _rows(table: str) -> Iterator[tuple[str, str]]:
             yield row.strip(), " – ".join(cell for cell in cells if cell)
 
 
-def _same_paragraph(between: str) -> bool:
-    """True when nothing but white space without a blank line stands between two sentences."""
-    return not between.strip() and between.count("\n") < 2
-
-
 def _width(text: str) -> int:
     return len(text) * (2 if is_cjk_text(text) else 1)
 
 
-def _clip(quote: str) -> str:
-    """The first part of an overlong sentence, up to a pause: still a verbatim slice."""
-    if _width(quote) <= _MAX_QUOTE:
-        return quote
-    part = quote[: _CLIPPED_QUOTE * len(quote) // _width(quote)]
-    pause = max(part.rfind(mark) for mark in _BREAKS)
-    return part[:pause] if pause > len(part) // 2 else part
+def _parts(sentence: str) -> Iterator[tuple[str, str]]:
+    """A sentence; an overlong one in parts that end at a pause, each a verbatim slice, the later ones behind "…"."""
+    lead = ""
+    while _width(sentence) > _MAX_QUOTE:
+        part = sentence[: _MAX_QUOTE * len(sentence) // _width(sentence)]
+        pause = max(part.rfind(mark) for mark in _BREAKS)
+        end = pause if pause > len(part) // 2 else part.rfind(" ")
+        part = part[:end] if end > 0 else part
+        yield part.rstrip(), lead + part.rstrip()
+        sentence, lead = sentence[len(part) :].lstrip(f"{_BREAKS} "), "… "
+    yield sentence, lead + sentence
 
 
 class Picker:
     """Picks sentences query by query, and never the same statement twice."""
 
-    def __init__(self, question: str, hits: Sequence[MergedHit], *, joined: bool) -> None:
-        """`joined`: a sentence brings the next one along."""
-        self._question = terms(question)
-        self._hits, self._passages = hits, quotable_sentences(hits, joined=joined)
-        self._leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
-        self._words = [lead | frozenset(terms(hit.text)) for lead, hit in zip(self._leads, hits, strict=True)]
+    def __init__(self, question: str, hits: Sequence[MergedHit]) -> None:
+        pages, least = Pages(question, hits), _FLOOR * max((hit.score for hit in hits), default=0.0)
+        near = {
+            number
+            for number, hit in enumerate(hits[:FARTHEST], start=1)
+            if hit.score >= least or pages.reached[number - 1] or pages.led_to[number - 1]
+        }
+        self._hits = hits
+        self._passages = [one for one in quotable_sentences(hits[:FARTHEST]) if one.number in near]
+        self._scorer = SentenceScorer(question, pages, self._passages)
+        self._asked = flat(question)
+        self._words = [frozenset(terms(f"{hit.title}\n{hit.heading}\n{hit.text}")) for hit in hits]
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
         self.picked: list[QuotableSentence] = []
 
@@ -143,68 +128,53 @@ class Picker:
         shares = (len(asked & words) / len(asked) for words, ids in hits if node_id is None or node_id in ids)
         return max(shares, default=0.0) if asked else 1.0
 
-    def pick(self, query: str, node_id: str | None, limit: int, containing: str = "") -> list[QuotableSentence]:
+    def pick(
+        self, query: str, node_id: str | None, limit: int, containing: str = "", width: int | None = None
+    ) -> list[QuotableSentence]:
         """Up to `limit` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf).
 
-        Where some sentences have the words `containing`, from these alone.
+        `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
-        weights = self._weights(terms(query))
-        for term, weight in self._weights(self._question).items():
-            weights.setdefault(term, _CONTEXT * weight)
-        left = [p for p in self._passages if node_id is None or node_id in self._nodes[p.number - 1]]
-        holders = [p for p in left if flat(containing) in flat(p.quote)] if containing else []
-        left = holders or [p for p in left if _share(weights, p.words) >= _MIN_SHARE or _opens(p)]
-        ranks = self._ranks(node_id)
-        fixed = {p: self._fixed_score(p, weights, ranks[p.number - 1]) for p in left}
+        scores = dict(zip(self._passages, self._scorer.scores(query, self._ranks(node_id)), strict=True))
+        left = [one for one in self._passages if node_id is None or node_id in self._nodes[one.number - 1]]
+        left = [one for one in left if containing and flat(containing) in flat(one.quote)] or left
         chosen: list[QuotableSentence] = []
-        covered: set[str] = set()
-        least = 0.0
-        while len(chosen) < limit:
-            left = [p for p in left if not any(_repeats(p, other) for other in self.picked)]
-            scores = {p: fixed[p] + _NOVELTY * _share(weights, p.words - covered) for p in left}
-            best = max(left, key=lambda p: (scores[p], -p.number, -p.position), default=None)
-            if best is None or scores[best] < least:
+        used, least = 0, -math.inf
+        for one in sorted(left, key=lambda one: (-scores[one], one.number, one.position)):
+            if len(chosen) == limit or scores[one] < least or (width and used > (1 - _LEFT) * width):
                 break
-            least = least or _MIN_OF_BEST * scores[best]
-            chosen.append(best)
-            covered |= best.words
-            self.picked.append(best)
+            if any(_repeats(one, other) for other in self.picked):
+                continue
+            if width and chosen and used + _width(one.text) > _OVER * width:
+                continue
+            least = max(least, _MIN_OF_BEST * scores[one]) if scores[one] > 0 else least
+            used += _width(one.text)
+            self.picked.append(one)
+            chosen.append(replace(one, text=f"{self._title(one)}{one.text}"))
         return chosen
 
-    def _weights(self, asked: Sequence[str]) -> dict[str, float]:
-        """Root of the IDF over sentences: all chunks hold the topic. Terms that no sentence holds are left out."""
-        counts = Counter(term for passage in self._passages for term in passage.words.intersection(asked))
-        return {term: math.sqrt(math.log(1 + len(self._passages) / count)) for term, count in counts.items()}
+    def _title(self, one: QuotableSentence) -> str:
+        """The title of the page of a sentence such as "He was born", where the question does not name it."""
+        if not answer_language(one.text).answers.pointing_back.match(one.text):
+            return ""
+        title = plain_line(bare(self._hits[one.number - 1].title))
+        name = flat(title)
+        if not name.strip() or len(title) > _LONGEST_TITLE or name in self._asked or name in flat(one.text):
+            return ""
+        return reader_sentence("of_page", one.text, title)
 
     def _ranks(self, node_id: str | None) -> list[float]:
         """How well each hit did, 0..1: among the leaf's own results, or in the pool."""
         if node_id is None:
-            return [1 - at / len(self._hits) for at in range(len(self._hits))]
+            return [max(0.0, 1 - at / FARTHEST) for at in range(len(self._hits))]
         scores = [max((s.score for s in hit.sources if s.node_id == node_id), default=0.0) for hit in self._hits]
         best = max(scores, default=0.0)
         return [score / best if best > 0 else 0.0 for score in scores]
 
-    def _fixed_score(self, passage: QuotableSentence, weights: Mapping[str, float], rank: float) -> float:
-        """A passage's score whatever else is picked; `rank` is how well its hit did."""
-        own = _share(weights, passage.words) * min(1.0, len(passage.words) / _FULL_TERMS)
-        lead = _share(weights, self._leads[passage.number - 1])
-        return own + _LEAD * lead + _RANK * rank + _PLACE / (1 + passage.position)
-
-
-def _share(weights: Mapping[str, float], present: AbstractSet[str]) -> float:
-    """The weighted share, 0..1, of the terms in `weights` that are `present`."""
-    total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in present) / total if total > 0 else 0.0
-
 
 def _repeats(one: QuotableSentence, other: QuotableSentence) -> bool:
-    """True for passages with nearly the same terms, and for neighbours, which may share a sentence."""
-    alike = len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
-    return alike or (one.number == other.number and abs(one.position - other.position) <= 1)
-
-
-def _opens(passage: QuotableSentence) -> bool:
-    return passage.position == 0 and passage.number <= _OPENING_HITS and len(passage.words) >= _FULL_TERMS
+    """True for passages with nearly the same terms."""
+    return len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +208,12 @@ def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit: i
 def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit: int = MAX_SENTENCES) -> Extract:
     """The sentences of `extract`; empty where no hit covers the question."""
     groups = [node for node in subquestions(nodes) if pool.per_leaf.get(node.id)]
-    picker = Picker(question, pool.hits, joined=len(groups) > 1)
+    picker = Picker(question, pool.hits)
     if not is_covered(picker, question, pool):
         return Extract()
-    direct = picker.pick(question, None, min(limit, _DIRECT_BROAD if len(groups) > 1 else _DIRECT))
     if len(groups) < 2:
-        return Extract(direct)
+        return Extract(picker.pick(question, None, min(limit, _DIRECT), width=_DIRECT_WIDTH))
+    direct = picker.pick(question, None, min(limit, _DIRECT_BROAD))
     each = max(1, min(_PER_GROUP, (limit - _DIRECT_BROAD) // len(groups)))
     chosen = {
         node.id: picker.pick(node.query, node.id, max(0, min(each, limit - len(picker.picked)))) for node in groups

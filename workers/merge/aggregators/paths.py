@@ -13,7 +13,8 @@ from shared.models import Facet, Hit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.store.page_keys import PAGE_KEYS, is_page_key
 from workers.display import plain_line
-from workers.merge.extract import QuotableSentence, quotable_sentences, written
+from workers.merge.evidence import QuotableSentence
+from workers.merge.extract import quotable_sentences, written
 from workers.merge.findings import Findings
 
 #: Results among which a path is looked for by names, and of which one may end it.
@@ -147,5 +148,5 @@ def _sentence(found: Findings, stop: PathStop) -> QuotableSentence | None:
         named = bool(needle) and needle in flat(one.quote)
         return named, len(one.words & asked) / len(one.words | asked), -one.position
 
-    best = max(quotable_sentences([found.pool.hits[stop.number - 1]], joined=False), key=fit, default=None)
+    best = max(quotable_sentences([found.pool.hits[stop.number - 1]]), key=fit, default=None)
     return replace(best, number=stop.number) if best else None

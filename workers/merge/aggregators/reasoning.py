@@ -13,6 +13,7 @@ from shared.settings.sections import ReasoningAggregator
 from workers.display import plain_line
 from workers.merge import extract
 from workers.merge.aggregators.paths import TITLE, bridges_of, hop_steps
+from workers.merge.evidence import QuotableSentence
 from workers.merge.findings import Aggregated, Findings
 from workers.merge.summarise import summarise
 
@@ -28,7 +29,7 @@ class Evidence(NamedTuple):
 
     node: Node
     query: str
-    passages: Sequence[extract.QuotableSentence]
+    passages: Sequence[QuotableSentence]
     gap: str | None
 
 
@@ -67,7 +68,7 @@ def _hops(found: Findings, options: ReasoningAggregator) -> Aggregated:
 
 
 def _concluded(
-    found: Findings, steps: Sequence[ReasoningStep], used: Sequence[extract.QuotableSentence], own: Summary
+    found: Findings, steps: Sequence[ReasoningStep], used: Sequence[QuotableSentence], own: Summary
 ) -> Aggregated:
     """The conclusion by the LLM where one is there, else `own`; its sources are joined by those of the steps."""
     made = summarise(found, lambda: own, steps)
@@ -80,7 +81,7 @@ def _last_step_conclusion(found: Findings, steps: Sequence[ReasoningStep], evide
     """Sentences of the steps that no other step needed, behind the steps of which nothing was found."""
     needed = {number for step in steps for number in step.after}
     last = [one for step, one in zip(steps, evidence, strict=True) if step.number not in needed]
-    picker = extract.Picker(found.question, found.pool.hits, joined=True)
+    picker = extract.Picker(found.question, found.pool.hits)
     each = max(1, _MAX_CONCLUSION // max(1, len(last)))
     chosen = [passage for one in last if one.passages for passage in picker.pick(one.query, one.node.id, each)]
     if not chosen and extract.is_covered(picker, found.question, found.pool):
@@ -90,7 +91,7 @@ def _last_step_conclusion(found: Findings, steps: Sequence[ReasoningStep], evide
     return Summary(text="\n".join(lines), kind="extractive", citations=extract.citations(chosen, found.pool.hits))
 
 
-def _hop_conclusion(found: Findings, used: Sequence[extract.QuotableSentence], direct: Summary) -> Summary:
+def _hop_conclusion(found: Findings, used: Sequence[QuotableSentence], direct: Summary) -> Summary:
     """The sentence at the end of the path first, then what answers directly."""
     if not used or not direct.citations:
         return direct
@@ -113,7 +114,7 @@ def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: extrac
     queries = node.variants or (node.query,)
     query = max(queries, key=lambda one: picker.coverage(one, node.id))
     gap = _gap(found, node, nodes)
-    passages: Sequence[extract.QuotableSentence] = ()
+    passages: Sequence[QuotableSentence] = ()
     if found.pool.per_leaf.get(node.id):
         if extract.is_covered(picker, query, found.pool, node.id):
             values, by = _bound_values(node, nodes)
@@ -148,10 +149,10 @@ def _steps(
     kind: StepKind,
     nodes: Sequence[Node],
     limit: int,
-    picked: Mapping[str, Sequence[extract.QuotableSentence]],
+    picked: Mapping[str, Sequence[QuotableSentence]],
 ) -> tuple[list[ReasoningStep], list[Evidence]]:
     """A step for each node with at most `limit` passages; those of `picked` go first."""
-    picker = extract.Picker(found.question, found.pool.hits, joined=False)
+    picker = extract.Picker(found.question, found.pool.hits)
     evidence = [_evidence(found, node, nodes, picker, limit) for node in nodes]
     evidence = [one._replace(passages=picked.get(one.node.id) or one.passages) for one in evidence]
     return [_leaf_step(found, kind, nodes, number, one) for number, one in enumerate(evidence, 1)], evidence

@@ -1,0 +1,126 @@
+"""Which sentences answer a question: by kind, by relation, over a hop, in the question's language."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.models import Facet, MergedHit, MergedPool, Node, NodeKind, Source
+from workers.display import plain_line
+from workers.merge.extract import extract
+
+NODES = {
+    "0": Node(id="0", level=0, facet=Facet.CORE, query="q", kind=NodeKind.BRANCH),
+    "0.0": Node(id="0.0", level=1, facet=Facet.ORIGINAL, query="q"),
+}
+
+
+def hit(number: int, title: str, text: str, score: float = 0.5) -> MergedHit:
+    source = Source(node_id="0.0", facet="original", rank=number, score=score)
+    return MergedHit(
+        chunk_id=f"c{number}", doc_id=f"d{number}", path=f"{number}.md", title=title, text=text, score=score,
+        sources=(source,),
+    )  # fmt: skip
+
+
+def lines(question: str, *hits: MergedHit) -> list[str]:
+    return extract(question, MergedPool(hits=hits, reranked_by="lexical:v1"), NODES).text.split("\n")
+
+
+ADA = (
+    "Ada Lum leads the relay team. The relay team has 14 members. Ada Lum joined the relay team in March 2019 in Oslo."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("When did Ada Lum join?", "Ada Lum joined the relay team in March 2019 in Oslo. [1]"),
+        ("How many members does the relay team have?", "The relay team has 14 members. [1]"),
+        ("Who leads the relay team?", "Ada Lum leads the relay team. [1]"),
+    ],
+)
+def test_given_a_kind_of_answer_then_the_sentence_that_holds_one_comes_first(question: str, first: str) -> None:
+    assert lines(question, hit(1, "Relay", ADA))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "first"),
+    [
+        ("灰雉的体长是多少？", "灰雉是一种鸟类。灰雉在山地。平均91厘米，体长近火鸡。", "平均91厘米，体长近火鸡。 [1]"),
+        ("灰雉有什么著作？", "灰雉，字维之，生卒年不详。著有《高阳集》。", "著有《高阳集》。 [1]"),
+    ],
+)
+def test_given_a_sentence_without_its_subject_then_that_of_its_title_counts(
+    question: str, text: str, first: str
+) -> None:
+    assert first in lines(question, hit(1, "灰雉", text))[:2]
+
+
+def test_given_a_page_that_the_named_page_leads_to_then_its_sentence_is_quoted_with_its_title() -> None:
+    found = lines(
+        "What is the place of birth of the director of film Blue Lion?",
+        hit(1, "Blue Lion", "Blue Lion is a 1952 film directed by Werner Jakobs. Its sets were painted."),
+        hit(2, "Place of birth", "The place of birth is where a person was born. It stands in many documents."),
+        hit(3, "Werner Jakobs", "Werner Jakobs (1909-1999) was a director. He made comedies. He was born in Berlin."),
+    )
+    assert "Werner Jakobs: He was born in Berlin. [3]" in found[:3]
+
+
+def test_given_two_pages_that_are_compared_then_both_are_quoted() -> None:
+    found = lines(
+        "Which film came out earlier, Blue Lion or Red Fox?",
+        hit(1, "Blue Lion", "Blue Lion is a film of 1952. The film ran for a year. The film won a prize."),
+        hit(2, "Film", "A film is what a camera makes. In Paris films were shown early."),
+        hit(3, "Red Fox", "Red Fox is a film of 1949. Its director was ill."),
+    )
+    assert {"Blue Lion is a film of 1952. [1]", "Red Fox is a film of 1949. [3]"} <= set(found[:2])
+
+
+def test_given_both_languages_then_the_questions_own_is_quoted_first() -> None:
+    chinese = hit(
+        1, "Relay restart 重启", "relay restart 要先停 queue，再重启 relay，最后检查日志是否正常。", score=0.9
+    )
+    english = hit(2, "Relay", "Stop the queue before the relay is started again.", score=0.6)
+    assert lines("How do I restart the relay?", chinese, english)[0].endswith("[2]")
+
+
+def test_given_a_hit_far_below_the_best_then_it_is_not_quoted() -> None:
+    near, far = (
+        hit(1, "Relay", "The relay restarts at night.", 0.9),
+        hit(2, "Cafe", "The relay of cups restarts.", 0.01),
+    )
+    assert lines("When does the relay restart?", near, far) == ["The relay restarts at night. [1]"]
+
+
+def test_given_a_long_sentence_then_the_part_that_answers_is_quoted_as_it_stands() -> None:
+    lead = ", ".join(f"the north tower of site {number} was painted grey" for number in range(6))
+    text = f"In spring {lead}, and the relay was moved to Oslo in May 2021."
+    summary = extract("When was the relay moved to Oslo?", MergedPool(hits=(hit(1, "Log", text),)), NODES)
+    first = summary.text.split("\n")[0]
+    assert first.startswith("… ")
+    assert "the relay was moved to Oslo in May 2021." in first
+    assert summary.citations[0].quote in text
+    assert len(summary.citations[0].quote) <= 200
+
+
+def test_given_many_sentences_then_the_text_stays_short() -> None:
+    facts = ("noon in the harbour office", "dusk for the northern library", "six by a guard of the palace gate",
+             "one after each market holiday", "ten unless the theatre plays", "four under the school roof",
+             "eight beside an old quarry", "three with help of a museum clerk")  # fmt: skip
+    text = " ".join(f"The relay restarts at {fact}." for fact in facts)
+    assert 250 < len("\n".join(lines("When does the relay restart?", hit(1, "Relay", text)))) < 500
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("See :ref:`Time limits <worker-limits>` and :setting:`acks_late`.", "See Time limits and acks_late."),
+        ("`Celery <https://example.org>`_ and :func:`~app.task` run.", "Celery and app.task run."),
+        ("``__repr__`` calls `rows[0]` of __all__.", "`__repr__` calls `rows[0]` of __all__."),
+        ("__locals[__name] and __really bold__", "__locals[__name] and really bold"),
+        ("**bold** and f(**kwargs)", "bold and f(**kwargs)"),
+        ("a `List<str>` [2]", "a `List<str>` (2)"),
+    ],
+)
+def test_given_markup_and_code_then_text_is_shown_and_code_stays(written: str, shown: str) -> None:
+    assert plain_line(written) == shown
