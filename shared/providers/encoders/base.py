@@ -34,7 +34,7 @@ class SparseVector(Model):
 class Embedded(Model):
     """One L2-normalised vector per text, in the order of the texts, and what they cost.
 
-    `calls` counts HTTP calls with retries, 0 for a local model; `tokens` is the server's own count.
+    `calls` counts HTTP calls with retries, or runs of a local model; `tokens` is the server's or the model's own count.
     """
 
     vectors: tuple[tuple[float, ...], ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,8 +61,14 @@ class FastEmbedEncoder:
         return self._embed([self._settings.passage_prefix + text for text in texts])
 
     def _embed(self, texts: list[str]) -> Embedded:
-        rows = self._rows(self._loaded(), texts)
-        return Embedded(vectors=tuple(unit_vector(row, self._dim, self.name) for row in rows))
+        model = self._loaded()
+        rows, size = self._rows(model, texts), self._settings.batch_size
+        count = getattr(model, "token_count", None)  # not in all releases
+        return Embedded(
+            vectors=tuple(unit_vector(row, self._dim, self.name) for row in rows),
+            calls=math.ceil(len(texts) / size),
+            tokens=count(texts) if count and texts else 0,
+        )
 
     def _rows(self, model: TextEmbedding, texts: list[str]) -> list[list[float]]:
         try:

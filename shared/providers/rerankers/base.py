@@ -17,11 +17,13 @@ class Reranked(Model):
     Every hit holds its old score as `parts["fused"]`; where it was scored also `parts["rerank"]`, the calibrated score
     (0..1, see `shared.providers.rerankers.calibration`), and `parts["rerank_raw"]`, the reranker's own.
     `calls` counts HTTP calls or model runs, `documents` the texts that were scored: a long chunk is several.
+    `failed`: the reranker that was asked in vain; calls and tokens are then its own.
     `verdict` is "nothing relevant" when no hit reaches rerank.min_relevance; the hits are kept all the same.
     """
 
     hits: tuple[Hit, ...] = ()
     reranker: str
+    failed: str | None = None
     calls: int = Field(default=0, ge=0)
     documents: int = Field(default=0, ge=0)
     tokens_in: int = Field(default=0, ge=0)

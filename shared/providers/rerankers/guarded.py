@@ -56,6 +56,7 @@ class GuardedReranker:
         return Reranked(
             hits=tuple(unscored(hit, hit.score) for hit in hits),
             reranker=f"none ({self.name} failed)",
+            failed=self.name,
             warnings=(f"The reranker {self.name} failed, so the results stand in their fused order: {reason}.",),
             **cost.model_dump(exclude={"text"}),
         )

@@ -56,6 +56,15 @@ def test_given_texts_when_embedded_then_each_gets_a_unit_vector_of_dim(encoder: 
     assert {len(vector) for vector in found.vectors} == {encoder.dim}
     assert all(math.hypot(*vector) == pytest.approx(1.0, abs=1e-5) for vector in found.vectors)
     assert encoder.embed_queries([]).vectors == ()
+    assert encoder.embed_queries([]).calls == encoder.embed_queries([]).tokens == 0
+
+
+def test_given_texts_when_embedded_then_calls_and_tokens_are_those_that_were_made(encoder: DenseEncoder) -> None:
+    one, three = encoder.embed_queries(["redis cache"]), encoder.embed_passages(["redis", "缓存", "vacuum the table"])
+    size = encoder._settings.batch_size
+    assert (one.calls, three.calls) == (1, math.ceil(3 / size))
+    assert one.tokens >= 2
+    assert three.tokens >= one.tokens + 2
 
 
 def test_given_a_question_when_compared_then_its_own_passage_is_nearest(encoder: DenseEncoder) -> None:

@@ -19,6 +19,7 @@ from shared.settings.sections import RerankSettings
 from tests.fakes.answers import relevance
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import CutOff, Fault, Hang, Malformed, Reply, Slow, Step
+from workers.search.stages.rescoring import spent
 
 PROVIDERS = get_args(RerankSettings.model_fields["provider"].annotation)
 MODELS = tuple(name for name in PROVIDERS if name not in {"lexical", "none"})
@@ -372,6 +373,8 @@ def test_chat_given_an_unusable_reply_then_fused_order_with_warning_and_its_cost
     assert ranked.reranker == "none (chat:m failed)"
     assert ranked.calls == 1
     assert ranked.tokens_in == (11 if isinstance(step, str) else 0)
+    cost = spent(ranked)
+    assert (cost.llm_calls, cost.llm_tokens_in, cost.rerank_calls) == (1, ranked.tokens_in, 0), "the LLM was called"
 
 
 def test_chat_given_several_calls_and_one_fails_then_the_others_count(build: Build, server: FakeOpenAI) -> None:

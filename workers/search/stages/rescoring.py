@@ -147,8 +147,8 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
 
 
 def spent(ranked: Reranked) -> Cost:
-    """What a rerank cost: calls of a rerank server, or of the LLM where it gives the scores."""
-    if not reranker_traits(ranked.reranker).llm:
+    """What a rerank cost, or one that failed: calls of a rerank server, or of the LLM where it gives the scores."""
+    if not reranker_traits(ranked.failed or ranked.reranker).llm:
         return Cost(rerank_calls=ranked.calls, rerank_documents=ranked.documents)
     tokens_in, tokens_out = ranked.tokens_in, ranked.tokens_out
     llm = Cost(llm_calls=ranked.calls, llm_tokens_in=tokens_in, llm_tokens_out=tokens_out)
