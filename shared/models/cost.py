@@ -8,7 +8,7 @@ from shared.models.base import Model
 
 
 class Cost(Model):
-    """Calls and tokens. Tokens are the provider's own count, 0 where it reports none; runs of a local model are calls."""
+    """Calls, or runs of a local model, and tokens by the provider's own count, 0 where it reports none."""
 
     llm_calls: int = Field(default=0, ge=0)
     llm_tokens_in: int = Field(default=0, ge=0)
