@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from celery import Celery, Signature, chord
 
 from shared.contract import TaskMessage, TaskName
-from shared.errors import RamifyError
+from shared.errors import DamagedError, RamifyError
 from shared.jobs import Job, JobReader, JobStore
 from shared.jobs.scripts import grown_branches
 from shared.models import LeafResult, LeafStatus, Node, NodeKind
@@ -111,7 +111,9 @@ def _planned_job(jobs: JobStore, job: Job) -> Job | None:
 def _read_old(jobs: JobStore, job: Job, old: Job) -> tuple[Route, ResumedTree] | None:
     try:
         route, nodes, results = jobs.routed(old.id), jobs.nodes(old.id), jobs.results(old.id)
-    except ValueError as error:
+        if lost := sorted(jobs.leaf_states(old.id).keys() - nodes):
+            raise DamagedError(f"its node {lost[0]} is lost")  # noqa: TRY301 - the same end as what was raised before
+    except DamagedError as error:
         warning = f"What job {old.id} had cannot be read ({error}): the question was planned anew."
         jobs.annotate(job.id, warnings=[warning])
         return None

@@ -16,7 +16,7 @@ from orchestrator.resume import resume
 from shared.cache import Cache
 from shared.contract import TaskName
 from shared.errors import RamifyError
-from shared.models import Cost, Node
+from shared.models import Cost, Facet, LeafResult, LeafStatus, Node
 from shared.models.degraded import Reason
 from shared.models.find import IntentReply, IntentRequest
 from shared.models.route import PlannerName, Route
@@ -71,18 +71,25 @@ def _first(run: TaskRun, route: Route) -> tuple[Grown, Cost]:
 def _keep_as_leaf(run: TaskRun, reason: str) -> None:
     """A branch that cannot be refined is searched itself: nothing of the question is lost."""
     node = run.jobs.node(run.job.id, run.node_id)
-    if node is not None:
-        note_reason(Reason.LLM_UNAVAILABLE)
-        run.annotate(warnings=[f"Subquestion {node.id} could not be refined: {reason}"])
-        _grow(run, node, (as_leaf(node),))
+    if node is None:
+        _record_lost_branch(run, reason)
+        return
+    note_reason(Reason.LLM_UNAVAILABLE)
+    run.annotate(warnings=[f"Subquestion {node.id} could not be refined: {reason}"])
+    _grow(run, node, (as_leaf(node),))
+
+
+def _record_lost_branch(run: TaskRun, reason: str) -> None:
+    """A branch whose record is lost has nothing to search: it counts as a leaf that failed."""
+    place = Node(id=run.node_id, level=run.node_id.count("."), facet=Facet.CORE, query=run.job.request.question)
+    if run.jobs.grow(run.job.id, place.id, (place,)):
+        run.jobs.record_leaf(run.job.id, LeafResult(node_id=place.id, status=LeafStatus.FAILED, error=reason))
 
 
 @registry(TaskName.PLAN_REFINE, on_error=_keep_as_leaf)
 def plan_refine(run: TaskRun) -> None:
     """Refine a branch: its children join the chord that it is a member of."""
-    node = run.jobs.node(run.job.id, run.node_id)
-    if node is None:
-        return
+    node = run.node()
     grown, cost = planner().refine(run.job, node)
     run.annotate(cost, grown.warnings)
     _grow(run, node, grown.nodes)

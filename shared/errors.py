@@ -89,6 +89,17 @@ class StoreMismatchError(StoreError):
     """The collection was built with another encoder than the one configured now."""
 
 
+class DamagedError(RamifyError):
+    """What is stored of a job cannot be read. The message is a clause about the job: "its field rank is ...".
+
+    `newer`: a newer release may have written it so.
+    """
+
+    def __init__(self, clause: str, *, newer: bool = False) -> None:
+        self.newer = newer
+        super().__init__(clause)
+
+
 class DeadlineError(RamifyError):
     """The job's time is up."""
 

@@ -30,6 +30,8 @@ share(app.conf.ramify)
 
 
 registry = TaskRegistry(app)
+#: Why a leaf fails that was searched but has no candidates.
+CANDIDATES_LOST = "what its search found is lost"
 
 
 @cache

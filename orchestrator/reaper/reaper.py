@@ -16,6 +16,7 @@ from celery import Celery, Signature
 from redis import Redis
 
 from orchestrator.reaper import rules
+from orchestrator.reaper.damage import DamageGuard
 from orchestrator.reaper.resumption import Resumption
 from orchestrator.reaper.views import (
     Decision,
@@ -34,9 +35,10 @@ from shared.connections.heartbeat import worker_id
 from shared.contract import OF_SHARD, Queue, TaskMessage, TaskName, priority
 from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.codec import text
+from shared.jobs.fields import Fields, damaged
 from shared.jobs.keys import ACTIVE, PREFIX, JobKeys
 from shared.jobs.scripts import Scripts
-from shared.models import Lane, NodeKind
+from shared.models import Facet, Lane, Node, NodeKind
 from shared.providers.gates.state import read_gates
 from shared.tasks.signatures import Dispatcher, merge_signature, node_signature, sent_again, task_signature
 
@@ -103,11 +105,13 @@ class Suspects:
         with jobs.client.pipeline(transaction=False) as pipe:
             pipe.hget(keys.job, "state")
             pipe.hget(keys.leaves, item)
-            state, node = pipe.execute()
-        job_ended = state is None or text(state) in TERMINAL
-        if job_ended or node is None:
-            return job_ended or text(state) not in _OPEN.get(item, ())
-        return text(node) in _ENDED or (queue is Queue.SEARCH and text(node) == "searched")
+            replies = pipe.execute(raise_on_error=False)
+        fields = Fields(dict(zip(("state", "node"), replies, strict=True)), [])
+        state, node = fields.text("state"), fields.text("node")
+        job_ended = damaged(*replies) is not None or not state or state in TERMINAL
+        if job_ended or not node:
+            return job_ended or state not in _OPEN.get(item, ())
+        return node in _ENDED or (queue is Queue.SEARCH and node == "searched")
 
     def one_at_a_time(self, job_id: str, missing: Iterable[Missing]) -> Iterator[Missing]:
         """Everything but the suspects, and of these the one whose slot is free."""
@@ -143,12 +147,14 @@ class Reaper:
             self._resumption.begin(read_gates(self._jobs.client, self._jobs.settings))
             under_way = self._jobs.admission.under_way()
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
+            guard = DamageGuard(self._jobs)
             for start in range(0, len(wanted), _PAGE):
-                self._check(wanted[start : start + _PAGE], token)
+                self._check(wanted[start : start + _PAGE], token, guard)
             for _ in range(_MORE_DUE):
                 if not (more := self._jobs.due(_DUE)):
                     break
-                self._check(more, token)
+                self._check(more, token, guard)
+            guard.finish(under_way)
             if self._cycle_done:  # a count that is too high would keep everybody out
                 for lane in Lane:
                     self._repair(lane, (), recount=True)
@@ -165,9 +171,15 @@ class Reaper:
         self._cycle_done = cursor == 0
         return [text(job_id) for job_id, _ in found]
 
-    def _check(self, job_ids: Sequence[str], token: int) -> None:
-        views, gone = read_views(self._jobs, job_ids)
-        self._jobs.release(gone)
+    def _check(self, job_ids: Sequence[str], token: int, guard: DamageGuard) -> None:
+        self._check_readable(job_ids, token, guard)
+        guard.look_later()
+
+    def _check_readable(self, job_ids: Sequence[str], token: int, guard: DamageGuard) -> None:
+        found = read_views(self._jobs, job_ids)
+        guard.seen(job_ids, found.damaged)
+        self._jobs.release(found.gone)
+        views = [view for view in found.views if guard.goes_on(view.job_id)]
         if not views:
             return
         waiting = [view for view in views if view.awaiting_admission]
@@ -179,14 +191,21 @@ class Reaper:
         items_of = Counter(attempt.worker for view in views for _, attempt in rules.dead_attempts(view, world))
         over = defaultdict[str, list[str]](list)
         for view in views:
-            current = self._without_dead(self._readmitted(view, world), world, items_of)
-            decision = rules.decide(current, world)
-            if isinstance(decision, Expire):
-                over[decision.reason].append(view.job_id)
-            self._act(current, decision, token)
+            with guard.around(view.job_id):
+                decision = self._drive(view, world, items_of, token)
+                if isinstance(decision, Expire):
+                    over[decision.reason].append(view.job_id)
         for reason, expired in over.items():
             self._jobs.endings.stop(expired, State.EXPIRED, reason)
         self._schedule([view for view in views if view.state not in TERMINAL], world.now)
+
+    def _drive(self, view: View, world: World, items_of: Mapping[str, int], token: int) -> Decision:
+        """Do what one job needs now, but for an expiry: many expire at a time."""
+        self._jobs.work.drop(view.job_id, view.unreadable)
+        current = self._without_dead(self._readmitted(view, world), world, items_of)
+        decision = rules.decide(current, world)
+        self._act(current, decision, token)
+        return decision
 
     def _repair(self, lane: Lane, tenants: Iterable[str], *, recount: bool = False) -> None:
         if self._jobs.admission.repair(lane, tenants, recount=recount):
@@ -233,36 +252,43 @@ class Reaper:
     def _act(self, view: View, decision: Decision, token: int) -> None:
         match decision:
             case Force(missing):
-                self._send(view, [missing], token, force=True)
+                self._send(view, [replace(missing, force=True)], token)
             case Redrive(missing):
                 in_turn = self._resumption.in_turn(missing)
                 self._send(view, self._suspects.one_at_a_time(view.job_id, in_turn), token)
 
-    def _send(self, view: View, missing: Iterable[Missing], token: int, *, force: bool = False) -> None:
-        """Send what the store grants, one call per reason: what has changed since it was read is not granted."""
-        by_why = defaultdict[str, list[Missing]](list)
+    def _send(self, view: View, missing: Iterable[Missing], token: int) -> None:
+        """Send what the store grants, one call per reason: what has changed since it was read is not granted.
+
+        The messages are made before the store notes that they were sent.
+        """
+        by_why = defaultdict[str, dict[Missing, Signature]](dict)
         for one in missing:
-            by_why[one.why].append(one)
-        for why, ones in by_why.items():
-            items = [(one.item, one.seen, one.sent_raw) for one in ones]
+            by_why[one.why][one] = self._signature(view, one)
+        for why, messages in by_why.items():
+            items = [(one.item, one.seen, one.sent_raw) for one in messages]
             waited = why == rules.WAITED
             granted = self._jobs.redrive(view.job_id, view.state, token, "" if waited else why, items)
-            for one in ones:
+            for one, signature in messages.items():
                 if one.item in granted:
-                    sent_again(self._signature(view, one, force=force), self._jobs.clock.now()).apply_async()
+                    sent_again(signature, self._jobs.clock.now()).apply_async()
             if granted:
                 level = logging.INFO if waited else logging.WARNING
                 log.log(level, "job %s: %s sent again: %s", view.job_id, ", ".join(sorted(granted)), why)
 
-    def _signature(self, view: View, one: Missing, *, force: bool) -> Signature:
-        """Lost work has waited already: it gets the first priority of its lane."""
+    def _signature(self, view: View, one: Missing) -> Signature:
+        """Lost work has waited already: it gets the first priority of its lane.
+
+        A node whose record is lost is sent too: its task records that.
+        """
         message, first = TaskMessage(job_id=view.job_id), priority(view.lane)
         if one.task is TaskName.MERGE_TREE:
-            return merge_signature(self._app, view.job_id, first, force=force)
+            return merge_signature(self._app, view.job_id, first, force=one.force)
         if one.seen in {"done", "failed", ""}:
             node_id = one.item if one.seen else None
             return task_signature(self._app, one.task, message.model_copy(update={"node_id": node_id}), first)
-        node = self._jobs.nodes(view.job_id)[one.item]
+        lost = Node(id=one.item, level=1, facet=Facet.CORE, query=one.item)
+        node = self._jobs.node(view.job_id, one.item) or lost
         if node.shard is not None:
             return task_signature(self._app, OF_SHARD[one.task], message.model_copy(update={"node_id": node.id}), first)
         kind = NodeKind.BRANCH if one.task is TaskName.PLAN_REFINE else NodeKind.LEAF

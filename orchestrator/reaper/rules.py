@@ -122,7 +122,8 @@ def _missing_nodes(view: View, world: World) -> Iterator[Missing]:
             yield _again(view, world, node, task, why)
     yield from _unbound(view, world)
     if not any_open and (why := _lost(view, world, TaskName.MERGE_TREE.value, TaskName.MERGE_TREE)):
-        yield _merge(view, world, why)
+        # Where the count says otherwise, a leaf was lost: the merge names it as missing.
+        yield replace(_merge(view, world, why), force=view.counted_open > 0)
 
 
 def _unbound(view: View, world: World) -> Iterator[Missing]:

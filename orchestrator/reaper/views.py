@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import Celery
 from redis import Redis
 
 from shared.connections.heartbeat import alive_workers
-from shared.contract import Queue, TaskName, priority
+from shared.contract import Queue, TaskName
+from shared.errors import DamagedError, shown
 from shared.jobs import JobStore, State
-from shared.jobs.codec import text, texts
+from shared.jobs.fields import Fields, damage_named, damaged, is_word
+from shared.jobs.job import rank_of
 from shared.jobs.keys import AdmissionKeys, JobKeys
-from shared.jobs.work import WorkItem, read_work
+from shared.jobs.states import LEAF_STATES
+from shared.jobs.work import WorkItem, read_work, unreadable_work
 from shared.models import Lane
 
-_FIELDS = ("state", "rank", "created_at", "updated_at", "waits_until", "deadline_at", "lane", "tenant")
+_FIELDS = ("state", "rank", "created_at", "updated_at", "waits_until", "deadline_at", "lane", "tenant", "open")
 #: Seconds after a start of Redis in which a missing heartbeat does not count: the workers have to reconnect first.
 _SETTLING_S = 30
 
@@ -28,6 +31,8 @@ class View:
 
     `waits_until`: when its turn must have come; `deadline_at`: None until then. `admitted`: it is under way.
     `sender_died`: when a task began that sends nodes to their first queue and whose worker was found dead now.
+    `counted_open`: nodes that are open by the job's own count, which its leaves may belie. `unreadable`: names of the
+    fields of its work that say nothing.
     """
 
     job_id: str
@@ -46,6 +51,8 @@ class View:
     items: Mapping[str, WorkItem] = field(default_factory=dict)
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sender_died: float | None = None
+    counted_open: int = 0
+    unreadable: tuple[bytes, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -82,6 +89,7 @@ class Missing:
     """An item that is to be sent again. `seen`: the state of its node as it was read; "" for a task of the job.
 
     `waited_for`: it is not lost, but has waited for a server of this kind. Those that go on without it have none.
+    `force`: the merge goes before nodes that count as open.
     """
 
     item: str
@@ -91,6 +99,7 @@ class Missing:
     why: str = ""
     suspect: bool = False
     waited_for: str = ""
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,8 +143,17 @@ class Wait:
 Decision = Finalise | Expire | Force | Redrive | Readmit | Wait
 
 
-def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list[str]]:
-    """The jobs as they are now, and the ids of those that are gone."""
+@dataclass(frozen=True)
+class Found:
+    """What was read: the jobs as they are now, the ids of those that are gone, and those that cannot be read."""
+
+    views: list[View] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    damaged: dict[str, DamagedError] = field(default_factory=dict)
+
+
+def read_views(jobs: JobStore, job_ids: Sequence[str]) -> Found:
+    """Read these jobs, each on its own: one that cannot be read costs the others nothing."""
     with jobs.client.pipeline(transaction=False) as pipe:
         for job_id in job_ids:
             keys = JobKeys(job_id)
@@ -143,56 +161,88 @@ def read_views(jobs: JobStore, job_ids: Sequence[str]) -> tuple[list[View], list
             pipe.hgetall(keys.leaves)
             pipe.hgetall(keys.work)
             pipe.exists(keys.pool)
-        rows = pipe.execute()
-    found = list(zip(job_ids, rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True))
-    known = {
-        job_id: dict(zip(_FIELDS, texts(values), strict=True))
-        for job_id, values, *_ in found
-        if values[0] and values[-2]
-    }
-    places = _places(jobs.client, known)
-    views = [
-        _view(jobs, job_id, known[job_id], (leaves, work, pool), places[job_id])
-        for job_id, _, leaves, work, pool in found
-        if job_id in known
-    ]
-    return views, [job_id for job_id in job_ids if job_id not in known]
+        rows = pipe.execute(raise_on_error=False)
+    found, known = Found(), dict[str, _Known]()
+    for job_id, *stored in zip(job_ids, rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True):
+        if error := damaged(*stored):
+            found.damaged[job_id] = error
+        elif not (fields := Fields(dict(zip(_FIELDS, stored[0], strict=True)))):
+            found.gone.append(job_id)
+        else:
+            try:
+                known[job_id] = _Known(fields, fields.member("lane", Lane), fields.needed("tenant"), *stored[1:])
+            except DamagedError as error:
+                found.damaged[job_id] = error
+    for job_id, place in _places(jobs.client, known).items():
+        try:
+            with damage_named():
+                found.views.append(_view(jobs, job_id, known[job_id], place))
+        except DamagedError as error:
+            found.damaged[job_id] = error
+    return found
 
 
-def _places(client: Redis, known: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[bool, bool]]:
-    """Job id -> whether it waits for admission, whether it is under way."""
+class _Known(NamedTuple):
+    """What was read of one job, not yet looked at but for its lane and tenant."""
+
+    fields: Fields
+    lane: Lane
+    tenant: str
+    leaves: Mapping[bytes, bytes]
+    work: Mapping[bytes, bytes]
+    pool: int
+
+
+def _places(client: Redis, known: Mapping[str, _Known]) -> dict[str, tuple[object, object]]:
+    """Job id -> its score in the admission queue of its tenant, whether it is under way. Either may be an error."""
     with client.pipeline(transaction=False) as pipe:
-        for job_id, fields in known.items():
-            pipe.zscore(AdmissionKeys(fields["lane"]).waiting + fields["tenant"], job_id)
+        for job_id, job in known.items():
+            pipe.zscore(AdmissionKeys(job.lane.value).waiting + job.tenant, job_id)
             pipe.hexists(AdmissionKeys.under_way, job_id)
-        rows = iter(pipe.execute())
-    return {job_id: (next(rows) is not None, bool(next(rows))) for job_id in known}
+        rows = pipe.execute(raise_on_error=False)
+    return dict(zip(known, zip(rows[::2], rows[1::2], strict=True), strict=True))
 
 
-def _view(
-    jobs: JobStore, job_id: str, fields: Mapping[str, str], stored: tuple[Any, Any, Any], place: tuple[bool, bool]
-) -> View:
-    leaves, work, pool = stored
-    states = {text(node): text(state) for node, state in leaves.items()}
-    deadline_at = float(fields["deadline_at"]) if fields["deadline_at"] else None
+def _view(jobs: JobStore, job_id: str, job: _Known, place: tuple[object, object]) -> View:
+    """Raises: DamagedError."""
+    if error := damaged(*place):
+        raise error
+    fields, guessed = job.fields, job.fields.guessed()
+    states = _leaf_states(job.leaves)
+    deadline_at = fields.number("deadline_at", 0.0) or None
     nodes = jobs.nodes(job_id).values() if "waiting" in states.values() else ()
     return View(
         job_id=job_id,
-        state=State(fields["state"]),
-        rank=int(fields["rank"] or priority(Lane(fields["lane"]))),
-        updated_at=float(fields["updated_at"] or 0),
+        state=fields.member("state", State),
+        rank=rank_of(guessed, job.lane),
+        updated_at=guessed.number("updated_at", 0.0),
         deadline_at=deadline_at,
-        created_at=float(fields["created_at"] or 0),
-        waits_until=float(fields["waits_until"] or deadline_at or 0),
-        lane=Lane(fields["lane"]),
-        tenant=fields["tenant"],
-        awaiting_admission=place[0],
-        admitted=place[1],
-        has_pool=bool(pool),
+        created_at=guessed.number("created_at", 0.0),
+        waits_until=fields.number("waits_until", deadline_at),
+        lane=job.lane,
+        tenant=job.tenant,
+        awaiting_admission=place[0] is not None,
+        admitted=bool(place[1]),
+        has_pool=bool(job.pool),
         leaves=states,
-        items=read_work(work),
+        items=read_work(job.work),
         needs={node.id: node.depends_on for node in nodes if node.depends_on},
+        counted_open=int(guessed.number("open", 0.0)),
+        unreadable=unreadable_work(job.work),
     )
+
+
+def _leaf_states(raw: Mapping[bytes, bytes]) -> dict[str, str]:
+    """Node id -> state. One that cannot be read has ended, without a result. Raises: DamagedError for a newer one."""
+    states = {}
+    for name, value in raw.items():
+        leaf = Fields({"name": name, "state": value}, [])
+        node, state = leaf.text("name"), leaf.text("state")
+        if state not in LEAF_STATES and is_word(state):
+            clause = f"the state of its leaf {node} is {shown(state)}, a word that this release does not know"
+            raise DamagedError(clause, newer=True)
+        states[node] = state
+    return states
 
 
 def read_world(app: Celery, jobs: JobStore, views: Iterable[View], shut: frozenset[str] = frozenset()) -> World:

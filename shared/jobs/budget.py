@@ -40,7 +40,8 @@ def spending(fields: Mapping[str, str], now: float) -> Spending | None:
     """The budget in a job's or batch's hash and what is spent of it; None when it has none. `now` in Unix seconds."""
     if not any(name in fields for name in _LIMITS):
         return None
-    given = {name.removeprefix("budget:"): float(value) for name, value in fields.items() if name.startswith("budget:")}
+    known = {name: fields.get(f"budget:{name}") for name in Spending.model_fields}
+    given = {name: float(value) for name, value in known.items() if value}
     for name in ("cost", "max_cost"):
         if name in given:
             given[name] /= NANO

@@ -14,8 +14,11 @@ _MAX_BYTES = 256 * 1024 * 1024
 
 
 def text(value: object) -> str:
-    """A reply of Redis as text: redis-py's types leave open whether replies come decoded."""
-    return value.decode() if isinstance(value, bytes) else str(value)
+    """A reply of Redis as text: redis-py's types leave open whether replies come decoded.
+
+    Bytes that are no UTF-8 become U+FFFD; `fields` tells where that is a fault.
+    """
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def texts(values: Iterable[object]) -> tuple[str, ...]:
@@ -39,7 +42,7 @@ def unpack(blob: object, kind: type[M]) -> M:
         raise ValueError(f"the stored {kind.__name__} is damaged: {error}") from None
     if not reader.eof:
         raise ValueError(f"the stored {kind.__name__} is cut off or larger than {_MAX_BYTES} bytes")
-    return kind.model_validate_json(data)
+    return kind.model_validate_json(data, extra="ignore")  # fields of other releases are passed over
 
 
 def unpack_or_none(blob: object, kind: type[M]) -> M | None:

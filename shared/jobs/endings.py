@@ -12,7 +12,7 @@ from redis import Redis
 from shared.connections.clock import ServerClock
 from shared.jobs.admission import AdmissionQueues, waited_too_long
 from shared.jobs.batches import Batches
-from shared.jobs.codec import texts
+from shared.jobs.fields import Fields, damaged
 from shared.jobs.keys import ACTIVE, BatchKeys, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.jobs.states import TERMINAL, State, outcome_of, reasons_of
@@ -22,16 +22,17 @@ from shared.settings import Settings
 _PAGE = 500
 _FIELDS = ("state", "partial", "degraded", "batch_id", "lane", "tenant", "leaves_total")
 _RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request")
-_STATES = frozenset(State)
+_STATES, _LANES = frozenset(State), frozenset(Lane)
 
 
 def _read_fields(client: Redis, job_ids: Sequence[str], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """These fields of each job's hash, in one round trip; empty text for a missing one."""
+    """These fields of each job's hash, in one round trip; empty text for one that is missing or cannot be read."""
     with client.pipeline(transaction=False) as pipe:
         for job_id in job_ids:
             pipe.hmget(JobKeys(job_id).job, list(names))
-        rows = pipe.execute() if job_ids else []
-    return [texts(row) for row in rows]
+        rows = pipe.execute(raise_on_error=False) if job_ids else []
+    read = [Fields({} if damaged(row) else dict(zip(names, row, strict=True)), []) for row in rows]
+    return [tuple(fields.text(name) for name in names) for fields in read]
 
 
 class Endings:
@@ -53,9 +54,13 @@ class Endings:
         #: Called after jobs have ended here: there is room for waiting ones.
         self.on_end: Callable[[], None] = lambda: None
 
-    def stop(self, job_ids: Iterable[str], state: State, reason: str) -> int:
-        """Any open state -> failed, cancelled or expired. Returns how many ended by this call."""
-        ended = self._end(job_ids, state, reason)
+    def stop(self, job_ids: Iterable[str], state: State, reason: str, *, unknown: bool = False) -> int:
+        """Any open state -> failed, cancelled or expired. Returns how many ended by this call.
+
+        `unknown`: also from a state that is missing, or that this release does not know. A job whose hash is no hash
+        cannot be ended.
+        """
+        ended = self._end(job_ids, state, reason, unknown=unknown)
         if ended:
             self.on_end()
         return ended
@@ -68,16 +73,18 @@ class Endings:
         for reason, job_ids in by_reason.items():
             self._end(job_ids, State.EXPIRED, reason)
 
-    def _end(self, job_ids: Iterable[str], state: State, reason: str) -> int:
+    def _end(self, job_ids: Iterable[str], state: State, reason: str, *, unknown: bool = False) -> int:
         left, ended, jobs = iter(job_ids), 0, self._settings.jobs
         while page := list(islice(left, _PAGE)):
             with self._client.pipeline(transaction=False) as pipe:
                 for job_id in page:
                     keys = JobKeys(job_id)
-                    args = [f"{self._clock.now():.3f}", jobs.ttl_s, jobs.max_events, state.value, reason]
+                    args = [f"{self._clock.now():.3f}", jobs.ttl_s, jobs.max_events, state.value, reason, int(unknown)]
                     self._run("stop", [keys.job, keys.candidates, keys.events], args, client=pipe)
-                verdicts = pipe.execute()
-            stopped = [job_id for job_id, verdict in zip(page, verdicts, strict=True) if verdict]
+                verdicts = pipe.execute(raise_on_error=False)
+            stopped = [
+                job_id for job_id, verdict in zip(page, verdicts, strict=True) if not damaged(verdict) and verdict
+            ]
             self.finalise(stopped)
             ended += len(stopped)
         return ended
@@ -95,10 +102,12 @@ class Endings:
                     codes = reasons_of(degraded)
                     outcome = outcome_of(State(state), partial=partial == "1", degraded=codes)
                     self._batches.count(batch_id, job_id, outcome, codes, client=pipe)
-                had = int(leaves) if leaves.isdecimal() else 0
-                self._admission.leave(job_id, Lane(lane), tenant, had, client=pipe)
+                if lane in _LANES and tenant:  # else the reaper gives its place back: that says whose it is
+                    had = Fields({"leaves": leaves}, []).whole("leaves")
+                    self._admission.leave(job_id, Lane(lane), tenant, had, client=pipe)
             pipe.zrem(ACTIVE, *job_ids)
-            pipe.execute()
+            for reply in pipe.execute(raise_on_error=False):
+                damaged(reply)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from shared.contract import priority
+from shared.contract import PRIORITY_STEPS, priority
+from shared.jobs.fields import Fields, stored
 from shared.jobs.states import TERMINAL, State
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
@@ -69,15 +70,35 @@ class Job(Model):
         return min(15.0, 0.2 * self.deadline_s)
 
 
-def read_job(job_id: str, fields: Mapping[str, str], now: float) -> Job | None:
-    """Build a job from its hash; None when there is none (never was, or has expired). `now` in Unix seconds."""
-    present: dict[str, object] = {name: value for name, value in fields.items() if value}
-    if "state" not in present or "request" not in present:
+def read_job(job_id: str, raw: Mapping[str, object], now: float) -> Job | None:
+    """Build a job from its hash; None when there is none (never was, or has expired). `now` in Unix seconds.
+
+    What has a default in its place is not read strictly. Raises: DamagedError.
+    """
+    fields = Fields(raw)
+    if not fields:
         return None
-    request = JobRequest.model_validate_json(str(present["request"]))
-    created_at, deadline_at = (float(fields.get(name) or 0) for name in ("created_at", "deadline_at"))
-    deadline_s = float(fields.get("deadline_s") or max(0.0, deadline_at - created_at))
-    defaults = {"created_at": 0.0, "updated_at": 0.0, "rank": priority(request.lane)}
-    left_s = deadline_at - now if deadline_at else deadline_s
-    known = {"id": job_id, "request": request, "deadline_s": deadline_s, "left_s": left_s}
-    return Job.model_validate({**defaults, **present, **known})
+    request = stored(JobRequest, fields.needed("request"), "its request")
+    guessed, deadline_at = fields.guessed(), fields.number("deadline_at", 0.0)
+    created_at = guessed.number("created_at", 0.0)
+    deadline_s = fields.number("deadline_s", max(0.0, deadline_at - created_at) or None)
+    return Job(
+        id=job_id,
+        state=fields.member("state", State),
+        request=request,
+        created_at=created_at,
+        updated_at=guessed.number("updated_at", 0.0),
+        deadline_s=deadline_s,
+        deadline_at=deadline_at or None,
+        batch_id=guessed.text("batch_id") or None,
+        aggregator=guessed.text("aggregator") or None,
+        rank=rank_of(guessed, request.lane),
+        retry_of=guessed.text("retry_of") or None,
+        left_s=deadline_at - now if deadline_at else deadline_s,
+    )
+
+
+def rank_of(fields: Fields, lane: Lane) -> int:
+    """The priority of a job's messages: the first of its lane where that is not known."""
+    found = int(fields.number("rank", -1.0))
+    return found if found in PRIORITY_STEPS else priority(lane)

@@ -51,6 +51,12 @@ class JobKeys:
         self.warnings = f"{tag}:warnings"  # list of sentences
         self.events = f"{tag}:events"  # capped stream
 
+    @classmethod
+    def types(cls, job_id: str) -> dict[str, str]:
+        """Each key of a job -> the type that it has, as Redis names it."""
+        others = {"pool": "string", "answer": "string", "warnings": "list", "events": "stream"}
+        return {key: others.get(name, "hash") for name, key in vars(cls(job_id)).items()}
+
 
 class AdmissionKeys:
     """The keys of the queues in which jobs wait. They share a hash tag: one script touches several."""

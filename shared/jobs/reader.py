@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 from redis import Redis
 
-from shared.errors import RamifyError
+from shared.errors import DamagedError, RamifyError
 from shared.jobs import codec
 from shared.jobs.budget import spending
 from shared.jobs.codec import text
-from shared.jobs.keys import RECENT, JobKeys
+from shared.jobs.fields import Fields, damage_named, damaged, stored
+from shared.jobs.keys import RECENT, JobKeys, id_time
 from shared.jobs.states import TERMINAL
 from shared.jobs.tenant_scope import no_such_job
 from shared.models import Answer, Cost, JobEvent, JobStatus
+from shared.models.cost import Spending
 from shared.models.degraded import codes
 from shared.models.route import Route
 
 _STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
 _BLOCK_MS = 1000
+#: Stands for the state of a job that cannot be read.
+UNREADABLE = "unreadable"
 _PAGE = 500
 #: Seconds past a job's time after which nobody waits for its end any more: the reaper has ended it before that.
 PAST_TIME_S = 90.0
@@ -35,24 +40,33 @@ class JobReader:
         self._client = client
 
     def status(self, job_id: str) -> JobStatus:
-        """How far a job is. Raises: NotFoundError."""
-        found = self.statuses([job_id])
-        if not found:
+        """How far a job is. Raises: NotFoundError, RamifyError for one that cannot be read."""
+        with readable(job_id):
+            (found,) = self._statuses([job_id])
+            if isinstance(found, DamagedError):
+                raise found
+        if found is None:
             raise no_such_job(job_id)
-        return found[0]
+        return found
 
     def statuses(self, job_ids: list[str]) -> list[JobStatus]:
-        """How far these jobs are, in one round trip; unknown ones are left out."""
+        """How far these jobs are, in one round trip; unknown ones are left out.
+
+        One that cannot be read is `UNREADABLE`. What can be read in part says in its warnings what cannot.
+        """
+        found = zip(job_ids, self._statuses(job_ids), strict=True)
+        return [_unreadable(job_id, one) if isinstance(one, DamagedError) else one for job_id, one in found if one]
+
+    def _statuses(self, job_ids: list[str]) -> list[JobStatus | DamagedError | None]:
         with self._client.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.hgetall(JobKeys(job_id).job)
                 pipe.lrange(JobKeys(job_id).warnings, 0, -1)
-            rows = pipe.execute()
-        found = []
-        for raw, warnings in zip(rows[::2], rows[1::2], strict=True):
-            fields = {text(k): text(v) for k, v in raw.items()}
-            if "state" in fields:
-                found.append(_status(fields, tuple(text(w) for w in warnings)))
+            rows = pipe.execute(raise_on_error=False)
+        found = list[JobStatus | DamagedError | None]()
+        for job_id, raw, warnings in zip(job_ids, rows[::2], rows[1::2], strict=True):
+            said = () if damaged(warnings) else tuple(map(text, warnings))
+            found.append(damaged(raw) or (_status(job_id, {text(k): v for k, v in raw.items()}, said) if raw else None))
         return found
 
     def recent(self, limit: int = 20, tenant: str | None = None) -> list[JobStatus]:
@@ -76,8 +90,9 @@ class JobReader:
     def answer(self, job_id: str) -> Answer | None:
         """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""
         try:
-            return codec.unpack_or_none(self._client.get(JobKeys(job_id).answer), Answer)
-        except ValueError as error:
+            with damage_named():
+                return codec.unpack_or_none(self._client.get(JobKeys(job_id).answer), Answer)
+        except (ValueError, DamagedError) as error:
             kind = type(error).__name__
             raise RamifyError(f"the answer of job {job_id} cannot be read ({kind}): ask the question again") from None
 
@@ -90,7 +105,9 @@ class JobReader:
             yield JobEvent(id=after, type="state", data={"state": "queued"})
         while (left := status.ends_by + PAST_TIME_S - time.time() if end is None else end - time.monotonic()) > 0:
             block = max(1, min(_BLOCK_MS, int(left * 1000)))
-            reply: Any = self._client.xread({key: after}, count=200, block=block)
+            reply: Any
+            with readable(job_id):
+                reply = self._client.xread({key: after}, count=200, block=block)
             if not reply and end is None:
                 status = self.status(job_id)  # its turn may have come
             for _, entries in reply or []:
@@ -102,34 +119,82 @@ class JobReader:
                         return
 
 
-def _status(fields: dict[str, str], warnings: tuple[str, ...]) -> JobStatus:
-    plain = ("state", "question", "lane", "tenant", "leaves_total", "leaves_done", "leaves_failed", "created_at")
-    times = ("finished_at", "waits_until", "deadline_s", "deadline_at")
-    optional = (*times, "batch_id", "error", "retry_of", "retried_as")
-    found: dict[str, object] = {name: fields[name] for name in (*plain, "updated_at")}
-    found |= {name: fields[name] for name in optional if fields.get(name)}
-    at = {name.partition(":")[2]: codes(value) for name, value in fields.items() if name.startswith("degraded:")}
-    costs = {name.removeprefix("cost:"): int(value) for name, value in fields.items() if name.startswith("cost:")}
-    return JobStatus.model_validate(
-        found
-        | {
-            "job_id": fields["id"],
-            "partial": fields.get("partial") == "1",
-            "route": Route.model_validate_json(fields["route"]) if fields.get("route") else None,
-            "warnings": warnings,
-            "degraded": codes(fields.get("degraded", "")),
-            "degraded_at": at,
-            "cost": Cost(**costs),
-            "budget": spending(fields, time.time()),
-            "timings_ms": stage_timings(fields),
-        }
+@contextmanager
+def readable(job_id: str) -> Iterator[None]:
+    """An error in the block that says that stored data of the job cannot be read becomes a sentence: RamifyError."""
+    try:
+        with damage_named():
+            yield
+    except DamagedError as error:
+        raise RamifyError(f"job {job_id} cannot be read: {error}; `ramify why {job_id}` says more") from error
+
+
+def _unreadable(job_id: str, error: DamagedError) -> JobStatus:
+    said = (f"This job cannot be read: {error}.",)
+    made = id_time(job_id)
+    return JobStatus(
+        job_id=job_id,
+        state=UNREADABLE,
+        question="",
+        lane="",
+        tenant="",
+        created_at=made,
+        updated_at=made,
+        warnings=said,
     )
 
 
-def stage_timings(fields: dict[str, str]) -> dict[str, float]:
+def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -> JobStatus:
+    faults = list[str]()
+    fields = Fields(raw, faults)
+    optional = {name: fields.text(name) or None for name in ("batch_id", "error", "retry_of", "retried_as")}
+    at = {name.partition(":")[2]: codes(fields.text(name)) for name in raw if name.startswith("degraded:")}
+    status = JobStatus(
+        job_id=job_id,
+        state=fields.needed("state", UNREADABLE),
+        question=fields.needed("question"),
+        lane=fields.needed("lane"),
+        tenant=fields.needed("tenant"),
+        **optional,
+        **{name: fields.whole(name) for name in ("leaves_total", "leaves_done", "leaves_failed")},
+        **{name: fields.number(name, id_time(job_id)) for name in ("created_at", "updated_at")},
+        deadline_s=fields.number("deadline_s", 0.0),
+        **{name: fields.number(name, 0.0) or None for name in ("waits_until", "deadline_at", "finished_at")},
+        partial=fields.text("partial") == "1",
+        route=_route(fields, faults),
+        degraded=codes(fields.text("degraded")),
+        degraded_at=at,
+        cost=Cost(**{name: max(0, fields.whole(f"cost:{name}")) for name in Cost.model_fields}),
+        budget=_budget(raw, faults),
+        timings_ms=stage_timings(fields),
+    )
+    unread = tuple(f"Something of this job cannot be read: {fault}." for fault in dict.fromkeys(faults))
+    return status.model_copy(update={"warnings": (*warnings, *unread)})
+
+
+def _route(fields: Fields, faults: list[str]) -> Route | None:
+    try:
+        return stored(Route, raw, "its route") if (raw := fields.text("route")) else None
+    except DamagedError as error:
+        faults.append(str(error))
+        return None
+
+
+def _budget(raw: Mapping[str, object], faults: list[str]) -> Spending | None:
+    try:
+        return spending({name: text(value) for name, value in raw.items()}, time.time())
+    except (ValueError, KeyError):
+        faults.append("its budget cannot be read")
+        return None
+
+
+def stage_timings(fields: Fields) -> dict[str, float]:
     """Milliseconds spent waiting (queued) and in each stage that has ended, and in total."""
-    begun = [("queued", float(fields["created_at"]))]
-    begun += [(name.removesuffix("_at"), float(fields[name])) for name in _STAGES if fields.get(name)]
+    times = {"queued": fields.number("created_at", 0.0)}
+    times |= {name.removesuffix("_at"): fields.number(name, 0.0) for name in _STAGES}
+    begun = [(name, at) for name, at in times.items() if at]
+    if not begun:
+        return {}
     spans = {name: round((end - start) * 1000, 1) for (name, start), (_, end) in pairwise(begun)}
     spans["total"] = round((begun[-1][1] - begun[0][1]) * 1000, 1)
     return spans

@@ -34,6 +34,8 @@ class Outcome(StrEnum):
 TERMINAL = frozenset({State.DONE, State.FAILED, State.CANCELLED, State.EXPIRED})
 #: States of a leaf in which its outcome is recorded.
 ENDED_LEAVES = frozenset({"done", "failed"})
+#: All states of a leaf, and of a branch.
+LEAF_STATES = ENDED_LEAVES | {"waiting", "pending", "searched", "open", "grown"}
 STOPPED = frozenset({State.FAILED, State.CANCELLED, State.EXPIRED})
 
 TRANSITIONS: dict[State, frozenset[State]] = {

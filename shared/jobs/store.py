@@ -9,12 +9,15 @@ from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.contract import TaskName
+from shared.errors import DamagedError
 from shared.jobs import codec
 from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
 from shared.jobs.batches import Batches
 from shared.jobs.budget import budget_fields, with_default_budget
-from shared.jobs.codec import text, texts
+from shared.jobs.codec import text
+from shared.jobs.damaged import DamagedJobs
 from shared.jobs.endings import Endings, Retries
+from shared.jobs.fields import Fields, damage_named, stored
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import ACTIVE, JobKeys, idempotency
 from shared.jobs.scripts import Scripts, as_json, node_args
@@ -42,6 +45,7 @@ class JobStore:
         self.work = WorkLog(client, settings, self.clock)
         self.endings = Endings(client, settings, self.clock, self.batches, self.admission)
         self.retries = Retries(client, settings)
+        self.damaged = DamagedJobs(client, settings, self.clock)
         self._run = Scripts(client)
 
     def reserve(self, request: JobRequest, job_id: str) -> tuple[str, bool]:
@@ -205,18 +209,19 @@ class JobStore:
         return frozenset(text(name) for name in granted)
 
     def job(self, job_id: str) -> Job | None:
-        """The header of a job, or None when it is unknown."""
-        values = texts(self.client.hmget(JobKeys(job_id).job, list(FIELDS)))
+        """The header of a job, or None when it is unknown. Raises: DamagedError."""
+        with damage_named():
+            values = self.client.hmget(JobKeys(job_id).job, list(FIELDS))
         return read_job(job_id, dict(zip(FIELDS, values, strict=True)), self.clock.now())
 
     def node(self, job_id: str, node_id: str) -> Node | None:
-        """One node of the tree."""
+        """One node of the tree; None for one that is lost, or cannot be read."""
         raw = self.client.hget(JobKeys(job_id).nodes, node_id)
-        return Node.model_validate_json(raw) if raw else None
+        return _node(raw) if raw else None
 
     def nodes(self, job_id: str) -> dict[str, Node]:
-        """The tree as far as it is known, in order of ids."""
-        found = [Node.model_validate_json(raw) for raw in self.client.hvals(JobKeys(job_id).nodes)]
+        """The tree as far as it is known, in order of ids. Nodes that cannot be read are left out, as lost ones are."""
+        found = [node for raw in self.client.hvals(JobKeys(job_id).nodes) if (node := _node(raw)) is not None]
         return {node.id: node for node in sorted(found, key=lambda node: node_order(node.id))}
 
     def leaf_states(self, job_id: str) -> dict[str, str]:
@@ -226,12 +231,20 @@ class JobStore:
     def all_nodes_ended(self, job_id: str) -> bool:
         """True while a job is searching and none of its nodes is open any more: its merge may run."""
         state, left = self.client.hmget(JobKeys(job_id).job, ["state", "open"])
-        return state == b"searching" and left is not None and int(left) <= 0
+        return state == b"searching" and Fields({"open": left}, []).number("open", 1.0) <= 0
 
     def routed(self, job_id: str) -> Route | None:
-        """How the job's question is read, once it is."""
+        """How the job's question is read, once it is; None where that cannot be read.
+
+        Raises: DamagedError when a newer release may be able to.
+        """
         raw = self.client.hget(JobKeys(job_id).job, "route")
-        return Route.model_validate_json(raw) if raw else None
+        try:
+            return stored(Route, raw, "its route") if raw else None
+        except DamagedError as error:
+            if error.newer:
+                raise
+            return None
 
     def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
         """What the search task left for the rerank task."""
@@ -286,6 +299,13 @@ class JobStore:
         """Jobs that the reaper should check now."""
         now = self.clock.now()
         return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", now, start=0, num=limit)]
+
+
+def _node(raw: str | bytes) -> Node | None:
+    try:
+        return stored(Node, raw, "a node")
+    except DamagedError:
+        return None
 
 
 def _recorded(node_id: str, blob: object) -> LeafResult:

@@ -11,8 +11,10 @@ their attempts, one a line.
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +23,8 @@ from redis import Redis
 from shared.connections.clock import ServerClock
 from shared.connections.heartbeat import worker_id
 from shared.contract import TaskName
-from shared.jobs.codec import text, texts
+from shared.jobs.codec import text
+from shared.jobs.fields import Fields, damage_named
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.scripts import Scripts
@@ -35,6 +38,8 @@ CLAIMS = {
 }
 #: Deaths while the item was its worker's only one that retire it.
 _MIN_SOLE_DEATHS = 2
+#: A count with more digits was not written by us.
+_MOST_DIGITS = 9
 #: How many times as many deaths it takes beside other items.
 _SHARED_DEATHS_FACTOR = 3
 #: Seconds that an item waits for a server after its first failure, doubled with each one up to the second number.
@@ -68,11 +73,10 @@ class Attempt:
 
 def read_attempt(value: str) -> Attempt | None:
     """An attempt as it is stored; None for anything else (it may have been written by hand)."""
-    parts = value.split(" ")
-    try:
-        return Attempt(float(parts[0]), parts[1], parts[2])
-    except (ValueError, IndexError):
-        return None
+    begun_at, _, rest = value.partition(" ")
+    worker, _, task = rest.partition(" ")
+    at = _seconds(begun_at)
+    return Attempt(at, worker, task) if at is not None and worker and task else None
 
 
 @dataclass(frozen=True)
@@ -130,20 +134,31 @@ class WorkLog:
         return Attempt(self._clock.now(), worker_id(), task)
 
     def begin(self, job_id: str, item: str, task: str, attempt: Attempt | None = None) -> StartedWork:
-        """Read an item's job and note the attempt, in one step. Repeating it with the same attempt is harmless."""
+        """Read an item's job and note the attempt, in one step. Repeating it with the same attempt is harmless.
+
+        Raises: DamagedError when the job cannot be read; the attempt is noted all the same.
+        """
         keys, attempt = JobKeys(job_id), attempt or self.attempt(task)
         args = [self._settings.jobs.ttl_s, item, str(attempt), *FIELDS]
-        out = self._run("begin_work", [keys.job, keys.leaves, keys.work], args)
+        with damage_named():
+            out = self._run("begin_work", [keys.job, keys.leaves, keys.work], args)
         if not out:
             return StartedWork(None, attempt)
-        busy, dead, alone, sent, postponed, node_state, *fields = texts(out)
-        job = read_job(job_id, dict(zip(FIELDS, fields, strict=True)), attempt.begun_at)
-        before = _item({"busy": busy, "dead": dead, "alone": alone, "sent": sent, "postponed": postponed})
-        return StartedWork(job, attempt, before, node_state)
+        names = ("busy", "dead", "alone", "sent", "postponed", "node")
+        of_item = Fields(dict(zip(names, out, strict=False)), [])
+        job = read_job(job_id, dict(zip(FIELDS, out[len(names) :], strict=True)), attempt.begun_at)
+        before = _item({name: of_item.text(name) for name in names})
+        return StartedWork(job, attempt, before, of_item.text("node"))
 
     def end(self, job_id: str, item: str, attempt: Attempt) -> None:
-        """The attempt has ended."""
-        self._run("end_work", [JobKeys(job_id).work], [item, str(attempt)])
+        """The attempt has ended. Raises: DamagedError when the marks are no hash."""
+        with damage_named():
+            self._run("end_work", [JobKeys(job_id).work], [item, str(attempt)])
+
+    def drop(self, job_id: str, fields: Sequence[bytes]) -> None:
+        """Delete fields that say nothing (see `unreadable_work`)."""
+        if fields:
+            self._client.hdel(JobKeys(job_id).work, *fields)
 
     def postpone(self, job: Job, item: str, provider: str, why: str, at_least_s: float) -> bool:
         """Note that an item waits for a server, `at_least_s` seconds and longer each time, within the job's `wait_s`.
@@ -186,20 +201,49 @@ class WorkLog:
         """`<queue>:<priority>` -> when the message that was taken there last had been sent."""
         found = {}
         for name, value in self._client.hgetall(AdmissionKeys.latest_taken).items():
-            try:
+            with suppress(ValueError):
                 found[text(name)] = float(value)
-            except ValueError:
-                continue
         return found
 
 
 def read_work(raw: Mapping[Any, Any]) -> dict[str, WorkItem]:
-    """The hash `work` by items. Fields of other names are passed over."""
+    """The hash `work` by items. Fields of other names, and those that cannot be read, are passed over."""
     by_item: dict[str, dict[str, str]] = {}
     for name, value in raw.items():
-        kind, _, item = text(name).partition(":")
-        by_item.setdefault(item, {})[kind] = text(value)
+        if _readable(name, value):
+            kind, _, item = text(name).partition(":")
+            by_item.setdefault(item, {})[kind] = text(value)
     return {item: _item(fields) for item, fields in by_item.items()}
+
+
+def unreadable_work(raw: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """The names of the fields that `read_work` passes over since they cannot be read: to be deleted.
+
+    A mark of nobody would keep its item from being sent again.
+    """
+    return tuple(name for name, value in raw.items() if not _readable(name, value))
+
+
+def _readable(name: Any, value: Any) -> bool:
+    kind, said = text(name).partition(":")[0], text(value)
+    if "\ufffd" in kind or "\ufffd" in said:
+        return False
+    if kind == "sent":
+        return _seconds(said.partition(" ")[0]) is not None
+    return kind != "busy" or read_attempt(said) is not None
+
+
+def _seconds(said: str) -> float | None:
+    """A time as it is stored; None for anything else."""
+    try:
+        found = float(said)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _count(said: str) -> int:
+    return int(said) if said.isdecimal() and len(said) < _MOST_DIGITS else 0
 
 
 def _postponement(value: str, waits: str) -> Postponement | None:
@@ -218,13 +262,10 @@ def _item(fields: Mapping[str, str]) -> WorkItem:
     sent, busy, dead, alone = (fields.get(name, "") for name in ("sent", "busy", "dead", "alone"))
     proof = (read_attempt(line) for line in fields.get("proof", "").splitlines())
     sent_at, _, by = sent.partition(" ")
-    try:
-        sent_at_s, again = (float(sent_at) if sent_at else None), by == "again"
-    except ValueError:  # written by hand
-        sent_at_s, again = None, False
+    at = _seconds(sent_at)
     return WorkItem(
-        sent_at=sent_at_s, again=again, busy=read_attempt(busy), sent_raw=sent, busy_raw=busy,
-        deaths=int(dead) if dead.isdecimal() else 0, sole_deaths=int(alone) if alone.isdecimal() else 0,
+        sent_at=at, again=at is not None and by == "again", busy=read_attempt(busy), sent_raw=sent, busy_raw=busy,
+        deaths=_count(dead), sole_deaths=_count(alone),
         proof=tuple(attempt for attempt in proof if attempt is not None),
         postponed=_postponement(fields.get("postponed", ""), fields.get("waits", "")),
     )  # fmt: skip

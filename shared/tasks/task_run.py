@@ -19,11 +19,12 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from shared.contract import TaskMessage, TaskName, read_message
-from shared.errors import DeadlineError, MessageVersionError, RamifyError, TransientError, shown
+from shared.errors import DamagedError, DeadlineError, MessageVersionError, RamifyError, TransientError, shown
 from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
+from shared.jobs.fields import damage, damage_named
 from shared.jobs.work import StartedWork
-from shared.models import Cost, JobRequest, Lane
+from shared.models import Cost, JobRequest, Lane, Node
 from shared.models.degraded import OnOutage
 from shared.providers.fallbacks import Fallbacks, PostponedError, noting
 from shared.providers.lanes import in_lane
@@ -68,6 +69,13 @@ class TaskRun:
         if self.message.node_id is None:
             raise MessageVersionError(f"{self.task.name} needs a node id")
         return self.message.node_id
+
+    def node(self) -> Node:
+        """Its record in the tree. Raises: DamagedError when that is lost, or cannot be read."""
+        found = self.jobs.node(self.job.id, self.node_id)
+        if found is None:
+            raise DamagedError(f"the record of node {self.node_id} is lost")
+        return found
 
     def leaf_seconds(self, undone: str) -> float:
         """Seconds that the leaf may take. Raises: DeadlineError when none are left; `undone` says what it was not."""
@@ -114,16 +122,19 @@ class TaskRegistry:
             message = read_message(raw)
         except MessageVersionError as error:
             return self._refused(raw, error)
-        with self._tracker.tracked(message, task.name, delivery(task.request)) as begun:
-            if begun.job is None or begun.job.terminal:
-                return {"skipped": "the job has ended"}
-            if begun.before.postponed is not None:  # the rest of its chain, or a message that came twice
-                return {"node": message.node_id or "", "postponed": begun.before.postponed.why}
-            run = TaskRun(task, self.jobs, begun.job, message, self._fallbacks(begun.job))
-            try:
-                self._run_noted(run, begun, body, on_error)
-            except PostponedError as postponed:
-                return self._postpone(run, postponed)
+        try:
+            with self._tracker.tracked(message, task.name, delivery(task.request)) as begun:
+                if begun.job is None or begun.job.terminal:
+                    return {"skipped": "the job has ended"}
+                if begun.before.postponed is not None:  # the rest of its chain, or a message that came twice
+                    return {"node": message.node_id or "", "postponed": begun.before.postponed.why}
+                run = TaskRun(task, self.jobs, begun.job, message, self._fallbacks(begun.job))
+                try:
+                    self._run_noted(run, begun, body, on_error)
+                except PostponedError as postponed:
+                    return self._postpone(run, postponed)
+        except DamagedError as error:
+            return self._set_aside(message, task.name, error)
         return {"node": message.node_id or ""}
 
     def _fallbacks(self, job: Job) -> Fallbacks:
@@ -132,13 +143,14 @@ class TaskRegistry:
         return Fallbacks(time.monotonic() + job.wait_s) if waits else Fallbacks()
 
     def _run_noted(self, run: TaskRun, begun: StartedWork, body: TaskBody, on_error: OnError) -> None:
-        """Raises: PostponedError."""
-        meter, lane = self._ledger.meter(run.job), run.job.lane
-        with metered(meter), tallied(run.tally), in_lane(lane), noting(run.fallbacks):
-            if (reason := self._tracker.poison(begun, run.message, run.task.name)) is not None:
-                on_error(run, reason)
-            elif not already_done(run.task.name, begun.node_state):
-                with self._failures_recorded(run, on_error):
+        """Raises: PostponedError, DamagedError."""
+        with damage_named():
+            meter = self._ledger.meter(run.job)
+        with metered(meter), tallied(run.tally), in_lane(run.job.lane), noting(run.fallbacks):
+            with self._failures_recorded(run, on_error):
+                if (reason := self._tracker.poison(begun, run.message, run.task.name)) is not None:
+                    on_error(run, reason)
+                elif not already_done(run.task.name, begun.node_state):
                     body(run)
             run.annotate()
 
@@ -151,27 +163,41 @@ class TaskRegistry:
         log.info("%s of job %s, node %s waits: %s", run.task.name, run.job.id, run.message.node_id, why)
         return {"node": run.message.node_id or "", "postponed": why}
 
+    def _set_aside(self, message: TaskMessage, task: str, error: DamagedError) -> dict[str, str]:
+        """The job cannot be read: it costs itself only. What is to become of it, the reaper decides."""
+        log.error("%s of job %s cannot go on: %s", task, message.job_id, error)
+        self.jobs.damaged.add(message.job_id, error)
+        return {"damaged": str(error)}
+
     @contextmanager
     def _failures_recorded(self, run: TaskRun, on_error: OnError) -> Iterator[None]:
         """An error in the block goes to `on_error` and no further, unless it says that Redis or the broker is lost.
 
-        Raises: PostponedError for the failure of a server that the job waits for and nothing stands in for.
+        Where not even the failure can be recorded, the job ends. Raises: DamagedError for what only a newer release
+        can read, PostponedError for the failure of a server that the job waits for and nothing stands in for.
         """
         try:
             yield
-        except (RedisError, OperationalError):
-            raise
         except Exception as error:
             if isinstance(error, TransientError) and run.fallbacks.postpones(error):
                 raise PostponedError(error.provider, error) from error
-            reason = reason_of(error)
-            log.log(
-                logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
-                "%s of job %s, node %s failed: %s", run.task.name, run.job.id, run.message.node_id, reason,
-                exc_info=not isinstance(error, RamifyError),
-            )  # fmt: skip
-            run.annotate(getattr(error, "cost", None))  # what it has spent, and gone on without, before it failed
-            on_error(run, reason)
+            found = _own_fault(error)
+            if isinstance(found, DamagedError) and found.newer:
+                raise found from error
+            try:
+                self._record_failure(run, found, on_error)
+            except Exception as second:  # noqa: BLE001 - a task that raises would break its chord
+                fail_job(run, reason_of(_own_fault(second)))
+
+    def _record_failure(self, run: TaskRun, error: Exception, on_error: OnError) -> None:
+        reason = reason_of(error)
+        log.log(
+            logging.WARNING if isinstance(error, RamifyError) else logging.ERROR,
+            "%s of job %s, node %s failed: %s", run.task.name, run.job.id, run.message.node_id, reason,
+            exc_info=not isinstance(error, RamifyError),
+        )  # fmt: skip
+        run.annotate(getattr(error, "cost", None))  # what it has spent, and gone on without, before it failed
+        on_error(run, reason)
 
     def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
         """A message of another release: a warning in the job, if it can be found; it ends by its deadline."""
@@ -189,6 +215,14 @@ def on_outage(request: JobRequest, settings: Settings) -> OnOutage:
     return request.on_outage or usual[request.lane]
 
 
+def _own_fault(error: Exception) -> Exception:
+    """`error`, as DamagedError where it says so of stored data. Raises it when Redis or the broker is lost."""
+    found = damage(error)
+    if found is None and isinstance(error, RedisError | OperationalError):
+        raise error
+    return found or error
+
+
 def fail_job(run: TaskRun, reason: str) -> None:
     """`on_error` of tasks without which there is no answer."""
     run.jobs.stop(run.job, State.FAILED, f"{run.task.name}: {reason}")
@@ -196,6 +230,8 @@ def fail_job(run: TaskRun, reason: str) -> None:
 
 def reason_of(error: Exception) -> str:
     """A failure as one sentence for people: our own errors speak for themselves, others are named by type."""
+    if isinstance(error, DamagedError):
+        return f"what is stored of the job cannot be read: {error}"
     if isinstance(error, RamifyError):
         return str(error)
     return f"internal error, {type(error).__name__}: {shown(str(error))}"

@@ -6,17 +6,17 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 
 from redis.exceptions import RedisError
 
 from shared.connections.heartbeat import alive_workers
 from shared.contract import TaskMessage, TaskName
-from shared.errors import shown
-from shared.jobs import JobStore
+from shared.errors import DamagedError, shown
+from shared.jobs import JobStore, State
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.work import Attempt, StartedWork, too_many_deaths
+from shared.jobs.work import Attempt, StartedWork, WorkItem, too_many_deaths
 from shared.models.status import DeadLetter
 from shared.tasks.signatures import Delivery
 
@@ -31,11 +31,31 @@ _WORKS_ON = {
     TaskName.RERANK_COLUMNS.value: {"searched"},
     TaskName.PLAN_REFINE.value: {"open"},
 }
+#: The state that a job is in when the message of a task of the whole job is sent, and until it is taken.
+_SENT_IN = {
+    TaskName.PLAN_JOB.value: State.QUEUED,
+    TaskName.MERGE_TREE.value: State.SEARCHING,
+    TaskName.RERANK_ROOT.value: State.MERGING,
+    TaskName.MERGE_SUMMARISE.value: State.SUMMARISING,
+}
 
 
 def already_done(task: str, node_state: str) -> bool:
     """True when the task of a node is done already: its message came twice, or late."""
     return task in _WORKS_ON and node_state not in _WORKS_ON[task]
+
+
+def _first_copy(begun: StartedWork, task: str) -> bool:
+    """True when the time of sending that the job tells is that of this message.
+
+    Not where the reaper has renewed it, and not for a message that comes twice: its job or node has gone on since, or
+    another worker is at it, and the time that stands there is that of a later message.
+    """
+    if begun.before.again or begun.before.busy is not None or begun.job is None:
+        return False
+    if task in _SENT_IN:
+        return begun.job.state is _SENT_IN[task]
+    return begun.node_state in (_WORKS_ON.get(task) or {"searched"})
 
 
 class WorkTracker:
@@ -51,12 +71,18 @@ class WorkTracker:
 
     @contextmanager
     def tracked(self, message: TaskMessage, task: str, came: Delivery) -> Iterator[StartedWork]:
-        """Notes the begin, and the end when the block ends, however it does. Raises: RedisError before the block."""
+        """Notes the begin, and the end when the block ends, however it does.
+
+        Raises: RedisError before the block, and DamagedError for a job that cannot be read.
+        """
         item, attempt = message.node_id or task, self._jobs.work.attempt(task)
         try:
             begun = self._jobs.work.begin(message.job_id, item, task, attempt)
         except RedisError:  # Redis may have run it, and only the reply was lost
             self._end_when_possible(message.job_id, item, attempt)
+            raise
+        except Exception:  # noted, but the job cannot be read: nobody is at it
+            self._end(message.job_id, item, attempt)
             raise
         try:
             self._note_taken(begun, task, came)
@@ -81,7 +107,8 @@ class WorkTracker:
         log.error("%s of job %s, item %s: %s", task, message.job_id, item, reason)
         node = self._jobs.node(message.job_id, item) if message.node_id else None
         request = begun.job.request
-        proof = tuple(str(one) for one in self._jobs.work.items(message.job_id)[item].proof)
+        known = self._jobs.work.items(message.job_id).get(item, WorkItem())
+        proof = tuple(str(one) for one in known.proof)
         self._dead.add(
             DeadLetter(
                 id=dead_letter_id, kind="work", at=begun.attempt.begun_at, tenant=request.tenant, job_id=message.job_id,
@@ -94,11 +121,11 @@ class WorkTracker:
     def _note_taken(self, begun: StartedWork, task: str, came: Delivery) -> None:
         """Once a second per queue and priority: messages older than this one are no longer in its queue.
 
-        Only where it is known when this one was sent: a time that the reaper has renewed may be another message's.
+        Only where it is known when this one was sent (see `_first_copy`).
         """
-        if begun.job is None or (begun.before.again and came.sent_again is None):
+        if begun.job is None or (came.sent_again is None and not _first_copy(begun, task)):
             return
-        sent = came.sent_again or begun.before.sent_at or begun.job.updated_at
+        sent = came.sent_again or begun.before.sent_at or (begun.job.updated_at if task in _SENT_IN else 0.0)
         queue, rank = TaskName(task).queue.value, begun.job.rank if came.priority is None else came.priority
         name, now = f"{queue}:{rank}", time.monotonic()
         if now - self._noted_at.get(name, -_NOTE_S) < _NOTE_S:
@@ -113,6 +140,8 @@ class WorkTracker:
         """While Redis is unreachable the end is noted later: else this process would seem to be at the item still."""
         try:
             self._jobs.work.end(job_id, item, attempt)
+        except DamagedError as error:  # then there are no marks either
+            log.warning("the end of %s of job %s cannot be noted: %s", item, job_id, error)
         except RedisError:
             self._end_when_possible(job_id, item, attempt)
 
@@ -131,7 +160,8 @@ class WorkTracker:
                     return
                 job_id, item, attempt = self._unended[0]
             try:
-                self._jobs.work.end(job_id, item, attempt)
+                with suppress(DamagedError):
+                    self._jobs.work.end(job_id, item, attempt)
             except RedisError:
                 time.sleep(_RETRY_S)
             else:

@@ -90,7 +90,7 @@ class Stage:
         for module in (self.search, self.lists):
             yield module, "search_resources", lambda: None
         yield self.lists, "read_shard", self._later("labour.read_shard")
-        yield self.lists, "llm", object
+        yield self.lists, "llm_of", lambda *_: object()
         yield self.lists, "fill_columns", self._later("labour.fill_columns")
         yield self.search, "run_search_stages", self._later("labour.run_search_stages")
         yield self.rerank, "_reranker", lambda: None

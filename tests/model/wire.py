@@ -42,4 +42,12 @@ class WirePipeline(Pipeline):
             found: list[Any] = self.wire.traffic.call(lambda: super(WirePipeline, self).execute(raise_on_error))
             return found
         stack, self.command_stack = self.command_stack, []
-        return [self.wire.execute_command(*args, **options) for args, options in stack]
+        return [self._one(args, options, raise_on_error) for args, options in stack]
+
+    def _one(self, args: Any, options: Any, raise_on_error: bool) -> Any:
+        try:
+            return self.wire.execute_command(*args, **options)
+        except redis.ResponseError as error:
+            if raise_on_error:
+                raise
+            return error

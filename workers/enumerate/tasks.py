@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.contract import TaskMessage, TaskName
-from shared.errors import RamifyError
+from shared.errors import DamagedError, RamifyError
 from shared.models.enumeration import ValuesReply, ValuesRequest
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import app, llm_of, record_failed_leaf, registry, start_body_outside_of_chord
+from workers.app import CANDIDATES_LOST, app, llm_of, record_failed_leaf, registry, start_body_outside_of_chord
 from workers.enumerate.scan import KnownValues, counted
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.search.resources import search_resources
@@ -38,9 +38,7 @@ def search_shard(run: TaskRun) -> None:
     That one is claimed in the job store before it joins the chord, as the children of a branch are.
     """
     job, jobs = run.job, run.jobs
-    node = jobs.node(job.id, run.node_id)
-    if node is None:
-        return
+    node = run.node()
     timeout = run.leaf_seconds("searched")
     read, columns_missing = read_shard(run, node, search_resources(), timeout)
     if not columns_missing:
@@ -57,9 +55,9 @@ def search_shard(run: TaskRun) -> None:
 def rerank_columns(run: TaskRun) -> None:
     """Fill the columns that no line of a document names, then record the shard's leaf, however late it is."""
     job, jobs = run.job, run.jobs
-    node, read = jobs.node(job.id, run.node_id), jobs.candidates(job.id, run.node_id)
-    if node is None or read is None:
-        return
+    node, read = run.node(), jobs.candidates(job.id, run.node_id)
+    if read is None:
+        raise DamagedError(CANDIDATES_LOST)
     model = llm_of(run, "columns")
     warnings = fill_columns(run, node, model, job.remaining(job.leaf_reserve)) if model else ()
     record_shard(run, node, read, warnings)

@@ -7,11 +7,13 @@ from typing import TypeVar
 
 from shared.errors import shown
 from shared.jobs import Job, JobReader, JobStore, State
+from shared.jobs.scripts import grown_branches
 from shared.jobs.states import ENDED_LEAVES
 from shared.language import reader_sentence
 from shared.language.routing import route_by_rules
 from shared.models import ROOT_ID, Answer, Facet, Hit, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
 from shared.models.enumeration import ListTable
+from shared.models.plan import node_order
 from shared.providers.llm.client import LLM
 from shared.tasks.task_run import TaskRun
 from workers.merge import tree
@@ -21,6 +23,7 @@ from workers.merge.extract import nothing_found
 H = TypeVar("H", bound=Hit)
 #: Seconds kept back from the LLM so that the answer is written before the deadline.
 _WRITE_S = 1.0
+_LOST = "its record in the tree is lost"
 #: The verdict of an answer for which nothing was searched.
 NO_RETRIEVAL = "no retrieval needed"
 
@@ -67,17 +70,26 @@ def all_leaves(
     results: Mapping[str, LeafResult],
     then: str = "the job's time was up",
 ) -> list[LeafResult]:
-    """Every leaf of the tree in its order; those that recorded nothing until `then` count as failed."""
+    """Every leaf of the tree in its order; those that recorded nothing until `then` count as failed.
+
+    A leaf is in the tree as long as one of the three knows it. Where its node is lost, nobody can tell what was asked:
+    it counts as failed, so that the answer names it as missing.
+    """
+    grown = grown_branches(nodes.values()) | {node_id for node_id, state in states.items() if state == "grown"}
     return [
-        results.get(node.id)
-        or LeafResult(node_id=node.id, status=LeafStatus.FAILED, error=_reason(node, nodes, states, then))
-        for node in nodes.values()
-        if states.get(node.id) != "grown"
+        (results.get(node_id) if node_id in nodes else None)
+        or LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=_reason(node_id, nodes, states, then))
+        for node_id in sorted({*nodes, *states, *results} - grown, key=node_order)
     ]
 
 
-def _reason(node: Node, nodes: Mapping[str, Node], states: Mapping[str, str], then: str) -> str:
+def _reason(node_id: str, nodes: Mapping[str, Node], states: Mapping[str, str], then: str) -> str:
     """Why a leaf recorded nothing: one that waited says for what."""
+    node = nodes.get(node_id)
+    if node is None:
+        return _LOST
+    if states.get(node.id) in ENDED_LEAVES:
+        return "its recorded result is lost"
     if states.get(node.id) != "waiting":
         return f"had not answered when {then}"
     open_ones = [other for other in node.depends_on if states.get(other) not in ENDED_LEAVES]

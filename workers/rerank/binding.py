@@ -67,8 +67,16 @@ class _Values:
     warnings: tuple[str, ...] = ()
 
 
-def bind_dependents(run: TaskRun, ended: Node, tools: Tools) -> None:
-    """Bind and send every leaf of `ended.needed_by` that waits for nothing else any more.
+def dependents(run: TaskRun) -> tuple[str, ...]:
+    """The leaves that wait for that of the task. Where its record is lost, they say so themselves."""
+    node = run.jobs.node(run.job.id, run.node_id)
+    if node is not None:
+        return node.needed_by
+    return tuple(other.id for other in run.jobs.nodes(run.job.id).values() if run.node_id in other.depends_on)
+
+
+def bind_dependents(run: TaskRun, needed_by: Sequence[str], tools: Tools) -> None:
+    """Bind and send every leaf of `needed_by` that waits for nothing else any more.
 
     Safe to repeat, and for two leaves that end at once: a leaf is claimed in the job store before it is added to the
     chord, as the children of a branch are. What is lost on the way, the reaper sends again. Reading answers takes
@@ -76,9 +84,15 @@ def bind_dependents(run: TaskRun, ended: Node, tools: Tools) -> None:
     """
     deadline = time.monotonic() + tools.timeout_s
     states = run.jobs.leaf_states(run.job.id)
-    for node_id in ended.needed_by:
-        node = run.jobs.node(run.job.id, node_id) if states.get(node_id) == "waiting" else None
-        if node is None or any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
+    for node_id in needed_by:
+        if states.get(node_id) != "waiting":
+            continue
+        node = run.jobs.node(run.job.id, node_id)
+        if node is None:
+            lost = "the record of this leaf is lost, and with it what it asks"
+            run.jobs.record_leaf(run.job.id, LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=lost))
+            continue
+        if any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
             continue
         bound = _bind_or_degrade(run, node, _until(tools, deadline))
         run.annotate(bound.cost, item=node.id)
@@ -97,6 +111,8 @@ def _bind_or_degrade(run: TaskRun, node: Node, tools: Tools) -> BoundLeaf:
         nodes = {other: run.jobs.node(run.job.id, other) for other in node.depends_on}
         results = run.jobs.results(run.job.id, node.depends_on)
         parents = [Parent(parent, results.get(other)) for other, parent in nodes.items() if parent is not None]
+        if lost := [other for other, parent in nodes.items() if parent is None]:
+            return unbound(node, f"the record of {' and '.join(lost)} is lost")
         return bind(node, parents, run.job.request.tenant, tools)
     except RedisError:
         raise

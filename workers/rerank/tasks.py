@@ -8,6 +8,7 @@ from functools import cache, partial
 from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
+from shared.errors import DamagedError
 from shared.jobs import State
 from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
 from shared.models.degraded import Reason
@@ -16,9 +17,9 @@ from shared.providers.rerankers import reranker
 from shared.providers.rerankers.base import Reranked
 from shared.providers.rerankers.guarded import GuardedReranker
 from shared.tasks.task_run import TaskRun
-from workers.app import llm, record_failed_leaf, registry, shared_cache, start_body_outside_of_chord
+from workers.app import CANDIDATES_LOST, llm, record_failed_leaf, registry, shared_cache, start_body_outside_of_chord
 from workers.merge.tree import apply_root_rerank, leaf_share
-from workers.rerank.binding import bind_dependents
+from workers.rerank.binding import bind_dependents, dependents
 from workers.search.cached import reranked_once
 from workers.search.leaf import NOTHING_INGESTED, leaf_query, leaf_result_limit, run_rerank_stages
 from workers.search.stages.rescoring import spent
@@ -45,9 +46,8 @@ def _record_failure(run: TaskRun, reason: str) -> None:
 
 def _start_what_waited(run: TaskRun) -> None:
     """Start the leaves that waited for this one, and the merge where this one was the last and no chord counts it."""
-    node = run.jobs.node(run.job.id, run.node_id)
-    if node is not None and node.needed_by:
-        bind_dependents(run, node, _tools(BINDING_SHARE * run.job.remaining(run.job.leaf_reserve)))
+    if needed_by := dependents(run):
+        bind_dependents(run, needed_by, _tools(BINDING_SHARE * run.job.remaining(run.job.leaf_reserve)))
     start_body_outside_of_chord(run)
 
 
@@ -60,14 +60,14 @@ def rerank_leaf(run: TaskRun) -> None:
     found = run.jobs.candidates(run.job.id, run.node_id)
     if found is not None:
         _rerank_and_record(run, found)
+    elif run.jobs.leaf_states(run.job.id).get(run.node_id) == "searched":
+        raise DamagedError(CANDIDATES_LOST)
     _start_what_waited(run)
 
 
 def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
     job, jobs = run.job, run.jobs
-    node = jobs.node(job.id, run.node_id)
-    if node is None:
-        return
+    node = run.node()
     timeout = run.leaf_seconds("reranked")
     if found.mode != NOTHING_INGESTED.mode:
         found = run_rerank_stages(leaf_query(job.request, node, registry.settings), found, _tools(timeout))

@@ -26,9 +26,7 @@ _FIND_TIMEOUT_S = 10.0
 def search_leaf(run: TaskRun) -> None:
     """Search a leaf's subquestion and hand the candidates to the rerank pool."""
     job, jobs = run.job, run.jobs
-    node = jobs.node(job.id, run.node_id)
-    if node is None:
-        return
+    node = run.node()
     timeout = run.leaf_seconds("searched")
     leaf = leaf_query(job.request, node, registry.settings)
     found = run_search_stages(leaf, search_resources(), shared_cache(), timeout)

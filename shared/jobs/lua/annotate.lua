@@ -4,10 +4,12 @@
 -- ARGV 1 ttl (s)   2 max events   3 max warnings   4 item of the work   5 reasons for what it was made without, joined by
 -- commas   6 number of cost pairs   7... field, delta pairs, then warnings
 -- Returns 1, or 0 when the job is unknown.
+-- with count
+-- with emit
 -- with opened
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local after = 7 + 2 * tonumber(ARGV[6])
-for i = 7, after - 1, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+for i = 7, after - 1, 2 do add_to(KEYS[1], ARGV[i], tonumber(ARGV[i + 1])) end
 
 local function add_reason(field, reason)
   local known = redis.call('HGET', KEYS[1], field) or ''
@@ -23,11 +25,12 @@ for reason in string.gmatch(ARGV[5], '[^,]+') do
   add_reason('degraded', reason)
   if add_reason('degraded:' .. ARGV[4], reason) then
     opened(KEYS[3], redis.call('HGET', KEYS[1], 'created_at'))
-    redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], '*', 'type', 'degraded', 'item', ARGV[4], 'reason', reason)
+    emit(KEYS[3], ARGV[2], 'type', 'degraded', 'item', ARGV[4], 'reason', reason)
     redis.call('EXPIRE', KEYS[3], ARGV[1])
   end
 end
 if after <= #ARGV then
+  if redis.call('TYPE', KEYS[2]).ok ~= 'list' then redis.call('DEL', KEYS[2]) end
   local known = {}
   for _, warning in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do known[warning] = true end
   local count = redis.call('LLEN', KEYS[2])
@@ -35,7 +38,7 @@ if after <= #ARGV then
   for i = after, #ARGV do
     if not known[ARGV[i]] and count < tonumber(ARGV[3]) then
       redis.call('RPUSH', KEYS[2], ARGV[i])
-      redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[2], '*', 'type', 'warning', 'text', ARGV[i])
+      emit(KEYS[3], ARGV[2], 'type', 'warning', 'text', ARGV[i])
       known[ARGV[i]], count = true, count + 1
     end
   end

@@ -6,12 +6,12 @@
 -- with states
 local fields = redis.call('HMGET', KEYS[1], unpack(ARGV, 4))
 local state = fields[1]
-if not state then return {} end
+if not state and redis.call('EXISTS', KEYS[1]) == 0 then return {} end
 local item = ARGV[2]
 local before, deaths, alone, sent, postponed = unpack(redis.call('HMGET', KEYS[3], 'busy:' .. item, 'dead:' .. item,
   'alone:' .. item, 'sent:' .. item, 'postponed:' .. item))
 local node = redis.call('HGET', KEYS[2], item)
-if not TERMINAL[state] then
+if not TERMINAL[state or ''] then
   redis.call('HSET', KEYS[3], 'busy:' .. item, ARGV[3])
   redis.call('EXPIRE', KEYS[3], ARGV[1])
 end

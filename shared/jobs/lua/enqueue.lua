@@ -6,6 +6,20 @@
 --      5... per job: id, tenant, seconds that it may wait, number of the following, then field, value pairs of the job
 --      hash
 -- Returns per job 1: waits now, 0: was there before, -1: refused, the lane is full, -2: refused, the tenant's share is.
+-- An error when a key is of another type: that is found before anything is written, so that no job is left half made.
+-- Out of memory, Redis refuses the first write of a script or none.
+local function check(key, kind)
+  local found = redis.call('TYPE', key).ok
+  if found ~= kind and found ~= 'none' then
+    return redis.error_reply('WRONGTYPE ' .. key .. ' is a ' .. found .. ', not a ' .. kind)
+  end
+end
+local wrong = check(KEYS[1], 'list') or check(KEYS[2], 'hash') or check(KEYS[3], 'zset') or check(KEYS[4], 'zset')
+for key = 6, #KEYS, 2 do wrong = wrong or check(KEYS[key], 'zset') end
+if wrong then return wrong end
+if not string.match(redis.call('HGET', KEYS[2], 'waiting') or '0', '^-?%d+$') then
+  redis.call('HSET', KEYS[2], 'waiting', 0)  -- the reaper counts anew
+end
 local now, ttl = ARGV[1], ARGV[2]
 local out, at, key = {}, 5, 5
 while at <= #ARGV do

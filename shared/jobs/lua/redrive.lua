@@ -5,9 +5,11 @@
 --      node seen ('' for a task of the job), time of sending seen ('' for none), claim to be freed or '', item whose
 --      wait for a server ends by this. Without a why (what has waited was not lost) there is no event and no count.
 -- Returns the items that may be sent.
+-- with count
+-- with emit
 -- with opened
 local state, fence, created = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'created_at'))
-if state ~= ARGV[5] or tonumber(fence or 0) > tonumber(ARGV[4]) then return {} end
+if state ~= ARGV[5] or (tonumber(fence) or 0) > tonumber(ARGV[4]) then return {} end
 local out = {}
 for i = 7, #ARGV, 5 do
   local item, node, sent = ARGV[i], ARGV[i + 1], redis.call('HGET', KEYS[3], 'sent:' .. ARGV[i]) or ''
@@ -25,9 +27,9 @@ if #out > 0 then
   for _, key in ipairs({KEYS[1], KEYS[3]}) do redis.call('EXPIRE', key, ARGV[2]) end
 end
 if #out > 0 and ARGV[6] ~= '' then
-  redis.call('HINCRBY', KEYS[1], 'redriven', #out)
+  add_to(KEYS[1], 'redriven', #out)
   opened(KEYS[4], created)
-  redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'type', 'redriven', 'items', cjson.encode(out), 'why', ARGV[6])
+  emit(KEYS[4], ARGV[3], 'type', 'redriven', 'items', cjson.encode(out), 'why', ARGV[6])
   redis.call('EXPIRE', KEYS[4], ARGV[2])
 end
 return out

@@ -2,7 +2,8 @@
 -- KEYS 1 job hash of the old job   2 its events stream
 -- ARGV 1 ttl (s)   2 max events   3 id of the new job
 -- Returns 1, or 0 when the old job is gone.
+-- with emit
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', 'type', 'retried', 'as', ARGV[3])
+emit(KEYS[2], ARGV[2], 'type', 'retried', 'as', ARGV[3])
 redis.call('EXPIRE', KEYS[2], ARGV[1])
 return 1

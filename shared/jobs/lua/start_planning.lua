@@ -3,12 +3,13 @@
 -- KEYS 1 job hash   2 events stream
 -- ARGV 1 now   2 ttl (s)   3 max events   4 claimant   5 stale after (s)
 -- Returns 1 when the claimant may plan, else 0.
+-- with emit
 -- with opened
 -- with states
 local state, claim, since, created =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at', 'created_at'))
 if state == 'planning' then
-  if claim and claim ~= ARGV[4] and tonumber(ARGV[1]) - tonumber(since) < tonumber(ARGV[5]) then return 0 end
+  if claim and claim ~= ARGV[4] and tonumber(ARGV[1]) - (tonumber(since) or 0) < tonumber(ARGV[5]) then return 0 end
 elseif not may_become(state, 'planning') then
   return 0
 end
@@ -16,7 +17,7 @@ redis.call('HSET', KEYS[1], 'state', 'planning', 'claim:planning', ARGV[4], 'upd
 if state ~= 'planning' then
   redis.call('HSET', KEYS[1], 'planning_at', ARGV[1])
   opened(KEYS[2], created)
-  redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'planning')
+  emit(KEYS[2], ARGV[3], 'type', 'state', 'state', 'planning')
 end
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 redis.call('EXPIRE', KEYS[2], ARGV[2])

@@ -61,7 +61,7 @@ def record(store: JobStore, job: Job, node_id: str, title: str) -> None:
 
 def ended(store: JobStore, job: Job, leaf: Node, task: Task) -> None:
     step = TaskRun(task, store, job, SimpleNamespace(node_id=leaf.id))  # type: ignore[arg-type]
-    bind_dependents(step, leaf, Tools(settings=store.settings, timeout_s=1))
+    bind_dependents(step, leaf.needed_by, Tools(settings=store.settings, timeout_s=1))
 
 
 def test_given_two_leaves_that_end_when_told_often_then_each_that_waited_is_added_once(

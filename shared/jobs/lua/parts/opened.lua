@@ -2,5 +2,5 @@
 local function opened(events, created)
   if redis.call('EXISTS', events) == 1 then return end
   local made = math.max(1, math.floor(1000 * (tonumber(created) or 0)))
-  redis.call('XADD', events, string.format('%.0f-0', made), 'type', 'state', 'state', 'queued')
+  redis.pcall('XADD', events, string.format('%.0f-0', made), 'type', 'state', 'state', 'queued')
 end
