@@ -1,6 +1,7 @@
 """The lane of the running task, a context variable: gates and single flights serve interactive work before batch work.
 
-What runs outside of a job's task, such as `find`, is interactive.
+What runs outside of a job's task, such as `find`, is interactive. While a batch task waits at a gate, its place in its
+pool of threads is lent to interactive tasks.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 
 from shared.models import Lane
 
@@ -22,6 +24,28 @@ def in_lane(lane: Lane) -> Iterator[None]:
         yield
     finally:
         _LANE.reset(token)
+
+
+class LentPlaces:
+    """Counts the threads of this process that do nothing but wait for batch work."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.count = 0
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """This thread waits."""
+        with self._lock:
+            self.count += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.count -= 1
+
+
+LENT_PLACES = LentPlaces()
 
 
 def running_lane() -> Lane:

@@ -1,4 +1,6 @@
-"""Kombu's Redis transport with three patches for its recovery after a lost connection, for kombu 5.7 and redis-py 8.
+"""Kombu's Redis transport with three patches for its recovery after a lost connection, and one for interactive work.
+
+For kombu 5.7 and redis-py 8.
 
 Installed, as is `shared.tasks.thread_pool`, under the names that kombu and Celery have for their own (`redis`,
 `threads`), so that URLs and command lines stay what their documentation says.
@@ -11,15 +13,22 @@ from typing import Any
 
 from celery import concurrency
 from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.utils.scheduling import priority_cycle
 from redis.backoff import NoBackoff
 from redis.client import PubSub
 from redis.exceptions import ConnectionError  # noqa: A004 - kombu expects this class
 from redis.retry import Retry
 
 from shared.connections.connect import remember
+from shared.contract import Queue, priority
+from shared.models import Lane
+from shared.providers.lanes import LENT_PLACES
 
 #: One more try, on a new connection.
 _RETRIES = 1
+#: While all places of its own are taken, a worker looks so long for interactive messages before it looks again whether
+#: one has become free for any message (s).
+_LENT_POLL_S = 0.25
 
 
 class ReadySub(PubSub):
@@ -39,6 +48,27 @@ class ReadySub(PubSub):
         return read(block=False, timeout=timeout or connection.socket_timeout or 1)
 
 
+class LendingQoS(redis.QoS):
+    """Counts the places of a worker: while batch tasks wait at a gate, theirs are lent, to interactive messages alone.
+
+    Else an interactive message waits in the broker until one of the batch tasks has had its turn at a provider: every
+    thread of a pool may stand in line there. At most as many places are lent as the worker has.
+    No upstream issue is known.
+    """
+
+    def can_consume(self) -> bool:
+        """Whether there is a place, of its own or lent."""
+        if self.has_place():
+            return True
+        own: Any = self
+        places, taken = int(own.prefetch_count), len(own._delivered) - len(own._dirty)  # noqa: SLF001 - as kombu counts
+        return taken < places + min(LENT_PLACES.count, places)
+
+    def has_place(self) -> bool:
+        """Whether there is one of its own."""
+        return bool(super().can_consume())
+
+
 class _PatchedChannel:
     """Patches of both kinds of channels. No upstream issue is known for the retries.
 
@@ -46,6 +76,20 @@ class _PatchedChannel:
     until the reaper misses it (celery/kombu#305 is about lost messages in general). Connections of the event loop must
     not retry: redis-py would replace a socket that the loop still waits on.
     """
+
+    QoS: Any = LendingQoS
+
+    def _brpop_start(self: Any, timeout: float | None = None) -> None:
+        if self.qos.has_place():
+            super()._brpop_start(timeout)  # type: ignore[misc]
+            return
+        queues, steps = self._queue_cycle, self.priority_steps
+        self._queue_cycle = priority_cycle([queue for queue in self.active_queues if queue != Queue.INDEX])
+        self.priority_steps = [step for step in steps if step < priority(Lane.BATCH)]
+        try:
+            super()._brpop_start(_LENT_POLL_S)  # type: ignore[misc]
+        finally:
+            self._queue_cycle, self.priority_steps = queues, steps
 
     def _connparams(self: Any, asynchronous: bool = False) -> dict[str, Any]:
         if getattr(self.connection, "client", None) is None:

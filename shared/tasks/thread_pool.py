@@ -1,15 +1,20 @@
-"""Celery's pool of threads, patched to give back the place of a task whose end could not be recorded.
+"""Celery's pool of threads with two patches, for Celery 5.7.
 
-For Celery 5.7. Related: celery/celery#5642, the same starvation in the prefork pool; for threads no upstream issue is
-known. Celery records a task's end in the result backend after its body. When Redis is unreachable just then, that
-raises out of Celery's own code, and the pool of threads drops the error: the task counts as running for ever, its
-message is not acknowledged, and after as many as there are threads the worker takes nothing any more.
+It has as many threads again as it has places, for the interactive tasks to which waiting batch tasks lend theirs
+(`shared.tasks.redis_transport.LendingQoS`).
+
+It gives back the place of a task whose end could not be recorded. Related: celery/celery#5642, the same starvation in
+the prefork pool; for threads no upstream issue is known. Celery records a task's end in the result backend after its
+body. When Redis is unreachable just then, that raises out of Celery's own code, and the pool of threads drops the
+error: the task counts as running for ever, its message is not acknowledged, and after as many as there are threads the
+worker takes nothing any more.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from billiard.einfo import ExceptionInfo
@@ -22,6 +27,10 @@ Callback = Callable[..., Any] | None
 
 class ThreadPool(thread.TaskPool):
     """Stands in for `-P threads`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.executor = ThreadPoolExecutor(max_workers=2 * self.limit)
 
     def on_apply(
         self,

@@ -10,12 +10,13 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 
 import httpx
 
 from shared.errors import RamifyError, TransientError
+from shared.models import Lane
 from shared.providers.gates.gate_store import (
     Admission,
     CallOutcome,
@@ -25,7 +26,7 @@ from shared.providers.gates.gate_store import (
     GateVerdict,
     limits_of,
 )
-from shared.providers.lanes import running_lane
+from shared.providers.lanes import LENT_PLACES, running_lane
 from shared.settings import Settings
 from shared.settings.services import ProviderKind, ProviderSettings
 
@@ -38,6 +39,8 @@ _SPREAD_S = 1.0
 #: A call that had this part of a time limit counts as one that had all of it: clocks differ and times are rounded.
 _NEARLY = 0.9
 _MAX_REASON_CHARS = 200
+#: A batch call that waits for so long lends its thread's place to interactive work (s).
+_LENDS_S = 0.5
 _REDIS_TIMEOUT_S = 1.0
 _log = logging.getLogger("ramify.gates")
 
@@ -175,7 +178,9 @@ class Gate:
                 raise self._refusal(answer)
             if answer.verdict not in (GateVerdict.TURN, GateVerdict.LINE):
                 wait += min(wait, _SPREAD_S * 10) * secrets.randbelow(100) / 1000
-            time.sleep(min(wait, left))
+            lends = lane is Lane.BATCH and wait >= _LENDS_S
+            with LENT_PLACES.lent() if lends else nullcontext():
+                time.sleep(min(wait, left))
 
     def _release(self, report: CallReport, watched: bool) -> None:
         """Report every failure to the store; a success, or a call that tells nothing, only where it waits for it."""
