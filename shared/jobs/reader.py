@@ -84,8 +84,9 @@ class JobReader:
         with self._client.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.hget(JobKeys(job_id).job, "tenant")
-            owners = pipe.execute()
-        return [job_id for job_id, owner in zip(job_ids, owners, strict=True) if owner and text(owner) == tenant]
+            owners = pipe.execute(raise_on_error=False)
+        own = tenant.encode()
+        return [job_id for job_id, owner in zip(job_ids, owners, strict=True) if owner in {own, tenant}]
 
     def answer(self, job_id: str) -> Answer | None:
         """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""

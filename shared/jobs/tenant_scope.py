@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from shared.errors import NotFoundError
 from shared.jobs.codec import text
+from shared.jobs.fields import damage
 from shared.jobs.keys import BatchKeys, JobKeys
 
 
@@ -32,7 +34,12 @@ class TenantScope:
     def _owns(self, key: str) -> bool:
         if self.tenant is None:
             return True
-        owner = self._client.hget(key, "tenant")
+        try:
+            owner = self._client.hget(key, "tenant")
+        except ResponseError as error:
+            if damage(error) is None:
+                raise
+            return False  # a key of another type says nothing of its owner
         return owner is not None and text(owner) == self.tenant
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from shared.errors import RamifyError, shown
 from shared.jobs import TERMINAL, JobStore, State
+from shared.jobs.states import ENDED_LEAVES
 from shared.jobs.tables import Tables
 from shared.models import Answer, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.enumeration import ListTable
@@ -33,7 +34,8 @@ def early_answer(run: TaskRun) -> Answer:
     nodes, states, results = jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id)
     leaves = all_leaves(nodes, states, results, _ENDED.get(job.state, "the job's time was up"))
     if not job.terminal:
-        leaves = [leaf if leaf.node_id in results else _open(leaf, states) for leaf in leaves]
+        unended = {node_id for node_id in nodes if states.get(node_id) not in ENDED_LEAVES} - results.keys()
+        leaves = [_open(leaf, states) if leaf.node_id in unended else leaf for leaf in leaves]
     if not any(leaf.status is LeafStatus.DONE for leaf in leaves):
         raise RamifyError(f"job {job.id} is {job.state}, and none of its {len(leaves)} leaves has answered")
     pool = _pool(jobs, job.id) or merged(run, nodes, results)
@@ -68,12 +70,13 @@ def _warnings(
 ) -> Iterator[str]:
     """What is missing, by name, and what this answer is not."""
     for leaf in leaves:
-        name = f"Leaf {leaf.node_id} ({shown(nodes[leaf.node_id].query)})"
+        node = nodes.get(leaf.node_id)
+        name = f"Leaf {leaf.node_id} ({shown(node.query)})" if node else f"Leaf {leaf.node_id}"
         if leaf.status is LeafStatus.FAILED:
             yield f"{name} did not answer: {leaf.error}"
-        elif leaf.status is not LeafStatus.DONE:
+        elif leaf.status is not LeafStatus.DONE and node:
             stands = _STANDS.get(states.get(leaf.node_id, ""), _STANDS["pending"])
-            yield f"{name} has not answered yet: {stands.format(needs=', '.join(nodes[leaf.node_id].depends_on))}"
+            yield f"{name} has not answered yet: {stands.format(needs=', '.join(node.depends_on))}"
     if table is not None and table.partial:
         yield f"The list is not complete: {table.coverage}."
     how = f"after the job ended {state}" if state in TERMINAL else f"while the job is {state}"

@@ -7,6 +7,7 @@ from typing import Any
 from shared.contract import TaskMessage, TaskName
 from shared.errors import RamifyError
 from shared.jobs import State
+from shared.jobs.reader import readable
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import no_such_job
 from shared.models import LeafResult, LeafStatus, MergedPool
@@ -91,10 +92,11 @@ def merge_early(task: AnyTask, raw: dict[str, Any]) -> str:
     """What a job has so far. Returns an EarlyReply as JSON, which holds the error instead of raising it."""
     try:
         request, jobs = EarlyRequest.model_validate(raw), registry.jobs
-        job = jobs.job(request.job_id)
-        if job is None or job.request.tenant != request.tenant:
-            raise no_such_job(request.job_id)
-        run = TaskRun(task, jobs, job, TaskMessage(job_id=job.id))
-        return EarlyReply(answer=early_answer(run)).model_dump_json()
+        with readable(request.job_id):
+            job = jobs.job(request.job_id)
+            if job is None or job.request.tenant != request.tenant:
+                raise no_such_job(request.job_id)
+            run = TaskRun(task, jobs, job, TaskMessage(job_id=job.id))
+            return EarlyReply(answer=early_answer(run)).model_dump_json()
     except (RamifyError, ValueError, TypeError) as error:
         return EarlyReply(error=reason_of(error)).model_dump_json()

@@ -251,3 +251,14 @@ def test_given_an_owned_batch_when_an_operator_retries_it_then_the_new_one_is_th
 def test_given_what_is_no_name_when_a_client_is_bound_to_it_then_it_is_refused(settings: Settings, name: str) -> None:
     with pytest.raises(InputError, match="tenant"):
         Ramify(settings, tenant=name)
+
+
+def test_given_keys_of_another_type_when_asked_for_then_nobody_owns_them_and_its_own_jobs_are_listed(
+    acme: Ramify, client: redis.Redis
+) -> None:
+    own, broken = acme.submit("why?"), acme.submit("how?")
+    client.delete(f"ramify:{{{broken}}}:job")
+    client.lpush(f"ramify:{{{broken}}}:job", "no hash")
+    assert [job.job_id for job in acme.jobs()] == [own]
+    with pytest.raises(NotFoundError):
+        acme.status(broken)

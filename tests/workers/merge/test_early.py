@@ -135,3 +135,19 @@ def test_given_a_chinese_question_when_read_early_then_its_text_is_chinese(jobs:
     hit = Hit(chunk_id="c", doc_id="d", path="d.md", title="北风", text="北风公司的创始人在海边出生。", score=1)
     jobs.record_leaf(job_id, LeafResult(node_id="0.0", status=LeafStatus.DONE, hits=(hit,)))
     assert "在海边出生" in early(jobs, job_id).summary.text
+
+
+@pytest.mark.parametrize("state", ["searching", "cancelled"])
+def test_given_a_node_or_a_result_that_is_lost_when_read_early_then_that_leaf_is_missing(
+    jobs: JobStore, state: str
+) -> None:
+    job = recorded(jobs, "0.0", "0.1")
+    jobs.client.hset(JobKeys(job.id).nodes, "0.2", "{no node")
+    jobs.client.hdel(JobKeys(job.id).results, "0.1")
+    if state == "cancelled":
+        assert jobs.stop(job, State.CANCELLED, "by me")
+    found = early(jobs, job.id)
+    assert (found.state, found.coverage) == (state, "1 of 3 leaves answered")
+    assert [leaf.status.value for leaf in found.leaves] == ["done", "failed", "failed"]
+    assert "Leaf 0.1 ('Who founded Northwind?') did not answer: its recorded result is lost" in found.warnings
+    assert any(warning.startswith("Leaf 0.2 did not answer: ") for warning in found.warnings)
