@@ -27,6 +27,7 @@ _MAX_RANGE = 50
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
 _CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
 _CITED = re.compile(r"\[(\d{1,9})\]")
+_CUT = "The summary by LLM ends in the middle: its tokens were used up; raise llm_max_tokens."
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
@@ -68,7 +69,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         changed = {"summary": fallback(), "cost": cost or spent(error).cost, "warnings": (warning,)}
         return own.model_copy(update=changed)
     removed = f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
-    warnings = (removed,) if checked.removed else ()
+    warnings = ((removed,) if checked.removed else ()) + ((_CUT,) if reply.cut else ())
     return own.model_copy(update={"summary": _summary(checked, hits), "cost": cost, "warnings": warnings})
 
 

@@ -25,9 +25,13 @@ Check = Callable[[str], object]
 
 
 class LLMReply(Model):
-    """One completion. Tokens are the server's own count (0: not reported); `calls` counts HTTP calls, retries too."""
+    """One completion. Tokens are the server's own count (0: not reported); `calls` counts HTTP calls, retries too.
+
+    `cut`: the tokens that it may have were used up, so it ends in the middle.
+    """
 
     text: str
+    cut: bool = False
     tokens_in: int = Field(default=0, ge=0)
     tokens_out: int = Field(default=0, ge=0)
     calls: int = Field(default=0, ge=0)
@@ -130,7 +134,8 @@ class ChatClient(AbstractContextManager["ChatClient"]):
             taken = [tokens_reported(reply.body, f"{kind}_tokens") for kind in ("prompt", "completion")]
             cost = LLMReply(text="", tokens_in=taken[0], tokens_out=taken[1], calls=calls + reply.calls)
             try:
-                return cost.model_copy(update={"text": _text(reply.body)})
+                text, reason = _text(reply.body)
+                return cost.model_copy(update={"text": text, "cut": reason == "length"})
             except ReplyError as error:
                 raise with_cost(error, cost) from None
 
@@ -149,7 +154,8 @@ class ChatClient(AbstractContextManager["ChatClient"]):
         return {"model": self._model, "messages": [{"role": "user", "content": prompt}], "stream": False, **options}
 
 
-def _text(body: dict[str, Any]) -> str:
+def _text(body: dict[str, Any]) -> tuple[str, object]:
+    """The text, and why it ends. Raises: ReplyError."""
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -159,8 +165,8 @@ def _text(body: dict[str, Any]) -> str:
     if isinstance(content, list):  # some servers send parts
         texts = (part.get("text") for part in content if isinstance(part, dict))
         content = "".join(text for text in texts if isinstance(text, str))
+    reason = choice.get("finish_reason")
     if not isinstance(content, str) or not content.strip():
         why = {"length": ": max_tokens was used up before it", "content_filter": ": the server's filter withheld it"}
-        reason = choice.get("finish_reason")
         raise ReplyError(f"the LLM's reply holds no text{why.get(reason, '') if isinstance(reason, str) else ''}")
-    return content.encode("utf-8", "replace").decode()  # JSON may smuggle in half a surrogate pair
+    return content.encode("utf-8", "replace").decode(), reason  # JSON may smuggle in half a surrogate pair

@@ -427,3 +427,11 @@ def test_given_a_fake_with_a_key_then_another_key_gets_401():
     with FakeOpenAI(api_key="right") as server:
         assert "answered 401 (invalid_api_key)" in str(failed(server, PermanentError))
         assert ask(server, llm_api_key="right").text
+
+
+@pytest.mark.parametrize(("reason", "cut"), [("length", True), ("stop", False), (["odd"], False), (None, False)])
+def test_given_a_text_that_used_up_its_tokens_then_the_reply_says_that_it_is_cut(
+    server: FakeOpenAI, reason: object, cut: bool
+):
+    server.script("chat", Reply(body={"choices": [{"message": {"content": "half a"}, "finish_reason": reason}]}))
+    assert ask(server).cut is cut

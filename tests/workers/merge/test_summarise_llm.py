@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shared.errors import PermanentError, ReplyError, TransientError
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Source
 from shared.models.route import Intent, QueryType, Routed
+from shared.providers.llm.client import LLMReply
 from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS
 from tests.fakes.findings import Scripted as ScriptedLLM
 from workers.merge.extract import extract
@@ -104,6 +105,19 @@ def test_given_no_llm_or_no_hits_then_extractive_without_a_call_or_warning() -> 
     llm = Scripted("x [1]")
     summary, _, _ = ask(llm, MergedPool())
     assert (summary.text, llm.prompts) == ("The corpus has nothing on this.", [])
+
+
+def test_given_a_summary_that_is_cut_then_that_is_said() -> None:
+    whole = Scripted("Indexes help [1].")
+
+    class Cut(ScriptedLLM):
+        def complete(self, prompt: str, **options: object) -> LLMReply:
+            return super().complete(prompt, **options).model_copy(update={"cut": True})
+
+    assert ask(whole)[2] == ()
+    summary, _, warnings = ask(Cut("Indexes help [1]. Locks are"))
+    assert (summary.kind, len(warnings)) == ("llm", 1)
+    assert "ends in the middle" in warnings[0]
 
 
 def test_given_no_time_then_the_llm_is_not_asked() -> None:
