@@ -9,33 +9,33 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from orchestrator.batches import BatchIntake
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch
 from orchestrator.diagnosis.job import why_job
 from orchestrator.diagnosis.pace import batch_too_slow, job_too_slow
 from orchestrator.early import early_answer, no_answer
 from orchestrator.ingest import Ingest, Progress
-from orchestrator.intake import BatchFullError, QuestionInput, Rejected, Submitted, as_budget, as_request, check_prices
+from orchestrator.intake import BatchLine, QuestionInput, Rejected, Submitted, as_request
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
-from orchestrator.retry import Retried, Retrying, checked_limits, job_or_batch, pages
+from orchestrator.retry import Retried, Retrying, checked_limits, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
-from orchestrator.submitting import Submitter
-from shared.errors import InputError, NotRunningError, RamifyError
+from orchestrator.submitting import Submitter, checked
+from shared.errors import NotRunningError, RamifyError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
-from shared.jobs.budget import with_default_budget
 from shared.jobs.reader import PAST_TIME_S
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import TenantScope
-from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus, Lane
+from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus
+from shared.models.batch import BatchPosition, BatchSource, LineRecord
 from shared.models.cost import Budget
 from shared.models.enumeration import ListRow
 from shared.models.find import FindResult, SessionResult
 from shared.models.request import Session
 from shared.models.status import BatchWhy, Why
 from shared.settings import Settings, load_settings
-from shared.settings.strategies import named
 from shared.tasks.app import make_app
 from shared.tenants import bound_tenant, tenant_name
 
@@ -59,6 +59,7 @@ class Ramify:
         self._jobs = JobStore(self._redis, self.settings)
         self._reader = JobReader(self._redis)
         self._submitter = Submitter(self._app, self._jobs)
+        self._batches = BatchIntake(self._jobs, self._submitter, self.settings, self.tenant)
         self._searching = Searching(self._app, self.settings, self._run_job, self.tenant)
         self._scope = TenantScope(self._redis, self.tenant)
 
@@ -93,12 +94,12 @@ class Ramify:
 
         Raises: InputError when the question or an option cannot be taken, LaneFullError when too many jobs wait.
         """
-        request = self._checked(as_request(question, options, self.tenant))
+        request = checked(as_request(question, options, self.tenant), self.settings)
         with reachable(self.settings):
-            job_id, exists = self._jobs.reserve(request, new_id())
-            if not exists and (full := self._submitter.submit([(job_id, request)])):
+            job_ids, full = self._submitter.submit([(new_id(), request)])
+            if full:
                 raise full
-        return job_id
+        return job_ids[0]
 
     def submit_many(
         self,
@@ -111,65 +112,52 @@ class Ramify:
 
         `options` hold for each question; `batch_budget` is what all of them may spend together (`max_calls` ...).
         """
-        batch_id, rejected = self.open_batch(batch_budget), list[Rejected]()
+        batch_id = self.open_batch(batch_budget)
+        job_ids, rejected = list[str](), list[Rejected]()
+        for line in self.add_to_batch(batch_id, questions, **options):
+            if line.job_id:
+                job_ids.append(line.job_id)
+            else:
+                rejected.append(Rejected(line=line.number, reason=line.reason or "", text=line.text or ""))
+        self.close_batch(batch_id)
+        warning = self.too_slow(batch_id)
+        return Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected), warning=warning)
 
-        def checked() -> Iterator[JobRequest]:
-            for number, item in enumerate(questions, 1):
-                try:
-                    yield self._checked(as_request(item, {"lane": Lane.BATCH, **options}, self.tenant))
-                except InputError as error:
-                    rejected.append(Rejected(line=number, reason=str(error), text=str(item)[:200]))
-
-        job_ids = list(self.add_to_batch(batch_id, checked()))
-        self.count_rejected(batch_id, len(rejected))
-        taken = Submitted(batch_id=batch_id, job_ids=tuple(job_ids), rejected=tuple(rejected))
-        return taken.model_copy(update={"warning": self.too_slow(batch_id)})
-
-    def _checked(self, request: JobRequest) -> JobRequest:
-        """The request. Raises: InputError for an unknown strategy, and for a cost limit where a price is missing."""
-        if request.strategy is not None:
-            named(self.settings.strategies, request.strategy)
-        check_prices(with_default_budget(request, self.settings), self.settings)
-        return request
-
-    def open_batch(self, budget: Budget | Mapping[str, Any] | None = None) -> str:
-        """An empty batch, to be filled with `add_to_batch`. `budget`: what all its jobs may spend together.
+    def open_batch(self, budget: Budget | Mapping[str, Any] | None = None, source: BatchSource | None = None) -> str:
+        """An empty batch, to be filled. `budget`: what all its jobs may spend together; `source`: for `resume_batch`.
 
         Raises: InputError for a budget that cannot be kept.
         """
-        limits = as_budget(budget or {})
-        check_prices(limits, self.settings)
-        batch_id = new_id()
         with reachable(self.settings):
-            self._jobs.batches.open(batch_id, limits, self.tenant)
-        return batch_id
+            return self._batches.open(budget, source)
 
-    def add_to_batch(self, batch_id: str, requests: Iterable[JobRequest]) -> Iterator[str]:
-        """Enqueue requests page by page with flat memory; yields job ids in order.
+    def add_to_batch(self, batch_id: str, questions: Iterable[QuestionInput], **options: Any) -> Iterator[LineRecord]:
+        """Enqueue questions behind those of the batch, page by page with flat memory; yields what became of each.
 
-        Raises: NotFoundError; BatchFullError when too many jobs wait; what was taken before stays.
+        `options` hold for each question. One that cannot be taken is a rejected line.
+        Raises: NotFoundError; BatchFullError when too many jobs wait: what was taken before stays.
         """
-        before = 0
-        for page in pages(as_request(request, tenant=self.tenant) for request in requests):
-            with self._own_batch(batch_id):
-                reserved = [(*self._jobs.reserve(request, new_id()), request) for request in page]
-                new = {job_id: request for job_id, exists, request in reserved if not exists}
-                self._jobs.batches.add(batch_id, list(dict.fromkeys(job_id for job_id, _, _ in reserved)))
-                full = self._submitter.submit(list(new.items()), batch_id)
-                if len(new) < len(reserved):
-                    self._jobs.batches.reconcile(batch_id)
-            refused = frozenset(full.refused if full else ())
-            yield from (job_id for job_id, _, _ in reserved if job_id not in refused)
-            if full:
-                places = tuple(before + place for place, (job_id, _, _) in enumerate(reserved) if job_id in refused)
-                raise BatchFullError(full, batch_id, places)
-            before += len(page)
+        with self._own_batch(batch_id):
+            yield from self._batches.add(batch_id, questions, options)
 
-    def count_rejected(self, batch_id: str, count: int) -> None:
-        """Note in the batch how many lines were refused."""
-        if count:
-            with self._own_batch(batch_id):
-                self._jobs.batches.add(batch_id, (), rejected=count)
+    def read_into_batch(self, batch_id: str, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
+        """The same with the lines of a file, from its first one on (`intake.read_questions`).
+
+        Lines that were entered before, by a client that was killed, are passed over.
+        Raises besides: InputError when the lines are not those that were entered before.
+        """
+        with self._own_batch(batch_id):
+            yield from self._batches.read(batch_id, lines)
+
+    def resume_batch(self, batch_id: str) -> BatchPosition:
+        """How far a batch was read, and what a client needs that goes on with it. Raises: NotFoundError."""
+        with self._own_batch(batch_id):
+            return self._jobs.batches.position(batch_id)
+
+    def close_batch(self, batch_id: str) -> None:
+        """Note that all lines of a batch have been read."""
+        with self._own_batch(batch_id):
+            self._jobs.batches.close(batch_id)
 
     def status(self, job_id: str) -> JobStatus:
         """How far a job is. Raises: NotFoundError."""
@@ -242,10 +230,20 @@ class Ramify:
                 self._jobs.batches.reconcile(batch_id)
             return self._jobs.batches.status(batch_id)
 
-    def batch_jobs(self, batch_id: str) -> list[str]:
-        """The job ids of a batch, in order of submission. Raises: NotFoundError."""
+    def batch_lines(self, batch_id: str) -> Iterator[LineRecord]:
+        """What became of each line that is not blank, in their order, streamed. Raises: NotFoundError."""
         with self._own_batch(batch_id):
-            return sorted(job_id for job_id, _ in self._jobs.batches.members(batch_id))
+            for page in self._jobs.batches.lines(batch_id):
+                yield from page
+
+    def batch_jobs(self, batch_id: str) -> list[str]:
+        """The jobs that answer a batch's lines, each once, in the order of the lines. Raises: NotFoundError."""
+        return list(dict.fromkeys(line.job_id for line in self.batch_lines(batch_id) if line.job_id))
+
+    def batches(self, limit: int = 20) -> list[BatchStatus]:
+        """The newest batches, newest first."""
+        with reachable(self.settings):
+            return self._jobs.batches.newest(limit, self.tenant)
 
     def jobs(self, limit: int = 20) -> list[JobStatus]:
         """The newest jobs, newest first."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import Field, ValidationError
 
@@ -12,6 +14,7 @@ from orchestrator.planning.plan_file import as_plan, plan_fields
 from shared.errors import InputError, LaneFullError
 from shared.models import JobRequest, Lane
 from shared.models.base import Model
+from shared.models.batch import BatchPosition, LineId
 from shared.models.cost import Budget
 from shared.providers.metering import Kind, no_price, price
 from shared.settings import Settings
@@ -19,7 +22,12 @@ from shared.settings.faults import json_fault, request_fault
 from shared.tenants import bound_tenant
 
 MAX_LINE_BYTES = 64_000
+#: Of what a caller gives back with a line's answer, as JSON.
+MAX_ID_BYTES, MAX_META_BYTES = 400, 8_000
+#: Characters of a line that are shown.
+_START = 200
 _READ = 1 << 16
+_PIECE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Rejected(Model):
@@ -45,13 +53,26 @@ class Submitted(Model):
 class BatchFullError(LaneFullError):
     """Too many jobs waited before all of a batch was taken; what was taken before stays, in batch `batch_id`.
 
-    `places`: which requests were not taken (from 0), up to where reading stopped.
+    `lines`: the numbers of those that were not taken, up to where reading stopped; each is counted as rejected.
     """
 
-    def __init__(self, error: LaneFullError, batch_id: str, places: tuple[int, ...]) -> None:
-        self.batch_id, self.places = batch_id, places
-        super().__init__(f"{error}; batch {batch_id} holds what was taken before", error.refused)
-        self.reason = str(error)
+    def __init__(self, reason: str, batch_id: str, lines: tuple[int, ...]) -> None:
+        self.reason, self.batch_id, self.lines = reason, batch_id, lines
+        super().__init__(f"{reason}; batch {batch_id} holds what was taken before", [])
+
+
+class BatchLine(Model):
+    """A line that was read: its number from 1, the digest of all lines up to it, and its question, if it has one.
+
+    Without a request and a rejection it is blank. `id`, `meta`: what the caller wrote beside the question.
+    """
+
+    number: int = Field(ge=1)
+    digest: str
+    request: JobRequest | None = None
+    rejected: Rejected | None = None
+    id: LineId | None = None
+    meta: dict[str, Any] | None = None
 
 
 QuestionInput = str | Mapping[str, Any] | JobRequest
@@ -100,20 +121,79 @@ def _with_plan(fields: dict[str, Any]) -> dict[str, Any]:
 
 def read_questions(
     lines: Iterable[bytes], defaults: Mapping[str, Any] | None = None, tenant: str | None = None
-) -> Iterator[tuple[int, JobRequest | Rejected]]:
-    """(line number, request or rejection) for every line that is not blank. Lines use the batch lane by default.
-
-    `tenant` as for `as_request`.
-    """
-    base = {"lane": Lane.BATCH, **(defaults or {})}
+) -> Iterator[BatchLine]:
+    """Every line of a file, blank ones too. Lines use the batch lane by default. `tenant` as for `as_request`."""
+    digest = ""
     for number, raw in enumerate(lines, 1):
+        digest = _chained(digest, raw)
         if not raw.strip():
+            yield BatchLine(number=number, digest=digest)
             continue
+        start = raw[:_START].decode("utf-8", errors="replace").rstrip("\r\n")
         try:
-            yield number, as_request(_question(raw), base, tenant)
+            value = _question(raw)
         except InputError as error:
-            start = raw[:200].decode("utf-8", errors="replace").rstrip("\r\n")
-            yield number, Rejected(line=number, reason=str(error), text=start)
+            yield _rejected(number, digest, error, start)
+        else:
+            yield _line(number, digest, value, start, defaults, tenant)
+
+
+def number_questions(
+    questions: Iterable[QuestionInput], defaults: Mapping[str, Any], after: BatchPosition, tenant: str | None = None
+) -> Iterator[BatchLine]:
+    """Questions of a program as lines behind those that were read before. The rest as for `read_questions`."""
+    digest = after.digest
+    for number, item in enumerate(questions, after.read + 1):
+        shown = item.model_dump_json() if isinstance(item, JobRequest) else json.dumps(item, default=str)
+        digest = _chained(digest, shown.encode("utf-8", "replace"))
+        yield _line(number, digest, item, shown[:_START], defaults, tenant)
+
+
+def _line(  # noqa: PLR0913, PLR0917 - what a line is made of
+    number: int,
+    digest: str,
+    value: QuestionInput,
+    start: str,
+    defaults: Mapping[str, Any] | None,
+    tenant: str | None,
+) -> BatchLine:
+    mine: dict[str, Any] = {}
+    try:
+        if isinstance(value, Mapping):
+            value, mine = _without_own(value)
+        request = as_request(value, {"lane": Lane.BATCH, **(defaults or {})}, tenant)
+    except InputError as error:
+        return _rejected(number, digest, error, start, **mine)
+    return BatchLine(number=number, digest=digest, request=request, **mine)
+
+
+def _rejected(number: int, digest: str, error: InputError, start: str, **mine: Any) -> BatchLine:
+    rejected = Rejected(line=number, reason=str(error), text=start.encode("utf-8", "replace").decode())
+    return BatchLine(number=number, digest=digest, rejected=rejected, **mine)
+
+
+def _without_own(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """The fields of a request, and the caller's own `id` and `meta`. Raises: InputError for one that cannot be kept."""
+    mine = {name: fields[name] for name in ("id", "meta") if fields.get(name) is not None}
+    own_id, meta = mine.get("id", ""), mine.get("meta", {})
+    is_number = isinstance(own_id, int | float) and not isinstance(own_id, bool)
+    if not is_number and not isinstance(own_id, str):
+        raise InputError("id", own_id, "write a text or a number")
+    if not isinstance(meta, Mapping):
+        raise InputError("meta", meta, "write an object")
+    for name, value, most in (("id", own_id, MAX_ID_BYTES), ("meta", meta, MAX_META_BYTES)):
+        try:
+            size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+        except (ValueError, TypeError, RecursionError):  # half a surrogate pair, infinity, an object of Python's
+            raise InputError(name, value, "it cannot be written as JSON in UTF-8") from None
+        if size > most:
+            raise InputError(name, f"{size} bytes", f"it may have {most} bytes")
+    return {name: value for name, value in fields.items() if name not in {"id", "meta"}}, mine
+
+
+def _chained(digest: str, raw: bytes) -> str:
+    """The digest of all lines, from that of the lines before and this one."""
+    return hashlib.sha256(digest.encode() + raw).hexdigest()[:32]
 
 
 def _question(raw: bytes) -> str | Mapping[str, Any]:
@@ -124,24 +204,37 @@ def _question(raw: bytes) -> str | Mapping[str, Any]:
         text = raw.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise InputError("line", f"byte {error.start}", "it is not UTF-8: convert the file with iconv") from None
-    if text[:1] not in '{["':
-        return text
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
+        if text[:1] not in '{["':
+            return text
         raise InputError("line", text, f"write valid JSON ({json_fault(error)})") from None
     if isinstance(value, str | dict):
         return value
-    raise InputError("line", text, 'write an object with a "question", or a plain question')
+    raise InputError("line", text, 'it is no question: write a sentence, or an object with a "question"')
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 def bounded_lines(handle: Any) -> Iterator[bytes]:
-    """Lines of a binary file with flat memory: of a line that is too long only the beginning is kept."""
-    while line := handle.readline(MAX_LINE_BYTES + 1):
-        if not line.endswith(b"\n") and len(line) > MAX_LINE_BYTES:
-            while (rest := handle.readline(_READ)) and not rest.endswith(b"\n"):
-                pass
-        yield line
+    """Lines of a binary file with flat memory, whatever ends them (LF, CRLF, CR).
+
+    Of a line that is too long only the beginning is kept.
+    """
+    line, carried = b"", b""
+    while block := handle.read1(_READ):
+        data = carried + block
+        carried = b"\r" if data.endswith(b"\r") else b""  # an LF may follow
+        for piece in _PIECE.findall(data.removesuffix(carried)):
+            line = (line + piece)[: MAX_LINE_BYTES + 1]
+            if piece.endswith((b"\r", b"\n")):
+                yield line
+                line = b""
+    if line or carried:
+        yield line + carried
 
 
 def as_budget(given: Budget | Mapping[str, Any]) -> Budget:

@@ -19,9 +19,11 @@ from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import EndedJob
 from shared.jobs.keys import id_time
+from shared.jobs.lines import NewLine, Page
 from shared.jobs.tenant_scope import TenantScope, no_such_job
 from shared.models import JobRequest
 from shared.models.base import Model
+from shared.models.batch import LineKind, LineRecord
 from shared.models.cost import Budget
 
 _PAGE = 200
@@ -81,20 +83,17 @@ class Retrying:
         claim = _Claim(new_id(), old.retried_as, request)
         if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}):
             raise _already_retried(job_id, job_id)
-        if full := self._submit({job_id: claim}):
+        _, full = self._submitter.submit([(claim.new, request)], {claim.new: job_id})
+        self._settle({job_id: claim}, [] if full else [job_id])
+        if full:
             raise full
         return Retried(job_id=claim.new, retry_of=job_id)
 
-    def _submit(self, claimed: Mapping[str, _Claim], batch_id: str | None = None) -> LaneFullError | None:
-        """Enqueue the new jobs of old ones, by the ids of these. The error when some found no room: their links go."""
-        old_ids = {claim.new: old for old, claim in claimed.items()}
-        jobs = [(claim.new, claim.request) for claim in claimed.values()]
-        full = self._submitter.submit(jobs, batch_id, retry_of=old_ids)
-        if full:
-            refused = [old_ids.pop(new) for new in full.refused]
-            self._jobs.retries.claim({old: (claimed[old].before, claimed[old].new) for old in refused})
-        self._jobs.retries.announce(old_ids)
-        return full
+    def _settle(self, claimed: Mapping[str, _Claim], taken: Sequence[str]) -> None:
+        """Tell the old jobs that were taken of their new ones, and take back the links of the others."""
+        refused = {old: (claim.before, claim.new) for old, claim in claimed.items() if old not in taken}
+        self._jobs.retries.claim(refused)
+        self._jobs.retries.announce({claimed[old].new: old for old in taken})
 
     def _check(self, old: EndedJob) -> None:
         if old.open:
@@ -135,36 +134,38 @@ class Retrying:
             left = status.open + status.known_open
             fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
-        new, taken = new_id(), 0
+        new, taken, read = new_id(), 0, 0
         for page in pages(self._unanswered(batch_id)):
-            if not taken:
-                self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()), status.tenant)
-            more, full = self._add_page(new, page)
-            taken += more
-            if full:
+            if not read:
+                self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()), tenant=status.tenant)
+            more, why = self._add_page(new, read, page)
+            taken, read = taken + more, page[-1][0].number
+            if why:
                 self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
                 held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
-                raise LaneFullError(f"{full}; {held}: `ramify retry {batch_id}` again takes the others", full.refused)
+                raise LaneFullError(f"{why}; {held}: `ramify retry {batch_id}` again takes the others", [])
         if not taken:
             fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
             raise InputError("batch id", batch_id, fix)
+        self._jobs.batches.close(new)
         self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
         return Retried(batch_id=new, retry_of=batch_id, jobs=taken)
 
-    def _unanswered(self, batch_id: str) -> Iterator[tuple[EndedJob, JobRequest]]:
-        """(old job, request) of what is to be tried again."""
-        for page in pages(self._jobs.batches.members(batch_id)):
-            olds = [
-                old
-                for old in self._jobs.retries.read(job_id for job_id, _ in page).values()
+    def _unanswered(self, batch_id: str) -> Iterator[tuple[LineRecord, EndedJob, JobRequest]]:
+        """(line, old job, request) of what is to be tried again, in the order of the lines."""
+        for page in self._jobs.batches.lines(batch_id):
+            of_line = {line.job_id: line for line in page if line.job_id and line.kind is not LineKind.DUPLICATE}
+            olds = {
+                old.job_id: old
+                for old in self._jobs.retries.read(of_line).values()
                 if not old.open and not old.complete
-            ]
-            newer = self._newer(olds)
-            for old in olds:
-                again = newer.get(old.job_id)
-                request = self._request(old)
-                if request is not None and (again is None or not (again.open or again.complete)):
-                    yield old, request
+            }
+            newer = self._newer(list(olds.values()))
+            for job_id, line in of_line.items():
+                old, again = olds.get(job_id), newer.get(job_id)
+                request = old and self._request(old)
+                if old and request and (again is None or not (again.open or again.complete)):
+                    yield line, old, request
 
     def _request(self, old: EndedJob) -> JobRequest | None:
         """The new job's, without the idempotency key: under that the old job would answer. None: it is damaged."""
@@ -174,14 +175,23 @@ class Retrying:
         except ValidationError:
             return None
 
-    def _add_page(self, batch_id: str, page: Sequence[tuple[EndedJob, JobRequest]]) -> tuple[int, LaneFullError | None]:
-        """Submit a page. How many were taken, and what kept the others out."""
-        wanted = {old.job_id: _Claim(new_id(), old.retried_as, request) for old, request in page}
-        won = self._jobs.retries.claim({old: (claim.new, claim.before) for old, claim in wanted.items()})
-        claimed = {old: wanted[old] for old in won}
-        self._jobs.batches.add(batch_id, [claim.new for claim in claimed.values()])
-        full = self._submit(claimed, batch_id)
-        return len(claimed) - (len(full.refused) if full else 0), full
+    def _add_page(
+        self, batch_id: str, read: int, page: Sequence[tuple[LineRecord, EndedJob, JobRequest]]
+    ) -> tuple[int, str]:
+        """Enter a page of lines. How many jobs were taken, and what kept the others out."""
+        wanted = {old.job_id: _Claim(new_id(), old.retried_as, request) for _, old, request in page}
+        won = frozenset(self._jobs.retries.claim({old: (claim.new, claim.before) for old, claim in wanted.items()}))
+        claimed = {old: claim for old, claim in wanted.items() if old in won}
+        lines = list[NewLine]()
+        for line, old, request in page:
+            if claim := claimed.get(old.job_id):
+                job = self._jobs.new_job(claim.new, request, batch_id=batch_id, retry_of=old.job_id)
+                lines.append(NewLine(line.number, job, line.id, line.meta, line.key))
+        records = self._submitter.enter(batch_id, Page(read, "", page[-1][0].number, "", lines))
+        made = frozenset(record.job_id for record in records)
+        taken = [old for old, claim in claimed.items() if claim.new in made]
+        self._settle(claimed, taken)
+        return len(taken), next((record.reason or "" for record in records if record.job_id is None), "")
 
 
 def _already_retried(job_id: str, newer: str) -> InputError:

@@ -1,25 +1,41 @@
-"""Enqueues jobs: each is taken, or named as refused in the one error that is returned; never both."""
+"""Enqueues jobs and lines of batches: each job is taken, or named as refused; never both."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 import redis
 from celery import Celery
 
+from orchestrator.intake import check_prices
 from shared.connections.connect import LOST
 from shared.errors import LaneFullError
 from shared.jobs import JobStore, State
 from shared.jobs.admission import EnqueueResult
-from shared.models import JobRequest, Lane
+from shared.jobs.budget import with_default_budget
+from shared.jobs.lines import Page
+from shared.models import JobRequest
+from shared.models.batch import LineRecord
+from shared.settings import Settings
+from shared.settings.strategies import named
 from shared.tasks.signatures import Dispatcher
 
 Jobs = Sequence[tuple[str, JobRequest]]
 #: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
 SUBMIT_RETRY_S = 8.0
 _PAUSE_S = 0.25
+T = TypeVar("T")
+
+
+def checked(request: JobRequest, settings: Settings) -> JobRequest:
+    """The request. Raises: InputError for an unknown strategy, and for a cost limit where a price is missing."""
+    if request.strategy is not None:
+        named(settings.strategies, request.strategy)
+    check_prices(with_default_budget(request, settings), settings)
+    return request
 
 
 class Submitter:
@@ -31,35 +47,36 @@ class Submitter:
         jobs.endings.on_end = self._dispatcher.try_run
         self._unconfirmed: list[str] = []
 
-    def submit(
-        self, jobs: Jobs, batch_id: str | None = None, retry_of: Mapping[str, str] | None = None
-    ) -> LaneFullError | None:
+    def submit(self, jobs: Jobs, retry_of: Mapping[str, str] | None = None) -> tuple[list[str], LaneFullError | None]:
         """Enqueue all of them, or as many as there is room for: then the error names in `refused` the others.
 
-        `retry_of`: the ended job that each one tries again. Raises: RedisError when it cannot be known whether they
-        were taken; those that were are cancelled at the next contact.
+        Returns the ids of the jobs: that of the first one where an idempotency key was used before. `retry_of`: the
+        ended job that each one tries again. Raises: RedisError when it cannot be known whether they were taken; those
+        that were are cancelled at the next contact.
         """
         self._cancel_unconfirmed()
-        results = self._enqueue(jobs, batch_id, retry_of)
-        refused = [job_id for (job_id, _), result in zip(jobs, results, strict=True) if result < EnqueueResult.KNOWN]
-        if batch_id and refused:
-            self._jobs.batches.forget(batch_id, refused)
+        try:
+            results = _retried(lambda: self._jobs.enqueue(jobs, retry_of))
+        except LOST:
+            self._unconfirmed += [job_id for job_id, _ in jobs]
+            raise
         self._dispatcher.try_run()
+        job_ids = [one.job_id for one in results]
+        refused = [place for place, one in enumerate(results) if one.result < EnqueueResult.KNOWN]
         if not refused:
-            return None
-        first = next(result for result in results if result < EnqueueResult.KNOWN)
-        return self._lane_full(first, dict(jobs)[refused[0]], refused)
+            return job_ids, None
+        first = jobs[refused[0]][1]
+        why = self._jobs.admission.refusal(results[refused[0]].result, first.lane, first.tenant)
+        return job_ids, LaneFullError(why, [job_ids[place] for place in refused])
 
-    def _enqueue(self, jobs: Jobs, batch_id: str | None, retry_of: Mapping[str, str] | None) -> list[EnqueueResult]:
-        end = time.monotonic() + SUBMIT_RETRY_S
-        while True:
-            try:
-                return self._jobs.enqueue(jobs, batch_id, retry_of)
-            except LOST:
-                if time.monotonic() >= end:
-                    self._unconfirmed += [job_id for job_id, _ in jobs]
-                    raise
-                time.sleep(_PAUSE_S)
+    def enter(self, batch_id: str, page: Page) -> list[LineRecord]:
+        """Enter lines of a batch. What the records say holds also when this was cut off and is done again.
+
+        Raises: NotFoundError, InputError when another client adds lines to it, RedisError.
+        """
+        found = _retried(lambda: self._jobs.batches.enter(batch_id, page))
+        self._dispatcher.try_run()
+        return found
 
     def _cancel_unconfirmed(self) -> None:
         """Jobs that the caller was told were refused must not run after all."""
@@ -67,16 +84,19 @@ class Submitter:
             self._jobs.endings.stop(self._unconfirmed, State.CANCELLED, "the caller was told that it was not taken")
             self._unconfirmed = []
 
-    def _lane_full(self, result: EnqueueResult, request: JobRequest, refused: list[str]) -> LaneFullError:
-        lane, (most, share) = request.lane, self._jobs.admission.capacity(request.lane)
-        setting = f"lanes.max_waiting_{'interactive' if lane is Lane.INTERACTIVE else 'batch'}"
-        if result is EnqueueResult.TENANT_FULL:
-            why = f"tenant {request.tenant} has {share:,} jobs waiting in the {lane.value} lane, its share of {setting}"
-        else:
-            why = f"{most:,} jobs wait in the {lane.value} lane, all that {setting} allows"
-        return LaneFullError(f"{why}: try again when some have ended, or raise the setting", refused)
-
     def close(self) -> None:
         """Cancel the unconfirmed jobs, if Redis answers."""
         with suppress(redis.exceptions.RedisError):
             self._cancel_unconfirmed()
+
+
+def _retried(call: Callable[[], T]) -> T:
+    """Its result, tried again for SUBMIT_RETRY_S while the connection is lost."""
+    end = time.monotonic() + SUBMIT_RETRY_S
+    while True:
+        try:
+            return call()
+        except LOST:
+            if time.monotonic() >= end:
+                raise
+            time.sleep(_PAUSE_S)

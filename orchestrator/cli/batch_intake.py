@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from orchestrator.cli.text import counted
 from orchestrator.client import Ramify
 from orchestrator.intake import (
     BatchFullError,
+    BatchLine,
     Rejected,
     as_budget,
     as_request,
@@ -25,11 +25,8 @@ from orchestrator.intake import (
 )  # fmt: skip
 from shared.errors import InputError
 from shared.jobs.reader import PAST_TIME_S
-from shared.models import JobRequest, Lane
+from shared.models import Lane
 from shared.settings.sections import JobSettings
-
-#: Requests whose lines are known: more than the client submits at a time.
-_REMEMBERED = 1000
 
 
 def check_files(source: str, out: Path | None, rejects: Path | None) -> Path:
@@ -96,30 +93,42 @@ def enqueue(
                 update(advance=len(line))
                 yield line
 
-        reader = _RequestReader(client.settings.jobs, rejects)
-        requests = reader.requests(read_questions(lines(), defaults, client.tenant))
-        first = next(requests, None)
-        if first is None:
+        waits = _LongestWait(client.settings.jobs)
+        read = waits.watched(read_questions(lines(), defaults, client.tenant))
+        first = list[BatchLine]()
+        for line in read:
+            first.append(line)
+            if line.request:
+                break
+        else:
+            for line in first:
+                if line.rejected:
+                    rejects.add(line.rejected)
             reason = f"none of its {rejects.count} lines is a question that can be taken: {rejects_file} says why"
             empty = "it holds no question: write one question or one JSON object a line"
             raise InputError("FILE", source, reason if rejects.count else empty)
         batch_id = client.open_batch(budget)
-        job_ids, full = _add(client, batch_id, chain([first], requests))
-        client.count_rejected(batch_id, rejects.count)
+        job_ids, full = _add(client, batch_id, chain(first, read), rejects)
         written = rejects_file if rejects.count else None
-        batch = EnqueuedBatch(batch_id, tuple(dict.fromkeys(job_ids)), rejects.count, written, reader.until)
+        batch = EnqueuedBatch(batch_id, tuple(dict.fromkeys(job_ids)), rejects.count, written, waits.until)
         if full is None:
+            client.close_batch(batch_id)
             return batch
-        refused, later = full.places[0], max(0, len(job_ids) - full.places[0])
-        return replace(batch, lane_full=full.reason, refused_from=reader.line(refused), later=later)
+        later = sum(1 for record in client.batch_lines(batch_id) if record.job_id and record.number > full.lines[0])
+        return replace(batch, lane_full=full.reason, refused_from=full.lines[0], later=later)
 
 
-def _add(client: Ramify, batch_id: str, requests: Iterator[JobRequest]) -> tuple[list[str], BatchFullError | None]:
+def _add(
+    client: Ramify, batch_id: str, lines: Iterable[BatchLine], rejects: _RejectsFile
+) -> tuple[list[str], BatchFullError | None]:
     """The jobs that were taken, and what kept the others out."""
     job_ids = list[str]()
     try:
-        for job_id in client.add_to_batch(batch_id, requests):
-            job_ids.append(job_id)
+        for record in client.read_into_batch(batch_id, lines):
+            if record.job_id:
+                job_ids.append(record.job_id)
+            else:
+                rejects.add(Rejected(line=record.number, reason=record.reason or "", text=record.text or ""))
     except BatchFullError as error:
         return job_ids, error
     except BaseException:
@@ -128,32 +137,21 @@ def _add(client: Ramify, batch_id: str, requests: Iterator[JobRequest]) -> tuple
     return job_ids, None
 
 
-class _RequestReader:
-    """Parts lines that can be taken from those that cannot, and notes the last deadline."""
+class _LongestWait:
+    """Notes the last deadline of what is read: `until`."""
 
-    def __init__(self, jobs: JobSettings, rejects: _RejectsFile) -> None:
-        self._jobs, self._rejects = jobs, rejects
-        self._longest_s = 0.0
-        self._lines = deque[int](maxlen=_REMEMBERED)
-        self._count = 0
-        self.until = 0.0
+    def __init__(self, jobs: JobSettings) -> None:
+        self._jobs = jobs
+        self._longest_s = self.until = 0.0
 
-    def line(self, place: int) -> int:
-        """The line of one of the last requests, by its place among all (from 0)."""
-        return self._lines[place - self._count]
-
-    def requests(self, lines: Iterable[tuple[int, JobRequest | Rejected]]) -> Iterator[JobRequest]:
-        for number, found in lines:
-            if isinstance(found, Rejected):
-                self._rejects.add(found)
-                continue
-            lane_s = self._jobs.batch_deadline_s if found.lane is Lane.BATCH else self._jobs.deadline_s
-            own_s = found.deadline_s or lane_s
-            wait_s = self._jobs.queue_limit_of(found.queue_limit_s)
-            self._longest_s = max(self._longest_s, wait_s + min(own_s, found.max_seconds or own_s))
-            self._lines.append(number)
-            self._count += 1
-            yield found
+    def watched(self, lines: Iterable[BatchLine]) -> Iterator[BatchLine]:
+        for line in lines:
+            if found := line.request:
+                lane_s = self._jobs.batch_deadline_s if found.lane is Lane.BATCH else self._jobs.deadline_s
+                own_s = found.deadline_s or lane_s
+                wait_s = self._jobs.queue_limit_of(found.queue_limit_s)
+                self._longest_s = max(self._longest_s, wait_s + min(own_s, found.max_seconds or own_s))
+            yield line
             self.until = time.time() + self._longest_s + PAST_TIME_S
 
 

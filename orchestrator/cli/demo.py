@@ -72,10 +72,10 @@ def _questions() -> list[JobRequest]:
     if not file.is_file() or not (EXAMPLES / "notes").is_dir():
         raise RamifyError(f"the demo needs the project's examples, which are not in {EXAMPLES}: run it from a clone")
     with file.open("rb") as lines:
-        found = [request for _, request in read_questions(lines, {"deadline_s": _DEADLINE_S})]
-    if refused := [item for item in found if not isinstance(item, JobRequest)]:
-        raise RamifyError(f"{file}, line {refused[0].line}: {refused[0].reason}")
-    return [item for item in found if isinstance(item, JobRequest)]
+        found = list(read_questions(lines, {"deadline_s": _DEADLINE_S}))
+    if refused := next((line.rejected for line in found if line.rejected), None):
+        raise RamifyError(f"{file}, line {refused.line}: {refused.reason}")
+    return [line.request for line in found if line.request]
 
 
 @contextmanager

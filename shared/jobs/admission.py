@@ -38,12 +38,25 @@ class EnqueueResult(IntEnum):
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to be enqueued: how many seconds it may wait, and its hash as field, value, field, value..."""
+    """A job to be enqueued: how many seconds it may wait, and its hash as field, value, field, value...
+
+    `idempotency`: where the id of the first job of its idempotency key is kept, if it has one.
+    """
 
     job_id: str
+    lane: Lane
     tenant: str
     queue_limit_s: float
     fields: Sequence[str]
+    idempotency: str = ""
+
+
+@dataclass(frozen=True)
+class Enqueued:
+    """What became of a job that was to be enqueued; `job_id` is the known one's where there was one before."""
+
+    result: EnqueueResult
+    job_id: str
 
 
 @dataclass(frozen=True)
@@ -110,15 +123,43 @@ class AdmissionQueues:
         self._ttl = settings.jobs.ttl_s
         self._run = Scripts(client)
 
-    def enter(self, lane: Lane, jobs: Sequence[NewJob]) -> list[EnqueueResult]:
+    def enter(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Create queued jobs in the queues of their tenants, as far as these have room, all in one step."""
-        keys = AdmissionKeys(lane.value)
-        args: list[Any] = [f"{self._clock.now():.6f}", self._ttl, *self.capacity(lane)]
-        names = [keys.ring, keys.counts, ACTIVE, RECENT]
+        keys, args = self.head()
         for job in jobs:
-            names += [JobKeys(job.job_id).job, keys.waiting + job.tenant]
-            args += [job.job_id, job.tenant, f"{job.queue_limit_s:.3f}", len(job.fields), *job.fields]
-        return [EnqueueResult(int(verdict)) for verdict in self._run("enqueue", names, args)]
+            keys += self.keys_of(job)
+            args += self.args_of(job)
+        out = self._run("enqueue", keys, args)
+        return [
+            Enqueued(EnqueueResult(int(verdict)), text(job_id))
+            for verdict, job_id in zip(out[::2], out[1::2], strict=True)
+        ]
+
+    def head(self) -> tuple[list[str], list[Any]]:
+        """The first keys and arguments of a script that creates jobs."""
+        return [ACTIVE, RECENT], [f"{self._clock.now():.6f}", self._ttl]
+
+    @staticmethod
+    def keys_of(job: NewJob) -> list[str]:
+        """Its keys for a script that creates it."""
+        keys = AdmissionKeys(job.lane.value)
+        return [JobKeys(job.job_id).job, keys.waiting + job.tenant, keys.ring, keys.counts, job.idempotency]
+
+    def args_of(self, job: NewJob) -> list[Any]:
+        """Its arguments for a script that creates it."""
+        head = [job.job_id, job.tenant, f"{job.queue_limit_s:.3f}", *self.capacity(job.lane)]
+        return [*head, len(job.fields), *job.fields]
+
+    def refusal(self, result: EnqueueResult, lane: Lane, tenant: str = "") -> str:
+        """Why a job found no room, as a sentence."""
+        most, share = self.capacity(lane)
+        setting = f"lanes.max_waiting_{'interactive' if lane is Lane.INTERACTIVE else 'batch'}"
+        if result is EnqueueResult.TENANT_FULL:
+            whose = f"tenant {tenant}" if tenant else "its tenant"
+            why = f"{whose} has {share:,} jobs waiting in the {lane.value} lane, its share of {setting}"
+        else:
+            why = f"{most:,} jobs wait in the {lane.value} lane, all that {setting} allows"
+        return f"{why}: try again when some have ended, or raise the setting"
 
     def capacity(self, lane: Lane) -> tuple[int, int]:
         """How many jobs may wait in a lane, and how many of one tenant."""

@@ -1,114 +1,197 @@
-"""Batches: many jobs under one id, with counts that add up."""
+"""Batches: many jobs under one id, with accounts that add up at every moment."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from redis import Redis
 
 from shared.connections.clock import ServerClock
+from shared.errors import InputError
+from shared.jobs.admission import AdmissionQueues
 from shared.jobs.budget import budget_fields, spending
-from shared.jobs.codec import text, texts
-from shared.jobs.keys import BatchKeys, JobKeys, id_time
+from shared.jobs.codec import text
+from shared.jobs.keys import BATCHES, BatchKeys, JobKeys
+from shared.jobs.lines import Page, script_input
 from shared.jobs.scripts import Scripts
-from shared.jobs.states import TERMINAL, Outcome, State, outcome_of, reasons_of
+from shared.jobs.states import Outcome
 from shared.jobs.tenant_scope import no_such_batch
 from shared.models import BatchStatus
+from shared.models.batch import BatchPosition, BatchSource, LineRecord
 from shared.models.cost import Budget
 from shared.settings import Settings
 
 _PAGE = 500
+#: Batches that the list of batches keeps.
+_MOST_BATCHES = 10_000
 #: The counts in a batch's hash.
 _COUNTS = (
     "lines", "enqueued", "known", "duplicate", "rejected", "blank", "open", *Outcome, "finished", "known_open",
 )  # fmt: skip
 _REASON = "reason:"
-#: Ids of jobs without an answer that are kept.
-MOST_FAILED = 200
-#: Seconds by which a job may be entered before it is created.
-_ENTERED_S = 120.0
 
 
 class Batches:
-    """Counts of batches. A job's end is counted once; what a crash left uncounted, `reconcile` counts."""
+    """The accounts of batches, and the records of their lines.
 
-    def __init__(self, client: Redis, settings: Settings, clock: ServerClock) -> None:
-        self._client, self._clock = client, clock
+    Whoever ends a job counts it in the same step. `reconcile` counts jobs that are gone from Redis.
+    """
+
+    def __init__(self, client: Redis, settings: Settings, clock: ServerClock, admission: AdmissionQueues) -> None:
+        self._client, self._clock, self._admission = client, clock, admission
         self._ttl = settings.jobs.ttl_s
         self._run = Scripts(client)
 
-    def open(self, batch_id: str, budget: Budget | None = None, tenant: str | None = None) -> None:
-        """Create an empty batch; `budget` is what all its jobs may spend together, `tenant` whose it is, if one's."""
-        keys = BatchKeys(batch_id)
-        fields: dict[Any, Any] = dict.fromkeys(_COUNTS, 0) | {"created_at": f"{self._clock.now():.3f}"}
+    def open(
+        self,
+        batch_id: str,
+        budget: Budget | None = None,
+        source: BatchSource | None = None,
+        tenant: str | None = None,
+    ) -> None:
+        """Create an empty batch.
+
+        `budget`: what all its jobs may spend together; `source`: where it is from; `tenant`: whose it is, if one's.
+        """
+        keys, now = BatchKeys(batch_id), self._clock.now()
+        fields: dict[Any, Any] = dict.fromkeys(_COUNTS, 0) | {"read": 0, "digest": "", "created_at": f"{now:.3f}"}
+        fields["source"] = (source or BatchSource()).model_dump_json(exclude_defaults=True)
         fields |= {"tenant": tenant} if tenant else {}
-        with self._client.pipeline(transaction=False) as pipe:
+        with self._client.pipeline(transaction=True) as pipe:
             pipe.hset(keys.batch, mapping=fields | budget_fields(budget or Budget()))
             pipe.expire(keys.batch, self._ttl)
+            pipe.zadd(BATCHES, {batch_id: now})
+            pipe.zremrangebyrank(BATCHES, 0, -_MOST_BATCHES - 1)
+            pipe.expire(BATCHES, self._ttl)
             pipe.execute()
 
-    def add(self, batch_id: str, job_ids: Sequence[str], rejected: int = 0) -> None:
-        """Enter jobs (before they can end) and count refused questions. Entering a job again changes nothing."""
-        keys = BatchKeys(batch_id)
-        self._run("enter_in_batch", [keys.batch, keys.members], [self._ttl, rejected, *job_ids])
+    def close(self, batch_id: str) -> None:
+        """Note that all lines have been read."""
+        self._client.hset(BatchKeys(batch_id).batch, "closed_at", f"{self._clock.now():.3f}")
 
-    def count(self, batch_id: str, job_id: str, outcome: Outcome, reasons: Iterable[str], client: Any = None) -> bool:
-        """Count a job's end, once. `client`: a pipeline to put it into."""
-        keys = BatchKeys(batch_id)
-        args = [self._ttl, job_id, outcome.value, MOST_FAILED, *reasons]
-        return bool(self._run("count_in_batch", [keys.batch, keys.members, keys.failed], args, client=client))
+    def position(self, batch_id: str) -> BatchPosition:
+        """How far it was read, and from where. Raises: NotFoundError."""
+        read, digest, source = self._client.hmget(BatchKeys(batch_id).batch, ["read", "digest", "source"])
+        if read is None:
+            raise no_such_batch(batch_id)
+        known = BatchSource.model_validate_json(source or "{}")
+        return BatchPosition(read=int(read), digest=text(digest), source=known)
+
+    def enter(self, batch_id: str, page: Page) -> list[LineRecord]:
+        """Enter lines and create their jobs, in one step; the same page again changes nothing. Returns their records.
+
+        Raises: NotFoundError, InputError when other lines were entered in their place.
+        """
+        keys, args = script_input(batch_id, page, self._admission)
+        found = self._run("enter_lines", keys, args)
+        if found == 0:
+            raise no_such_batch(batch_id)
+        if found == -1:
+            fix = "another client is adding lines to it: let one at a time do that, and resume when it has ended"
+            raise InputError("batch id", batch_id, fix)
+        return [_record(line) for line in found]
+
+    def lines(self, batch_id: str) -> Iterator[list[LineRecord]]:
+        """The records of all lines, in their order, page by page. Raises: NotFoundError."""
+        last, key = self.position(batch_id).read, BatchKeys(batch_id).lines
+        for start in range(1, last + 1, _PAGE):
+            numbers = [str(number) for number in range(start, min(start + _PAGE, last + 1))]
+            found: Any = self._client.hmget(key, numbers)
+            if page := [_record(line) for line in found if line is not None]:
+                yield page
 
     def failed(self, batch_id: str) -> list[str]:
-        """The last jobs that failed or expired, the newest first, at most MOST_FAILED."""
+        """The last jobs that failed or expired, the newest first, at most 200."""
         return [text(job_id) for job_id in self._client.lrange(BatchKeys(batch_id).failed, 0, -1)]
 
-    def forget(self, batch_id: str, job_ids: Sequence[str]) -> int:
-        """Take out jobs that were entered but never created. Returns how many."""
-        keys = BatchKeys(batch_id)
-        with self._client.pipeline(transaction=False) as pipe:
-            for job_id in job_ids:
-                self._run("forget_in_batch", [keys.batch, keys.members], [job_id], client=pipe)
-            return sum(pipe.execute()) if job_ids else 0
-
     def members(self, batch_id: str) -> Iterator[tuple[str, str]]:
-        """All (job id, outcome or empty) of a batch, unordered. Raises: NotFoundError."""
+        """All (job id, outcome or empty) of a batch's own jobs, unordered. Raises: NotFoundError."""
         keys = BatchKeys(batch_id)
         if not self._client.exists(keys.batch):
             raise no_such_batch(batch_id)
-        for job_id, state in self._client.hscan_iter(keys.members, count=_PAGE):
-            yield text(job_id), text(state)
+        return self._pairs(keys.members)
+
+    def _pairs(self, key: str) -> Iterator[tuple[str, str]]:
+        for job_id, outcome in self._client.hscan_iter(key, count=_PAGE):
+            yield text(job_id), text(outcome)
+
+    def outcomes(self, batch_id: str, job_ids: Sequence[str]) -> list[str]:
+        """How these jobs ended, as the batch has counted it: empty for what is open or not of it."""
+        if not job_ids:
+            return []
+        keys = BatchKeys(batch_id)
+        with self._client.pipeline(transaction=False) as pipe:
+            pipe.hmget(keys.members, list(job_ids))
+            pipe.hmget(keys.known, list(job_ids))
+            own, known = pipe.execute()
+        return [text(one or other or b"") for one, other in zip(own, known, strict=True)]
 
     def status(self, batch_id: str) -> BatchStatus:
         """The counts. Raises: NotFoundError."""
         raw = {text(k): text(v) for k, v in self._client.hgetall(BatchKeys(batch_id).batch).items()}
-        if not raw:
+        if "created_at" not in raw:
             raise no_such_batch(batch_id)
-        counts = {name: int(raw.get(name, 0)) for name in _COUNTS}
-        reasons = {name.removeprefix(_REASON): int(n) for name, n in raw.items() if name.startswith(_REASON)}
-        return BatchStatus(
-            batch_id=batch_id, **counts, reasons=reasons, created_at=float(raw["created_at"]), tenant=raw.get("tenant"),
-            budget=spending(raw, self._clock.now()), retry_of=raw.get("retry_of"), retried_as=raw.get("retried_as"),
-        )  # fmt: skip
+        return _status(batch_id, raw, self._clock.now())
+
+    def newest(self, limit: int, tenant: str | None = None) -> list[BatchStatus]:
+        """The newest batches, newest first: those that `tenant` has opened, or everybody's."""
+        now = self._clock.now()
+        found = ((one, raw) for one, raw in self._all() if tenant in {None, raw.get("tenant")})
+        return [_status(batch_id, raw, now) for batch_id, raw in islice(found, limit)]
+
+    def _all(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Id and hash of all batches, newest first. Those that have expired leave the list."""
+        ids = [text(batch_id) for batch_id in self._client.zrevrange(BATCHES, 0, -1)]
+        for page in _pages(ids):
+            with self._client.pipeline(transaction=False) as pipe:
+                for batch_id in page:
+                    pipe.hgetall(BatchKeys(batch_id).batch)
+                rows = [{text(k): text(v) for k, v in raw.items()} for raw in pipe.execute()]
+            live = {batch_id: raw for batch_id, raw in zip(page, rows, strict=True) if "created_at" in raw}
+            if len(live) < len(page):
+                self._client.zrem(BATCHES, *(set(page) - set(live)))
+            yield from live.items()
 
     def reconcile(self, batch_id: str) -> int:
-        """Count jobs that ended without being counted (a worker died in between). Returns how many.
+        """Count jobs that ended without being counted, or that are gone. Returns how many. Raises: NotFoundError."""
+        return sum(self._reconciled(batch_id))
 
-        Takes out what was entered a while ago but is no job: its client died before it was submitted.
-        """
-        uncounted = [job_id for job_id, state in self.members(batch_id) if not state]
-        found, old = 0, self._clock.now() - _ENTERED_S
-        for start in range(0, len(uncounted), _PAGE):
-            page = uncounted[start : start + _PAGE]
+    def _reconciled(self, batch_id: str) -> Iterator[int]:
+        """Page by page, how many were counted."""
+        keys = BatchKeys(batch_id)
+        pairs = chain(self.members(batch_id), self._pairs(keys.known))
+        for page in _pages(job_id for job_id, outcome in pairs if not outcome):
             with self._client.pipeline(transaction=False) as pipe:
                 for job_id in page:
-                    pipe.hmget(JobKeys(job_id).job, ["state", "partial", "degraded"])
-                rows = [texts(row) for row in pipe.execute()]
-            for job_id, (state, partial, degraded) in zip(page, rows, strict=True):
-                if state in TERMINAL:
-                    codes = reasons_of(degraded)
-                    outcome = outcome_of(State(state), partial=partial == "1", degraded=codes)
-                    found += self.count(batch_id, job_id, outcome, codes)
-            absent = [job_id for job_id, (state, *_) in zip(page, rows, strict=True) if not state]
-            self.forget(batch_id, [job_id for job_id in absent if id_time(job_id) < old])
-        return found
+                    self._run("count_ended", [keys.batch, JobKeys(job_id).job], [self._ttl, job_id], client=pipe)
+                yield sum(pipe.execute())
+
+    def reconcile_open(self) -> Iterator[int]:
+        """Reconcile all batches with open jobs, page by page: how many were counted."""
+        for batch_id, raw in self._all():
+            if any(raw.get(name, "0") != "0" for name in ("open", "known_open")):
+                yield from self._reconciled(batch_id)
+
+
+def _record(line: bytes) -> LineRecord:
+    return LineRecord.model_validate(json.loads(line))
+
+
+def _status(batch_id: str, raw: dict[str, str], now: float) -> BatchStatus:
+    counts = {name: int(raw.get(name, 0)) for name in _COUNTS}
+    reasons = {name.removeprefix(_REASON): int(n) for name, n in raw.items() if name.startswith(_REASON)}
+    closed = raw.get("closed_at")
+    return BatchStatus(
+        batch_id=batch_id, **counts, reasons=reasons, created_at=float(raw["created_at"]), tenant=raw.get("tenant"),
+        closed_at=float(closed) if closed else None, source=json.loads(raw.get("source") or "{}").get("name", ""),
+        budget=spending(raw, now), retry_of=raw.get("retry_of"), retried_as=raw.get("retried_as"),
+    )  # fmt: skip
+
+
+def _pages(job_ids: Iterable[str]) -> Iterator[list[str]]:
+    stream = iter(job_ids)
+    while page := list(islice(stream, _PAGE)):
+        yield page

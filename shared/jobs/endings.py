@@ -11,16 +11,15 @@ from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.jobs.admission import AdmissionQueues, waited_too_long
-from shared.jobs.batches import Batches
 from shared.jobs.fields import Fields, damaged
 from shared.jobs.keys import ACTIVE, BatchKeys, JobKeys
 from shared.jobs.scripts import Scripts
-from shared.jobs.states import TERMINAL, State, outcome_of, reasons_of
+from shared.jobs.states import TERMINAL, State
 from shared.models import Lane
 from shared.settings import Settings
 
 _PAGE = 500
-_FIELDS = ("state", "partial", "degraded", "batch_id", "lane", "tenant", "leaves_total")
+_FIELDS = ("state", "lane", "tenant", "leaves_total")
 _RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request")
 _STATES, _LANES = frozenset(State), frozenset(Lane)
 
@@ -36,7 +35,7 @@ def _read_fields(client: Redis, job_ids: Sequence[str], names: Sequence[str]) ->
 
 
 class Endings:
-    """Ends jobs and finalises them: the count in the batch, the place in admission, the reaper's list.
+    """Ends jobs, which counts them in their batches, and finalises them: the place in admission, the reaper's list.
 
     `stop` calls `finalise`, which gives back the place by `AdmissionQueues.leave`, then `on_end`, which admits more
     jobs; `JobStore.finish` does the same for a job that is done.
@@ -45,11 +44,9 @@ class Endings:
     harmless. May raise redis.exceptions.RedisError.
     """
 
-    def __init__(
-        self, client: Redis, settings: Settings, clock: ServerClock, batches: Batches, admission: AdmissionQueues
-    ) -> None:
+    def __init__(self, client: Redis, settings: Settings, clock: ServerClock, admission: AdmissionQueues) -> None:
         self._client, self._settings, self._clock = client, settings, clock
-        self._batches, self._admission = batches, admission
+        self._admission = admission
         self._run = Scripts(client)
         #: Called after jobs have ended here: there is room for waiting ones.
         self.on_end: Callable[[], None] = lambda: None
@@ -90,18 +87,14 @@ class Endings:
         return ended
 
     def finalise(self, job_ids: Sequence[str]) -> None:
-        """Count ended jobs in their batches, give back their places, take them off the reaper's list. Repeatable."""
+        """Give back the places of ended jobs, take them off the reaper's list. Repeatable."""
         if not job_ids:
             return
         rows = _read_fields(self._client, job_ids, _FIELDS)
         with self._client.pipeline(transaction=False) as pipe:
-            for job_id, (state, partial, degraded, batch_id, lane, tenant, leaves) in zip(job_ids, rows, strict=True):
+            for job_id, (state, lane, tenant, leaves) in zip(job_ids, rows, strict=True):
                 if state not in TERMINAL:
                     continue
-                if batch_id:
-                    codes = reasons_of(degraded)
-                    outcome = outcome_of(State(state), partial=partial == "1", degraded=codes)
-                    self._batches.count(batch_id, job_id, outcome, codes, client=pipe)
                 if lane in _LANES and tenant:  # else the reaper gives its place back: that says whose it is
                     had = Fields({"leaves": leaves}, []).whole("leaves")
                     self._admission.leave(job_id, Lane(lane), tenant, had, client=pipe)

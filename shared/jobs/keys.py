@@ -13,6 +13,8 @@ from threading import Lock
 PREFIX = "ramify"
 #: Sorted sets over all jobs: id -> creation time, and id -> when the reaper should check it next.
 RECENT = f"{PREFIX}:jobs"
+#: Sorted set: batch id -> creation time.
+BATCHES = f"{PREFIX}:batches"
 ACTIVE = f"{PREFIX}:active"
 
 _ticks = Lock()
@@ -50,6 +52,7 @@ class JobKeys:
         self.answer = f"{tag}:answer"  # blob: the answer
         self.warnings = f"{tag}:warnings"  # list of sentences
         self.events = f"{tag}:events"  # capped stream
+        self.named_by = f"{tag}:named_by"  # set: batches of which a line names this job by its key, while it is open
 
     @classmethod
     def types(cls, job_id: str) -> dict[str, str]:
@@ -81,7 +84,9 @@ class BatchKeys:
     def __init__(self, batch_id: str) -> None:
         tag = f"{PREFIX}:{{{batch_id}}}"
         self.batch = f"{tag}:batch"  # hash: the accounts, as in BatchStatus, reason:<code>, tenant
-        self.members = f"{tag}:members"  # hash: job id -> outcome, or empty
+        self.members = f"{tag}:members"  # hash: id of a job of its own -> outcome, or empty
+        self.known = f"{tag}:known"  # hash: id of a job from before that a line names -> outcome, or empty
+        self.lines = f"{tag}:lines"  # hash: line number -> LineRecord as JSON
         self.failed = f"{tag}:failed"  # list: the last jobs that failed or expired, the newest first
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from shared.jobs.states import TERMINAL, TRANSITIONS
+from shared.jobs.states import TERMINAL, TRANSITIONS, outcome_of
 from shared.models import Node, NodeKind
 from shared.models.base import Model
 
@@ -33,13 +33,32 @@ def source(name: str) -> str:
 
 
 def _states() -> str:
-    """The states as Lua: `TERMINAL[state]`, and `may_become(from, to)`, false when `from` is no state."""
+    """The states as Lua.
+
+    `TERMINAL[state]`; `may_become(from, to)`, false when `from` is no state; `outcome_of(state, partial, degraded)` of
+    the values in a job's hash, nil while it is open.
+    """
     lines = [f"  {state} = {{{_as_set(after)}}},\n" for state, after in TRANSITIONS.items()]
     return (
         f"local TERMINAL = {{{_as_set(TERMINAL)}}}\n"
         f"local TRANSITIONS = {{\n{''.join(lines)}}}\n"
         "local function may_become(from, to) return (TRANSITIONS[from] or {})[to] == true end\n"
+        f"local OUTCOMES = {{\n{_outcomes()}}}\n"
+        "local function outcome_of(state, partial, degraded)\n"
+        "  local known = OUTCOMES[state or '']\n"
+        "  return known and known[partial == '1' and 'partial' or (degraded or '') ~= '' and 'degraded' or 'plain']\n"
+        "end\n"
     )
+
+
+def _outcomes() -> str:
+    rows = (
+        f"  {state} = {{plain = '{outcome_of(state, partial=False, degraded=())}', "
+        f"degraded = '{outcome_of(state, partial=False, degraded=('some',))}', "
+        f"partial = '{outcome_of(state, partial=True, degraded=())}'}},\n"
+        for state in sorted(TERMINAL)
+    )
+    return "".join(rows)
 
 
 def _as_set(states: Iterable[str]) -> str:

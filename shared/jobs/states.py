@@ -59,8 +59,3 @@ def outcome_of(state: State, *, partial: bool, degraded: Collection[str]) -> Out
     if partial:
         return Outcome.PARTIAL
     return Outcome.DEGRADED if degraded else Outcome.DONE
-
-
-def reasons_of(degraded: str) -> tuple[str, ...]:
-    """The reason codes in a job's field `degraded`: joined by commas, empty when there is none."""
-    return tuple(code for code in degraded.split(",") if code)

@@ -11,7 +11,7 @@ from shared.connections.clock import ServerClock
 from shared.contract import TaskName
 from shared.errors import DamagedError
 from shared.jobs import codec
-from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
+from shared.jobs.admission import AdmissionQueues, Enqueued, NewJob
 from shared.jobs.batches import Batches
 from shared.jobs.budget import budget_fields, with_default_budget
 from shared.jobs.codec import text
@@ -40,51 +40,31 @@ class JobStore:
     def __init__(self, client: Redis, settings: Settings, clock: ServerClock | None = None) -> None:
         self.client, self.settings = client, settings
         self.clock = clock or ServerClock(client)
-        self.batches = Batches(client, settings, self.clock)
         self.admission = AdmissionQueues(client, settings, self.clock)
+        self.batches = Batches(client, settings, self.clock, self.admission)
         self.work = WorkLog(client, settings, self.clock)
-        self.endings = Endings(client, settings, self.clock, self.batches, self.admission)
+        self.endings = Endings(client, settings, self.clock, self.admission)
         self.retries = Retries(client, settings)
         self.damaged = DamagedJobs(client, settings, self.clock)
         self._run = Scripts(client)
 
-    def reserve(self, request: JobRequest, job_id: str) -> tuple[str, bool]:
-        """The id under which `request` runs, and whether that job exists already (idempotency)."""
-        if request.idempotency_key is None:
-            return job_id, False
-        key = idempotency(request.tenant, request.idempotency_key)
-        if self.client.set(key, job_id, nx=True, ex=self.settings.jobs.ttl_s):
-            return job_id, False
-        first = self.client.get(key)
-        known = text(first) if first is not None else job_id
-        return known, bool(self.client.exists(JobKeys(known).job))
-
     def enqueue(
-        self,
-        jobs: Sequence[tuple[str, JobRequest]],
-        batch_id: str | None = None,
-        retry_of: Mapping[str, str] | None = None,
-    ) -> list[EnqueueResult]:
+        self, jobs: Sequence[tuple[str, JobRequest]], retry_of: Mapping[str, str] | None = None
+    ) -> list[Enqueued]:
         """Create queued jobs in the admission queues of their tenants, as far as there is room. One result per job.
 
-        `retry_of`: new job id -> the job that it tries again.
+        A job whose idempotency key names one that exists is that one. `retry_of`: new job id -> the job that it tries
+        again.
         """
-        results = dict[str, EnqueueResult]()
-        for lane in Lane:
-            new = [
-                self._new_job(job_id, request, {"batch_id": batch_id, "retry_of": (retry_of or {}).get(job_id)})
-                for job_id, request in jobs
-                if request.lane is lane
-            ]
-            if new:
-                results.update(zip((job.job_id for job in new), self.admission.enter(lane, new), strict=True))
-        return [results[job_id] for job_id, _ in jobs]
+        more = retry_of or {}
+        return self.admission.enter([self.new_job(one, request, retry_of=more.get(one)) for one, request in jobs])
 
-    def _new_job(self, job_id: str, request: JobRequest, more: Mapping[str, str | None]) -> NewJob:
-        """`more`: fields of this job alone; those that are None or empty are left out of its hash."""
+    def new_job(self, job_id: str, request: JobRequest, **more: str | None) -> NewJob:
+        """A job to be enqueued. `more`: fields of this job alone; those that are None or empty are left out."""
         jobs, request = self.settings.jobs, with_default_budget(request, self.settings)
         usual = jobs.deadline_s if request.lane is Lane.INTERACTIVE else jobs.batch_deadline_s
         seconds = request.deadline_s or usual
+        key = request.idempotency_key
         fields = {
             "id": job_id,
             "question": request.question,
@@ -98,8 +78,9 @@ class JobStore:
             **budget_fields(request),
             **{name: value for name, value in more.items() if value},
         }
-        limit_s = jobs.queue_limit_of(request.queue_limit_s)
-        return NewJob(job_id, request.tenant, limit_s, [item for pair in fields.items() for item in pair])
+        flat, limit_s = [item for pair in fields.items() for item in pair], jobs.queue_limit_of(request.queue_limit_s)
+        first = idempotency(request.tenant, key) if key else ""
+        return NewJob(job_id, request.lane, request.tenant, limit_s, flat, first)
 
     def admit(self) -> list[tuple[str, int]]:
         """(job id, priority of its messages) of the jobs whose turn it is; their first message is to be sent.

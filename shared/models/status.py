@@ -66,8 +66,9 @@ class BatchStatus(Model):
     Of `lines` read each is one of `enqueued` (a job of this batch), `known` (its key names an earlier job), `duplicate`
     (its key was seen in this batch), `rejected` and `blank`. Of the `enqueued` jobs each is one of `open`, `done`,
     `degraded` (complete, but something helpful was left out), `partial` (leaves are missing), `failed`, `expired` and
-    `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded. Retries
-    as for jobs. `tenant`: whose it is; None when a client of all tenants has opened it.
+    `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded.
+    `source`: the file that it was read from; `closed_at`: when all of it had been read, None while that goes on or when
+    it was cut off. Retries as for jobs. `tenant`: whose it is; None when a client of all tenants has opened it.
     """
 
     batch_id: str
@@ -87,7 +88,9 @@ class BatchStatus(Model):
     finished: int = 0
     known_open: int = 0
     reasons: dict[str, int] = Field(default_factory=dict)
+    source: str = ""
     created_at: float
+    closed_at: float | None = None
     tenant: str | None = None
     budget: Spending | None = None
     retry_of: str | None = None

@@ -62,7 +62,7 @@ def measured(ramify: Ramify, client: redis.Redis, batch_id: str, waiting: int, p
     list(ramify.add_to_batch(batch_id, questions(max(0, waiting - there))))
     level = Level(waiting=waiting)
     began, spent = time.perf_counter(), _cpu(client)
-    ids = list(ramify.add_to_batch(batch_id, questions(probe)))
+    ids = [line.job_id or "" for line in ramify.add_to_batch(batch_id, questions(probe))]
     level.submit_per_s = probe / (time.perf_counter() - began)
     level.submit_us = 1e6 * (_cpu(client) - spent) / probe
     middle = ids[probe // 2]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from orchestrator.ingest import Progress
-from orchestrator.intake import as_request
+from orchestrator.intake import as_request, number_questions
 from orchestrator.planning.intent import intent_by_rules
 from orchestrator.searching import grouped, no_retrieval_result, session_result
 from shared.errors import NotFoundError, RamifyError
@@ -29,6 +29,7 @@ from shared.models import (
     Source,
     Summary,
 )
+from shared.models.batch import BatchPosition, BatchSource, LineRecord
 from shared.models.find import Context, Related
 from shared.models.request import Session
 from shared.settings import load_settings
@@ -130,6 +131,8 @@ class FakeRamify:
         self.requests: dict[str, JobRequest] = {}
         self.batches: dict[str, list[str]] = {}
         self.rejected = 0
+        self.lines = []
+        self.closed = False
         self.interrupted = False
         self.intent = None
         self.sessions = {}
@@ -195,19 +198,34 @@ class FakeRamify:
     def cancel_batch(self, batch_id):
         return sum(not self.status(job_id).terminal for job_id in self.batches[batch_id])
 
-    def open_batch(self, budget=None):
+    def open_batch(self, budget=None, source=None):
         self.budget = budget
         self.batches["batch001"] = []
         return "batch001"
 
-    def add_to_batch(self, batch_id, requests):
-        for request in requests:
-            job_id = self.submit(request)
-            self.batches[batch_id].append(job_id)
-            yield job_id
+    def read_into_batch(self, batch_id, lines):
+        for line in lines:
+            fields = {"number": line.number, "id": line.id, "meta": line.meta}
+            if line.request:
+                job_id = self.submit(line.request)
+                self.batches[batch_id].append(job_id)
+                self.lines.append(LineRecord(kind="enqueued", job_id=job_id, **fields))
+                yield self.lines[-1]
+            elif line.rejected:
+                self.rejected += 1
+                said = {"reason": line.rejected.reason, "text": line.rejected.text}
+                self.lines.append(LineRecord(kind="rejected", **said, **fields))
+                yield self.lines[-1]
 
-    def count_rejected(self, batch_id, count):
-        self.rejected += count
+    def add_to_batch(self, batch_id, questions, **options):
+        position = BatchPosition(read=len(self.lines), digest="", source=BatchSource())
+        return self.read_into_batch(batch_id, number_questions(questions, options, position))
+
+    def batch_lines(self, batch_id):
+        return iter(self.lines)
+
+    def close_batch(self, batch_id):
+        self.closed = True
 
     def batch_status(self, batch_id, *, reconcile=True):
         if batch_id not in self.batches:

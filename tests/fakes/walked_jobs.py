@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import redis
@@ -10,8 +11,10 @@ from orchestrator.client import Ramify
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.jobs import Job, JobStore
 from shared.jobs.keys import ACTIVE, AdmissionKeys
+from shared.jobs.lines import NewLine, Page
 from shared.language.routing import route_by_rules
 from shared.models import Answer, Facet, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node
+from shared.models.batch import LineRecord
 from shared.models.route import Route
 
 WAITING, ADMITTED = "waiting", "admitted"
@@ -38,6 +41,16 @@ def route() -> Route:
     from shared.settings import load_settings
 
     return table_route(route_by_rules("Why do queues lose messages?"), load_settings())
+
+
+def enter(store: JobStore, batch_id: str, jobs: Iterable[tuple[str, JobRequest]], **more: str) -> list[LineRecord]:
+    """The next lines of a batch, as a client enters them. `more`: fields of the jobs."""
+    at = store.batches.position(batch_id)
+    lines = [
+        NewLine(number, store.new_job(job_id, request, batch_id=batch_id, **more), key=request.idempotency_key)
+        for number, (job_id, request) in enumerate(jobs, at.read + 1)
+    ]
+    return store.batches.enter(batch_id, Page(at.read, at.digest, at.read + len(lines), at.digest, lines))
 
 
 @dataclass

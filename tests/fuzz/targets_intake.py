@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
-from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
+from orchestrator.intake import as_request, bounded_lines, read_questions
 from orchestrator.planning.plan_file import plan_fields, read_plan, written
 from orchestrator.sessions import read_session
 from shared.errors import InputError
@@ -24,14 +24,15 @@ def _batch(content: bytes) -> None:
     """Every line is a request or a rejection, and none is lost."""
     lines = list(bounded_lines(BytesIO(content)))
     taken = list(read_questions(lines))
-    assert len(taken) == sum(bool(line.strip()) for line in lines)
-    for _, item in taken:
-        if isinstance(item, Rejected):
-            assert "\n" not in item.reason
-            assert len(item.reason) <= MOST_SENTENCE
-            item.model_dump_json()
-        else:
-            _kept(item)
+    assert [line.number for line in taken] == list(range(1, len(lines) + 1))
+    for line, raw in zip(taken, lines, strict=True):
+        assert [line.request is None, line.rejected is None].count(False) == bool(raw.strip())
+        if line.rejected:
+            assert "\n" not in line.rejected.reason
+            assert len(line.rejected.reason) <= MOST_SENTENCE
+        if line.request:
+            _kept(line.request)
+        line.model_dump_json()
 
 
 def _kept(request: JobRequest) -> None:

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from orchestrator.cli.invocation import parse_overrides
 from orchestrator.evaluation.dataset import as_object
-from orchestrator.intake import Rejected, as_request, bounded_lines, read_questions
+from orchestrator.intake import as_request, bounded_lines, read_questions
 from orchestrator.planning.lists.reading import read_question
 from orchestrator.planning.plan_file import read_plan
 from orchestrator.planning.planner import decompose_by_rules
@@ -48,9 +48,9 @@ def _cpu(run: object, *given: object) -> float:
 def test_a_number_of_5000_digits_is_no_json_decode_error(tmp_path: Path) -> None:
     """Python refuses to read it with a bare ValueError: batches, plans, sessions, --set and labelled sets crashed."""
     line = f'{{"question": "q", "top_n": {DIGITS}}}'
-    ((_, item),) = read_questions(bounded_lines(BytesIO(line.encode())))
-    assert isinstance(item, Rejected)
-    assert "too many digits" in item.reason
+    (found,) = read_questions(bounded_lines(BytesIO(line.encode())))
+    assert found.rejected
+    assert "too many digits" in found.rejected.reason
     for name, text, read in (
         ("plan.json", f'{{"question": {DIGITS}}}', read_plan),
         ("plan.toml", f"question = {DIGITS}", read_plan),

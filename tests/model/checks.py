@@ -13,8 +13,9 @@ from orchestrator.reaper.rules import FORCE_AFTER_S
 from shared.jobs import TERMINAL, TRANSITIONS, Outcome, State
 from shared.jobs.codec import texts
 from shared.jobs.keys import AdmissionKeys, BatchKeys, JobKeys
-from shared.jobs.states import outcome_of, reasons_of
+from shared.jobs.states import outcome_of
 from shared.models import Lane
+from shared.models.degraded import codes
 
 _DONE = {"done", "failed"}
 _BRANCH = {"open", "grown"}
@@ -138,7 +139,7 @@ class Checks:
                     self._client.hmget(JobKeys(job_id).job, ["state", "partial", "degraded"])
                 )
                 assert state, job_id
-                own = outcome_of(State(state), partial=partial == "1", degraded=reasons_of(degraded))
+                own = outcome_of(State(state), partial=partial == "1", degraded=codes(degraded))
                 assert own == outcome, (job_id, own, outcome)
 
 

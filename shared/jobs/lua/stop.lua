@@ -3,14 +3,15 @@
 -- ARGV 1 now   2 ttl (s)   3 max events   4 new state   5 reason   6 1: also from a state that is missing or unknown here,
 --      if the job has no time of its end (a newer release may know more ends)
 -- Returns 1, or 0 when the job has ended before or is unknown.
+-- with counted
 -- with emit
 -- with opened
--- with states
 local state, created, finished = unpack(redis.call('HMGET', KEYS[1], 'state', 'created_at', 'finished_at'))
 local unknown = not TRANSITIONS[state or ''] and not finished and redis.call('EXISTS', KEYS[1]) == 1
 if not may_become(state or '', ARGV[4]) and not (unknown and ARGV[6] == '1') then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[4], 'error', ARGV[5], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('DEL', KEYS[2])
+count_end(KEYS[1], ARGV[2])
 local waited = redis.call('EXISTS', KEYS[3]) == 0
 opened(KEYS[3], created)
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])

@@ -117,7 +117,7 @@ class Traffic:
             batch_id = client.open_batch()
             self.sent.batches.append(batch_id)
             requests = [as_request(o.ask.request(lane="batch", idempotency_key=o.key)) for o in group]
-            ids = list(client.add_to_batch(batch_id, requests))
+            ids = [line.job_id or "" for line in client.add_to_batch(batch_id, requests)]
         except (RamifyError, RedisError) as error:
             self.sent.refused += [(order, str(error)) for order in group]
             return

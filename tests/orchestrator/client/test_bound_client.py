@@ -11,10 +11,12 @@ import redis
 
 from orchestrator.client import Ramify
 from orchestrator.dead_letters import DeadLetters
+from orchestrator.intake import number_questions
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import JobStore
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.models import JobRequest, Lane
+from shared.models.batch import BatchPosition, BatchSource
 from shared.models.status import DeadLetter
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob
@@ -23,6 +25,8 @@ Call = Callable[[Ramify, str], object]
 UNKNOWN = "0659f9e0000000deadbeef00"
 REQUEST = JobRequest(question="why?", lane=Lane.BATCH)
 
+#: The line of the batch that is asked for.
+LINES = list(number_questions(["one?"], {}, BatchPosition(read=0, digest="", source=BatchSource())))
 #: Every public method of the client, by what it asks for; of `why` and `retry` the id may be a job's or a batch's.
 OF_JOB: Mapping[str, Call] = {
     "cancel": lambda client, id_: client.cancel(id_),
@@ -40,7 +44,10 @@ OF_BATCH: Mapping[str, Call] = {
     "batch_jobs": lambda client, id_: client.batch_jobs(id_),
     "batch_status": lambda client, id_: client.batch_status(id_),
     "cancel_batch": lambda client, id_: client.cancel_batch(id_),
-    "count_rejected": lambda client, id_: client.count_rejected(id_, 1),
+    "batch_lines": lambda client, id_: list(client.batch_lines(id_)),
+    "close_batch": lambda client, id_: client.close_batch(id_),
+    "read_into_batch": lambda client, id_: list(client.read_into_batch(id_, LINES)),
+    "resume_batch": lambda client, id_: client.resume_batch(id_),
     "retry": lambda client, id_: client.retry(id_),
     "why": lambda client, id_: client.why(id_),
     "too_slow": lambda client, id_: client.too_slow(id_),
@@ -51,7 +58,7 @@ OF_DEAD_LETTER: Mapping[str, Call] = {
 }
 #: What makes something new: tested below, each with and without a tenant's name.
 REQUESTS = {"find", "ingest", "open_batch", "search", "session", "submit", "submit_many"}
-LISTS = {"jobs", "dead"}
+LISTS = {"batches", "jobs", "dead"}
 DEAD_LISTS = {"list", "count", "drop"}
 NEUTRAL = {"close"}
 
@@ -198,7 +205,6 @@ def test_given_a_bound_client_when_a_request_names_another_tenant_then_it_is_ref
     calls: list[Callable[[], object]] = [
         lambda: acme.submit("why?", tenant="other"),
         lambda: acme.submit(JobRequest(question="why?", tenant="default")),
-        lambda: list(acme.add_to_batch(batch_id, [JobRequest(question="why?", tenant="other")])),
         lambda: acme.find("why?", tenant="other"),
         lambda: acme.search("why?", tenant="other"),
         lambda: acme.search("why?", kept),
@@ -208,6 +214,10 @@ def test_given_a_bound_client_when_a_request_names_another_tenant_then_it_is_ref
     for call in calls:
         with pytest.raises(InputError, match="this client asks for tenant acme alone: name that one or none"):
             call()
+    (line,) = acme.add_to_batch(batch_id, [JobRequest(question="why?", tenant="other")])
+    assert line.kind == "rejected"
+    assert line.reason
+    assert "this client asks for tenant acme alone" in line.reason
     assert acme.jobs() == []
 
 
@@ -245,6 +255,8 @@ def test_given_an_owned_batch_when_an_operator_retries_it_then_the_new_one_is_th
     again = ramify.retry(taken.batch_id).batch_id or ""
     assert acme.batch_status(again).tenant == "acme"
     assert ramify.batch_status(ramify.open_batch()).tenant is None
+    assert [batch.batch_id for batch in acme.batches()] == [again, taken.batch_id]
+    assert len(ramify.batches()) == 3
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65])

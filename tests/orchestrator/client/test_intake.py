@@ -7,19 +7,20 @@ import json
 
 import pytest
 
-from orchestrator.intake import MAX_LINE_BYTES, Rejected, as_request, bounded_lines, read_questions
+from orchestrator.intake import MAX_LINE_BYTES, BatchLine, as_request, bounded_lines, read_questions
 from shared.errors import InputError
-from shared.models import JobRequest, Lane
+from shared.models import Lane
 
 
-def read(*lines: str | bytes) -> list[tuple[int, JobRequest | Rejected]]:
+def read(*lines: str | bytes) -> list[BatchLine]:
     return list(read_questions([line if isinstance(line, bytes) else line.encode() for line in lines]))
 
 
 def test_objects_strings_and_plain_lines_in_both_languages_are_questions() -> None:
     taken = read('{"question": "why?", "mode": "bm25_only"}', '"quoted?"', "如何优化数据库查询性能？", "", "plain one")
-    assert [number for number, _ in taken] == [1, 2, 3, 5]
-    requests = [item for _, item in taken if isinstance(item, JobRequest)]
+    assert [line.number for line in taken] == [1, 2, 3, 4, 5]
+    assert [line.number for line in taken if not line.request] == [4], "the blank one"
+    requests = [line.request for line in taken if line.request]
     assert [r.question for r in requests] == ["why?", "quoted?", "如何优化数据库查询性能？", "plain one"]
     assert {r.lane for r in requests} == {Lane.BATCH}
 
@@ -34,7 +35,17 @@ def test_objects_strings_and_plain_lines_in_both_languages_are_questions() -> No
         ('{"question": "a", "mode": "fuzzy"}', "'fuzzy'"),
         ('{"question": "a\\u0000b"}', "U+0000"),
         ('{"question": "a", "filters": {"after": "2026-02-01", "before": "2026-01-01"}}', "lies behind"),
-        ("[1, 2]", "write an object"),
+        ("[1, 2]", "is no question: write a sentence"),
+        ("null", "is no question"),
+        ("true", "is no question"),
+        (" 12.5e3 ", "is no question"),
+        ('{"question": "a", "id": [1]}', "write a text or a number"),
+        ('{"question": "a", "id": true}', "write a text or a number"),
+        ('{"question": "a", "id": "' + "x" * 500 + '"}', "it may have 400 bytes"),
+        ('{"question": "a", "meta": 7}', "write an object"),
+        ('{"question": "a", "meta": {"a": "' + "x" * 9000 + '"}}', "it may have 8000 bytes"),
+        ('{"question": "a", "meta": {"a": "\\ud800"}}', "cannot be written as JSON"),
+        ('{"question": "a", "meta": {"a": 1e999}}', "cannot be written as JSON"),
         ("[" * 50_000, "nested too deeply"),
         (b"\xff\xfe broken", "not UTF-8"),
         ('{"question": "' + "x" * 5000 + '"}', "4000"),
@@ -42,11 +53,12 @@ def test_objects_strings_and_plain_lines_in_both_languages_are_questions() -> No
     ],
 )
 def test_a_line_that_cannot_be_taken_is_rejected_with_its_number_and_reason(line: str | bytes, reason: str) -> None:
-    (_, before), (number, rejected), (_, after) = read("one?", line, "three?")
-    assert isinstance(before, JobRequest)
-    assert isinstance(after, JobRequest)
-    assert isinstance(rejected, Rejected)
-    assert number == rejected.line == 2
+    before, found, after = read("one?", line, "three?")
+    rejected = found.rejected
+    assert before.request
+    assert after.request
+    assert rejected
+    assert found.number == rejected.line == 2
     assert reason in rejected.reason
     assert len(rejected.reason) < 400
     assert "\n" not in rejected.reason
@@ -58,6 +70,44 @@ def test_a_line_of_any_length_costs_bounded_memory_and_the_next_one_is_read() ->
     lines = list(bounded_lines(handle))
     assert max(map(len, lines)) <= MAX_LINE_BYTES + 1
     assert lines[1:] == [b"next?\n", b"last?"]
+
+
+def test_a_question_that_only_looks_like_a_value_is_taken() -> None:
+    taken = read("NaN", "null and void?", "12 monkeys?", "Infinity")
+    assert all(line.request for line in taken)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_end_as_any_system_ends_them(end: bytes) -> None:
+    content = end.join([b'{"question": "one?"}', b"", b"three?", b"four?"])
+    for tail in (b"", end):
+        lines = read(*bounded_lines(io.BytesIO(content + tail)))
+        assert [line.request and line.request.question for line in lines] == ["one?", None, "three?", "four?"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_an_end_of_a_line_that_comes_in_two_pieces_is_one(size: int) -> None:
+    class Slow(io.BytesIO):
+        def read1(self, _: int | None = -1, /) -> bytes:
+            return super().read1(size)
+
+    assert list(bounded_lines(Slow(b"a\r\nb\rc\n\rd\r"))) == [b"a\r\n", b"b\r", b"c\n", b"\r", b"d\r"]
+
+
+def test_what_the_caller_wrote_beside_a_question_belongs_to_its_line() -> None:
+    line, bad, none = read(
+        '{"question": "a?", "id": "q-1", "meta": {"n": [1, {}]}}', '{"id": 7}', '{"question": "a?", "id": null}'
+    )
+    assert line.request
+    assert (line.id, line.meta) == ("q-1", {"n": [1, {}]})
+    assert bad.rejected
+    assert (bad.id, bad.meta) == (7, None), "also with a line that is rejected"
+    assert none.request == line.request
+
+
+def test_the_digest_of_a_line_tells_all_lines_up_to_it() -> None:
+    one, other = read("a?", "b?", "c?"), read("a?", "x?", "c?")
+    assert [a.digest == b.digest for a, b in zip(one, other, strict=True)] == [True, False, False]
 
 
 def test_a_single_question_names_the_field_at_fault() -> None:

@@ -65,13 +65,16 @@ def test_a_batch_that_is_refused_midway_says_how_far_it_came(small: Settings, wa
     done = ramify("batch", "questions.jsonl", "--json", *wait)
     assert done.exit_code == 1
     found = json.loads(done.stdout)
-    assert (found["enqueued"], found["rejected"], found["refused_from_line"]) == (10, 1, 13)
+    assert (found["enqueued"], found["rejected"], found["refused_from_line"]) == (10, 5, 13)
     assert "10 questions taken, nothing from line 13 on" in found["error"]
     assert f"batch {found['batch_id']}" in done.stderr
     assert "lanes.max_waiting_batch allows" in done.stderr
     with Ramify(small) as client:
         status = client.batch_status(found["batch_id"])
-        assert (status.enqueued, status.outcomes()) == (10, {"open": 10})
+        assert (status.lines, status.enqueued, status.rejected, status.blank) == (16, 10, 5, 1)
+        assert status.outcomes() == {"open": 10}
+        refused = [line for line in client.batch_lines(found["batch_id"]) if line.number >= 13]
+        assert all("lanes.max_waiting_batch allows" in (line.reason or "") for line in refused)
 
 
 @pytest.mark.usefixtures("shell")
@@ -93,9 +96,8 @@ def test_a_program_learns_what_was_taken(small: Settings) -> None:
         with pytest.raises(BatchFullError) as caught:
             client.submit_many([f"why, {n}?" for n in range(13)])
         assert isinstance(caught.value, LaneFullError)
-        assert caught.value.places == (10, 11, 12)
+        assert caught.value.lines == (11, 12, 13)
         assert client.batch_status(caught.value.batch_id).enqueued == 10
-        assert len(caught.value.refused) == 3
 
 
 def test_an_idempotency_key_that_was_refused_is_taken_later(small: Settings) -> None:

@@ -21,6 +21,7 @@ from shared.models.plan import Shard
 from shared.providers.gates.gate_store import key_of
 from shared.settings import Settings
 from shared.tasks.app import make_app
+from tests.fakes.walked_jobs import enter
 
 _PLACE, _, _MARK, _SPACE = worker_id().rsplit(":", 3)
 #: A process of this host that is gone: no process has this number.
@@ -267,8 +268,7 @@ def test_what_is_overdue_in_a_stuck_lane_expires_at_once_all_of_it(client: redis
         hasty = JobRequest(question="why?", queue_limit_s=30)
         ids = [new_id() for _ in range(1_200)]
         bench.jobs.batches.open("0" * 21)
-        bench.jobs.batches.add("0" * 21, ids)
-        bench.jobs.enqueue([(job_id, hasty) for job_id in ids], "0" * 21)
+        enter(bench.jobs, "0" * 21, [(job_id, hasty) for job_id in ids])
         patient = new_id()
         bench.jobs.enqueue([(patient, JobRequest(question="why?", queue_limit_s=3600))])
         bench.look()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shared.contract import priority
 from shared.jobs import JobStore, State, new_id
-from shared.jobs.admission import QUANTUM, EnqueueResult
+from shared.jobs.admission import QUANTUM, Enqueued, EnqueueResult
 from shared.jobs.keys import ACTIVE, AdmissionKeys
 from shared.models import JobRequest, Lane
 from shared.settings import Settings
@@ -36,7 +36,7 @@ class Bench:
     def submit(self, tenant: str, count: int = 1, lane: Lane = Lane.BATCH) -> list[EnqueueResult]:
         request = JobRequest(question="why?", tenant=tenant, lane=lane)
         wanted = [(new_id(), request) for _ in range(count)]
-        entries = self.jobs.enqueue(wanted)
+        entries = [one.result for one in self.jobs.enqueue(wanted)]
         self.tenant_of |= {job_id: tenant for (job_id, _), entry in zip(wanted, entries, strict=True) if entry == 1}
         return entries
 
@@ -128,7 +128,7 @@ def test_a_job_that_is_known_is_left_as_it_is(make: Make) -> None:
     bench.submit("ada")
     (job_id,) = bench.tenant_of
     request = JobRequest(question="another?", tenant="bo", lane=Lane.BATCH)
-    assert bench.jobs.enqueue([(job_id, request)]) == [EnqueueResult.KNOWN]
+    assert bench.jobs.enqueue([(job_id, request)]) == [Enqueued(EnqueueResult.KNOWN, job_id)]
     job = bench.jobs.job(job_id)
     assert job is not None
     assert job.request.question == "why?"

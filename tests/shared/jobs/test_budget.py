@@ -25,6 +25,7 @@ from shared.settings import Settings, load_settings
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.ramify_client import hit
 from tests.fakes.replies import Fault, Reply
+from tests.fakes.walked_jobs import enter
 
 PRICES = {
     "llm_input": {"fake": 1.0}, "llm_output": {"fake": 2.0}, "embedding": {"fake": 0.5}, "rerank": {"fake": 3.0},
@@ -42,7 +43,11 @@ def settings(redis_url: str, server: FakeOpenAI) -> Settings:
 
 def job(store: JobStore, batch_id: str | None = None, **limits: float) -> Job:
     job_id = new_id()
-    store.enqueue([(job_id, JobRequest.model_validate({"question": "why?", **limits}))], batch_id)
+    jobs = [(job_id, JobRequest.model_validate({"question": "why?", **limits}))]
+    if batch_id:
+        enter(store, batch_id, jobs)
+    else:
+        store.enqueue(jobs)
     found = store.job(job_id)
     assert found is not None
     return found

@@ -40,7 +40,7 @@ def test_a_waiting_job_takes_less_than_two_and_a_half_kilobytes(client: redis.Re
 def test_a_batch_of_thousands_is_cancelled_in_seconds(client: redis.Redis, settings: Settings) -> None:
     with Ramify(settings) as ramify:
         batch_id = ramify.open_batch()
-        ids = list(ramify.add_to_batch(batch_id, questions(3_000)))
+        ids = [line.job_id for line in ramify.add_to_batch(batch_id, questions(3_000))]
         before = int(client.info("memory")["used_memory"])  # type: ignore[index]
         began = time.perf_counter()
         assert ramify.cancel_batch(batch_id) == len(ids)

@@ -10,6 +10,7 @@ from shared.jobs.admission import pace
 from shared.jobs.keys import ACTIVE, AdmissionKeys, JobKeys
 from shared.models import JobRequest, Lane
 from shared.settings import Settings, load_settings
+from tests.fakes.walked_jobs import enter
 from tests.model.checks import Checks
 
 
@@ -31,7 +32,7 @@ class Line:
     def submit(self, **fields: object) -> str:
         job_id = new_id()
         request = JobRequest.model_validate({"question": "why?", "lane": Lane.BATCH, **fields})
-        assert self.jobs.enqueue([(job_id, request)]) == [1]
+        assert [one.result for one in self.jobs.enqueue([(job_id, request)])] == [1]
         return job_id
 
     def admit(self) -> list[str]:
@@ -95,11 +96,10 @@ def test_what_is_overdue_takes_no_place_and_expires_unplanned(line: Line) -> Non
     batch = new_id()
     line.jobs.batches.open(batch)
     runs = line.submit()
-    overdue = [line.submit(queue_limit_s=60) for _ in range(300)]
+    overdue = [new_id() for _ in range(300)]
+    request = JobRequest(question="why?", lane=Lane.BATCH, queue_limit_s=60)
+    enter(line.jobs, batch, [(job_id, request) for job_id in overdue])
     in_time = line.submit(queue_limit_s=3600)
-    line.jobs.batches.add(batch, overdue)
-    for job_id in overdue:
-        line.client.hset(JobKeys(job_id).job, "batch_id", batch)
     assert line.admit() == [runs]
     line.clock.at += 61
     line.end(runs)

@@ -11,6 +11,7 @@ import redis
 
 from shared.errors import RamifyError
 from shared.jobs import STOPPED, TERMINAL, TRANSITIONS, Job, JobReader, JobStore, State, new_id
+from shared.jobs.admission import Enqueued, EnqueueResult
 from shared.jobs.keys import ACTIVE, JobKeys
 from shared.models import (
     Answer,
@@ -24,6 +25,8 @@ from shared.models import (
     NodeKind,
     SearchResult,
 )
+from shared.models.degraded import Reason
+from tests.fakes.walked_jobs import WalkedJob, enter
 
 
 def leaf(node_id: str, kind: NodeKind = NodeKind.LEAF) -> Node:
@@ -36,7 +39,11 @@ def result(node_id: str, status: LeafStatus = LeafStatus.DONE) -> LeafResult:
 
 def create(store: JobStore, batch_id: str | None = None, **options: object) -> Job:
     job_id = new_id()
-    store.enqueue([(job_id, JobRequest.model_validate({"question": "why?", **options}))], batch_id)
+    jobs = [(job_id, JobRequest.model_validate({"question": "why?", **options}))]
+    if batch_id:
+        enter(store, batch_id, jobs)
+    else:
+        store.enqueue(jobs)
     job = store.job(job_id)
     assert job is not None
     return job
@@ -91,9 +98,7 @@ def test_every_key_of_a_job_has_a_ttl_and_the_jobs_hash_tag(store: JobStore, cli
     batch_id = new_id()
     store.batches.open(batch_id)
     job_id = new_id()
-    store.batches.add(batch_id, [job_id], rejected=1)
-    store.reserve(JobRequest(question="why?", idempotency_key="k"), job_id)
-    store.enqueue([(job_id, JobRequest(question="why?"))], batch_id)
+    enter(store, batch_id, [(job_id, JobRequest(question="why?", idempotency_key="k"))])
     job = store.job(job_id)
     assert job is not None
     store.start_planning(job.id, "t")
@@ -102,6 +107,9 @@ def test_every_key_of_a_job_has_a_ttl_and_the_jobs_hash_tag(store: JobStore, cli
     store.put_candidates(job.id, "0.0", SearchResult(mode="hybrid"))
     store.put_candidates(job.id, "0.1", SearchResult(mode="hybrid"))
     store.record_leaf(job.id, result("0.0"))
+    other = new_id()
+    store.batches.open(other)
+    enter(store, other, [(new_id(), JobRequest(question="why?", idempotency_key="k"))])
     expected = set(vars(JobKeys(job_id)).values()) - {JobKeys(job_id).pool, JobKeys(job_id).answer}
     assert {key.decode() for key in client.keys(f"*{{{job_id}}}*")} == expected
     store.record_leaf(job.id, result("0.1"))
@@ -200,35 +208,39 @@ def test_costs_add_up_and_a_warning_is_said_once(store: JobStore) -> None:
     assert status.warnings == ("no model",)
 
 
-def test_an_idempotency_key_returns_the_first_job_and_survives_a_crash_in_between(store: JobStore) -> None:
+def test_an_idempotency_key_gives_the_first_job_of_its_tenant(store: JobStore) -> None:
     request = JobRequest(question="why?", idempotency_key="order 7")
-    first, exists = store.reserve(request, new_id())
-    assert not exists
-    second, exists = store.reserve(request, new_id())
-    assert (second, exists) == (first, False), "reserved, but the first submit died before it created the job"
-    store.enqueue([(first, request)])
-    assert store.reserve(request, new_id()) == (first, True)
+    first, second, third = (new_id() for _ in range(3))
+    assert store.enqueue([(first, request)]) == [Enqueued(EnqueueResult.TAKEN, first)]
     other = request.model_copy(update={"tenant": "other"})
-    assert store.reserve(other, new_id())[0] != first, "keys of tenants are apart"
+    assert store.enqueue([(second, request), (third, other)]) == [
+        Enqueued(EnqueueResult.KNOWN, first),
+        Enqueued(EnqueueResult.TAKEN, third),
+    ]
+    assert store.job(second) is None
+    store.client.delete(JobKeys(first).job)
+    assert store.enqueue([(second, request)]) == [Enqueued(EnqueueResult.TAKEN, second)], "the first one is gone"
+    assert store.enqueue([(first, request)]) == [Enqueued(EnqueueResult.KNOWN, second)]
 
 
 def test_a_batch_counts_each_end_once_and_finds_uncounted_ends(store: JobStore) -> None:
     batch_id = new_id()
     store.batches.open(batch_id)
     ids = [new_id() for _ in range(4)]
-    store.batches.add(batch_id, ids, rejected=2)
-    store.enqueue([(job_id, JobRequest(question="q")) for job_id in ids], batch_id)
+    enter(store, batch_id, [(job_id, JobRequest(question="q")) for job_id in ids])
     jobs = [store.job(job_id) for job_id in ids]
     assert all(jobs)
     store.stop(jobs[0], State.FAILED, "x")
     store.stop(jobs[0], State.CANCELLED, "again")
-    store.client.hset(JobKeys(ids[1]).job, "state", "cancelled")  # its count was lost
+    store.client.hset(JobKeys(ids[1]).job, "state", "cancelled")  # by hand: nobody counts it
+    store.client.delete(JobKeys(ids[2]).job)
 
     assert store.batches.status(batch_id).outcomes() == {"failed": 1, "open": 3}
-    assert store.batches.reconcile(batch_id) == 1
+    assert store.batches.reconcile(batch_id) == 2
+    assert store.batches.reconcile(batch_id) == 0
     status = store.batches.status(batch_id)
-    assert (status.lines, status.enqueued, status.finished, status.rejected) == (6, 4, 2, 2)
-    assert status.outcomes() == {"failed": 1, "cancelled": 1, "open": 2}
+    assert (status.lines, status.enqueued, status.finished) == (4, 4, 3)
+    assert status.outcomes() == {"failed": 1, "expired": 1, "cancelled": 1, "open": 1}
 
 
 @pytest.mark.parametrize(
@@ -247,13 +259,16 @@ def test_an_ended_job_has_one_outcome_and_counts_for_each_of_its_reasons(
 ) -> None:
     batch_id, job_id = new_id(), new_id()
     store.batches.open(batch_id)
-    store.batches.add(batch_id, [job_id])
-    store.enqueue([(job_id, JobRequest(question="q"))], batch_id)
+    enter(store, batch_id, [(job_id, JobRequest(question="q"))])
     assert store.batches.status(batch_id).outcomes() == {"open": 1}
-    store.client.hset(JobKeys(job_id).job, mapping={"state": state, "partial": partial, "degraded": degraded})
-
-    store.endings.finalise([job_id])
-    store.endings.finalise([job_id])
+    for reason in filter(None, degraded.split(",")):
+        store.annotate(job_id, item="0.1", degraded=[Reason(reason)])
+    walked = WalkedJob(store, job_id)
+    if state == "done":
+        walked.to("summarising").done(partial=partial == "1")
+    else:
+        store.stop(walked.job, State(state), "why not")
+    store.batches.reconcile(batch_id)
     status = store.batches.status(batch_id)
     assert (status.outcomes(), status.finished) == ({outcome: 1}, 1)
     assert status.reasons == {code: 1 for code in degraded.split(",") if code}

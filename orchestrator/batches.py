@@ -1,0 +1,106 @@
+"""Puts questions into batches: each line is entered once, with its job, however often a client is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from orchestrator.intake import (
+    BatchFullError,
+    BatchLine,
+    QuestionInput,
+    as_budget,
+    check_prices,
+    number_questions,
+)  # fmt: skip
+from orchestrator.retry import pages
+from orchestrator.submitting import Submitter, checked
+from shared.errors import InputError
+from shared.jobs import JobStore, new_id
+from shared.jobs.lines import NewLine, Page
+from shared.models.batch import BatchPosition, BatchSource, LineKind, LineRecord
+from shared.models.cost import Budget
+from shared.settings import Settings
+
+_SHOWN = 200
+
+
+class BatchIntake:
+    """Fills batches, with questions of `tenant` (None: of any). Every method may raise redis.exceptions.RedisError."""
+
+    def __init__(self, jobs: JobStore, submitter: Submitter, settings: Settings, tenant: str | None) -> None:
+        self._jobs, self._submitter, self._settings, self._tenant = jobs, submitter, settings, tenant
+
+    def open(self, budget: Budget | Mapping[str, Any] | None, source: BatchSource | None) -> str:
+        """An empty batch. Raises: InputError for a budget that cannot be kept."""
+        limits = as_budget(budget or {})
+        check_prices(limits, self._settings)
+        batch_id = new_id()
+        self._jobs.batches.open(batch_id, limits, source, self._tenant)
+        return batch_id
+
+    def add(
+        self, batch_id: str, questions: Iterable[QuestionInput], defaults: Mapping[str, Any]
+    ) -> Iterator[LineRecord]:
+        """Enter questions of a program, as lines behind those that are there. As `read`."""
+        position = self._jobs.batches.position(batch_id)
+        lines = number_questions(questions, defaults, position, self._tenant)
+        yield from self._enter(batch_id, position, lines)
+
+    def read(self, batch_id: str, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
+        """Enter the lines of a file, from its first one on: those that were entered before are passed over.
+
+        Page by page with flat memory; yields the record of each line that is not blank, in their order. Raises:
+        NotFoundError, InputError when the lines are not those that were entered before, BatchFullError when too many
+        jobs wait.
+        """
+        position = self._jobs.batches.position(batch_id)
+        yield from self._enter(batch_id, position, _following(batch_id, position, lines))
+
+    def _enter(self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
+        read, digest = position.read, position.digest
+        for page in pages(lines):
+            new = [self._new(batch_id, line) for line in page if line.request or line.rejected]
+            last = page[-1]
+            entered = Page(read, digest, last.number, last.digest, new, blank=len(page) - len(new))
+            records = self._submitter.enter(batch_id, entered)
+            yield from records
+            read, digest = last.number, last.digest
+            refused = [
+                record
+                for line, record in zip(new, records, strict=True)
+                if line.job and record.kind is LineKind.REJECTED
+            ]
+            if refused:
+                raise BatchFullError(refused[0].reason or "", batch_id, tuple(record.number for record in refused))
+
+    def _new(self, batch_id: str, line: BatchLine) -> NewLine:
+        given: dict[str, Any] = {"number": line.number, "id": line.id, "meta": line.meta}
+        if line.rejected:
+            return NewLine(**given, reason=line.rejected.reason, text=line.rejected.text)
+        if line.request is None:
+            return NewLine(**given)
+        given["key"] = line.request.idempotency_key
+        try:
+            request = checked(line.request, self._settings)
+        except InputError as error:
+            return NewLine(**given, reason=str(error), text=line.request.question[:_SHOWN])
+        return NewLine(**given, job=self._jobs.new_job(new_id(), request, batch_id=batch_id))
+
+
+def _following(batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[BatchLine]:
+    """The lines that were not entered before. Raises: InputError when those before them are others."""
+    last = 0
+    for line in lines:
+        last = line.number
+        if last == position.read and line.digest != position.digest:
+            raise _other_lines(batch_id, position)
+        if last > position.read:
+            yield line
+    if last < position.read:
+        raise _other_lines(batch_id, position)
+
+
+def _other_lines(batch_id: str, position: BatchPosition) -> InputError:
+    fix = f"its first {position.read} lines are not those that batch {batch_id} was made of: resume with the same file"
+    return InputError("FILE", position.source.name, fix)

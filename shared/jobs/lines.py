@@ -1,0 +1,71 @@
+"""The lines of a batch on their way into Redis: a page of them is entered in one step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.jobs.admission import AdmissionQueues, EnqueueResult, NewJob
+from shared.jobs.keys import BatchKeys
+from shared.models import Lane
+from shared.models.batch import LineId
+
+_LANES = tuple(Lane)
+_REJECTED = len(_LANES)
+
+
+@dataclass(frozen=True)
+class NewLine:
+    """A line to be entered, with its job, or with the reason why it has none. The rest as in LineRecord."""
+
+    number: int
+    job: NewJob | None = None
+    id: LineId | None = None
+    meta: dict[str, Any] | None = None
+    key: str | None = None
+    reason: str | None = None
+    text: str | None = None
+
+    @property
+    def ending(self) -> str:
+        """The end of its record's JSON."""
+        return _ending(id=self.id, meta=self.meta, key=self.key, reason=self.reason, text=self.text)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Lines that follow those read before, and how many `blank` ones are between them.
+
+    `read`, `digest`: how many lines were read with them, and the digest of all these.
+    """
+
+    read_before: int
+    digest_before: str
+    read: int
+    digest: str
+    lines: Sequence[NewLine]
+    blank: int = 0
+
+
+def _ending(**fields: object) -> str:
+    given = {name: value for name, value in fields.items() if value is not None}
+    return f",{json.dumps(given, ensure_ascii=False, allow_nan=False)[1:-1]}" if given else ""
+
+
+def script_input(batch_id: str, page: Page, admission: AdmissionQueues) -> tuple[list[str], list[Any]]:
+    """Keys and arguments of `enter_lines.lua`."""
+    of_batch = BatchKeys(batch_id)
+    keys, args = admission.head()
+    keys += [of_batch.batch, of_batch.members, of_batch.lines, of_batch.known]
+    args += [page.read_before, page.digest_before, page.read, page.digest, page.blank]
+    for lane in _LANES:
+        for result in (EnqueueResult.LANE_FULL, EnqueueResult.TENANT_FULL):
+            args.append(_ending(reason=admission.refusal(result, lane)))
+    for line in page.lines:
+        args += [line.number, _LANES.index(line.job.lane) if line.job else _REJECTED, line.ending]
+        if line.job:
+            keys += admission.keys_of(line.job)
+            args += admission.args_of(line.job)
+    return keys, args

@@ -1,0 +1,64 @@
+"""Batches line by line: what was read, what became of each line, and where a batch came from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from shared.models.base import Model
+
+#: A caller's own id of a line.
+LineId = str | int | float
+
+
+class LineKind(StrEnum):
+    """What became of a line.
+
+    A job of this batch, a job from before (its key names it), a job that an earlier line of this batch has named too,
+    or nothing.
+    """
+
+    ENQUEUED = "enqueued"
+    KNOWN = "known"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
+
+
+class LineRecord(Model):
+    """One line of a batch, as it is kept: its number from 1, and the job that answers it.
+
+    `id`, `meta`: what the caller wrote beside the question. `key`: its idempotency key. `reason`: why it was rejected;
+    `text`: how it begins.
+    """
+
+    number: int = Field(ge=1)
+    kind: LineKind
+    job_id: str | None = None
+    id: LineId | None = None
+    meta: dict[str, Any] | None = None
+    key: str | None = None
+    reason: str | None = None
+    text: str | None = None
+
+
+class BatchSource(Model):
+    """What a client needs that goes on with a batch.
+
+    The name of the file, what holds for each line that does not say otherwise, the client's own options, and where the
+    answers go.
+    """
+
+    name: str = ""
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    out: str | None = None
+
+
+class BatchPosition(Model):
+    """How far a batch was read: lines, and the digest of all of them. `source` is where it was read from."""
+
+    read: int
+    digest: str
+    source: BatchSource
