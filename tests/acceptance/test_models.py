@@ -211,7 +211,9 @@ def test_a_job_whose_summary_hangs_can_be_read_early_and_after_its_cancel_withou
     with_models: Ramify, fake: FakeOpenAI
 ) -> None:
     fake.handle("chat", lambda body: Hang(30) if "<memories>\n" in str(body["messages"]) else Reply())
-    job_id = with_models.submit(f"{QUESTION} ({uuid4()})", deadline_s=40, summary=True)
+    job_id = with_models.submit(
+        "Why does a consumer of Redis Streams need XACK and XPENDING?", deadline_s=40, summary=True
+    )
     until(lambda: with_models.status(job_id).state == "summarising", what="it is summarised")
     calls = len(fake.requests("chat"))
     early = with_models.result(job_id, partial=True)
