@@ -268,17 +268,14 @@ class Ramify:
     def cancel(self, job_id: str, state: State = State.CANCELLED, reason: str = "cancelled by the caller") -> bool:
         """End a job and keep its leaves from running. False when it had ended before. Raises: NotFoundError."""
         with self._own_job(job_id):
-            job = self._jobs.job(job_id)
-            if job is None:
-                self._reader.status(job_id)  # says what is wrong
-                return False
-            return self._jobs.stop(job, state, reason)
+            self._reader.status(job_id)  # says what is wrong
+            return bool(self._jobs.endings.stop([job_id], state, reason, unknown=True))
 
     def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
         """End all open jobs of a batch; returns how many. Raises: NotFoundError."""
         with self._own_batch(batch_id):
             open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
-            return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason)
+            return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason, unknown=True)
 
     def retry(self, id_: str, *, deadline_s: float | None = None, queue_limit_s: float | None = None) -> Retried:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.

@@ -27,6 +27,8 @@ Jobs = Sequence[tuple[str, JobRequest]]
 #: Seconds for which a lost connection to Redis is tried again: a submission is known by its id, so it happens once.
 SUBMIT_RETRY_S = 8.0
 _PAUSE_S = 0.25
+#: Seconds between two admissions after cancels.
+_LET_IN_S = 2.0
 T = TypeVar("T")
 
 
@@ -44,7 +46,8 @@ class Submitter:
     def __init__(self, app: Celery, jobs: JobStore) -> None:
         self._jobs = jobs
         self._dispatcher = Dispatcher(app, jobs)
-        jobs.endings.on_end = self._dispatcher.try_run
+        jobs.endings.on_end = self._let_in
+        self._let_in_at = -_LET_IN_S
         self._unconfirmed: list[str] = []
 
     def submit(self, jobs: Jobs, retry_of: Mapping[str, str] | None = None) -> tuple[list[str], LaneFullError | None]:
@@ -77,6 +80,17 @@ class Submitter:
         found = _retried(lambda: self._jobs.batches.enter(batch_id, page))
         self._dispatcher.try_run()
         return found
+
+    def _let_in(self) -> None:
+        """After a cancel: let waiting jobs in, as far as there is room.
+
+        Of many cancels in a row only the first one does it: what it lets in may be cancelled next, and each admission
+        sends a message. The reaper lets in the others.
+        """
+        now = time.monotonic()
+        if now - self._let_in_at >= _LET_IN_S:
+            self._let_in_at = now
+            self._dispatcher.try_run()
 
     def _cancel_unconfirmed(self) -> None:
         """Jobs that the caller was told were refused must not run after all."""

@@ -13,8 +13,8 @@ from shared.connections.heartbeat import silent_workers, workers
 from shared.contract import Queue
 from shared.errors import shown
 from shared.jobs import JobStore
-from shared.jobs.codec import text
-from shared.jobs.keys import BatchKeys, JobKeys
+from shared.jobs.fields import Fields, read_fields
+from shared.jobs.keys import BatchKeys
 from shared.models import BatchStatus, Lane
 from shared.models.status import BatchWhy, CommonError, Slowest
 
@@ -74,11 +74,9 @@ def _running(store: JobStore, batch_id: str, faults: list[str]) -> tuple[list[st
 
 
 def _slowest(store: JobStore, job_ids: list[str]) -> Slowest | None:
-    with store.client.pipeline(transaction=False) as pipe:
-        for job_id in job_ids:
-            pipe.hmget(JobKeys(job_id).job, ["admitted_at", "state"])
-        rows = pipe.execute() if job_ids else []
-    found = [(float(row[0]), job_id, text(row[1])) for job_id, row in zip(job_ids, rows, strict=True) if all(row)]
+    rows = read_fields(store.client, job_ids, ("admitted_at", "state"))
+    times = [(Fields({"at": at}, []).number("at", 0.0), state) for at, state in rows]
+    found = [(at, job_id, state) for job_id, (at, state) in zip(job_ids, times, strict=True) if at and state]
     if not found:
         return None
     since, job_id, state = min(found)
@@ -88,11 +86,7 @@ def _slowest(store: JobStore, job_ids: list[str]) -> Slowest | None:
 def _common(store: JobStore, batch_id: str) -> CommonError | None:
     """The commonest error among the last jobs that failed or expired."""
     ended = store.batches.failed(batch_id)
-    with store.client.pipeline(transaction=False) as pipe:
-        for job_id in ended:
-            pipe.hget(JobKeys(job_id).job, "error")
-        errors = pipe.execute() if ended else []
-    counts = Counter(shown(text(error)) for error in errors if error)
+    counts = Counter(shown(error) for (error,) in read_fields(store.client, ended, ("error",)) if error)
     if not counts:
         return None
     error, count = counts.most_common(1)[0]

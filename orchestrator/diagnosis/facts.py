@@ -16,11 +16,14 @@ from redis.exceptions import ResponseError
 from orchestrator.reaper.rules import task_of, task_of_job
 from orchestrator.reaper.views import View, World, living_workers, queue_lengths
 from shared.connections.heartbeat import SilentWorker, WorkerBeat, silent_workers, workers
-from shared.contract import Queue, priority
+from shared.contract import Queue
+from shared.errors import DamagedError
 from shared.jobs import TERMINAL, JobReader, JobStore, State
 from shared.jobs.admission import QueuePosition
 from shared.jobs.codec import text
 from shared.jobs.dead_letters import DeadKeys
+from shared.jobs.fields import Fields
+from shared.jobs.job import rank_of
 from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.work import read_work
 from shared.models import JobStatus, Lane, Node
@@ -94,11 +97,11 @@ class FactReader:
         status = JobReader(client).status(self._id)
         lane = Lane(status.lane)
         place = self._tried("its queue position", None, jobs.admission.position, self._id, lane, status.tenant)
-        values = client.hmget(self._keys.job, ["rank", "redriven"])
-        rank, redriven = (int(text(value)) if value and text(value).isdecimal() else None for value in values)
-        view = self._view(status, place, rank)
+        names = ("rank", "redriven")
+        fields = Fields(dict(zip(names, client.hmget(self._keys.job, names), strict=True)), [])
+        view = self._view(status, place, rank_of(fields, lane))
         facts = Facts(status=status, view=view, place=place, window=settings.lanes.under_way, faults=self._faults)
-        facts.redriven = redriven or 0
+        facts.redriven = fields.whole("redriven")
         held = self._hash("its tenant's share", AdmissionKeys(lane.value).held)
         facts.own = self._tried("its tenant's share", 0, int, held.get(status.tenant) or 0)
         facts.world = self._world(view)
@@ -127,22 +130,24 @@ class FactReader:
     def _tried(self, what: str, otherwise: T, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         try:
             return read(*args, **options)
-        except (ResponseError, ValueError, TypeError, OperationalError) as error:
+        except (ResponseError, DamagedError, ValueError, TypeError, OperationalError) as error:
             self._faults.append(f"{what} cannot be read ({str(error) or type(error).__name__})")
             return otherwise
 
-    def _view(self, status: JobStatus, place: QueuePosition | None, rank: int | None) -> View:
+    def _view(self, status: JobStatus, place: QueuePosition | None, rank: int) -> View:
         """The job as the reaper sees it."""
         return View(
             job_id=self._id,
             state=State(status.state),
-            rank=priority(Lane(status.lane)) if rank is None else rank,
+            rank=rank,
             updated_at=status.updated_at,
             deadline_at=status.deadline_at,
             created_at=status.created_at,
             waits_until=status.waits_until or status.ends_by,
             awaiting_admission=bool(place and place.waiting),
             admitted=bool(place and place.under_way),
+            lane=Lane(status.lane),
+            tenant=status.tenant,
             has_pool=bool(self._jobs.client.exists(self._keys.pool)),
             leaves=self._hash("its leaves", self._keys.leaves),
             items=read_work(self._hash("its attempts", self._keys.work)),

@@ -11,7 +11,10 @@ from orchestrator.diagnosis.wording import duration, jobs, nth, remedy, serving,
 from orchestrator.reaper import rules
 from orchestrator.reaper.views import Redrive
 from shared.contract import OF_SHARD, Queue, TaskName
-from shared.jobs import TERMINAL, JobStore, State
+from shared.errors import DamagedError
+from shared.jobs import TERMINAL, JobReader, JobStore, State
+from shared.jobs.damaged import SetAside
+from shared.jobs.reader import unreadable_status
 from shared.jobs.states import ENDED_LEAVES
 from shared.models.status import Death, PendingWork, Turn, Why
 
@@ -29,6 +32,8 @@ _NAMES = {
 
 def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
     """Raises: NotFoundError, redis.exceptions.RedisError when Redis does not answer."""
+    if aside := _damage(store, job_id):
+        return _why_damaged(store, job_id, aside)
     facts = FactReader(app, store, job_id).facts()
     status, view = facts.status, facts.view
     open_work, turn = _open_work(facts), _turn(facts)
@@ -46,6 +51,41 @@ def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
         faults=tuple(dict.fromkeys(facts.faults)),
         deadline_left_s=None if status.terminal or view.waits else round(view.ends_at - facts.world.now, 1),
         wait_left_s=round(view.ends_at - facts.world.now, 1) if view.waits else None,
+        ended_at=status.finished_at, budget=status.budget, retry_of=status.retry_of, retried_as=status.retried_as,
+    )  # fmt: skip
+
+
+def _damage(store: JobStore, job_id: str) -> SetAside | None:
+    """Why the job cannot be read: as it was found when it was set aside, else as its hash is found now.
+
+    Of its other keys that cannot be read yet, each costs its own fact.
+    """
+    if (known := store.damaged.get(job_id)) is not None:
+        return known
+    try:
+        if store.job(job_id) is None:
+            return None
+        store.place_of(job_id)
+    except DamagedError as error:
+        return SetAside(str(error), error.newer, store.clock.now())
+    return None
+
+
+def _why_damaged(store: JobStore, job_id: str, aside: SetAside) -> Why:
+    """What can be read of the job, why the rest cannot, and what becomes of it."""
+    (status,) = JobReader(store.client).statuses([job_id]) or [unreadable_status(job_id, aside.reason)]
+    since = duration(max(0.0, store.clock.now() - aside.since))
+    message = f"It cannot be read: {aside.reason}. It is set aside since {since}, and looked at again every minute"
+    if status.terminal:
+        message = f"It ended {status.state}, and something of it cannot be read: {aside.reason}"
+    elif aside.newer:
+        message += "; a newer release may have written it so, and it is left as it is"
+    else:
+        message += "; if it stays so, it fails"
+    command = f"ramify {'result' if status.terminal else 'cancel'} {job_id}"
+    return Why(
+        job_id=job_id, question=status.question, state=status.state, partial=status.partial, lane=status.lane,
+        tenant=status.tenant, said=f"{message}.", next=command, last_error=status.error, faults=(aside.reason,),
         ended_at=status.finished_at, budget=status.budget, retry_of=status.retry_of, retried_as=status.retried_as,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 
 from orchestrator.diagnosis.wording import duration
 from shared.jobs import JobStore, State
-from shared.jobs.codec import texts
+from shared.jobs.fields import read_fields
 from shared.jobs.keys import JobKeys
 from shared.jobs.tenant_scope import no_such_job
 from shared.models import Lane
@@ -51,10 +51,7 @@ def outlook_of_batch(store: JobStore, batch_id: str) -> Outlook:
 
 def outlook(store: JobStore, job_ids: Sequence[str]) -> Outlook:
     """Raises: redis.exceptions.RedisError, ValueError for what cannot be read."""
-    with store.client.pipeline(transaction=False) as pipe:
-        for job_id in job_ids:
-            pipe.hmget(JobKeys(job_id).job, list(_FIELDS))
-        rows = [texts(row) for row in pipe.execute()] if job_ids else []
+    rows = read_fields(store.client, job_ids, _FIELDS)
     waiting = [(job_id, row) for job_id, row in zip(job_ids, rows, strict=True) if row[0] == State.QUEUED and row[4]]
     places = store.admission.positions([(job_id, Lane(row[1]), row[2]) for job_id, row in waiting])
     now, late = store.clock.now(), list[tuple[float, float]]()

@@ -23,6 +23,7 @@ from shared.connections.heartbeat import BEAT_S, SilentWorker, WorkerBeat
 from shared.contract import POOL_QUEUES, Queue, TaskName
 from shared.errors import RamifyError
 from shared.jobs.codec import text
+from shared.jobs.damaged import DamagedJobs
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.jobs.keys import AdmissionKeys
 from shared.models import Lane
@@ -213,14 +214,15 @@ def read_store_info(answer: dict[str, Any]) -> Check:
 
 
 def jobs(connected: Settings | None) -> Sequence[Check]:
-    """The reaper, the lanes and the dead letters; nothing to judge without Redis."""
+    """The reaper, the lanes, the dead letters and the damaged jobs; nothing to judge without Redis."""
     if connected is None:
-        return [unknown(name, NOT_RUNNING) for name in ("reaper", "lanes", "dead letters")]
+        return [unknown(name, NOT_RUNNING) for name in ("reaper", "lanes", "dead letters", "damaged jobs")]
     try:
         with quick_client(connected) as client:
             count = DeadLetterStore(client, connected).count()
             retired = failed("dead letters", f"{count} retired", "`ramify dead list` shows them")
-            return (_reaper(client), _lanes(client, connected), retired if count else passed("dead letters", "none"))
+            dead_letters = retired if count else passed("dead letters", "none")
+            return (_reaper(client), _lanes(client, connected), dead_letters, _damaged(client, connected))
     except RedisError as error:
         return (unknown("reaper", f"cannot be asked: Redis fails ({type(error).__name__})"),)
 
@@ -233,6 +235,16 @@ def _reaper(client: Redis) -> Check:
     last = "never looked" if ago is None else f"last looked {ago:.0f} s ago"
     detail = f"{last}: lost work is not sent again, deadlines are not kept"
     return failed("reaper", detail, "start a worker of the queue ops; see its log")
+
+
+def _damaged(client: Redis, settings: Settings) -> Check:
+    """The jobs that are set aside since they cannot be read."""
+    damaged = DamagedJobs(client, settings, ServerClock(client))
+    now, so_far = damaged.counts()
+    if not now:
+        return passed("damaged jobs", f"none now, {so_far} so far" if so_far else "none")
+    first = damaged.ids()[0]
+    return failed("damaged jobs", f"{now} cannot be read and are set aside, {so_far} so far", f"`ramify why {first}`")
 
 
 def _lanes(client: Redis, settings: Settings) -> Check:

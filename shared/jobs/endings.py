@@ -11,7 +11,7 @@ from redis import Redis
 
 from shared.connections.clock import ServerClock
 from shared.jobs.admission import AdmissionQueues, waited_too_long
-from shared.jobs.fields import Fields, damaged
+from shared.jobs.fields import Fields, damaged, read_fields
 from shared.jobs.keys import ACTIVE, BatchKeys, JobKeys
 from shared.jobs.scripts import Scripts
 from shared.jobs.states import TERMINAL, State
@@ -22,16 +22,6 @@ _PAGE = 500
 _FIELDS = ("state", "lane", "tenant", "leaves_total")
 _RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request")
 _STATES, _LANES = frozenset(State), frozenset(Lane)
-
-
-def _read_fields(client: Redis, job_ids: Sequence[str], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """These fields of each job's hash, in one round trip; empty text for one that is missing or cannot be read."""
-    with client.pipeline(transaction=False) as pipe:
-        for job_id in job_ids:
-            pipe.hmget(JobKeys(job_id).job, list(names))
-        rows = pipe.execute(raise_on_error=False) if job_ids else []
-    read = [Fields({} if damaged(row) else dict(zip(names, row, strict=True)), []) for row in rows]
-    return [tuple(fields.text(name) for name in names) for fields in read]
 
 
 class Endings:
@@ -90,7 +80,7 @@ class Endings:
         """Give back the places of ended jobs, take them off the reaper's list. Repeatable."""
         if not job_ids:
             return
-        rows = _read_fields(self._client, job_ids, _FIELDS)
+        rows = read_fields(self._client, job_ids, _FIELDS)
         with self._client.pipeline(transaction=False) as pipe:
             for job_id, (state, lane, tenant, leaves) in zip(job_ids, rows, strict=True):
                 if state not in TERMINAL:
@@ -135,7 +125,7 @@ class Retries:
     def read(self, job_ids: Iterable[str]) -> dict[str, EndedJob]:
         """These jobs in one round trip; those that are gone, or are no jobs, are left out."""
         wanted, found = list(job_ids), {}
-        for job_id, row in zip(wanted, _read_fields(self._client, wanted, _RETRY_FIELDS), strict=True):
+        for job_id, row in zip(wanted, read_fields(self._client, wanted, _RETRY_FIELDS), strict=True):
             state, partial, tenant, retried_as, request = row
             if state in _STATES and request and tenant:
                 found[job_id] = EndedJob(job_id, State(state), partial == "1", tenant, retried_as, request)

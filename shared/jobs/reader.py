@@ -54,8 +54,13 @@ class JobReader:
 
         One that cannot be read is `UNREADABLE`. What can be read in part says in its warnings what cannot.
         """
-        found = zip(job_ids, self._statuses(job_ids), strict=True)
-        return [_unreadable(job_id, one) if isinstance(one, DamagedError) else one for job_id, one in found if one]
+        found = list[JobStatus]()
+        for job_id, status in zip(job_ids, self._statuses(job_ids), strict=True):
+            if isinstance(status, DamagedError):
+                found.append(unreadable_status(job_id, str(status)))
+            elif status is not None:
+                found.append(status)
+        return found
 
     def _statuses(self, job_ids: list[str]) -> list[JobStatus | DamagedError | None]:
         with self._client.pipeline(transaction=False) as pipe:
@@ -130,19 +135,13 @@ def readable(job_id: str) -> Iterator[None]:
         raise RamifyError(f"job {job_id} cannot be read: {error}; `ramify why {job_id}` says more") from error
 
 
-def _unreadable(job_id: str, error: DamagedError) -> JobStatus:
-    said = (f"This job cannot be read: {error}.",)
+def unreadable_status(job_id: str, why: str) -> JobStatus:
+    """Stands for a job of which nothing can be read."""
     made = id_time(job_id)
     return JobStatus(
-        job_id=job_id,
-        state=UNREADABLE,
-        question="",
-        lane="",
-        tenant="",
-        created_at=made,
-        updated_at=made,
-        warnings=said,
-    )
+        job_id=job_id, state=UNREADABLE, question="", lane="", tenant="", created_at=made, updated_at=made,
+        warnings=(f"This job cannot be read: {why}.",),
+    )  # fmt: skip
 
 
 def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -> JobStatus:

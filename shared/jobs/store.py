@@ -195,6 +195,12 @@ class JobStore:
             values = self.client.hmget(JobKeys(job_id).job, list(FIELDS))
         return read_job(job_id, dict(zip(FIELDS, values, strict=True)), self.clock.now())
 
+    def place_of(self, job_id: str) -> tuple[Lane, str]:
+        """Lane and tenant of a job, whose admission queue it belongs to. Raises: DamagedError."""
+        lane, tenant = self.client.hmget(JobKeys(job_id).job, ["lane", "tenant"])
+        fields = Fields({"lane": lane, "tenant": tenant})
+        return fields.member("lane", Lane), fields.needed("tenant")
+
     def node(self, job_id: str, node_id: str) -> Node | None:
         """One node of the tree; None for one that is lost, or cannot be read."""
         raw = self.client.hget(JobKeys(job_id).nodes, node_id)

@@ -17,7 +17,7 @@ from tests.fakes.openai_server import Fault, Malformed, Reply
 
 NAMES = {
     "versions", "settings", "redis binary", "plugins", "data folder", "disk", "stack", "redis", "queues", "pools",
-    "store folder", "store", "reaper", "lanes", "dead letters", "llm", "embedding", "rerank", "flower",
+    "store folder", "store", "reaper", "lanes", "dead letters", "damaged jobs", "llm", "embedding", "rerank", "flower",
 }  # fmt: skip
 
 
