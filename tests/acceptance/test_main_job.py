@@ -79,7 +79,7 @@ def test_500_questions_all_end_counts_add_up_and_nothing_is_left_behind(ramify: 
     until(lambda: ramify.batch_status(batch.batch_id).terminal, 100, "the batch ends", 0.5)
     status = ramify.batch_status(batch.batch_id)
     assert status.outcomes() == {"done": 500}
-    assert (status.total, status.finished, status.partial, status.rejected) == (500, 500, 0, 2)
+    assert (status.enqueued, status.finished, status.partial, status.rejected) == (500, 500, 0, 2)
     for job_id in batch.job_ids[::50]:
         job = ramify.status(job_id)
         assert job.leaves_done == job.leaves_total > 0
@@ -90,6 +90,23 @@ def test_500_questions_all_end_counts_add_up_and_nothing_is_left_behind(ramify: 
     assert [key for queue in Queue for key in client.keys(f"{queue.value}*")] == []
     assert client.hlen("unacked") == 0
     client.close()
+
+
+def test_what_waits_for_too_long_expires_unplanned_and_the_rest_has_all_of_its_time(ramify: Ramify) -> None:
+    batch = ramify.submit_many([f"What expires in week {n}?" for n in range(300)], queue_limit_s=1, deadline_s=60)
+    until(lambda: ramify.batch_status(batch.batch_id).terminal, 90, "the batch ends", 0.2)
+    status = ramify.batch_status(batch.batch_id)
+    assert status.outcomes() == {"done": status.done, "expired": status.expired}
+    assert (status.done + status.expired, status.done > 0, status.expired > 0) == (300, True, True)
+    for job_id in batch.job_ids:
+        job = ramify.status(job_id)
+        if job.state == "expired":
+            assert set(job.timings_ms) == {"queued", "total"}, "neither planned nor searched"
+            assert (job.leaves_total, job.deadline_at) == (0, None)
+            assert "waited for 1 s" in (job.error or "")
+        else:
+            assert job.deadline_at is not None
+            assert job.deadline_at - job.created_at >= 60, "its wait took none of it"
 
 
 def test_interactive_work_overtakes_a_batch(ramify: Ramify) -> None:
