@@ -183,8 +183,13 @@ def retry(  # noqa: PLR0913 - the signature is the command line
     *,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
     tenant: options.OfTenant = None,
-    deadline_s: options.Deadline = None,
-    queue_limit_s: options.QueueLimit = None,
+    deadline_s: Annotated[
+        float | None, typer.Option("--deadline", help="Seconds of each new job, from its turn. (default: as before)")
+    ] = None,
+    queue_limit_s: Annotated[
+        float | None,
+        typer.Option("--queue-limit", help="Seconds that each may wait for its turn. (default: as before)"),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
