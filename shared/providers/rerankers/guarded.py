@@ -58,7 +58,7 @@ class GuardedReranker:
             reranker=f"none ({self.name} failed)",
             failed=self.name,
             warnings=(f"The reranker {self.name} failed, so the results stand in their fused order: {reason}.",),
-            **cost.model_dump(exclude={"text"}),
+            **cost.model_dump(exclude={"text", "cut"}),
         )
 
 
