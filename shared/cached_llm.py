@@ -11,6 +11,7 @@ from shared.settings import Settings
 
 #: A call may wait for another job's identical one for this share of its time; it needs the rest to be made here.
 _WAITING_SHARE = 0.5
+_FREE = {"tokens_in": 0, "tokens_out": 0, "calls": 0}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class CachedLLM:
         }
         wait_s = min(self.settings.cache.wait_s, _WAITING_SHARE * timeout_s)
         reply, result = self.cache.get_or_compute(self.kind, parts, LLMReply, compute, wait_s=wait_s)
-        return LLMReply(text=reply.text) if result.reused else reply
+        return reply.model_copy(update=_FREE) if result.reused else reply
 
 
 def cached_llm(llm: LLM | None, cache: Cache | None, settings: Settings, tenant: str, kind: str) -> LLM | None:

@@ -80,6 +80,15 @@ def test_given_twelve_identical_calls_of_four_workers_then_one_is_made_and_one_j
     assert not complete(make()).cost, "and it is kept"
 
 
+def test_given_a_reply_that_ends_in_the_middle_then_who_gets_it_from_another_job_is_told(
+    server: FakeOpenAI, make: Make
+) -> None:
+    half = {"choices": [{"message": {"content": "fine, but"}, "finish_reason": "length"}]}
+    server.handle("chat", lambda _: Reply(body=half))
+    assert [complete(make()).cut, complete(make()).cut] == [True, True]
+    assert len(server.requests()) == 1
+
+
 @pytest.mark.parametrize(
     "other",
     [
