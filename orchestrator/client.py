@@ -164,6 +164,12 @@ class Ramify:
         with self._own_job(job_id):
             return self._reader.status(job_id)
 
+    def statuses(self, job_ids: Sequence[str]) -> list[JobStatus]:
+        """How far these jobs are, in one round trip; those that are gone are left out."""
+        with reachable(self.settings):
+            found = self._reader.statuses(list(job_ids))
+        return [status for status in found if self.tenant in {None, status.tenant}]
+
     def wait(self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None) -> JobStatus:
         """Wait until a job has ended, or `timeout_s` is over (None: all that it may wait and take, and 90 s).
 
@@ -230,10 +236,13 @@ class Ramify:
                 self._jobs.batches.reconcile(batch_id)
             return self._jobs.batches.status(batch_id)
 
-    def batch_lines(self, batch_id: str) -> Iterator[LineRecord]:
-        """What became of each line that is not blank, in their order, streamed. Raises: NotFoundError."""
+    def batch_lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[LineRecord]:
+        """What became of each line that is not blank, in their order, streamed. Raises: NotFoundError.
+
+        `numbers`: of these lines only.
+        """
         with self._own_batch(batch_id):
-            for page in self._jobs.batches.lines(batch_id):
+            for page in self._jobs.batches.lines(batch_id, numbers):
                 yield from page
 
     def batch_jobs(self, batch_id: str) -> list[str]:

@@ -1,17 +1,17 @@
-"""Reads a file of questions into a batch, with flat memory but for the ids; keeps what is refused."""
+"""Reads a file of questions into a batch, with flat memory; keeps what is refused. A batch that was cut off goes on."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from orchestrator.cli import streams
-from orchestrator.cli.text import counted
+from orchestrator.cli.text import counted, duration
 from orchestrator.client import Ramify
 from orchestrator.intake import (
     BatchFullError,
@@ -23,144 +23,191 @@ from orchestrator.intake import (
     check_prices,
     read_questions,
 )  # fmt: skip
+from orchestrator.outage import Outage
 from shared.errors import InputError
-from shared.jobs.reader import PAST_TIME_S
-from shared.models import Lane
-from shared.settings.sections import JobSettings
+from shared.models import BatchStatus, Lane
+from shared.models.batch import BatchSource, LineRecord
 
-
-def check_files(source: str, out: Path | None, rejects: Path | None) -> Path:
-    """The rejects file. Raises: InputError for what cannot be read or written, before anything is enqueued."""
-    if source != streams.STDIN:
-        with streams.lines_of(source):
-            pass
-    if out:
-        streams.writable("--out", out, source)
-    name = "stdin" if source == streams.STDIN else source
-    return streams.writable("--rejects", rejects or Path(f"{name}.rejects.jsonl"), source)
+#: Seconds between two notes of how far the file is read, where there is no terminal.
+_NOTE_S = 10.0
 
 
 @dataclass(frozen=True)
-class EnqueuedBatch:
-    """A batch as it was enqueued: job ids in order of submission. `until`: when the last job must have ended.
+class BatchFile:
+    """What is read into a batch: a file (- is stdin), and the fields of each line that does not say otherwise.
 
-    `lane_full`: why a lane took no more, from line `refused_from` on; `later`: lines behind that one that were taken
-    all the same, since other tenants had room.
+    `tenant`: that of all lines, None: each may say its own.
     """
 
-    batch_id: str
-    job_ids: tuple[str, ...]
-    rejected: int
-    rejects: Path | None
-    until: float
-    lane_full: str | None = None
-    refused_from: int | None = None
-    later: int = 0
+    source: str
+    rejects: Path
+    defaults: Mapping[str, Any]
+    tenant: str | None
+
+    @classmethod
+    def checked(cls, source: str, rejects: Path | None, defaults: Mapping[str, Any], tenant: str | None) -> BatchFile:
+        """Raises: InputError for what cannot be read or written, before anything is enqueued."""
+        if source != streams.STDIN:
+            with streams.lines_of(source):
+                pass
+        name = "stdin" if source == streams.STDIN else source
+        rejects = streams.writable("--rejects", rejects or Path(f"{name}.rejects.jsonl"), source)
+        return cls(source, rejects, defaults, tenant)
+
+    @classmethod
+    def of(cls, kept: BatchSource, source: str | None, rejects: Path | None) -> BatchFile:
+        """The file that a batch was made from; `source` and `rejects`, if given, stand in for its own.
+
+        Raises: InputError where there is none, or stdin is to be given again.
+        """
+        known = kept.options.get("file")
+        if known is None:
+            raise InputError("--resume", kept.name, "a program has made it, and did not end: it adds the rest itself")
+        if known == streams.STDIN and source is None:
+            fix = "its lines came from stdin: give them again, with - behind the command"
+            raise InputError("--resume", kept.name, fix)
+        rejects = rejects or Path(kept.options["rejects"])
+        return cls.checked(source or known, rejects, kept.defaults, kept.options["tenant"])
+
+    def kept(self, out: Path | None) -> BatchSource:
+        """What `--resume` needs, to be kept with the batch."""
+        piped = self.source == streams.STDIN
+        options: dict[str, Any] = {"file": self.source if piped else str(Path(self.source).absolute())}
+        return BatchSource(
+            name="stdin" if piped else Path(self.source).name,
+            defaults=dict(self.defaults),
+            options=options | {"rejects": str(self.rejects.absolute()), "tenant": self.tenant},
+            out=str(out.absolute()) if out else None,
+        )
+
+
+@dataclass(frozen=True)
+class BatchTaken:
+    """A batch as its file was read: `seconds` that took, the longest that a line may take, and what kept the rest out.
+
+    `rejects`: the file of refused lines, if there are any.
+    """
+
+    status: BatchStatus
+    rejects: Path | None = None
+    seconds: float = 0.0
+    longest_s: float = 0.0
+    full: BatchFullError | None = None
 
     def summary(self) -> dict[str, Any]:
         """For `--json`."""
-        return {
-            "batch_id": self.batch_id,
-            "enqueued": len(self.job_ids),
-            "rejected": self.rejected,
-            "rejects_file": str(self.rejects) if self.rejects else None,
-        } | ({"error": self.refusal(), "refused_from_line": self.refused_from} if self.lane_full else {})
+        names = {"batch_id", "lines", "enqueued", "known", "duplicate", "rejected", "blank"}
+        found = self.status.model_dump(include=names) | {"seconds": round(self.seconds, 1)}
+        found["rejects_file"] = str(self.rejects) if self.rejects else None
+        return found | ({"error": self.refusal(), "refused_from_line": self.full.lines[0]} if self.full else {})
+
+    def sentence(self) -> str:
+        """What was made of the lines."""
+        kinds = ", ".join(f"{count:,} {name}" for name, count in self.status.kinds().items()) or "nothing"
+        lines = "1 line" if self.status.lines == 1 else f"{self.status.lines:,} lines"
+        took = f", in {duration(self.seconds * 1000)}" if self.seconds else ""
+        return f"batch {self.status.batch_id}: {kinds} of {lines}{took}"
 
     def refusal(self) -> str:
         """What a full lane has kept out, as a sentence."""
-        taken = counted(len(self.job_ids), "question")
-        but = f", but for {counted(self.later, 'line')} of other tenants" if self.later else ""
-        return f"{self.lane_full}; batch {self.batch_id}: {taken} taken, nothing from line {self.refused_from} on{but}"
+        batch_id, lines = self.status.batch_id, self.full.lines if self.full else ()
+        kept_out = f"{counted(len(lines), 'line')} from line {lines[0]:,} on found no room"
+        later = f"`ramify batch --resume {batch_id}` goes on behind line {self.status.lines:,} later"
+        return f"{self.full and self.full.reason}; batch {batch_id}: {kept_out}, {later}"
 
 
-def enqueue(
-    client: Ramify, source: str, rejects_file: Path, defaults: Mapping[str, Any], budget: Mapping[str, Any]
-) -> EnqueuedBatch:
-    """Enqueue every line that can be taken; the others go to the rejects file. `budget` is the batch's.
+class FileIntake:
+    """Reads a file, and enters its lines in a batch: a new one, or one that was cut off. Use as a context manager."""
 
-    Raises: InputError for a default that no line could take, for a budget that cannot be kept, and for a file without a
-    usable line: then there is no batch at all.
-    """
-    for limits in (as_request("?", {"lane": Lane.BATCH, **defaults}), as_budget(budget)):
-        check_prices(limits, client.settings)
-    with ExitStack() as stack:
-        handle, size = stack.enter_context(streams.lines_of(source))
-        rejects = _RejectsFile(rejects_file, stack)
-        update = stack.enter_context(streams.progress("enqueue", total=size))
+    def __init__(self, client: Ramify, file: BatchFile, rejects: RejectsFile) -> None:
+        """Raises: InputError for a default that no line could take, and for a file that cannot be read."""
+        self._client, self._file, self._rejects = client, file, rejects
+        check_prices(as_request("?", {"lane": Lane.BATCH, **file.defaults}), client.settings)
+        self._stack = ExitStack()
+        self._handle, self._size = self._stack.enter_context(streams.lines_of(file.source))
+        self._read = self._watched(read_questions(self._raw_lines(), file.defaults, file.tenant))
+        self._bytes, self._longest_s = 0, 0.0
+        self._update: Callable[..., None] = lambda **_: None
 
-        def lines() -> Iterator[bytes]:
-            for line in bounded_lines(handle):
-                update(advance=len(line))
-                yield line
+    def __enter__(self) -> Self:
+        return self
 
-        waits = _LongestWait(client.settings.jobs)
-        read = waits.watched(read_questions(lines(), defaults, client.tenant))
-        first = list[BatchLine]()
-        for line in read:
-            first.append(line)
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def check_some(self, budget: Mapping[str, Any]) -> None:
+        """Read up to the first question. Raises: InputError for a budget that cannot be kept, or without a question."""
+        check_prices(as_budget(budget), self._client.settings)
+        before = list[BatchLine]()
+        for line in self._read:
+            before.append(line)
             if line.request:
-                break
-        else:
-            for line in first:
-                if line.rejected:
-                    rejects.add(line.rejected)
-            reason = f"none of its {rejects.count} lines is a question that can be taken: {rejects_file} says why"
-            empty = "it holds no question: write one question or one JSON object a line"
-            raise InputError("FILE", source, reason if rejects.count else empty)
-        batch_id = client.open_batch(budget)
-        job_ids, full = _add(client, batch_id, chain(first, read), rejects)
-        written = rejects_file if rejects.count else None
-        batch = EnqueuedBatch(batch_id, tuple(dict.fromkeys(job_ids)), rejects.count, written, waits.until)
-        if full is None:
-            client.close_batch(batch_id)
-            return batch
-        later = sum(1 for record in client.batch_lines(batch_id) if record.job_id and record.number > full.lines[0])
-        return replace(batch, lane_full=full.reason, refused_from=full.lines[0], later=later)
+                self._read = chain(before, self._read)
+                return
+        for line in before:
+            if line.rejected:
+                self._rejects.add(line.rejected)
+        reason = "it holds no question: write one question or one JSON object a line"
+        if count := self._rejects.count:
+            reason = f"none of its {count} lines is a question that can be taken: {self._file.rejects} says why"
+        raise InputError("FILE", self._file.source, reason)
 
+    def enter(self, batch_id: str, tell: Callable[[LineRecord], None]) -> BatchTaken:
+        """Enter every line that is not in the batch yet; `tell` is given the record of each.
 
-def _add(
-    client: Ramify, batch_id: str, lines: Iterable[BatchLine], rejects: _RejectsFile
-) -> tuple[list[str], BatchFullError | None]:
-    """The jobs that were taken, and what kept the others out."""
-    job_ids = list[str]()
-    try:
-        for record in client.read_into_batch(batch_id, lines):
-            if record.job_id:
-                job_ids.append(record.job_id)
-            else:
-                rejects.add(Rejected(line=record.number, reason=record.reason or "", text=record.text or ""))
-    except BatchFullError as error:
-        return job_ids, error
-    except BaseException:
-        streams.note(f"batch {batch_id} holds only the questions that were enqueued so far")
-        raise
-    return job_ids, None
+        Raises: InputError when the file has changed before the line up to which it was read.
+        """
+        began, full = time.monotonic(), None
+        self._update = self._stack.enter_context(streams.progress("enqueue", total=self._size))
+        self._update(advance=self._bytes)
+        try:
+            for record in self._client.read_into_batch(batch_id, self._read):
+                tell(record)
+            self._client.close_batch(batch_id)
+        except BatchFullError as error:
+            full = error
+        status = Outage(streams.warn).retry(lambda: self._client.batch_status(batch_id, reconcile=False))
+        return BatchTaken(status, self._rejects.written, time.monotonic() - began, self._longest_s, full)
 
+    def _raw_lines(self) -> Iterator[bytes]:
+        began = noted = time.monotonic()
+        silent = not streams.console(stderr=True).is_terminal
+        for number, line in enumerate(bounded_lines(self._handle), 1):
+            self._bytes += len(line)
+            self._update(advance=len(line))
+            if silent and time.monotonic() - noted > _NOTE_S:
+                noted = time.monotonic()
+                streams.note(f"{number:,} lines read after {duration((noted - began) * 1000)}")
+            yield line
 
-class _LongestWait:
-    """Notes the last deadline of what is read: `until`."""
-
-    def __init__(self, jobs: JobSettings) -> None:
-        self._jobs = jobs
-        self._longest_s = self.until = 0.0
-
-    def watched(self, lines: Iterable[BatchLine]) -> Iterator[BatchLine]:
+    def _watched(self, lines: Iterable[BatchLine]) -> Iterator[BatchLine]:
+        """Notes the longest that a job of what is read may wait and take."""
+        jobs = self._client.settings.jobs
         for line in lines:
             if found := line.request:
-                lane_s = self._jobs.batch_deadline_s if found.lane is Lane.BATCH else self._jobs.deadline_s
-                own_s = found.deadline_s or lane_s
-                wait_s = self._jobs.queue_limit_of(found.queue_limit_s)
-                self._longest_s = max(self._longest_s, wait_s + min(own_s, found.max_seconds or own_s))
+                own_s = found.deadline_s or (jobs.batch_deadline_s if found.lane is Lane.BATCH else jobs.deadline_s)
+                own_s = jobs.queue_limit_of(found.queue_limit_s) + min(own_s, found.max_seconds or own_s)
+                self._longest_s = max(self._longest_s, own_s)
             yield line
-            self.until = time.time() + self._longest_s + PAST_TIME_S
 
 
-class _RejectsFile:
-    """The refused lines; the file is opened with the first of them, and closed by `stack`."""
+class RejectsFile:
+    """The refused lines; the file is opened with the first of them. Use as a context manager."""
 
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-        self._path, self._stack, self.count = path, stack, 0
+    def __init__(self, path: Path) -> None:
+        self._path, self._stack, self.count = path, ExitStack(), 0
         self._handle: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def written(self) -> Path | None:
+        """The file, if it has lines."""
+        return self._path if self.count else None
 
     def add(self, line: Rejected) -> None:
         """Raises: InputError when the file cannot be written."""

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
 
 from rich.console import RenderableType
 from rich.live import Live
-from rich.text import Text
 
 from orchestrator.cli import streams
+from orchestrator.cli.batch_answers import EndedLines
 from orchestrator.cli.render.batches import draw_batch
-from orchestrator.cli.render.tree import Growth, apply, draw, state_text
-from orchestrator.cli.text import counted, one_line, plain, read_as, snippet
+from orchestrator.cli.render.tree import Growth, apply, draw
+from orchestrator.cli.text import counted, one_line, read_as
 from orchestrator.client import Ramify
 from orchestrator.outage import Outage
-from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
+from shared.errors import NotRunningError
 from shared.jobs.reader import PAST_TIME_S
-from shared.models import Answer, BatchStatus, JobEvent, JobStatus, Node
-from shared.models.base import Model
+from shared.models import BatchStatus, JobEvent, JobStatus, Node
 from shared.models.route import Route
 
 FRAMES_PER_S = 8
@@ -30,8 +27,6 @@ _POLL_S = 0.5
 _RECONCILE_S = 10.0
 #: Seconds between two lines where there is no terminal.
 _LINE_S = 10.0
-#: Open jobs checked in one round.
-_ROUND = 500
 
 
 def follow(client: Ramify, job_id: str, *, as_json: bool = False) -> JobStatus:
@@ -92,69 +87,37 @@ def _planned(data: Mapping[str, str]) -> str:
     return f"{node.kind.value} {node.id} {node.facet.value}: {one_line(node.query)}"
 
 
-class EndedJobs:
-    """Reports each job once, when it has ended; polls the open ones in turns, so that a large batch stays cheap."""
-
-    def __init__(self, client: Ramify, job_ids: Iterable[str], report: Callable[[JobStatus], None]) -> None:
-        self._client, self._report = client, report
-        self._open = deque(dict.fromkeys(job_ids))
-        self._reported = 0
-
-    def poll(self, finished: int) -> None:
-        """Check the next open jobs, while fewer were reported than have `finished`."""
-        for _ in range(min(_ROUND, len(self._open))):
-            if self._reported >= finished:
-                return
-            try:
-                status = self._client.status(self._open[0])
-            except NotFoundError:  # it has expired
-                status = None
-            job_id = self._open.popleft()
-            if status and not status.terminal:
-                self._open.append(job_id)
-                continue
-            self._reported += 1
-            if status:
-                self._report(status)
-
-    def finish(self) -> None:
-        """Report all that have ended and were not reported yet."""
-        for _ in range(-(-len(self._open) // _ROUND)):
-            self.poll(self._reported + len(self._open))
-
-
 def follow_batch(
     client: Ramify,
     batch_id: str,
     *,
-    until: float | None = None,
+    longest_s: float = 0.0,
     on_change: Callable[[BatchStatus], None] | None = None,
-    ended: EndedJobs | None = None,
+    ended: EndedLines | None = None,
 ) -> BatchStatus:
-    """Show a batch until all its jobs have ended, or `until` (Unix seconds) is past.
+    """Show a batch until all its jobs have ended, or nothing has changed for as long as a job may take.
 
-    Without `until`: the longest wait and deadline that the settings give, from the last change on. `on_change` is given
-    each new count, `ended` polls with it. Raises: NotFoundError, NotRunningError when Redis is away for OUTAGE_S.
+    That is `longest_s`, or the longest wait and deadline that the settings give. `on_change` is given each new count,
+    `ended` polls with it. Raises: NotFoundError, NotRunningError when Redis is away for OUTAGE_S.
     """
     console, outage = streams.console(stderr=True), Outage(streams.warn)
-    counts = _BatchCounts(client, batch_id)
+    counts = outage.retry(lambda: _BatchCounts(client, batch_id))
     jobs = client.settings.jobs
-    patience = jobs.queue_limit_s + max(jobs.batch_deadline_s, jobs.deadline_s) + PAST_TIME_S
+    patience = max(longest_s, jobs.queue_limit_s + max(jobs.batch_deadline_s, jobs.deadline_s)) + PAST_TIME_S
     live = Live(console=console, get_renderable=counts.draw, refresh_per_second=4, transient=True)
     with live if console.is_terminal else nullcontext():
         while True:
             try:
                 changed = counts.refresh()
                 if ended:
-                    ended.poll(counts.status.finished)
+                    ended.poll(counts.status)
             except NotRunningError as error:
                 outage.pause(error)
                 continue
             outage.reset()
             if changed and on_change and not counts.status.terminal:
                 on_change(counts.status)
-            limit = until if until is not None else counts.changed_at + patience
-            if counts.status.terminal or time.time() > limit:
+            if counts.status.terminal or time.time() > counts.changed_at + patience:
                 break
             if not console.is_terminal:
                 counts.note()
@@ -194,50 +157,4 @@ class _BatchCounts:
         """A line, at most every 10 s."""
         if time.monotonic() - self._noted >= _LINE_S:
             self._noted = time.monotonic()
-            streams.note(f"{self.status.finished} of {self.status.enqueued} finished")
-
-
-class NoAnswer(Model):
-    """A job that has no answer: where it stands, and why."""
-
-    job_id: str
-    question: str = ""
-    state: str
-    error: str | None = None
-
-
-def answers(client: Ramify, job_ids: Iterable[str]) -> Iterator[Answer | NoAnswer]:
-    """One for each id, in the order of the ids."""
-    for job_id in job_ids:
-        try:
-            status = client.status(job_id)
-        except NotFoundError:
-            yield NoAnswer(job_id=job_id, state="unknown", error="it has expired")
-            continue
-        error = status.error
-        if status.state == "done":
-            try:
-                yield client.result(job_id)
-                continue
-            except RamifyError as fault:
-                error = str(fault)
-        yield NoAnswer(job_id=job_id, question=status.question, state=status.state, error=error)
-
-
-def answer_row(found: Answer | NoAnswer) -> tuple[Text, Text, Text]:
-    """Id, state, and the question with the beginning of the summary, or why there is no answer."""
-    partial, text = (found.partial, found.summary.text) if isinstance(found, Answer) else (False, found.error or "")
-    answer = plain(found.question, "bold").append("\n").append(snippet(text))
-    return plain(found.job_id), state_text(found.state, partial=partial), answer
-
-
-def write_answers(client: Ramify, job_ids: Iterable[str], path: Path) -> None:
-    """One JSON line a job. The file appears under its name when it is whole. Raises: InputError when it cannot."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8") as handle:
-            for found in answers(client, job_ids):
-                handle.write(f"{streams.encoded(found)}\n")
-        part.replace(path)
-    except OSError as error:
-        raise InputError("--out", str(path), f"it cannot be written ({error.strerror})") from None
+            streams.note(f"{self.status.finished:,} of {self.status.enqueued:,} finished")

@@ -119,17 +119,20 @@ def _show_early(client: Ramify, found: JobStatus | BatchStatus, *, as_json: bool
 
 
 def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
-    """Partial when a job has no answer (yet), or an incomplete one."""
-    from orchestrator.cli.follow import answer_row, answers
-    from shared.models import Answer
+    """Every line with its answer. Partial when a line has none (yet), or one that is not complete."""
+    from orchestrator.cli.batch_answers import answered_lines
+    from orchestrator.cli.render.batches import answer_cells
 
-    code, table = streams.DONE, columns("id", "state", "question and answer", whole=("id",))
-    for found in answers(client, client.batch_jobs(batch_id)):
+    code, table = (
+        streams.DONE,
+        columns("line", "id", "job", "state", "question and answer", right=("line",), whole=("job",)),
+    )
+    for found in answered_lines(client, client.batch_lines(batch_id)):
         if as_json:
             streams.line(found)
         else:
-            table.add_row(*answer_row(found))
-        if not isinstance(found, Answer) or found.partial:
+            table.add_row(*answer_cells(found))
+        if found.outcome != "done":
             code = streams.PARTIAL
     if not as_json:
         streams.show(table)

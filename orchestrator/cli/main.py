@@ -94,7 +94,7 @@ app = typer.Typer(
     cls=GuardedGroup,
     help="Research questions over your own corpus: a question branches, its leaves are searched and reranked, "
     "the tree is merged and answered with citations.",
-    epilog="Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 partial, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 partial or degraded, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -105,7 +105,7 @@ _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, search.find, search.search)),
     ("Questions", (ask.ask, ask.plan, ask.route, batch.batch)),
-    ("Jobs", (jobs.status, jobs.result, jobs.jobs, jobs.why, jobs.cancel, jobs.retry)),
+    ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry)),
 )
 for panel, commands in _COMMANDS:
     for command in commands:

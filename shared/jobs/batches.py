@@ -94,12 +94,12 @@ class Batches:
             raise InputError("batch id", batch_id, fix)
         return [_record(line) for line in found]
 
-    def lines(self, batch_id: str) -> Iterator[list[LineRecord]]:
-        """The records of all lines, in their order, page by page. Raises: NotFoundError."""
-        last, key = self.position(batch_id).read, BatchKeys(batch_id).lines
-        for start in range(1, last + 1, _PAGE):
-            numbers = [str(number) for number in range(start, min(start + _PAGE, last + 1))]
-            found: Any = self._client.hmget(key, numbers)
+    def lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[list[LineRecord]]:
+        """The records of all lines, or of those with `numbers`, in order, page by page. Raises: NotFoundError."""
+        wanted = range(1, self.position(batch_id).read + 1) if numbers is None else numbers
+        for start in range(0, len(wanted), _PAGE):
+            fields = [str(number) for number in wanted[start : start + _PAGE]]
+            found: Any = self._client.hmget(BatchKeys(batch_id).lines, fields)
             if page := [_record(line) for line in found if line is not None]:
                 yield page
 

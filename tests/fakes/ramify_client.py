@@ -130,7 +130,7 @@ class FakeRamify:
         self.ends = ends
         self.requests: dict[str, JobRequest] = {}
         self.batches: dict[str, list[str]] = {}
-        self.rejected = 0
+        self.rejected = self.blank = 0
         self.lines = []
         self.closed = False
         self.interrupted = False
@@ -174,6 +174,9 @@ class FakeRamify:
             error="none of the 2 leaves answered" if failed else None,
         )
 
+    def statuses(self, job_ids):
+        return [self.status(job_id) for job_id in job_ids if job_id in self.requests]
+
     def stream(self, job_id, timeout_s=None, *, outage=None):
         if self.interrupted:
             raise KeyboardInterrupt
@@ -216,13 +219,15 @@ class FakeRamify:
                 said = {"reason": line.rejected.reason, "text": line.rejected.text}
                 self.lines.append(LineRecord(kind="rejected", **said, **fields))
                 yield self.lines[-1]
+            else:
+                self.blank += 1
 
     def add_to_batch(self, batch_id, questions, **options):
         position = BatchPosition(read=len(self.lines), digest="", source=BatchSource())
         return self.read_into_batch(batch_id, number_questions(questions, options, position))
 
-    def batch_lines(self, batch_id):
-        return iter(self.lines)
+    def batch_lines(self, batch_id, numbers=None):
+        return (line for line in self.lines if numbers is None or line.number in numbers)
 
     def close_batch(self, batch_id):
         self.closed = True
@@ -237,9 +242,10 @@ class FakeRamify:
         )
         return BatchStatus(
             batch_id=batch_id,
-            lines=len(found) + self.rejected,
+            lines=len(found) + self.rejected + self.blank,
             enqueued=len(found),
             rejected=self.rejected,
+            blank=self.blank,
             finished=len(found) - ends["open"],
             **ends,
             created_at=CREATED,

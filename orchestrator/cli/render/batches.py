@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.out_formats import AnsweredLine
 from orchestrator.cli.render.answer import budget_line
 from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import STATE_STYLES
-from orchestrator.cli.text import duration, pairs
+from orchestrator.cli.text import columns, duration, pairs, plain, snippet
 from shared.models import BatchStatus
 
 
@@ -42,6 +44,17 @@ def _sum(total: int, parts: Mapping[str, int]) -> Text:
     return shown
 
 
+def draw_batches(batches: Sequence[BatchStatus], now: float) -> Table:
+    """One line a batch; `now` is Unix seconds."""
+    table = columns("id", "age", "open", "source", "accounts", right=("open",), whole=("id", "age", "open"))
+    for batch in batches:
+        age = duration(max(0.0, now - batch.created_at) * 1000)
+        left = f"{batch.open + batch.known_open:,}"
+        unread = Text("" if batch.closed_at else " (not read to its end)", "yellow")
+        table.add_row(plain(batch.batch_id), age, left, plain(batch.source).append(unread), accounts_line(batch))
+    return table
+
+
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
@@ -57,3 +70,20 @@ def _pace(batch: BatchStatus, rate: float | None, elapsed_s: float) -> str:
         return elapsed
     left = (batch.open + batch.known_open) / rate
     return f"{rate:.1f} jobs/s {elapsed}" + (f", about {duration(left * 1000)} left" if left else "")
+
+
+def answer_cells(found: AnsweredLine) -> tuple[Text, ...]:
+    """Line, id, job, how it ended, and the question with the beginning of the answer, or why there is none."""
+    said = found.answer.summary.text if found.answer else found.error or ""
+    answer = plain(found.question, "bold").append("\n").append(snippet(said))
+    own_id = found.id if found.id is not None else found.key or ""
+    return Text(str(found.line)), plain(str(own_id)), plain(found.job_id or ""), _ended(found), answer
+
+
+def _ended(found: AnsweredLine) -> Text:
+    """The outcome, or the state of what is open; then why the answer is degraded, and a kind that is not the usual."""
+    name = found.outcome or found.state
+    shown = plain(name, STATE_STYLES.get(name, "cyan"))
+    if found.reasons:
+        shown.append(f" ({', '.join(found.reasons)})", "dim")
+    return shown.append(f" {found.kind}", "dim") if found.kind not in {"enqueued", name} else shown

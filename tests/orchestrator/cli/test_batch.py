@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.follow import EndedJobs, follow_batch
+from orchestrator.cli.batch_answers import EndedLines
+from orchestrator.cli.follow import follow_batch
 from orchestrator.cli.main import app
 from shared.errors import NotRunningError
 from shared.models import Lane
-from tests.fakes.ramify_client import CREATED, FakeRamify
+from tests.fakes.ramify_client import FakeRamify
 
 
 @pytest.fixture
@@ -37,7 +38,10 @@ def read(name):
 def test_given_questions_when_batched_then_the_id_and_the_counts_are_printed(client):
     done = ramify("batch", write('{"question": "one"}', '"two"', "", "三是什么？"))
     assert done.exit_code == 0
-    assert done.stdout == "batch batch001: 3 questions enqueued, 0 lines refused\n"
+    assert done.stdout.startswith("batch batch001: 3 enqueued, 1 blank of 4 lines, in ")
+    assert done.stderr.startswith(
+        "batch batch001: if this command is cut off, `ramify batch --resume batch001` goes on\n"
+    )
     assert [request.question for request in client.requests.values()] == ["one", "two", "三是什么？"]
     assert {request.lane for request in client.requests.values()} == {Lane.BATCH}
     assert not Path("q.jsonl.rejects.jsonl").exists()
@@ -62,8 +66,9 @@ def test_given_defaults_when_batched_then_a_line_may_say_otherwise(client):
 def test_given_bad_lines_when_batched_then_they_are_kept_and_the_code_is_3(client):
     done = ramify("batch", write("good", '{"a"', '{"question": "x", "topn": 1}'), "--json")
     assert done.exit_code == 3
-    expected = {"batch_id": "batch001", "enqueued": 1, "rejected": 2, "rejects_file": "q.jsonl.rejects.jsonl"}
-    assert json.loads(done.stdout) == expected
+    counts = {"lines": 3, "enqueued": 1, "known": 0, "duplicate": 0, "rejected": 2, "blank": 0}
+    expected = {"batch_id": "batch001", "rejects_file": "q.jsonl.rejects.jsonl", **counts}
+    assert expected.items() <= json.loads(done.stdout).items()
     assert [(row["line"], row["text"]) for row in read("q.jsonl.rejects.jsonl")] == [
         (2, '{"a"'), (3, '{"question": "x", "topn": 1}')
     ]  # fmt: skip
@@ -88,8 +93,10 @@ def test_given_no_usable_line_when_batched_then_it_says_so_and_there_is_no_batch
     [
         (("missing.jsonl",), "FILE"),
         ((".",), "FILE"),
+        ((), "FILE"),
         (("q.jsonl", "--out", "nowhere/out.jsonl"), "--out"),
         (("q.jsonl", "--out", "."), "--out"),
+        (("q.jsonl", "--out", "out.txt"), "--out"),
         (("q.jsonl", "--out", "q.jsonl"), "--out"),
         (("q.jsonl", "--rejects", "nowhere/r.jsonl"), "--rejects"),
         (("q.jsonl", "--mode", "deepest"), "mode"),
@@ -108,47 +115,84 @@ def read_text(name):
     return Path(name).read_text(encoding="utf-8")
 
 
-def test_given_wait_and_out_when_batched_then_answers_stand_in_the_order_of_the_file(client):
+def test_given_wait_and_out_when_batched_then_every_line_stands_there_with_its_answer(client):
     client.ends = lambda question: {"two": "failed", "three": "partial"}.get(question, "done")
-    done = ramify("batch", write("one", "two", "three"), "--out", "out.jsonl")
+    source = write("one", '{"question": "two", "id": 7, "meta": {"topic": "流"}}', '{"a"', "", "three")
+    done = ramify("batch", source, "--out", "out.jsonl")
     assert done.exit_code == 3
-    assert "3 of 3" in done.stdout
-    rows = read("out.jsonl")
-    assert [row["question"] for row in rows] == ["one", "two", "three"]
-    assert rows[0]["summary"]["text"] == "Streams keep order. [1]"
-    failed = {"job_id": "job00001", "question": "two", "state": "failed", "error": "none of the 2 leaves answered"}
-    assert rows[1] == failed
-    assert not list(Path().glob("*.part"))
+    assert "3 = 1 done + 1 partial + 1 failed" in done.stdout
+    rows = {row["line"]: row for row in read("out.jsonl")}
+    assert list(rows) == [3, 1, 2, 5]
+    assert rows[1]["answer"]["summary"]["text"] == "Streams keep order. [1]"
+    assert (rows[1]["outcome"], rows[5]["outcome"]) == ("done", "partial")
+    failed = {"line": 2, "job_id": "job00001", "id": 7, "meta": {"topic": "流"}, "question": "two", "state": "failed"}
+    assert failed.items() <= rows[2].items()
+    assert (rows[2]["error"], rows[2]["answer"]) == ("none of the 2 leaves answered", None)
+    assert (rows[3]["kind"], rows[3]["job_id"]) == ("rejected", None)
+    assert "write valid JSON" in rows[3]["error"]
+
+
+def test_given_a_known_ending_when_batched_then_answers_have_that_format(client):
+    ramify("batch", write("one", "two"), "--out", "out.csv")
+    assert [line.split(",")[0] for line in read_text("out.csv").splitlines()] == ["line", "1", "2"]
+    ramify("batch", write("one", "two"), "--out", "out.md")
+    assert "## 2. two" in read_text("out.md")
 
 
 def test_given_wait_and_json_when_batched_then_each_job_is_a_line_and_the_batch_the_last(client):
     done = ramify("batch", write("one", "two"), "--wait", "--json")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.exit_code == 0
-    assert {line.get("job_id") for line in lines[:-1]} == {"job00000", "job00001"}
+    assert [(line["line"], line["job_id"], line["state"]) for line in lines[:-1]] == [
+        (1, "job00000", "done"), (2, "job00001", "done")
+    ]  # fmt: skip
     assert (lines[-1]["batch_id"], lines[-1]["finished"]) == ("batch001", 2)
 
 
 def test_given_jobs_that_never_end_when_waiting_then_it_stops_after_their_deadline(client, monkeypatch):
     client.ends = lambda _: "searching"
-    monkeypatch.setattr("orchestrator.cli.batch_intake.PAST_TIME_S", -1e6)
+    monkeypatch.setattr("orchestrator.cli.follow.PAST_TIME_S", -1e6)
     done = ramify("batch", write("one"), "--wait")
     assert done.exit_code == 1
     assert "error: 1 job still open" in done.stderr
 
 
-def test_given_more_jobs_than_a_round_when_they_end_then_each_is_told_of_once(client):
-    ids = [client.submit(f"q{number}") for number in range(1200)]
-    told = []
-    ended = EndedJobs(client, ids, lambda status: told.append(status.job_id))
-    ended.poll(10)
-    assert len(told) == 10
+def test_given_more_lines_than_a_page_when_their_jobs_end_then_each_is_told_of_once(client):
+    ends = {"q3": "searching"}
+    client.ends = lambda question: ends.get(question, "done")
+    batch_id, told = client.open_batch(), []
+    ended = EndedLines(client, batch_id, None, lambda found: told.append(found.line))
+    for record in client.add_to_batch(batch_id, [f"q{number}" for number in range(1, 451)]):
+        ended.expect(record)
+    ended.poll(client.batch_status(batch_id))
+    assert sorted(told) == [1, 2, *range(4, 451)]
+    ended.poll(client.batch_status(batch_id))
+    ends.clear()
+    ended.poll(client.batch_status(batch_id))
     ended.finish()
-    ended.finish()
-    assert sorted(told) == ids
+    assert (len(told), told[-1]) == (450, 3)
 
 
-def test_given_an_open_batch_when_followed_then_changes_are_given_until_time_is_up(client):
+def test_given_redis_away_in_the_middle_of_a_page_when_polled_again_then_no_line_is_told_of_twice(client, monkeypatch):
+    batch_id, told, answers = client.open_batch(), [], client.result
+    ended = EndedLines(client, batch_id, None, lambda found: told.append(found.line))
+    for record in client.add_to_batch(batch_id, ["a", "b", "c"]):
+        ended.expect(record)
+
+    def gone(job_id):
+        if job_id == "job00001":
+            raise NotRunningError("Redis does not answer")
+        return answers(job_id)
+
+    monkeypatch.setattr(client, "result", gone)
+    with pytest.raises(NotRunningError):
+        ended.poll(client.batch_status(batch_id))
+    monkeypatch.setattr(client, "result", answers)
+    ended.finish()
+    assert told == [1, 2, 3]
+
+
+def test_given_an_open_batch_when_followed_then_changes_are_given_until_time_is_up(client, monkeypatch):
     client.ends = lambda _: "searching"
     list(client.add_to_batch(client.open_batch(), client_requests("a", "b")))
     changes = []
@@ -158,7 +202,8 @@ def test_given_an_open_batch_when_followed_then_changes_are_given_until_time_is_
     assert found.terminal
     assert [change.finished for change in changes] == [1]
     client.ends = lambda _: "searching"
-    assert not follow_batch(client, "batch001", until=CREATED - 1).terminal
+    monkeypatch.setattr("orchestrator.cli.follow.PAST_TIME_S", -1e6)
+    assert not follow_batch(client, "batch001").terminal
 
 
 def client_requests(*questions):

@@ -64,9 +64,10 @@ def test_a_batch_that_is_refused_midway_says_how_far_it_came(small: Settings, wa
     Path("questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
     done = ramify("batch", "questions.jsonl", "--json", *wait)
     assert done.exit_code == 1
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout.splitlines()[-1] if wait else done.stdout)
     assert (found["enqueued"], found["rejected"], found["refused_from_line"]) == (10, 5, 13)
-    assert "10 questions taken, nothing from line 13 on" in found["error"]
+    assert "4 lines from line 13 on found no room" in found["error"]
+    assert f"`ramify batch --resume {found['batch_id']}` goes on behind line 16" in found["error"]
     assert f"batch {found['batch_id']}" in done.stderr
     assert "lanes.max_waiting_batch allows" in done.stderr
     with Ramify(small) as client:
@@ -86,7 +87,7 @@ def test_lines_of_other_tenants_behind_the_refused_one_are_told(
     done = ramify("batch", write(7, other, other), "--json")
     found = json.loads(done.stdout)
     assert (done.exit_code, found["enqueued"], found["refused_from_line"]) == (1, 7, 6)
-    assert "nothing from line 6 on, but for 2 lines of other tenants" in found["error"]
+    assert "2 lines from line 6 on found no room" in found["error"]
     assert "its share of lanes.max_waiting_batch" in found["error"]
     assert JobStore(client, small).admission.under_way() != {}
 

@@ -1,0 +1,149 @@
+"""One run of `ramify batch`: enters the lines of a file, follows their jobs, and writes the answers as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli import streams
+from orchestrator.cli.batch_answers import EndedLines
+from orchestrator.cli.batch_intake import BatchFile, BatchTaken, FileIntake, RejectsFile
+from orchestrator.cli.follow import follow_batch
+from orchestrator.cli.out_file import OutFile
+from orchestrator.cli.out_formats import AnsweredLine, format_of
+from orchestrator.cli.render.batches import accounts_line, draw_batch
+from orchestrator.cli.text import counted, plain
+from orchestrator.client import Ramify
+from orchestrator.intake import Rejected
+from shared.errors import RamifyError
+from shared.models.batch import LineRecord
+
+
+class BatchRun:
+    """Makes a batch, or goes on with one. Both return the exit code."""
+
+    def __init__(self, client: Ramify, out: Path | None, *, wait: bool, as_json: bool) -> None:
+        self._client, self._out, self._follows, self._as_json = client, out, wait, as_json
+
+    def begin(self, source: str, rejects: Path | None, defaults: Mapping[str, Any], budget: Mapping[str, Any]) -> int:
+        """Raises: InputError for what cannot be read, written or taken; then there is no batch."""
+        self._check_out(source)
+        file = BatchFile.checked(source, rejects, defaults, self._client.tenant)
+        with ExitStack() as stack:
+            refused = stack.enter_context(RejectsFile(file.rejects))
+            intake = stack.enter_context(FileIntake(self._client, file, refused))
+            intake.check_some(budget)
+            out = stack.enter_context(OutFile(self._out)) if self._out else None
+            batch_id = self._client.open_batch(budget, file.kept(self._out))
+            streams.note(f"batch {batch_id}: if this command is cut off, `ramify batch --resume {batch_id}` goes on")
+            if out:
+                out.begin(batch_id, resume=False)
+            return self._run(batch_id, intake, refused, out)
+
+    def resume(self, batch_id: str, source: str | None, rejects: Path | None) -> int:
+        """Submit the lines that were not, and write the answers that were not.
+
+        Raises: NotFoundError, InputError when the file is another one than the batch was made of.
+        """
+        found = self._client.resume_batch(batch_id)
+        kept = found.source
+        if self._out is None and kept.out:
+            self._out = Path(kept.out)
+        self._check_out(source or streams.STDIN)
+        closed = self._client.batch_status(batch_id, reconcile=False).closed_at is not None
+        rejects = rejects or Path(kept.options.get("rejects", f"{batch_id}.rejects.jsonl"))
+        file = None if closed else BatchFile.of(kept, source, rejects)
+        with ExitStack() as stack:
+            refused = stack.enter_context(RejectsFile(rejects))
+            intake = stack.enter_context(FileIntake(self._client, file, refused)) if file else None
+            out = stack.enter_context(OutFile(self._out)) if self._out else None
+            streams.note(
+                f"batch {batch_id}: " + (f"goes on behind line {found.read:,}" if intake else "all is submitted")
+            )
+            if out:
+                out.begin(batch_id, resume=True)
+            return self._run(batch_id, intake, refused, out, resume=True)
+
+    def _check_out(self, source: str) -> None:
+        if self._out:
+            format_of(self._out)
+            streams.writable("--out", self._out, source)
+            self._follows = True
+
+    def _run(
+        self,
+        batch_id: str,
+        intake: FileIntake | None,
+        refused: RejectsFile,
+        out: OutFile | None,
+        *,
+        resume: bool = False,
+    ) -> int:
+        """`intake` None: all lines were entered before."""
+        tell = _print_line if self._as_json and self._follows else None
+        ended = EndedLines(self._client, batch_id, out, tell) if out or tell else None
+
+        def entered(record: LineRecord) -> None:
+            if not record.job_id:
+                refused.add(Rejected(line=record.number, reason=record.reason or "", text=record.text or ""))
+            if ended:
+                ended.expect(record)
+                ended.poll_now_and_then()
+
+        try:
+            for record in self._client.batch_lines(batch_id) if resume else ():
+                entered(record)
+            taken = intake.enter(batch_id, entered) if intake else self._taken(batch_id, refused)
+        except (KeyboardInterrupt, RamifyError) as error:
+            streams.note(f"batch {batch_id} holds the lines read so far: `ramify batch --resume {batch_id}` goes on")
+            if isinstance(error, KeyboardInterrupt):
+                return streams.INTERRUPTED
+            raise
+        if taken.rejects:
+            streams.warn(f"refused: {counted(taken.status.rejected, 'line')}; {taken.rejects} says why")
+        if warning := self._client.too_slow(batch_id):
+            streams.warn(warning)
+        if taken.full or not self._follows:
+            return self._show(taken)
+        streams.note(taken.sentence())
+        return self._follow(taken, ended, out)
+
+    def _taken(self, batch_id: str, refused: RejectsFile) -> BatchTaken:
+        return BatchTaken(self._client.batch_status(batch_id, reconcile=False), refused.written)
+
+    def _show(self, taken: BatchTaken) -> int:
+        """What was enqueued, without waiting for it."""
+        if self._as_json:
+            (streams.line if self._follows else streams.document)(taken.summary())
+        if taken.full:
+            streams.fail(taken.refusal())
+            return streams.FAILED
+        if not self._as_json:
+            batch_id = taken.status.batch_id
+            streams.show(plain(taken.sentence()))
+            streams.note(f"`ramify status {batch_id} --watch` follows it, `ramify result {batch_id}` reads it")
+        return streams.PARTIAL if taken.status.rejected else streams.DONE
+
+    def _follow(self, taken: BatchTaken, ended: EndedLines | None, out: OutFile | None) -> int:
+        batch_id = taken.status.batch_id
+        try:
+            found = follow_batch(self._client, batch_id, longest_s=taken.longest_s, ended=ended)
+        except (KeyboardInterrupt, RamifyError) as error:
+            streams.note(f"batch {batch_id} goes on; `ramify batch --resume {batch_id} --wait` follows it again")
+            if isinstance(error, KeyboardInterrupt):
+                return streams.INTERRUPTED
+            raise
+        if out and found.terminal:
+            out.finish(accounts_line(found))
+        streams.line(found) if self._as_json else streams.show(draw_batch(found))
+        if not found.terminal:
+            open_jobs = counted(found.open + found.known_open, "job")
+            streams.fail(f"{open_jobs} still open long after the deadline: `ramify doctor`")
+            return streams.FAILED
+        return max(streams.batch_exit_code(found), ended.code if ended else streams.DONE)
+
+
+def _print_line(found: AnsweredLine) -> None:
+    streams.line(found.model_dump(mode="json", exclude={"answer"}))

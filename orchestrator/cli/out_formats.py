@@ -1,0 +1,174 @@
+"""The three formats of `--out`, by the file's ending: JSON lines, CSV, Markdown. Pure: records to text and back.
+
+A record ends with one line that names its line of the input and its job, so that a file that was cut off in the middle
+of a record is read up to its last whole one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli.streams import encoded
+from orchestrator.cli.text import clean, csv_cell, one_line
+from shared.errors import InputError
+from shared.models import Answer
+from shared.models.base import Model
+
+_CSV_COLUMNS = (
+    "line", "job_id", "id", "key", "kind", "state", "outcome", "reasons", "question", "answer", "sources", "coverage",
+    "error", "meta",
+)  # fmt: skip
+#: A heading of an answer would be one of the report.
+_HEADING = re.compile(r"(?m)^#{1,6} +(.+)$")
+_END = re.compile(rb"<!-- line (\d+) job (\S+) -->\n")
+_NO_JOB = "-"
+
+
+class AnsweredLine(Model):
+    """One line of a batch's input, and what became of it.
+
+    `kind`: enqueued, known (an earlier job of the same key), duplicate (of a line before it) or rejected. `state` is
+    the job's, `outcome` how it ended; `reasons` say what the answer was made without; `error` why there is none.
+    """
+
+    line: int
+    job_id: str | None = None
+    id: Any = None
+    meta: Any = None
+    key: str | None = None
+    kind: str
+    state: str
+    outcome: str | None = None
+    reasons: tuple[str, ...] = ()
+    question: str = ""
+    error: str | None = None
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True)
+class OutFormat:
+    """How a file of answers is written.
+
+    `head` of a file that still grows; `read_end`: (line number, job id) of a line that ends a record, None for others;
+    `sorted_head`, for a format that is put in order at the end, from the batch's id and its counts.
+    """
+
+    head: Callable[[str], str]
+    record: Callable[[AnsweredLine], str]
+    read_end: Callable[[bytes], tuple[int, str] | None]
+    sorted_head: Callable[[str, str], str] | None = None
+
+
+def format_of(path: Path) -> OutFormat:
+    """By the ending. Raises: InputError for any other."""
+    found = _FORMATS.get(path.suffix.lower())
+    if found is None:
+        raise InputError("--out", str(path), "its ending says the format: name it .jsonl, .csv or .md")
+    return found
+
+
+def _read_json(line: bytes) -> tuple[int, str] | None:
+    try:
+        found = json.loads(line)
+        return int(found["line"]), found["job_id"] or ""
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _csv_head(_: str) -> str:
+    return _csv_line(_CSV_COLUMNS)
+
+
+def _csv_record(found: AnsweredLine) -> str:
+    answer = found.answer
+    cells = {
+        "reasons": "; ".join(found.reasons),
+        "answer": answer.summary.text if answer else "",
+        "sources": "; ".join(_sources(answer)) if answer else "",
+        "coverage": answer.coverage if answer else "",
+        "meta": "" if found.meta is None else encoded(found.meta),
+    }
+    values = (cells[name] if name in cells else getattr(found, name) for name in _CSV_COLUMNS)
+    return _csv_line("" if value is None else str(value) for value in values)
+
+
+def _csv_line(cells: Iterator[str] | tuple[str, ...]) -> str:
+    """One line of the file: no cell has a line break."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
+    return written.getvalue()
+
+
+def _read_csv(line: bytes) -> tuple[int, str] | None:
+    number, _, rest = line.partition(b",")
+    if not number.isdigit():
+        return None
+    return int(number), rest.partition(b",")[0].decode("utf-8", "replace")
+
+
+def _markdown_head(batch_id: str) -> str:
+    return f"# Batch {batch_id}\n\nIt is still being written.\n\n<!-- answers -->\n"
+
+
+def _sorted_markdown_head(batch_id: str, counts: str) -> str:
+    return f"# Batch {batch_id}\n\n{_markdown(counts)}\n\n<!-- answers -->\n"
+
+
+def _markdown_record(found: AnsweredLine) -> str:
+    named = {"id": found.id, "key": found.key, "job": found.job_id}
+    facts = [f"{name} `{_code(value)}`" for name, value in named.items() if value is not None]
+    state = found.outcome or found.state
+    facts.append(f"**{state}**" + (f" ({', '.join(found.reasons)})" if found.reasons else ""))
+    if found.kind not in {"enqueued", state}:
+        facts.append(found.kind)
+    parts = [f"\n## {found.line}. {_markdown(one_line(found.question)) or found.state}", " · ".join(facts)]
+    if found.meta is not None:
+        parts.append(f"meta `{_code(encoded(found.meta))}`")
+    if found.answer:
+        parts.append(_HEADING.sub(r"**\1**", _markdown(clean(found.answer.summary.text).strip())))
+        parts.append("\n".join(f"{number}. {_markdown(source)}" for number, source in _numbered(found.answer)))
+    if found.error:
+        parts.append(_markdown(one_line(found.error)))
+    end = f"<!-- line {found.line} job {found.job_id or _NO_JOB} -->\n"
+    return "\n\n".join(part for part in parts if part) + f"\n\n{end}"
+
+
+def _numbered(answer: Answer) -> Iterator[tuple[int, str]]:
+    for citation in answer.summary.citations:
+        yield citation.number, " — ".join(filter(None, (one_line(citation.title), one_line(citation.path))))
+
+
+def _sources(answer: Answer) -> Iterator[str]:
+    return (f"[{number}] {source}" for number, source in _numbered(answer))
+
+
+def _read_markdown(line: bytes) -> tuple[int, str] | None:
+    found = _END.fullmatch(line)
+    if found is None:
+        return None
+    job_id = found[2].decode("utf-8", "replace")
+    return int(found[1]), "" if job_id == _NO_JOB else job_id
+
+
+def _markdown(text: str) -> str:
+    """`text` without HTML: no tag, and no comment that could end a record."""
+    return clean(text).replace("<", "&lt;")
+
+
+def _code(value: object) -> str:
+    """Between backticks, where nothing is escaped."""
+    return one_line(str(value)).replace("`", "'")
+
+
+_FORMATS = {
+    ".jsonl": OutFormat(lambda _: "", lambda found: f"{encoded(found)}\n", _read_json),
+    ".csv": OutFormat(_csv_head, _csv_record, _read_csv),
+    ".md": OutFormat(_markdown_head, _markdown_record, _read_markdown, _sorted_markdown_head),
+}

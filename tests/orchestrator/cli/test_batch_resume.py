@@ -1,0 +1,269 @@
+"""`ramify batch` killed in the middle, and gone on with: every line is submitted once and answered once in the file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import redis
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.client import Ramify
+from shared.jobs import JobStore, State
+from shared.jobs.keys import RECENT, BatchKeys
+from shared.settings import Settings
+from tests.fakes.walked_jobs import WalkedJob
+from tests.support.waiting import until
+
+LINES = 450
+
+
+@pytest.fixture(autouse=True)
+def this_redis(monkeypatch: pytest.MonkeyPatch, redis_url: str, client: redis.Redis) -> None:
+    monkeypatch.setenv("RAMIFY_REDIS__URL", redis_url)
+
+
+def questions(lines: int) -> list[str]:
+    """Lines of every kind: with and without an id, keys that repeat, blank ones, Chinese, and such as are refused."""
+    made = []
+    for number in range(1, lines + 1):
+        match number % 10:
+            case 0:
+                made.append("")
+            case 1:
+                made.append('{"question": "half')
+            case 2 | 3:
+                made.append(json.dumps({"question": f"q{number}?", "idempotency_key": f"k{number // 20}"}))
+            case 4:
+                fields = {"question": f"第{number}个问题？", "id": f"id-{number}", "meta": {"n": number, "topic": "流"}}
+                made.append(json.dumps(fields, ensure_ascii=False))
+            case _:
+                made.append(f"question {number}?")
+    return made
+
+
+@contextmanager
+def answering(settings: Settings, client: redis.Redis) -> Iterator[None]:
+    """End jobs in another thread as they come: most are done, some fail."""
+    store, stop = JobStore(client, settings), threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            for raw in client.zrange(RECENT, 0, -1):
+                job_id = raw.decode()
+                job = store.job(job_id)
+                if job is None or job.state.value in {"done", "failed"} or random.random() < 0.5:
+                    continue
+                if job_id.endswith(("0", "5")):
+                    store.stop(job, State.FAILED, "no leaf answered")
+                else:
+                    WalkedJob(store, job_id).finish("admitted")
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+def cut_off(arguments: list[str], seconds: float) -> str | None:
+    """Kill `ramify batch ...` so many seconds after it has named its batch; the id of that. None: it had ended."""
+    command = [sys.executable, "-m", "orchestrator.cli.main", "batch", *arguments]
+    root = str(Path(__file__).parents[3])
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": root})
+    assert run.stderr is not None
+    named = run.stderr.readline()
+    time.sleep(seconds)
+    run.kill()
+    rest = run.communicate()[1]
+    found = re.search(r"--resume (\w+)", named + rest)
+    return found[1] if found else None
+
+
+def batch(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["batch", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def rows_of(path: str) -> list[dict[str, str]]:
+    text = Path(path).read_text(encoding="utf-8")
+    if path.endswith(".csv"):
+        return list(csv.DictReader(text.splitlines()))
+    if path.endswith(".jsonl"):
+        return [json.loads(line) for line in text.splitlines()]
+    return [{"line": line, "job_id": job} for line, job in re.findall(r"<!-- line (\d+) job (\S+) -->", text)]
+
+
+def check(client: redis.Redis, batch_id: str, lines: list[str], path: str) -> None:
+    """Redis and the file of answers, compared line by line with what was asked."""
+    counts = {name.decode(): value.decode() for name, value in client.hgetall(BatchKeys(batch_id).batch).items()}
+    records = {int(n): json.loads(raw) for n, raw in client.hgetall(BatchKeys(batch_id).lines).items()}
+    rows = {int(row["line"]): row for row in rows_of(path)}
+    asked = [number for number, line in enumerate(lines, 1) if line]
+    assert sorted(records) == sorted(rows) == asked
+    assert len(rows_of(path)) == len(asked)
+    assert {n: row["job_id"] or "-" for n, row in rows.items()} == {n: r.get("job_id", "-") for n, r in records.items()}
+    jobs = [record["job_id"] for record in records.values() if record["kind"] == "enqueued"]
+    assert len(jobs) == len(set(jobs)) == client.zcard(RECENT) == int(counts["enqueued"])
+    assert int(counts["lines"]) == len(lines)
+    assert int(counts["blank"]) == lines.count("")
+    assert int(counts["done"]) + int(counts["failed"]) == len(jobs)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "md"])
+def test_given_a_batch_killed_again_and_again_when_gone_on_with_then_every_line_is_asked_and_written_once(
+    client: redis.Redis, settings: Settings, ending: str
+) -> None:
+    lines, out = questions(LINES), f"out.{ending}"
+    Path("q.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with answering(settings, client):
+        batch_id = cut_off(["q.jsonl", "--out", out], 0.4)
+        assert batch_id
+        for seconds in (0.2, 0.7):
+            cut_off(["--resume", batch_id], seconds)
+        until(lambda: batch("--resume", batch_id)[0] == 3)
+    check(client, batch_id, lines, out)
+    refused = [json.loads(line)["line"] for line in Path("q.jsonl.rejects.jsonl").read_text().splitlines()]
+    assert refused == [number for number, line in enumerate(lines, 1) if line.endswith("half")]
+
+
+@pytest.fixture
+def ramify(settings: Settings) -> Iterator[Ramify]:
+    with Ramify(settings) as ramify:
+        yield ramify
+
+
+def test_given_ids_and_meta_when_answered_then_each_row_gives_back_what_its_line_said(
+    client: redis.Redis, settings: Settings
+) -> None:
+    lines = questions(40)
+    with answering(settings, client):
+        code, _, _ = batch(write(lines), "--out", "out.jsonl")
+    assert code == 3
+    rows = {row["line"]: row for row in rows_of("out.jsonl")}
+    assert (rows[4]["id"], rows[4]["meta"], rows[4]["question"]) == ("id-4", {"n": 4, "topic": "流"}, "第4个问题？")
+    assert (rows[2]["kind"], rows[3]["kind"], rows[3]["key"]) == ("enqueued", "duplicate", "k0")
+    assert rows[3]["job_id"] == rows[2]["job_id"]
+    assert rows[3]["answer"] == rows[2]["answer"]
+    assert (rows[1]["kind"], rows[1]["state"], rows[1]["question"]) == ("rejected", "rejected", '{"question": "half')
+
+
+def write(lines: list[str]) -> str:
+    Path("q.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return "q.jsonl"
+
+
+def test_given_the_same_lines_again_when_batched_then_it_says_what_is_new_and_what_was_known(
+    client: redis.Redis, settings: Settings
+) -> None:
+    keyed = [json.dumps({"question": f"q{n}?", "idempotency_key": f"key{n}"}) for n in range(12)]
+    with answering(settings, client):
+        assert batch(write(keyed[:10]), "--wait")[1]
+        code, said, _ = batch(write(keyed))
+        assert ": 2 enqueued, 10 known of 12 lines, in " in said
+        code, _, _ = batch(write(keyed), "--out", "known.jsonl")
+    rows = rows_of("known.jsonl")
+    assert sorted(row["line"] for row in rows) == list(range(1, 13))
+    assert {row["kind"] for row in rows} == {"known"}
+    failed = any(row["state"] == "failed" for row in rows)
+    assert code == (3 if failed else 0)
+
+
+def test_given_another_file_when_gone_on_with_then_it_is_refused_and_nothing_changes(
+    client: redis.Redis, ramify: Ramify
+) -> None:
+    write(["one?", "two?"])
+    batch_id = interrupted()
+    before = client.hgetall(BatchKeys(batch_id).batch)
+    write(["another?", "two?"])
+    code, _, said = batch("--resume", batch_id)
+    assert code == 2
+    assert "resume with the same file" in said
+    assert client.hgetall(BatchKeys(batch_id).batch) == before
+
+
+def interrupted(*arguments: str) -> str:
+    """A batch whose command was cut off behind the first page, by Ctrl-C."""
+    close = Ramify.close_batch
+
+    def stopped(ramify: Ramify, batch_id: str) -> None:
+        raise KeyboardInterrupt
+
+    Ramify.close_batch = stopped  # type: ignore[method-assign]
+    try:
+        code, _, said = batch("q.jsonl", *arguments)
+    finally:
+        Ramify.close_batch = close  # type: ignore[method-assign]
+    assert code == 130
+    found = re.search(r"holds the lines read so far: `ramify batch --resume (\w+)`", said)
+    assert found, said
+    return found[1]
+
+
+def test_given_options_of_lines_when_gone_on_with_then_they_are_refused(client: redis.Redis) -> None:
+    write(["one?", "two?"])
+    batch_id = interrupted()
+    code, _, said = batch("--resume", batch_id, "--top", "3")
+    assert code == 2
+    assert "--top-n" in said or "--top" in said
+    assert "goes on as it began" in said
+
+
+def test_given_a_batch_from_stdin_when_gone_on_with_then_its_lines_must_be_given_again(client: redis.Redis) -> None:
+    close = Ramify.close_batch
+    lines = "one?\ntwo?\n"
+    Ramify.close_batch = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[method-assign]
+    try:
+        said = CliRunner().invoke(app, ["batch", "-"], input=lines).stderr
+    finally:
+        Ramify.close_batch = close  # type: ignore[method-assign]
+    found = re.search(r"--resume (\w+)", said)
+    assert found
+    code, _, said = batch("--resume", found[1])
+    assert code == 2
+    assert "stdin" in said
+    done = CliRunner().invoke(app, ["batch", "--resume", found[1], "-"], input=lines + "three?\n")
+    assert done.exit_code == 0
+    assert done.stdout.startswith(f"batch {found[1]}: 3 enqueued of 3 lines, in ")
+    assert batch("--resume", found[1])[0] == 0  # all is read: stdin is not asked for again
+
+
+def test_given_an_unknown_batch_when_gone_on_with_then_it_is_said(client: redis.Redis) -> None:
+    code, _, said = batch("--resume", "nobody")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "there is no such batch" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"), [(b"one?\rtwo?\rthree?", 3), (b"one?\r\ntwo?\r\n", 2), (b"one?\n\rtwo?", 3)]
+)
+def test_given_any_line_ends_when_batched_then_each_line_is_a_question(
+    client: redis.Redis, content: bytes, lines: int
+) -> None:
+    Path("q.jsonl").write_bytes(content)
+    code, said, _ = batch("q.jsonl")
+    assert code == 0
+    assert f" of {lines} lines, in " in said
+
+
+@pytest.mark.parametrize("content", ["null", "true", "17", "[1]"])
+def test_given_json_that_is_no_question_when_batched_then_it_is_refused(client: redis.Redis, content: str) -> None:
+    write(["good?", content])
+    code, said, _ = batch("q.jsonl")
+    assert code == 3
+    assert "1 enqueued, 1 rejected of 2 lines" in said
