@@ -10,6 +10,7 @@ from orchestrator.intake import (
     BatchLine,
     QuestionInput,
     as_budget,
+    as_request,
     check_prices,
     number_questions,
 )  # fmt: skip
@@ -26,7 +27,10 @@ _SHOWN = 200
 
 
 class BatchIntake:
-    """Fills batches, with questions of `tenant` (None: of any). Every method may raise redis.exceptions.RedisError."""
+    """Fills batches. Those that it opens are `tenant`'s (None: nobody's): all that is put into them is of that tenant.
+
+    Every method may raise redis.exceptions.RedisError.
+    """
 
     def __init__(self, jobs: JobStore, submitter: Submitter, settings: Settings, tenant: str | None) -> None:
         self._jobs, self._submitter, self._settings, self._tenant = jobs, submitter, settings, tenant
@@ -44,7 +48,7 @@ class BatchIntake:
     ) -> Iterator[LineRecord]:
         """Enter questions of a program, as lines behind those that are there. As `read`."""
         position = self._jobs.batches.position(batch_id)
-        lines = number_questions(questions, defaults, position, self._tenant)
+        lines = number_questions(questions, defaults, position, position.tenant)
         yield from self._enter(batch_id, position, lines)
 
     def read(self, batch_id: str, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
@@ -60,7 +64,7 @@ class BatchIntake:
     def _enter(self, batch_id: str, position: BatchPosition, lines: Iterable[BatchLine]) -> Iterator[LineRecord]:
         read, digest = position.read, position.digest
         for page in pages(lines):
-            new = [self._new(batch_id, line) for line in page if line.request or line.rejected]
+            new = [self._new(batch_id, line, position.tenant) for line in page if line.request or line.rejected]
             last = page[-1]
             entered = Page(read, digest, last.number, last.digest, new, blank=len(page) - len(new))
             records = self._submitter.enter(batch_id, entered)
@@ -74,7 +78,7 @@ class BatchIntake:
             if refused:
                 raise BatchFullError(refused[0].reason or "", batch_id, tuple(record.number for record in refused))
 
-    def _new(self, batch_id: str, line: BatchLine) -> NewLine:
+    def _new(self, batch_id: str, line: BatchLine, tenant: str | None) -> NewLine:
         given: dict[str, Any] = {"number": line.number, "id": line.id, "meta": line.meta}
         if line.rejected:
             return NewLine(**given, reason=line.rejected.reason, text=line.rejected.text)
@@ -82,7 +86,7 @@ class BatchIntake:
             return NewLine(**given)
         given["key"] = line.request.idempotency_key
         try:
-            request = checked(line.request, self._settings)
+            request = checked(as_request(line.request, tenant=tenant), self._settings)
         except InputError as error:
             return NewLine(**given, reason=str(error), text=line.request.question[:_SHOWN])
         return NewLine(**given, job=self._jobs.new_job(new_id(), request, batch_id=batch_id))

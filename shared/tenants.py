@@ -21,14 +21,14 @@ def tenant_name(given: object) -> str:
 
 
 def bound_tenant(bound: str | None, given: object = None) -> str:
-    """The tenant of what a client asks for: what it names, else the one that the client is bound to, else the default.
+    """The tenant of what is asked for: the one that it names, else the one that it is bound to, else the default.
 
-    Raises: InputError when it names another tenant than the client's (`bound`; None: a client of all tenants).
+    Raises: InputError when it names another tenant than `bound` (None: any may be named).
     """
     if given is None:
         return bound or DEFAULT_TENANT
     if bound is not None and given != bound:
-        raise InputError("tenant", given, f"this client asks for tenant {bound} alone: name that one or none")
+        raise InputError("tenant", given, f"only the tenant {bound} may be named here: name that one or none")
     return tenant_name(given)
 
 

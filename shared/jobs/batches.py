@@ -74,11 +74,13 @@ class Batches:
 
     def position(self, batch_id: str) -> BatchPosition:
         """How far it was read, and from where. Raises: NotFoundError."""
-        read, digest, source = self._client.hmget(BatchKeys(batch_id).batch, ["read", "digest", "source"])
+        names = ["read", "digest", "source", "tenant"]
+        read, digest, source, tenant = self._client.hmget(BatchKeys(batch_id).batch, names)
         if read is None:
             raise no_such_batch(batch_id)
         known = BatchSource.model_validate_json(source or "{}")
-        return BatchPosition(read=int(read), digest=text(digest), source=known)
+        of = None if tenant is None else text(tenant)
+        return BatchPosition(read=int(read), digest=text(digest), source=known, tenant=of)
 
     def enter(self, batch_id: str, page: Page) -> list[LineRecord]:
         """Enter lines and create their jobs, in one step; the same page again changes nothing. Returns their records.

@@ -57,8 +57,12 @@ class BatchSource(Model):
 
 
 class BatchPosition(Model):
-    """How far a batch was read: lines, and the digest of all of them. `source` is where it was read from."""
+    """How far a batch was read: lines, and the digest of all of them. `source` is where it was read from.
+
+    `tenant`: the only one that its lines may be of; None: any.
+    """
 
     read: int
     digest: str
     source: BatchSource
+    tenant: str | None = None

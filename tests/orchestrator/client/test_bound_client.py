@@ -192,7 +192,7 @@ def test_given_a_bound_client_when_it_submits_then_the_job_is_its_tenants(acme: 
     taken = acme.submit_many(["why?", {"question": "why?", "tenant": "other"}, "how?"])
     assert {ramify.status(job_id).tenant for job_id in taken.job_ids} == {"acme"}
     assert [line.line for line in taken.rejected] == [2]
-    assert "this client asks for tenant acme alone" in taken.rejected[0].reason
+    assert "only the tenant acme may be named here" in taken.rejected[0].reason
     assert ramify.status(ramify.submit("why?", tenant="other")).tenant == "other", "a client of all names any"
 
 
@@ -212,13 +212,25 @@ def test_given_a_bound_client_when_a_request_names_another_tenant_then_it_is_ref
         lambda: list(acme.ingest(".", tenant="other")),
     ]
     for call in calls:
-        with pytest.raises(InputError, match="this client asks for tenant acme alone: name that one or none"):
+        with pytest.raises(InputError, match="only the tenant acme may be named here: name that one or none"):
             call()
-    (line,) = acme.add_to_batch(batch_id, [JobRequest(question="why?", tenant="other")])
-    assert line.kind == "rejected"
-    assert line.reason
-    assert "this client asks for tenant acme alone" in line.reason
-    assert acme.jobs() == []
+    theirs = JobRequest(question="why?", tenant="other")
+    read = number_questions([theirs], {}, BatchPosition(read=1, digest="", source=BatchSource()))  # by a client of all
+    for (line,) in (acme.add_to_batch(batch_id, [theirs]), acme.read_into_batch(acme.open_batch(), read)):
+        assert line.kind == "rejected"
+        assert line.reason
+        assert "only the tenant acme may be named here" in line.reason
+    assert ramify.jobs() == []
+
+
+def test_given_lines_that_name_no_tenant_when_a_bound_client_takes_them_then_they_are_its_own(
+    acme: Ramify, ramify: Ramify
+) -> None:
+    batch_id = acme.open_batch()
+    (line,) = acme.read_into_batch(batch_id, LINES)
+    mine, other = ramify.add_to_batch(batch_id, ["two?", {"question": "three?", "tenant": "other"}])  # the operator's
+    assert other.kind == "rejected"
+    assert {ramify.status(one.job_id or "").tenant for one in (line, mine)} == {"acme"}
 
 
 def test_given_a_bound_client_when_no_tenant_is_named_then_finds_conversations_and_documents_are_its_own(
