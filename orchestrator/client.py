@@ -286,15 +286,18 @@ class Ramify:
             open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
             return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason, unknown=True)
 
-    def retry(self, id_: str, *, deadline_s: float | None = None, queue_limit_s: float | None = None) -> Retried:
+    def retry(
+        self, id_: str, *, degraded: bool = False, deadline_s: float | None = None, queue_limit_s: float | None = None
+    ) -> Retried:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
 
+        `degraded`: of the answers that were made without something, that part runs again, and nothing else is tried.
         `deadline_s`, `queue_limit_s`: of each new job; None: as the old one asked for.
         Raises: NotFoundError, InputError for a limit that cannot be and when there is nothing to try again (yet),
         LaneFullError.
         """
         limits = checked_limits({"deadline_s": deadline_s, "queue_limit_s": queue_limit_s})
-        retrying = Retrying(self._jobs, self._submitter, limits)
+        retrying = Retrying(self._jobs, self._submitter, limits, degraded=degraded)
         with reachable(self.settings):
             return job_or_batch(id_, retrying.job, retrying.batch, self._scope)
 

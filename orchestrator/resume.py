@@ -1,11 +1,12 @@
 """Starts a retry from the tree and the recorded leaves of the job that it tries again, and runs what is missing.
 
+A repair also runs again what was made without something (`ramify retry --degraded`).
 It may be killed at any point: what it has not recorded is still pending, and the reaper sends that again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from celery import Celery, Signature, chord
@@ -26,40 +27,54 @@ _EVENTS = 1000
 
 @dataclass(frozen=True)
 class ResumedTree:
-    """`nodes`: the tree as it starts; `kept`: recorded leaves; `start`: nodes to be run.
+    """`nodes`: the tree as it starts; `kept`: ids of the recorded leaves that hold; `start`: nodes to be run.
 
     `notify`: settled leaves whose end must be announced once more, since others wait for nothing else.
     """
 
     nodes: tuple[Node, ...]
-    kept: tuple[LeafResult, ...]
+    kept: tuple[str, ...]
     start: tuple[Node, ...]
     notify: tuple[str, ...]
 
+    def holds(self, item: str) -> bool:
+        """True for what is taken over of the old job's work: its plan, a leaf, or a branch that has grown."""
+        return item == TaskName.PLAN_JOB or item in self.kept or item in grown_branches(self.nodes)
 
-def resumed_tree(nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> ResumedTree:
-    """What of a tree holds and what has to run again. Pure.
+
+def resumed_tree(
+    nodes: Mapping[str, Node], states: Mapping[str, str], again: frozenset[str] = frozenset()
+) -> ResumedTree:
+    """What of a tree holds and what has to run again; `states` are the leaves' and `again` nodes to be repaired. Pure.
 
     A leaf holds when it is done and all that it waited for hold: one that was asked without the answer of a failed
-    leaf is asked again, with it.
+    leaf is asked again, with it. A branch that is repaired is refined anew: what stood below it goes.
     """
-    done = {node_id for node_id, result in results.items() if result.status is LeafStatus.DONE and node_id in nodes}
-    while lost := {node_id for node_id in done if not done.issuperset(nodes[node_id].depends_on)}:
+    nodes = {name: node for name, node in nodes.items() if not again.intersection(_above(node, nodes))}
+    done = {name for name, state in states.items() if state == LeafStatus.DONE and name in nodes} - again
+    while lost := {name for name in done if not done.issuperset(nodes[name].depends_on)}:
         done -= lost
-    start = {node.id: _unbound(node, done) for node in nodes.values()}
+    start = {node.id: _unbound(node, done, again) for node in nodes.values()}
     settled = grown_branches(start.values()) | done
     waiting = [node for node in start.values() if node.depends_on and node.bound_by is None]
     return ResumedTree(
         nodes=tuple(start.values()),
-        kept=tuple(results[node_id] for node_id in start if node_id in done),
+        kept=tuple(name for name in start if name in done),
         start=tuple(node for node in start.values() if node.id not in settled and node not in waiting),
         notify=tuple(dict.fromkeys(node.depends_on[-1] for node in waiting if done.issuperset(node.depends_on))),
     )
 
 
-def _unbound(node: Node, done: set[str]) -> Node:
-    """A leaf that was bound to the answer of one that runs again waits for that anew, as it was planned."""
-    if node.asked is None or done.issuperset(node.depends_on):
+def _above(node: Node, nodes: Mapping[str, Node]) -> Iterator[str]:
+    """The ids of the branches that a node stands under."""
+    while node.parent_id is not None and (parent := nodes.get(node.parent_id)) is not None:
+        yield parent.id
+        node = parent
+
+
+def _unbound(node: Node, done: set[str], again: frozenset[str]) -> Node:
+    """A leaf that runs again, or was bound to the answer of one that does, waits for that anew, as it was planned."""
+    if node.asked is None or (done.issuperset(node.depends_on) and node.id not in again):
         return node
     planned: dict[str, object] = {"query": node.asked, "asked": None, "bound_by": None, "written": {}, "variants": ()}
     return node.model_copy(update=planned)
@@ -73,61 +88,103 @@ def resume(run: TaskRun, app: Celery) -> bool:
     job, jobs = run.job, run.jobs
     if job.retry_of is None:
         return False
-    old = _planned_job(jobs, job)
-    if old is None or (found := _read_old(jobs, job, old)) is None:
+    old, repairs = _planned_job(jobs, job)
+    if old is None or (found := _read_old(jobs, job, old, repairs=repairs)) is None:
         return False
-    route, tree = found
-    jobs.route(job.id, route)
-    jobs.annotate(job.id, warnings=_old_warnings(jobs, old.id))
+    jobs.route(job.id, found.route)
+    _note_old(jobs, job.id, found)
+    tree = found.tree
     if jobs.start_searching(job.id, tree.nodes):
-        for leaf in tree.kept:
-            jobs.record_leaf(job.id, leaf)
+        for name in tree.kept:
+            jobs.record_leaf(job.id, found.results[name])
         leaves = [node for node in tree.nodes if node.kind is NodeKind.LEAF]
         jobs.retries.record_resumed(job.id, old.id, len(tree.kept), len(leaves))
         _signature(app, job, tree).apply_async(ignore_result=True)
     return True
 
 
-def _planned_job(jobs: JobStore, job: Job) -> Job | None:
-    """The newest job of the chain of retries that had been planned."""
-    old_id, gone = job.retry_of, f"What job {job.retry_of} had has expired: the question was planned anew."
+def _planned_job(jobs: JobStore, job: Job) -> tuple[Job | None, bool]:
+    """The newest job of the chain of retries that had been planned; whether one of the chain behind it is a repair."""
+    new_id, old_id, repairs = job.id, job.retry_of, False
+    gone = f"What job {job.retry_of} had has expired: the question was planned anew."
     for back in range(_MAX_CHAIN):
         old = jobs.job(old_id) if old_id else None
         if old is None:
             if not back:
                 jobs.annotate(job.id, warnings=[gone])
-            return None
+            break
+        repairs = repairs or jobs.retries.is_repair(old.id, new_id)
         if old.request.tenant != job.request.tenant or not old.terminal:
             raise RamifyError(f"job {old.id} cannot be tried again here: it is another tenant's, or has not ended")
         if jobs.leaf_states(old.id):
-            return old
+            return old, repairs
         if JobReader(jobs.client).status(old.id).leaves_total:
             jobs.annotate(job.id, warnings=[gone])
-            return None
-        old_id = old.retry_of
-    return None
+            break
+        new_id, old_id = old.id, old.retry_of
+    return None, repairs
 
 
-def _read_old(jobs: JobStore, job: Job, old: Job) -> tuple[Route, ResumedTree] | None:
+def resumed(
+    route: Route | None,
+    nodes: Mapping[str, Node],
+    states: Mapping[str, str],
+    degraded: Mapping[str, Iterable[str]],
+    *,
+    repairs: bool,
+) -> ResumedTree | None:
+    """What a retry starts with; None when the question is planned anew. `degraded`: reasons by item. Pure.
+
+    A list is read anew, and so is a plan that is to be repaired.
+    """
+    if route is None or route.planner is PlannerName.ENUMERATION or not nodes:
+        return None
+    if repairs and TaskName.PLAN_JOB in degraded:
+        return None
+    return resumed_tree(nodes, states, frozenset(degraded) if repairs else frozenset())
+
+
+@dataclass(frozen=True)
+class _OldJob:
+    """What a retry goes on with. `degraded`: reasons by item."""
+
+    id: str
+    route: Route
+    tree: ResumedTree
+    results: Mapping[str, LeafResult]
+    degraded: Mapping[str, tuple[str, ...]]
+
+
+def _read_old(jobs: JobStore, job: Job, old: Job, *, repairs: bool) -> _OldJob | None:
     try:
         route, nodes, results = jobs.routed(old.id), jobs.nodes(old.id), jobs.results(old.id)
+        degraded = JobReader(jobs.client).status(old.id).degraded_at
         if lost := sorted(jobs.leaf_states(old.id).keys() - nodes):
             raise DamagedError(f"its node {lost[0]} is lost")  # noqa: TRY301 - the same end as what was raised before
     except DamagedError as error:
         warning = f"What job {old.id} had cannot be read ({error}): the question was planned anew."
         jobs.annotate(job.id, warnings=[warning])
         return None
-    if route is None or route.planner is PlannerName.ENUMERATION or not nodes:
-        return None
-    return route, resumed_tree(nodes, results)
+    states = {name: result.status.value for name, result in results.items()}
+    tree = resumed(route, nodes, states, degraded, repairs=repairs)
+    return None if tree is None or route is None else _OldJob(old.id, route, tree, results, degraded)
 
 
-def _old_warnings(jobs: JobStore, old_id: str) -> list[str]:
-    """Warnings of the planning and the searches; those of the merge no longer hold."""
+def _note_old(jobs: JobStore, job_id: str, old: _OldJob) -> None:
+    """The warnings of what holds, and why it had been made without something."""
+    jobs.annotate(job_id, warnings=_old_warnings(jobs, old))
+    for item, reasons in old.degraded.items():
+        if old.tree.holds(item):
+            jobs.annotate(job_id, item=item, degraded=reasons)
+
+
+def _old_warnings(jobs: JobStore, old: _OldJob) -> list[str]:
+    """Warnings of the planning and the searches that hold; those of the merge no longer do."""
     warnings = []
-    for event in jobs.events(old_id, _EVENTS):
+    for event in jobs.events(old.id, _EVENTS):
         if event.get("type") == "warning":
-            warnings.append(event.get("text", ""))
+            if not (item := event.get("item")) or old.tree.holds(item):
+                warnings.append(event.get("text", ""))
         elif event.get("type") == "state" and event.get("state") == "merging":
             break
     return warnings

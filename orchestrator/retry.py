@@ -15,16 +15,18 @@ from pydantic import ValidationError
 
 from orchestrator.intake import as_request
 from orchestrator.submitting import Submitter
+from orchestrator.taken_over import TakenOver, taken_over
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import EndedJob
 from shared.jobs.keys import id_time
 from shared.jobs.lines import NewLine, Page
 from shared.jobs.tenant_scope import TenantScope, no_such_job
-from shared.models import JobRequest
+from shared.models import BatchStatus, JobRequest
 from shared.models.base import Model
 from shared.models.batch import LineKind, LineRecord
 from shared.models.cost import Budget
+from shared.providers.metering import money_of
 
 _PAGE = 200
 #: Seconds between a claim and the new job, at most: a claim that is older was left by a client that ended.
@@ -34,12 +36,20 @@ U = TypeVar("U")
 
 
 class Retried(Model):
-    """What a retry has made: a job, or a batch of `jobs` jobs. `retry_of` is the old one."""
+    """What a retry has made: a job, or a batch of `jobs` jobs. `retry_of` is the old one.
+
+    `taken_over` is not done again, and not paid again: `saved_cost` in money, None where a price is not known.
+    `degraded`: complete answers that were made without something, and that this retry leaves as they are.
+    """
 
     retry_of: str
     job_id: str | None = None
     batch_id: str | None = None
     jobs: int = 1
+    taken_over: TakenOver = TakenOver()
+    saved_cost: float | None = None
+    currency: str = ""
+    degraded: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,11 +71,20 @@ def checked_limits(given: Mapping[str, float | None]) -> dict[str, float]:
 class Retrying:
     """Makes the new jobs, with `limits` of time instead of the old ones' (fields of a request).
 
+    `degraded`: of answers that were made without something, that part runs again; else of what has no complete answer.
     Every method may raise redis.exceptions.RedisError.
     """
 
-    def __init__(self, jobs: JobStore, submitter: Submitter, limits: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        jobs: JobStore,
+        submitter: Submitter,
+        limits: Mapping[str, float] | None = None,
+        *,
+        degraded: bool = False,
+    ) -> None:
         self._jobs, self._submitter, self._limits = jobs, submitter, dict(limits or {})
+        self._degraded = degraded
 
     def job(self, job_id: str, tenant: str | None = None) -> Retried:
         """A new job for an ended one.
@@ -81,13 +100,22 @@ class Retrying:
         if request is None:
             raise RamifyError(f"the request of job {job_id} cannot be read: ask the question again")
         claim = _Claim(new_id(), old.retried_as, request)
-        if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}):
+        if not self._jobs.retries.claim({job_id: (claim.new, claim.before)}, repairs=self._degraded):
             raise _already_retried(job_id, job_id)
         _, full = self._submitter.submit([(claim.new, request)], {claim.new: job_id})
         self._settle({job_id: claim}, [] if full else [job_id])
         if full:
             raise full
-        return Retried(job_id=claim.new, retry_of=job_id)
+        return self._made(Retried(job_id=claim.new, retry_of=job_id), self._taken_over([job_id]))
+
+    def _taken_over(self, job_ids: Iterable[str]) -> TakenOver:
+        """What the retries of these jobs need not do again."""
+        return sum(taken_over(self._jobs, job_ids, repairs=self._degraded).values(), TakenOver())
+
+    def _made(self, made: Retried, over: TakenOver) -> Retried:
+        """With what is saved."""
+        money, currency = money_of(over.saved, self._jobs.settings), self._jobs.settings.prices.currency
+        return made.model_copy(update={"taken_over": over, "saved_cost": money, "currency": currency})
 
     def _settle(self, claimed: Mapping[str, _Claim], taken: Sequence[str]) -> None:
         """Tell the old jobs that were taken of their new ones, and take back the links of the others."""
@@ -99,14 +127,29 @@ class Retrying:
         if old.open:
             fix = f"it is still {old.state.value}: wait for its end, or `ramify cancel {old.job_id}` it first"
             raise InputError("job id", old.job_id, fix)
-        if old.complete:
-            raise InputError("job id", old.job_id, f"it is done and complete: `ramify result {old.job_id}` shows it")
+        if not self._wanted(old):
+            raise InputError("job id", old.job_id, self._unwanted(old))
         newer = self._newer([old]).get(old.job_id)
         if newer and newer.open:
             raise _already_retried(old.job_id, newer.job_id)
         if newer and newer.complete:
-            fix = f"its retry has answered: `ramify result {newer.job_id}` shows it"
+            show = f"retry --degraded {newer.job_id}" if newer.degraded else f"result {newer.job_id}"
+            fix = f"its retry has answered{', degraded' if newer.degraded else ''}: `ramify {show}`"
             raise InputError("job id", old.job_id, fix)
+
+    def _wanted(self, old: EndedJob) -> bool:
+        """Whether this retry is for such a job."""
+        return (old.state is State.DONE and bool(old.degraded)) if self._degraded else not old.complete
+
+    def _unwanted(self, old: EndedJob) -> str:
+        """Why not, as a sentence."""
+        if old.state is not State.DONE:
+            return f"it ended {old.state.value}, without an answer that could be repaired: `ramify retry {old.job_id}`"
+        if self._degraded:
+            return f"nothing was left out of its answer: `ramify result {old.job_id}` shows it"
+        if old.degraded:
+            return f"it is complete, but degraded ({old.degraded}): `ramify retry --degraded {old.job_id}` repairs it"
+        return f"it is done and complete: `ramify result {old.job_id}` shows it"
 
     def _newer(self, olds: list[EndedJob]) -> Mapping[str, EndedJob]:
         """Old job id -> its newest retry, where that is not gone. One that was just claimed counts as open."""
@@ -134,22 +177,31 @@ class Retrying:
             left = status.open + status.known_open
             fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
-        new, taken, read = new_id(), 0, 0
+        new, taken, read, over = new_id(), 0, 0, TakenOver()
         for page in pages(self._unanswered(batch_id)):
             if not read:
                 self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()), tenant=status.tenant)
             more, why = self._add_page(new, read, page)
             taken, read = taken + more, page[-1][0].number
+            over += self._taken_over(old.job_id for _, old, _ in page)
             if why:
                 self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
                 held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
                 raise LaneFullError(f"{why}; {held}: `ramify retry {batch_id}` again takes the others", [])
         if not taken:
-            fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
-            raise InputError("batch id", batch_id, fix)
+            raise InputError("batch id", batch_id, self._nothing_left(status))
         self._jobs.batches.close(new)
         self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
-        return Retried(batch_id=new, retry_of=batch_id, jobs=taken)
+        left = 0 if self._degraded else status.degraded
+        return self._made(Retried(batch_id=new, retry_of=batch_id, jobs=taken, degraded=left), over)
+
+    def _nothing_left(self, status: BatchStatus) -> str:
+        """Why no job of a batch is tried again."""
+        if self._degraded:
+            return "none of its answers is degraded, or all that are were tried again already"
+        fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
+        repair = f"; `ramify retry --degraded {status.batch_id}` repairs the {status.degraded} that are degraded"
+        return f"{fix}{repair if status.degraded else ''}"
 
     def _unanswered(self, batch_id: str) -> Iterator[tuple[LineRecord, EndedJob, JobRequest]]:
         """(line, old job, request) of what is to be tried again, in the order of the lines."""
@@ -158,7 +210,7 @@ class Retrying:
             olds = {
                 old.job_id: old
                 for old in self._jobs.retries.read(of_line).values()
-                if not old.open and not old.complete
+                if not old.open and self._wanted(old)
             }
             newer = self._newer(list(olds.values()))
             for job_id, line in of_line.items():
@@ -180,7 +232,8 @@ class Retrying:
     ) -> tuple[int, str]:
         """Enter a page of lines. How many jobs were taken, and what kept the others out."""
         wanted = {old.job_id: _Claim(new_id(), old.retried_as, request) for _, old, request in page}
-        won = frozenset(self._jobs.retries.claim({old: (claim.new, claim.before) for old, claim in wanted.items()}))
+        links = {old: (claim.new, claim.before) for old, claim in wanted.items()}
+        won = frozenset(self._jobs.retries.claim(links, repairs=self._degraded))
         claimed = {old: claim for old, claim in wanted.items() if old in won}
         lines = list[NewLine]()
         for line, old, request in page:

@@ -184,6 +184,10 @@ def retry(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
     id_: Id,
     *,
+    degraded: Annotated[
+        bool,
+        typer.Option("--degraded", help="Repair answers that were made without an LLM, say: only that runs again."),
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
     tenant: options.OfTenant = None,
     deadline_s: Annotated[
@@ -197,13 +201,13 @@ def retry(  # noqa: PLR0913 - the signature is the command line
 ) -> None:
     """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
     with invocation_of(ctx).client(tenant) as client:
-        made = client.retry(id_, deadline_s=deadline_s, queue_limit_s=queue_limit_s)
+        made = client.retry(id_, degraded=degraded, deadline_s=deadline_s, queue_limit_s=queue_limit_s)
         new_id = made.job_id or made.batch_id or ""
         if warning := client.too_slow(new_id):
             streams.warn(warning)
         if wait:
             try:
-                streams.note(f"{made.retry_of} is tried again as {new_id}")
+                streams.note(f"{made.retry_of} is tried again as {new_id}: {_taken_over(made)}")
                 code = _wait_for_retry(client, made, as_json=json)
             except KeyboardInterrupt:
                 streams.note(f"{new_id} goes on: `ramify status {new_id} --watch` follows it")
@@ -214,7 +218,25 @@ def retry(  # noqa: PLR0913 - the signature is the command line
     else:
         typer.echo(new_id)
         what = "job" if made.job_id else f"batch of {counted(made.jobs, 'job')}"
-        streams.note(f"a new {what} tries {made.retry_of} again; `ramify status {new_id} --watch` follows it")
+        streams.note(f"a new {what} tries {made.retry_of} again: {_taken_over(made)}")
+        if made.degraded:
+            are = "answer is" if made.degraded == 1 else "answers are"
+            repair = f"`ramify retry --degraded {made.retry_of}` repairs {'it' if made.degraded == 1 else 'them'}"
+            streams.note(f"{made.degraded} complete {are} degraded: {repair}")
+        streams.note(f"`ramify status {new_id} --watch` follows it")
+
+
+def _taken_over(made: Retried) -> str:
+    """What a retry takes over, and what that saves."""
+    over = made.taken_over
+    leaves = f"{over.leaves} of {over.leaves_total} leaves taken over"
+    cost = over.saved
+    tokens = cost.llm_tokens_in + cost.llm_tokens_out + cost.embed_tokens
+    calls = cost.llm_calls + cost.embed_calls + cost.rerank_calls
+    if not calls:
+        return leaves
+    money = f", {made.saved_cost:.4g} {made.currency}".rstrip() if made.saved_cost else ""
+    return f"{leaves}, which saves {counted(calls, 'call')}, {counted(tokens, 'token')}{money}"
 
 
 def _wait_for_retry(client: Ramify, made: Retried, *, as_json: bool) -> int:

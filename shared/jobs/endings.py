@@ -20,7 +20,7 @@ from shared.settings import Settings
 
 _PAGE = 500
 _FIELDS = ("state", "lane", "tenant", "leaves_total")
-_RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request")
+_RETRY_FIELDS = ("state", "partial", "tenant", "retried_as", "request", "degraded")
 _STATES, _LANES = frozenset(State), frozenset(Lane)
 
 
@@ -95,7 +95,11 @@ class Endings:
 
 @dataclass(frozen=True)
 class EndedJob:
-    """What a retry must know of a job. `request` is JSON; `retried_as` the job that tried it again last, or empty."""
+    """What a retry must know of a job.
+
+    `request` is JSON; `retried_as` the job that tried it again last, or empty; `degraded` why it was made without
+    something, as it is stored.
+    """
 
     job_id: str
     state: State
@@ -103,6 +107,7 @@ class EndedJob:
     tenant: str
     retried_as: str
     request: str
+    degraded: str = ""
 
     @property
     def open(self) -> bool:
@@ -126,21 +131,25 @@ class Retries:
         """These jobs in one round trip; those that are gone, or are no jobs, are left out."""
         wanted, found = list(job_ids), {}
         for job_id, row in zip(wanted, read_fields(self._client, wanted, _RETRY_FIELDS), strict=True):
-            state, partial, tenant, retried_as, request = row
+            state, partial, tenant, retried_as, request, degraded = row
             if state in _STATES and request and tenant:
-                found[job_id] = EndedJob(job_id, State(state), partial == "1", tenant, retried_as, request)
+                found[job_id] = EndedJob(job_id, State(state), partial == "1", tenant, retried_as, request, degraded)
         return found
 
-    def claim(self, links: Mapping[str, tuple[str, str]]) -> list[str]:
-        """Set the links of old jobs: old id -> (new id, link that was seen).
+    def claim(self, links: Mapping[str, tuple[str, str]], *, repairs: bool = False) -> list[str]:
+        """Set the links of old jobs: old id -> (new id, link that was seen). `repairs`: see `is_repair`.
 
         Returns the old ids whose link was still the one seen.
         """
         with self._client.pipeline(transaction=False) as pipe:
             for old, (new, seen) in links.items():
-                self._run("claim_retry", [JobKeys(old).job], [new, seen], client=pipe)
+                self._run("claim_retry", [JobKeys(old).job], [new, seen, int(repairs)], client=pipe)
             won = pipe.execute() if links else []
         return [old for old, mine in zip(links, won, strict=True) if mine]
+
+    def is_repair(self, old: str, new: str) -> bool:
+        """True when the job `new` runs again what `old` was made without, besides what it lacks."""
+        return self._client.hget(JobKeys(old).job, "repaired_by") == new.encode()
 
     def announce(self, news: Mapping[str, str]) -> None:
         """Add an event to old jobs with the id of the job that tries each again: new id -> old id."""
@@ -154,7 +163,7 @@ class Retries:
         """Note at both batches that `new` tries the jobs of `old` again."""
         with self._client.pipeline(transaction=False) as pipe:
             pipe.hset(BatchKeys(new).batch, "retry_of", old)
-            self._run("claim_retry", [BatchKeys(old).batch], [new, seen], client=pipe)
+            self._run("claim_retry", [BatchKeys(old).batch], [new, seen, 0], client=pipe)
             pipe.execute()
 
     def record_resumed(self, job_id: str, old: str, leaves: int, total: int) -> None:

@@ -148,7 +148,6 @@ def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -
     faults = list[str]()
     fields = Fields(raw, faults)
     optional = {name: fields.text(name) or None for name in ("batch_id", "error", "retry_of", "retried_as")}
-    at = {name.partition(":")[2]: codes(fields.text(name)) for name in raw if name.startswith("degraded:")}
     status = JobStatus(
         job_id=job_id,
         state=fields.needed("state", UNREADABLE),
@@ -163,7 +162,7 @@ def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -
         partial=fields.text("partial") == "1",
         route=_route(fields, faults),
         degraded=codes(fields.text("degraded")),
-        degraded_at=at,
+        degraded_at=degraded_at({name: fields.text(name) for name in raw}),
         cost=Cost(**{name: max(0, fields.whole(f"cost:{name}")) for name in Cost.model_fields}),
         budget=_budget(raw, faults),
         timings_ms=stage_timings(fields),
@@ -186,6 +185,11 @@ def _budget(raw: Mapping[str, object], faults: list[str]) -> Spending | None:
     except (ValueError, KeyError):
         faults.append("its budget cannot be read")
         return None
+
+
+def degraded_at(fields: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The reasons in a job's hash by item of its work."""
+    return {name.partition(":")[2]: codes(value) for name, value in fields.items() if name.startswith("degraded:")}
 
 
 def stage_timings(fields: Fields) -> dict[str, float]:

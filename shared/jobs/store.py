@@ -24,7 +24,6 @@ from shared.jobs.scripts import Scripts, as_json, node_args
 from shared.jobs.states import State
 from shared.jobs.work import CLAIMS, WorkLog
 from shared.models import Answer, Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
-from shared.models.degraded import Reason
 from shared.models.plan import node_order
 from shared.models.route import Route
 from shared.settings import Settings
@@ -262,9 +261,11 @@ class JobStore:
         warnings: Iterable[str] = (),
         *,
         item: str = "",
-        degraded: Iterable[Reason] = (),
+        degraded: Iterable[str] = (),
     ) -> None:
         """Add to a job's costs and warnings, and to the reasons for what it was made without, at `item` of its work.
+
+        `degraded`: codes of `Reason`.
 
         Does nothing for a job that is gone.
         """
@@ -273,7 +274,7 @@ class JobStore:
         if not spent and not new and not reasons:
             return
         keys, jobs = JobKeys(job_id), self.settings.jobs
-        pairs = [item for name, value in spent.items() for item in (f"cost:{name}", value)]
+        pairs = [part for pair in spent.items() for part in pair]
         args = [jobs.ttl_s, jobs.max_events, MAX_WARNINGS, item, ",".join(reasons), len(spent), *pairs, *new]
         self._run("annotate", [keys.job, keys.warnings, keys.events], args)
 

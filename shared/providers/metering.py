@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from shared.errors import PermanentError
 from shared.models import Cost
+from shared.settings import Settings
 from shared.settings.services import Prices
 
 #: Tokens that a tokenizer makes of one character at most, as a rule.
@@ -78,6 +79,18 @@ def price(prices: Prices, kind: Kind, model: str, use: tuple[int, int, int]) -> 
         return math.ceil(1000 * (prices.llm_input[model] * tokens_in + prices.llm_output[model] * tokens_out))
     table, amount = (prices.embedding, 1000 * tokens_in) if kind == "embedding" else (prices.rerank, 1_000_000 * calls)
     return math.ceil(table[model] * amount) if model in table else None
+
+
+def money_of(cost: Cost, settings: Settings) -> float | None:
+    """What these calls and tokens cost, None when a price is not known. Models of our own are free."""
+    used: tuple[tuple[Kind, str, tuple[int, int, int]], ...] = (
+        ("llm", settings.llm_model, (cost.llm_calls, cost.llm_tokens_in, cost.llm_tokens_out)),
+        ("embedding", settings.embedding.model, (cost.embed_calls, cost.embed_tokens, 0)),
+        ("rerank", settings.rerank.model, (cost.rerank_calls, 0, 0)),
+    )
+    servers = {"llm": True, "embedding": settings.embedding.traits.server, "rerank": settings.rerank.traits.server}
+    nano = [price(settings.prices, kind, model, use) for kind, model, use in used if servers[kind] and any(use)]
+    return None if None in nano else sum(filter(None, nano)) / NANO
 
 
 def no_price(kind: Kind, model: str) -> str:

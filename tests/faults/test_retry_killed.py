@@ -38,8 +38,8 @@ class Finder(importlib.abc.MetaPathFinder):
             import dataclasses
             real(module)
             resumed_tree = module.resumed_tree
-            def deadly(nodes, results):
-                found = resumed_tree(nodes, results)
+            def deadly(*given):
+                found = resumed_tree(*given)
                 return dataclasses.replace(found, kept=Deadly(found.kept))
             module.resumed_tree = deadly
         spec.loader.exec_module = exec_module

@@ -9,7 +9,10 @@
 -- with opened
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local after = 7 + 2 * tonumber(ARGV[6])
-for i = 7, after - 1, 2 do add_to(KEYS[1], ARGV[i], tonumber(ARGV[i + 1])) end
+for i = 7, after - 1, 2 do
+  add_to(KEYS[1], 'cost:' .. ARGV[i], tonumber(ARGV[i + 1]))
+  if ARGV[4] ~= '' then add_to(KEYS[1], 'paid:' .. ARGV[4] .. ':' .. ARGV[i], tonumber(ARGV[i + 1])) end
+end
 
 local function add_reason(field, reason)
   local known = redis.call('HGET', KEYS[1], field) or ''
@@ -38,7 +41,7 @@ if after <= #ARGV then
   for i = after, #ARGV do
     if not known[ARGV[i]] and count < tonumber(ARGV[3]) then
       redis.call('RPUSH', KEYS[2], ARGV[i])
-      emit(KEYS[3], ARGV[2], 'type', 'warning', 'text', ARGV[i])
+      emit(KEYS[3], ARGV[2], 'type', 'warning', 'text', ARGV[i], 'item', ARGV[4])
       known[ARGV[i]], count = true, count + 1
     end
   end

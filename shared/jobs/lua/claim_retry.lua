@@ -1,7 +1,7 @@
 -- Links an ended job or batch to the one that tries it again. Only a caller that has seen the newest link may set the
 -- next one (compare and set): of two at once one wins. The state of the old one does not change.
 -- KEYS 1 job or batch hash of the old one
--- ARGV 1 id of the new one ('': none)   2 link seen ('': none)
+-- ARGV 1 id of the new one ('': none)   2 link seen ('': none)   3 1: the new one runs again what was degraded, too
 -- Returns 1, or 0 when the link is another one now, or the old one is gone.
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 if (redis.call('HGET', KEYS[1], 'retried_as') or '') ~= ARGV[2] then return 0 end
@@ -9,5 +9,6 @@ if ARGV[1] == '' then
   redis.call('HDEL', KEYS[1], 'retried_as')
 else
   redis.call('HSET', KEYS[1], 'retried_as', ARGV[1])
+  if ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'repaired_by', ARGV[1]) end
 end
 return 1

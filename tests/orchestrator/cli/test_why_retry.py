@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.diagnosis.wording import duration, nth, worker_name
 from orchestrator.retry import Retried
+from orchestrator.taken_over import TakenOver
 from shared.errors import InputError
+from shared.models import Cost
 from shared.models.status import BatchWhy, CommonError, Death, Failure, PendingWork, Redriven, Slowest, Turn, Why
 from tests.fakes.ramify_client import FakeRamify
 
@@ -50,8 +52,10 @@ class Client(FakeRamify):
     def why(self, _: str) -> Why | BatchWhy:
         return self.found
 
-    def retry(self, id_: str, *, deadline_s: float | None = None, queue_limit_s: float | None = None) -> Retried:
-        self.asked.append((id_, self.tenant, deadline_s, queue_limit_s))
+    def retry(
+        self, id_: str, *, degraded: bool = False, deadline_s: float | None = None, queue_limit_s: float | None = None
+    ) -> Retried:
+        self.asked.append((id_, self.tenant, degraded, deadline_s, queue_limit_s))
         if isinstance(self.made, InputError):
             raise self.made
         return self.made
@@ -124,12 +128,21 @@ def test_given_an_ended_job_when_retried_then_the_new_id_is_all_of_stdout(client
     done = ramify("retry", "j1", "--tenant", "acme")
     assert (done.exit_code, done.stdout) == (0, "j2\n")
     assert "ramify status j2 --watch" in done.stderr
-    assert client.asked == [("j1", "acme", None, None)]
+    assert client.asked == [("j1", "acme", False, None, None)]
     ramify("retry", "j1", "--deadline", "90", "--queue-limit", "600")
-    assert client.asked[-1] == ("j1", None, 90, 600)
+    assert client.asked[-1] == ("j1", None, False, 90, 600)
     assert json.loads(ramify("retry", "j1", "--json").stdout)["job_id"] == "j2"
-    client.made = Retried(batch_id="b2", retry_of="b1", jobs=4)
-    assert "batch of 4 jobs" in ramify("retry", "b1").stderr
+    over = TakenOver(leaves=6, leaves_total=8, saved=Cost(llm_calls=3, llm_tokens_in=40))
+    client.made = Retried(
+        batch_id="b2", retry_of="b1", jobs=4, taken_over=over, saved_cost=0.25, currency="EUR", degraded=2
+    )
+    said = ramify("retry", "b1").stderr
+    assert "batch of 4 jobs" in said
+    assert "6 of 8 leaves taken over, which saves 3 calls, 40 tokens, 0.25 EUR" in said
+    assert "2 complete answers are degraded: `ramify retry --degraded b1` repairs them" in said
+    assert json.loads(ramify("retry", "b1", "--json").stdout)["taken_over"]["saved"]["llm_calls"] == 3
+    ramify("retry", "j1", "--degraded")
+    assert client.asked[-1] == ("j1", None, True, None, None)
 
 
 @pytest.mark.parametrize(("end", "code"), [("done", 0), ("partial", 3), ("failed", 1)])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.resume import ResumedTree, resumed_tree
+from orchestrator.resume import ResumedTree, resumed, resumed_tree
 from shared.jobs.scripts import node_args
-from shared.models import Facet, LeafResult, LeafStatus, Node, NodeKind
+from shared.models import Facet, Node, NodeKind
+from tests.fakes.walked_jobs import route
 
 
 def node(node_id: str, **fields: object) -> Node:
@@ -22,10 +23,9 @@ def bound(node_id: str, *others: str) -> Node:
     )  # fmt: skip
 
 
-def of(nodes: list[Node], done: str = "", failed: str = "") -> ResumedTree:
-    ends = {**dict.fromkeys(failed.split(), LeafStatus.FAILED), **dict.fromkeys(done.split(), LeafStatus.DONE)}
-    results = {name: LeafResult(node_id=name, status=status) for name, status in ends.items()}
-    return resumed_tree({one.id: one for one in nodes}, results)
+def of(nodes: list[Node], done: str = "", failed: str = "", again: str = "") -> ResumedTree:
+    ends = {**dict.fromkeys(failed.split(), "failed"), **dict.fromkeys(done.split(), "done")}
+    return resumed_tree({one.id: one for one in nodes}, ends, frozenset(again.split()))
 
 
 def states(found: ResumedTree) -> dict[str, str]:
@@ -35,7 +35,7 @@ def states(found: ResumedTree) -> dict[str, str]:
 
 def test_given_a_failed_and_a_missing_leaf_then_only_these_run() -> None:
     found = of([node("0.0"), node("0.1"), node("0.2")], done="0.0", failed="0.1")
-    assert [leaf.node_id for leaf in found.kept] == ["0.0"]
+    assert list(found.kept) == ["0.0"]
     assert [one.id for one in found.start] == ["0.1", "0.2"]
     assert found.notify == ()
 
@@ -56,7 +56,7 @@ def test_given_a_branch_that_was_not_refined_then_it_is_refined_and_a_grown_one_
 @pytest.mark.parametrize("done", ["0.0 0.2", "0.0"])
 def test_given_a_failed_leaf_then_one_that_was_asked_without_its_answer_is_asked_again_with_it(done: str) -> None:
     found = of([node("0.0"), node("0.1"), bound("0.2", "0.1")], done=done, failed="0.1")
-    assert [leaf.node_id for leaf in found.kept] == ["0.0"]
+    assert list(found.kept) == ["0.0"]
     assert [one.id for one in found.start] == ["0.1"]
     again = found.nodes[2]
     assert (again.query, again.asked, again.bound_by, again.written, again.variants) == (
@@ -72,7 +72,7 @@ def test_given_a_failed_leaf_then_one_that_was_asked_without_its_answer_is_asked
 def test_given_a_chain_of_leaves_then_all_behind_the_failed_one_run_again() -> None:
     chain = [node("0.1"), bound("0.2", "0.1"), bound("0.3", "0.2"), node("0.4")]
     found = of(chain, done="0.2 0.3 0.4", failed="0.1")
-    assert [leaf.node_id for leaf in found.kept] == ["0.4"]
+    assert list(found.kept) == ["0.4"]
     assert states(found) == {"0.1": "pending", "0.2": "waiting", "0.3": "waiting", "0.4": "pending"}
 
 
@@ -91,4 +91,41 @@ def test_given_a_leaf_that_nobody_had_bound_then_one_that_it_waits_for_is_told()
 
 
 def test_given_results_of_nodes_that_are_gone_then_they_are_left_out() -> None:
-    assert of([node("0.0")], done="0.0 0.9").kept[0].node_id == "0.0"
+    assert of([node("0.0")], done="0.0 0.9").kept == ("0.0",)
+
+
+def test_given_a_leaf_that_was_made_without_something_then_it_runs_again_with_those_that_waited_for_it() -> None:
+    found = of([node("0.0"), node("0.1"), bound("0.2", "0.1"), node("0.3")], done="0.0 0.1 0.2 0.3", again="0.1")
+    assert list(found.kept) == ["0.0", "0.3"]
+    assert [one.id for one in found.start] == ["0.1"]
+    assert states(found)["0.2"] == "waiting"
+    assert [found.holds(item) for item in ("plan.job", "0.3", "0.1", "merge.summarise")] == [True, True, False, False]
+
+
+def test_given_a_leaf_that_was_bound_without_a_reader_then_it_is_bound_again() -> None:
+    found = of([node("0.1"), bound("0.2", "0.1")], done="0.1 0.2", again="0.2")
+    assert (list(found.kept), found.start, found.notify) == (["0.1"], (), ("0.1",))
+    assert found.nodes[1].query == "who is #1?"
+
+
+def test_given_a_branch_that_was_refined_without_something_then_it_is_refined_again_and_what_stood_below_it_goes() -> (
+    None
+):
+    branch = node("0.1", kind=NodeKind.BRANCH, budget=4)
+    below = [node("0.1.1", parent_id="0.1", level=2, kind=NodeKind.BRANCH), node("0.1.1.1", parent_id="0.1.1", level=3)]
+    found = of([node("0.0"), branch, *below], done="0.0 0.1.1.1", again="0.1")
+    assert [one.id for one in found.nodes] == ["0.0", "0.1"]
+    assert states(found) == {"0.0": "pending", "0.1": "open"}
+    assert [one.id for one in found.start] == ["0.1"]
+    kept = of([node("0.0"), branch, *below], done="0.0 0.1.1.1", again="0.0")
+    assert kept.holds("0.1"), "it has grown"
+
+
+@pytest.mark.parametrize(
+    ("repairs", "item", "anew"), [(True, "plan.job", True), (False, "plan.job", False), (True, "0.0", False)]
+)
+def test_given_a_plan_that_was_made_without_something_then_a_repair_plans_anew(
+    repairs: bool, item: str, anew: bool
+) -> None:
+    found = resumed(route(), {"0.0": node("0.0")}, {"0.0": "done"}, {item: ("llm_unavailable",)}, repairs=repairs)
+    assert (found is None) == anew

@@ -18,7 +18,8 @@ from shared.contract import TaskMessage
 from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State
 from shared.jobs.keys import JobKeys, new_id
-from shared.models import JobRequest
+from shared.models import Cost, JobRequest
+from shared.providers.metering import money_of
 from shared.settings import Settings, load_settings
 from shared.tasks.app import make_app
 from shared.tasks.task_run import TaskRun
@@ -36,10 +37,16 @@ def partial(ramify: Ramify, store: JobStore, failed: tuple[str, ...] = ("0.1",),
     return walked
 
 
-@pytest.fixture
-def app(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
-    """The result of a chord that nobody waits for would unsubscribe over a connection that nobody closes."""
+@pytest.fixture(autouse=True)
+def _unsubscribed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Results of chords that nobody waits for would unsubscribe over a connection that nobody closes."""
     monkeypatch.setattr("celery.backends.redis.ResultConsumer.cancel_for", lambda *_: None)
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[Celery]:
     app = make_app(settings)
     yield app
     gc.collect()
@@ -282,3 +289,110 @@ def test_a_batch_that_a_full_lane_cuts_off_goes_on_where_it_was(client: redis.Re
         tried = [ramify.status(job_id).retried_as for job_id in batch.job_ids]
         assert None not in tried
         assert len(set(tried)) == len(batch.job_ids), "each once"
+
+
+def degraded(ramify: Ramify, store: JobStore, *items: str, failed: tuple[str, ...] = ()) -> WalkedJob:
+    """A job that is done, with parts that were made without the LLM. Each leaf and the plan had their cost."""
+    walked = WalkedJob(store, ramify.submit("Why do queues lose messages?")).to("searching")
+    for item in ("plan.job", "0.0", "0.1", "0.2", "merge.summarise"):
+        reasons = ["llm_unavailable"] if item in items else []
+        store.annotate(walked.id, Cost(llm_calls=1, llm_tokens_in=10), [f"about {item}"], item=item, degraded=reasons)
+    walked.merging(failed)
+    walked.summarising()
+    assert walked.done(partial=bool(failed))
+    return walked
+
+
+def begun(ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis, old: str, **options: bool) -> str:
+    """The retry of a job, as its planning has left it."""
+    new = ramify.retry(old, **options).job_id or ""
+    client.delete(*client.keys("plan*"))
+    assert resume(*step_of(store, app, new))
+    return new
+
+
+def test_of_a_degraded_job_exactly_the_degraded_leaf_is_made_again(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
+) -> None:
+    old = degraded(ramify, store, "0.1", "merge.summarise")
+    with pytest.raises(InputError, match=r"complete, but degraded \(llm_unavailable\): `ramify retry --degraded"):
+        ramify.retry(old.id)
+    new = begun(ramify, store, app, client, old.id, degraded=True)
+    assert store.leaf_states(new) == {"0.0": "done", "0.1": "pending", "0.2": "done"}
+    status = ramify.status(new)
+    assert status.degraded == ()
+    assert set(status.warnings) == {"about plan.job", "about 0.0", "about 0.2"}
+    again = ramify.status(old.id)
+    assert again.retried_as == new
+    with pytest.raises(InputError, match="tried again already"):
+        ramify.retry(old.id, degraded=True)
+
+
+def test_a_degraded_summary_alone_is_written_again_and_nothing_is_searched(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
+) -> None:
+    old = degraded(ramify, store, "merge.summarise")
+    made = ramify.retry(old.id, degraded=True)
+    assert (made.taken_over.leaves, made.taken_over.leaves_total) == (3, 3)
+    assert made.taken_over.saved == Cost(llm_calls=4, llm_tokens_in=40), "all but the summary"
+    client.delete(*client.keys("plan*"))
+    assert resume(*step_of(store, app, made.job_id or ""))
+    assert queued(client) == {"merge": 1}
+
+
+def test_a_degraded_plan_is_made_anew(ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis) -> None:
+    old = degraded(ramify, store, "plan.job")
+    made = ramify.retry(old.id, degraded=True)
+    assert made.taken_over.saved == Cost()
+    assert not resume(*step_of(store, app, made.job_id or ""))
+
+
+def test_a_plain_retry_keeps_what_was_degraded_and_says_so_in_the_new_job(
+    ramify: Ramify, store: JobStore, app: Celery, client: redis.Redis
+) -> None:
+    old = degraded(ramify, store, "plan.job", "0.0", "0.1", "merge.summarise", failed=("0.1",))
+    new = begun(ramify, store, app, client, old.id)
+    assert store.leaf_states(new) == {"0.0": "done", "0.1": "pending", "0.2": "done"}
+    assert ramify.status(new).degraded_at == {"plan.job": ("llm_unavailable",), "0.0": ("llm_unavailable",)}
+
+
+def test_a_job_without_an_answer_or_with_a_whole_one_is_not_repaired(ramify: Ramify, store: JobStore) -> None:
+    failed = WalkedJob(store, ramify.submit("why?")).to("searching")
+    store.stop(failed.job, State.FAILED, "no store")
+    with pytest.raises(InputError, match="ended failed"):
+        ramify.retry(failed.id, degraded=True)
+    whole = degraded(ramify, store)
+    with pytest.raises(InputError, match="nothing was left out"):
+        ramify.retry(whole.id, degraded=True)
+
+
+def test_of_a_batch_the_degraded_answers_are_repaired_and_the_others_are_tried_again_apart(
+    ramify: Ramify, store: JobStore
+) -> None:
+    made = ramify.submit_many(["one?", "two?", "three?"])
+    jobs = [WalkedJob(store, job_id).to("searching") for job_id in made.job_ids]
+    store.annotate(jobs[0].id, Cost(llm_calls=2), item="0.0", degraded=["llm_unavailable"])
+    for walked, failed in zip(jobs, ((), ("0.1",), ()), strict=True):
+        walked.merging(failed)
+        walked.summarising()
+        walked.done(partial=bool(failed))
+    plain = ramify.retry(made.batch_id)
+    assert (plain.jobs, plain.degraded) == (1, 1)
+    assert (plain.taken_over.leaves, plain.taken_over.leaves_total) == (2, 3)
+    repair = ramify.retry(made.batch_id, degraded=True)
+    assert (repair.jobs, repair.degraded, repair.taken_over.leaves) == (1, 0, 2)
+    (new,) = ramify.batch_jobs(repair.batch_id or "")
+    assert ramify.status(new).retry_of == jobs[0].id
+    with pytest.raises(InputError, match="tried again already"):
+        ramify.retry(made.batch_id, degraded=True)
+
+
+def test_what_is_saved_is_said_in_money_where_the_prices_are_known(settings: Settings) -> None:
+    prices = {"llm_input": {"m": 2.0}, "llm_output": {"m": 4.0}}
+    known = load_settings(**{**settings.model_dump(include={"data_dir"}), "llm_model": "m", "prices": prices})
+    cost = Cost(llm_calls=1, llm_tokens_in=1_000_000, llm_tokens_out=500_000)
+    assert money_of(cost, known) == 4.0
+    assert money_of(cost + Cost(embed_calls=1, embed_tokens=1), known) == 4.0, "a model of our own costs nothing"
+    embedding = {"provider": "endpoint", "base_url": "http://h/v1", "model": "e"}
+    assert money_of(Cost(embed_calls=1), load_settings(embedding=embedding)) is None
+    assert money_of(Cost(), settings) == 0.0

@@ -1,0 +1,77 @@
+"""What a retry takes over of an ended job, and what that had cost: a retry pays only for the rest. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import Field
+
+from orchestrator.resume import resumed
+from shared.jobs import JobStore
+from shared.jobs.codec import text
+from shared.jobs.fields import damaged
+from shared.jobs.keys import JobKeys
+from shared.jobs.reader import degraded_at
+from shared.models import Cost, Node
+from shared.models.base import Model
+from shared.models.route import Route
+
+
+class TakenOver(Model):
+    """`leaves` of `leaves_total` hold; `saved` are the calls and tokens of what holds, as the old jobs counted them."""
+
+    leaves: int = Field(default=0, ge=0)
+    leaves_total: int = Field(default=0, ge=0)
+    saved: Cost = Cost()
+
+    def __add__(self, other: TakenOver) -> TakenOver:
+        return TakenOver(
+            leaves=self.leaves + other.leaves,
+            leaves_total=self.leaves_total + other.leaves_total,
+            saved=self.saved + other.saved,
+        )
+
+
+def taken_over(jobs: JobStore, job_ids: Iterable[str], *, repairs: bool) -> dict[str, TakenOver]:
+    """By old job, read in one round trip. `repairs`: what was made without something runs again."""
+    wanted = list(job_ids)
+    with jobs.client.pipeline(transaction=False) as pipe:
+        for job_id in wanted:
+            keys = JobKeys(job_id)
+            pipe.hgetall(keys.job)
+            pipe.hvals(keys.nodes)
+            pipe.hgetall(keys.leaves)
+        rows = pipe.execute(raise_on_error=False) if wanted else []
+    found = dict[str, TakenOver]()
+    for job_id, *stored in zip(wanted, rows[::3], rows[1::3], rows[2::3], strict=True):
+        fields, nodes, leaves = stored
+        readable = damaged(*stored) is None
+        found[job_id] = _of_job(fields, nodes, leaves, repairs=repairs) if readable else TakenOver()
+    return found
+
+
+def _of_job(
+    job: Mapping[bytes, bytes], raw: Iterable[bytes], leaves: Mapping[bytes, bytes], *, repairs: bool
+) -> TakenOver:
+    """Nothing, where the tree cannot be read: the retry plans anew then."""
+    total = sum(state not in {b"open", b"grown"} for state in leaves.values())
+    try:
+        fields, states = _texts(job), _texts(leaves)
+        route = Route.model_validate_json(fields["route"])
+        nodes = {node.id: node for node in map(Node.model_validate_json, raw)}
+    except (KeyError, ValueError):
+        return TakenOver(leaves_total=total)
+    tree = resumed(route, nodes, states, degraded_at(fields), repairs=repairs)
+    if tree is None:
+        return TakenOver(leaves_total=total)
+    saved = dict.fromkeys(Cost.model_fields, 0)
+    for field, value in fields.items():
+        kind, _, rest = field.partition(":")
+        item, _, name = rest.rpartition(":")
+        if kind == "paid" and name in saved and tree.holds(item) and value.isdecimal():
+            saved[name] += int(value)
+    return TakenOver(leaves=len(tree.kept), leaves_total=total, saved=Cost(**saved))
+
+
+def _texts(raw: Mapping[bytes, bytes]) -> dict[str, str]:
+    return {text(name): text(value) for name, value in raw.items()}
