@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from orchestrator.accounting import Accounting
 from orchestrator.batches import BatchIntake
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch
@@ -23,13 +24,14 @@ from orchestrator.retry import Retried, Retrying, checked_limits, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter, checked
-from shared.errors import NotRunningError, RamifyError
+from shared.errors import InputError, NotRunningError, RamifyError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
+from shared.jobs.job_list import STATES, JobFilter, JobList, newest_jobs
 from shared.jobs.reader import PAST_TIME_S
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import TenantScope
 from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus
-from shared.models.batch import BatchPosition, BatchSource, LineRecord
+from shared.models.batch import BatchPosition, BatchSource, LineRecord, LineReport
 from shared.models.cost import Budget
 from shared.models.enumeration import ListRow
 from shared.models.find import FindResult, SessionResult
@@ -249,15 +251,41 @@ class Ramify:
         """The jobs that answer a batch's lines, each once, in the order of the lines. Raises: NotFoundError."""
         return list(dict.fromkeys(line.job_id for line in self.batch_lines(batch_id) if line.job_id))
 
+    def batch_report(self, batch_id: str) -> Iterator[LineReport]:
+        """What became of each line that is not blank, and what it has cost, in their order, streamed.
+
+        Raises: NotFoundError.
+        """
+        with self._own_batch(batch_id):
+            yield from Accounting(self._jobs, self.settings).report(batch_id)
+
     def batches(self, limit: int = 20) -> list[BatchStatus]:
         """The newest batches, newest first."""
         with reachable(self.settings):
             return self._jobs.batches.newest(limit, self.tenant)
 
-    def jobs(self, limit: int = 20) -> list[JobStatus]:
-        """The newest jobs, newest first."""
-        with reachable(self.settings):
-            return self._reader.recent(limit, self.tenant)
+    def jobs(
+        self,
+        limit: int = 20,
+        *,
+        state: str | None = None,
+        batch: str | None = None,
+        degraded: bool | str | None = None,
+        tenant: str | None = None,
+    ) -> JobList:
+        """The newest jobs, newest first.
+
+        `state` may be `open`, `partial` or `degraded` too. `batch`: its jobs and those that its lines name. `degraded`:
+        for any reason (True), for this one, or for none (False). Looks through the newest 100,000 at most; `cut` says
+        that there are more. Raises: InputError, NotFoundError.
+        """
+        if state is not None and state not in STATES:
+            raise InputError("state", state, f"choose from {', '.join(STATES)}")
+        of_tenant = self.tenant if tenant is None else bound_tenant(self.tenant, tenant)
+        with reachable(self.settings) if batch is None else self._own_batch(batch):
+            if batch is not None:
+                self._jobs.batches.position(batch)
+            return newest_jobs(self._redis, limit, JobFilter(state, batch, of_tenant, degraded))
 
     def why(self, id_: str) -> Why | BatchWhy:
         """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""

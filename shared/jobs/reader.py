@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from shared.jobs import codec
 from shared.jobs.budget import spending
 from shared.jobs.codec import text
 from shared.jobs.fields import Fields, damage_named, damaged, stored
-from shared.jobs.keys import RECENT, JobKeys, id_time
+from shared.jobs.keys import JobKeys, id_time
 from shared.jobs.states import TERMINAL
 from shared.jobs.tenant_scope import no_such_job
 from shared.models import Answer, Cost, JobEvent, JobStatus
@@ -73,25 +72,6 @@ class JobReader:
             said = () if damaged(warnings) else tuple(map(text, warnings))
             found.append(damaged(raw) or (_status(job_id, {text(k): v for k, v in raw.items()}, said) if raw else None))
         return found
-
-    def recent(self, limit: int = 20, tenant: str | None = None) -> list[JobStatus]:
-        """The newest jobs, newest first; of all tenants or of one."""
-        found, page = list[JobStatus](), max(limit, _PAGE)
-        for start in range(0, sys.maxsize, page):
-            ids = [text(job_id) for job_id in self._client.zrevrange(RECENT, start, start + page - 1)]
-            own = ids if tenant is None else self._of_tenant(ids, tenant)
-            found += self.statuses(own[: max(0, limit - len(found))])
-            if len(found) >= limit or len(ids) < page:
-                break
-        return found
-
-    def _of_tenant(self, job_ids: list[str], tenant: str) -> list[str]:
-        with self._client.pipeline(transaction=False) as pipe:
-            for job_id in job_ids:
-                pipe.hget(JobKeys(job_id).job, "tenant")
-            owners = pipe.execute(raise_on_error=False)
-        own = tenant.encode()
-        return [job_id for job_id, owner in zip(job_ids, owners, strict=True) if owner in {own, tenant}]
 
     def answer(self, job_id: str) -> Answer | None:
         """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""

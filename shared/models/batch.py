@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.cost import Cost
 
 #: A caller's own id of a line.
 LineId = str | int | float
@@ -66,3 +67,33 @@ class BatchPosition(Model):
     digest: str
     source: BatchSource
     tenant: str | None = None
+
+
+class LineReport(Model):
+    """What became of a line, and what it has cost.
+
+    `state` is the job's, `gone` when it has expired from Redis, None without a job; `outcome` once it has ended.
+    `waited_s`: for its turn; `ran_s`: from its turn on. `spent`, `cost_spent` and `cost_estimated` (least, most) are
+    those of the line's own job: what answers a known or duplicate line is paid elsewhere. Money is in the unit of
+    `prices`; None where a price is not known.
+    """
+
+    line: int
+    kind: LineKind
+    id: LineId | None = None
+    meta: dict[str, Any] | None = None
+    key: str | None = None
+    job_id: str | None = None
+    state: str | None = None
+    outcome: str | None = None
+    reasons: tuple[str, ...] = ()
+    question: str = ""
+    leaves_done: int = 0
+    leaves_failed: int = 0
+    leaves_total: int = 0
+    waited_s: float | None = None
+    ran_s: float | None = None
+    spent: Cost = Cost()
+    cost_spent: float | None = None
+    cost_estimated: tuple[float, float] | None = None
+    error: str | None = None

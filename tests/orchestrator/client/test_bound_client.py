@@ -45,6 +45,7 @@ OF_BATCH: Mapping[str, Call] = {
     "batch_status": lambda client, id_: client.batch_status(id_),
     "cancel_batch": lambda client, id_: client.cancel_batch(id_),
     "batch_lines": lambda client, id_: list(client.batch_lines(id_)),
+    "batch_report": lambda client, id_: list(client.batch_report(id_)),
     "close_batch": lambda client, id_: client.close_batch(id_),
     "read_into_batch": lambda client, id_: list(client.read_into_batch(id_, LINES)),
     "resume_batch": lambda client, id_: client.resume_batch(id_),
