@@ -59,7 +59,7 @@ OF_DEAD_LETTER: Mapping[str, Call] = {
 }
 #: What makes something new: tested below, each with and without a tenant's name.
 REQUESTS = {"find", "ingest", "open_batch", "search", "session", "submit", "submit_many"}
-LISTS = {"batches", "jobs", "dead"}
+LISTS = {"batches", "jobs", "statuses", "dead"}
 DEAD_LISTS = {"list", "count", "drop"}
 NEUTRAL = {"close"}
 
