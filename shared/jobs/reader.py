@@ -48,11 +48,12 @@ class JobReader:
             raise no_such_job(job_id)
         return found
 
-    def statuses(self, job_ids: list[str]) -> list[JobStatus]:
-        """How far these jobs are, in one round trip; unknown ones are left out.
+    def statuses(self, job_ids: list[str], tenant: str | None = None) -> list[JobStatus]:
+        """How far these jobs are, in one round trip; unknown ones are left out, and those that are not `tenant`'s.
 
         One that cannot be read is `UNREADABLE`. What can be read in part says in its warnings what cannot.
         """
+        job_ids = job_ids if tenant is None else self._of_tenant(job_ids, tenant)
         found = list[JobStatus]()
         for job_id, status in zip(job_ids, self._statuses(job_ids), strict=True):
             if isinstance(status, DamagedError):
