@@ -7,10 +7,12 @@ harmless when the first copy still comes: leaves are recorded once, a claim lets
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 
 from celery import Celery, Signature
 from redis import Redis
@@ -58,6 +60,8 @@ _DUE, _IN_TURN = 500, 200
 _MORE_DUE = 10
 _CURSOR_DIGITS = 20
 _PAGE = 500
+#: Batches are reconciled in so many steps a run; when all have been, they are again after so many seconds.
+_RECONCILE_STEPS, _RECONCILE_S = 4, 60.0
 #: A key for each queue, by its name: "<job id> <item>" of the one that is tried now.
 SLOTS = {queue: f"{_TAG}:suspect:{queue.value}" for queue in Queue}
 #: Seconds after which the next suspect is tried, whatever became of the last one.
@@ -137,6 +141,8 @@ class Reaper:
         self._suspects = Suspects(jobs.client)
         self._resumption = Resumption()
         self._cycle_done = False
+        self._reconciling: Iterator[int] = iter(())
+        self._reconcile_at = 0.0
 
     def run(self) -> int:
         """Check once; returns how many jobs, 0 when another reaper leads. Raises: RedisError, OperationalError."""
@@ -158,9 +164,20 @@ class Reaper:
             if self._cycle_done:  # a count that is too high would keep everybody out
                 for lane in Lane:
                     self._repair(lane, (), recount=True)
+            self._reconcile()
             self._dispatcher.run()
             self._jobs.client.set(LAST_RUN, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
             return len(wanted)
+
+    def _reconcile(self) -> None:
+        """A few of the open jobs of batches: what nobody counted, or is gone, is counted without a client."""
+        steps = list(islice(self._reconciling, _RECONCILE_STEPS))
+        if counted := sum(steps):
+            log.warning("%d ended jobs were not counted in their batches: corrected", counted)
+        if steps:
+            self._reconcile_at = time.monotonic() + _RECONCILE_S
+        elif time.monotonic() >= self._reconcile_at:
+            self._reconciling = self._jobs.batches.reconcile_open()
 
     def _in_turn(self) -> list[str]:
         """The next few of all open jobs, so that each is checked now and then even if it is in no list."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from shared.connections.clock import ServerClock
-from shared.errors import InputError
+from shared.errors import InputError, NotFoundError
 from shared.jobs.admission import AdmissionQueues
 from shared.jobs.budget import budget_fields, spending
 from shared.jobs.codec import text
@@ -141,21 +143,21 @@ class Batches:
     def newest(self, limit: int, tenant: str | None = None) -> list[BatchStatus]:
         """The newest batches, newest first: those that `tenant` has opened, or everybody's."""
         now = self._clock.now()
-        found = ((one, raw) for one, raw in self._all() if tenant in {None, raw.get("tenant")})
+        found = ((one, raw) for page in self._all() for one, raw in page if tenant in {None, raw.get("tenant")})
         return [_status(batch_id, raw, now) for batch_id, raw in islice(found, limit)]
 
-    def _all(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Id and hash of all batches, newest first. Those that have expired leave the list."""
+    def _all(self) -> Iterator[list[tuple[str, dict[str, str]]]]:
+        """Id and hash of all batches, newest first, page by page. Those that have expired leave the list."""
         ids = [text(batch_id) for batch_id in self._client.zrevrange(BATCHES, 0, -1)]
         for page in _pages(ids):
             with self._client.pipeline(transaction=False) as pipe:
                 for batch_id in page:
                     pipe.hgetall(BatchKeys(batch_id).batch)
-                rows = [{text(k): text(v) for k, v in raw.items()} for raw in pipe.execute()]
-            live = {batch_id: raw for batch_id, raw in zip(page, rows, strict=True) if "created_at" in raw}
-            if len(live) < len(page):
-                self._client.zrem(BATCHES, *(set(page) - set(live)))
-            yield from live.items()
+                rows = pipe.execute(raise_on_error=False)  # one that is of another type is passed over
+            if gone := [batch_id for batch_id, raw in zip(page, rows, strict=True) if raw == {}]:
+                self._client.zrem(BATCHES, *gone)
+            read = ({text(k): text(v) for k, v in raw.items()} if isinstance(raw, dict) else {} for raw in rows)
+            yield [(batch_id, raw) for batch_id, raw in zip(page, read, strict=True) if "created_at" in raw]
 
     def reconcile(self, batch_id: str) -> int:
         """Count jobs that ended without being counted, or that are gone. Returns how many. Raises: NotFoundError."""
@@ -172,10 +174,13 @@ class Batches:
                 yield sum(pipe.execute())
 
     def reconcile_open(self) -> Iterator[int]:
-        """Reconcile all batches with open jobs, page by page: how many were counted."""
-        for batch_id, raw in self._all():
-            if any(raw.get(name, "0") != "0" for name in ("open", "known_open")):
-                yield from self._reconciled(batch_id)
+        """Reconcile all batches with open jobs, in steps of milliseconds; each gives how many were counted."""
+        for page in self._all():
+            yield 0
+            for batch_id, raw in page:
+                if any(raw.get(name, "0") != "0" for name in ("open", "known_open")):
+                    with suppress(ResponseError, NotFoundError):  # one that cannot be read keeps no other waiting
+                        yield from self._reconciled(batch_id)
 
 
 def _record(line: bytes) -> LineRecord:

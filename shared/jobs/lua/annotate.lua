@@ -1,5 +1,5 @@
 -- Adds to a job's costs, warnings and reasons, in any state; a job that is gone stays gone. A warning that is in the
--- list already is not added again, nor is a reason.
+-- list already is not added again, nor is a reason. A job that has ended gets no more reasons: its batch has counted them.
 -- KEYS 1 job hash   2 warnings list   3 events stream
 -- ARGV 1 ttl (s)   2 max events   3 max warnings   4 item of the work   5 reasons for what it was made without, joined by
 -- commas   6 number of cost pairs   7... field, delta pairs, then warnings
@@ -7,6 +7,7 @@
 -- with count
 -- with emit
 -- with opened
+-- with states
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local after = 7 + 2 * tonumber(ARGV[6])
 for i = 7, after - 1, 2 do
@@ -24,7 +25,8 @@ local function add_reason(field, reason)
   return true
 end
 
-for reason in string.gmatch(ARGV[5], '[^,]+') do
+local reasons = TERMINAL[redis.call('HGET', KEYS[1], 'state') or ''] and '' or ARGV[5]
+for reason in string.gmatch(reasons, '[^,]+') do
   add_reason('degraded', reason)
   if add_reason('degraded:' .. ARGV[4], reason) then
     opened(KEYS[3], redis.call('HGET', KEYS[1], 'created_at'))

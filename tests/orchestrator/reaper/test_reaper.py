@@ -14,7 +14,7 @@ from shared.connections.heartbeat import worker_id
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.jobs import Job, JobStore, State, new_id
 from shared.jobs.dead_letters import DeadLetterStore
-from shared.jobs.keys import ACTIVE, AdmissionKeys, JobKeys
+from shared.jobs.keys import ACTIVE, AdmissionKeys, BatchKeys, JobKeys
 from shared.jobs.work import Attempt
 from shared.models import Facet, JobRequest, LeafResult, LeafStatus, MergedPool, Node, NodeKind, SearchResult
 from shared.models.plan import Shard
@@ -22,6 +22,7 @@ from shared.providers.gates.gate_store import key_of
 from shared.settings import Settings
 from shared.tasks.app import make_app
 from tests.fakes.walked_jobs import enter
+from tests.support.accounts import assert_adds_up
 
 _PLACE, _, _MARK, _SPACE = worker_id().rsplit(":", 3)
 #: A process of this host that is gone: no process has this number.
@@ -285,6 +286,23 @@ def test_what_is_overdue_in_a_stuck_lane_expires_at_once_all_of_it(client: redis
         assert int(client.hget(AdmissionKeys("interactive").counts, "waiting") or 0) == 1
     finally:
         bench.app.close()
+
+
+def test_jobs_that_are_gone_are_counted_in_their_batches_without_a_client(bench: Bench) -> None:
+    """given jobs of two batches, some of them gone, and a damaged batch / then the reaper counts them."""
+    batches, ids = [new_id() for _ in range(3)], [new_id() for _ in range(40)]
+    for batch in batches:
+        bench.jobs.batches.open(batch)
+    enter(bench.jobs, batches[0], [(job_id, JobRequest(question="why?", idempotency_key=job_id)) for job_id in ids])
+    enter(bench.jobs, batches[1], [(new_id(), JobRequest(question="why?", idempotency_key=job_id)) for job_id in ids])
+    bench.client.hset(BatchKeys(batches[2]).batch, "open", "1")
+    bench.client.set(BatchKeys(batches[2]).members, "no hash")
+    bench.client.delete(*(JobKeys(job_id).job for job_id in ids[:30]))
+    reaper = Reaper(bench.app, bench.jobs)
+    for _ in range(4):
+        reaper.run()
+    own, other = (assert_adds_up(bench.client, batch) for batch in batches[:2])
+    assert (own["open"], own["expired"], other["known_open"]) == (10, 30, 10)
 
 
 def test_two_reapers_at_once_do_the_work_of_one_and_an_old_one_is_refused(bench: Bench) -> None:

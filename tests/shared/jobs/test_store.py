@@ -275,6 +275,17 @@ def test_an_ended_job_has_one_outcome_and_counts_for_each_of_its_reasons(
     assert list(store.batches.members(batch_id)) == [(job_id, outcome)]
 
 
+def test_an_ended_job_gets_no_more_reasons_but_what_it_has_cost(store: JobStore) -> None:
+    batch_id, job_id = new_id(), new_id()
+    store.batches.open(batch_id)
+    enter(store, batch_id, [(job_id, JobRequest(question="q"))])
+    assert WalkedJob(store, job_id).to("summarising").done()
+    store.annotate(job_id, Cost(llm_calls=1), ["late"], item="0.1", degraded=[Reason.LLM_UNAVAILABLE])
+    status = JobReader(store.client).status(job_id)
+    assert (status.degraded, status.cost.llm_calls, status.warnings) == ((), 1, ("late",))
+    assert store.batches.status(batch_id).outcomes() == {"done": 1}
+
+
 def test_events_tell_the_way_of_a_job_and_end_with_it(store: JobStore) -> None:
     job = create(store)
     bring_to(store, job, State.DONE)
