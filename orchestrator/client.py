@@ -169,7 +169,7 @@ class Ramify:
     def statuses(self, job_ids: Sequence[str]) -> list[JobStatus]:
         """How far these jobs are, in one round trip; those that are gone are left out."""
         with reachable(self.settings):
-            return self._reader.statuses(list(job_ids), self.tenant)
+            return self._reader.statuses(self._scope.own_jobs(job_ids))
 
     def wait(self, job_id: str, timeout_s: float | None = None, *, outage: Outage | None = None) -> JobStatus:
         """Wait until a job has ended, or `timeout_s` is over (None: all that it may wait and take, and 90 s).

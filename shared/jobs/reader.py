@@ -27,7 +27,6 @@ _STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finis
 _BLOCK_MS = 1000
 #: Stands for the state of a job that cannot be read.
 UNREADABLE = "unreadable"
-_PAGE = 500
 #: Seconds past a job's time after which nobody waits for its end any more: the reaper has ended it before that.
 PAST_TIME_S = 90.0
 
@@ -48,12 +47,11 @@ class JobReader:
             raise no_such_job(job_id)
         return found
 
-    def statuses(self, job_ids: list[str], tenant: str | None = None) -> list[JobStatus]:
-        """How far these jobs are, in one round trip; unknown ones are left out, and those that are not `tenant`'s.
+    def statuses(self, job_ids: list[str]) -> list[JobStatus]:
+        """How far these jobs are, in one round trip; unknown ones are left out.
 
         One that cannot be read is `UNREADABLE`. What can be read in part says in its warnings what cannot.
         """
-        job_ids = job_ids if tenant is None else self._of_tenant(job_ids, tenant)
         found = list[JobStatus]()
         for job_id, status in zip(job_ids, self._statuses(job_ids), strict=True):
             if isinstance(status, DamagedError):
