@@ -13,20 +13,24 @@ from shared.jobs.fields import Fields
 from shared.jobs.keys import RECENT, BatchKeys, JobKeys
 from shared.jobs.reader import JobReader
 from shared.jobs.states import TERMINAL, Outcome, State, outcome_of
+from shared.jobs.tenant_scope import TenantScope
 from shared.models import JobStatus
 from shared.models.degraded import codes
 
 _PAGE = 500
 #: Jobs that are looked at for one list: a second or two.
 MOST_LOOKED_AT = 100_000
-_FIELDS = ("state", "partial", "degraded", "tenant")
+_FIELDS = ("state", "partial", "degraded")
 OPEN = "open"
 #: What a list can be asked for: states, outcomes of ended jobs, and all that have not ended.
 STATES = (*dict.fromkeys([*State, *Outcome]), OPEN)
 
 
 class JobList(list[JobStatus]):
-    """Jobs, newest first. `cut`: there are more jobs than were looked at (`looked_at`), and some may be wanted."""
+    """Jobs, newest first. `cut`: there are more jobs than were looked at, and some may be wanted.
+
+    `looked_at`: how many those were, of one tenant's only its own.
+    """
 
     looked_at: int = 0
     cut: bool = False
@@ -34,7 +38,7 @@ class JobList(list[JobStatus]):
 
 @dataclass(frozen=True)
 class JobFilter:
-    """Which jobs are wanted; None: all.
+    """Which jobs are wanted, of `tenant`; None: all.
 
     `state` is one of STATES; `batch`: the jobs of a batch and those that its lines name; `degraded`: with this reason,
     or with any (True), or with none (False).
@@ -46,22 +50,24 @@ class JobFilter:
     degraded: bool | str | None = None
 
     def wants(self, row: Fields) -> bool:
-        """Whether a job is wanted, by `_FIELDS`."""
+        """Whether a job of the tenant is wanted, by `_FIELDS`."""
         state, reasons = row.text("state"), codes(row.text("degraded"))
         names = {state, OPEN}
         if state in TERMINAL:
             names = {state, outcome_of(State(state), partial=row.text("partial") == "1", degraded=reasons)}
         fits = self.degraded in (reasons if isinstance(self.degraded, str) else {None, bool(reasons)})
-        return fits and self.state in {None, *names} and self.tenant in {None, row.text("tenant")}
+        return fits and self.state in {None, *names}
 
 
 def newest_jobs(client: Redis, limit: int, wanted: JobFilter) -> JobList:
     """The newest jobs that are wanted. May raise redis.exceptions.RedisError."""
-    found = JobList()
-    reader, ids = JobReader(client), _newest(client, wanted.batch)
-    while len(found) < limit and (page := list(islice(ids, min(_PAGE, MOST_LOOKED_AT - found.looked_at)))):
-        found.looked_at += len(page)
-        fit = page if wanted == JobFilter() else _fitting(client, page, wanted)
+    found, read = JobList(), 0
+    reader, ids, scope = JobReader(client), _newest(client, wanted.batch), TenantScope(client, wanted.tenant)
+    while len(found) < limit and (page := list(islice(ids, min(_PAGE, MOST_LOOKED_AT - read)))):
+        read += len(page)
+        own = scope.own_jobs(page)
+        found.looked_at += len(own)
+        fit = own if wanted == JobFilter(tenant=wanted.tenant) else _fitting(client, own, wanted)
         found += reader.statuses(fit[: limit - len(found)])
     found.cut = len(found) < limit and next(ids, None) is not None
     return found

@@ -183,6 +183,7 @@ def test_given_jobs_of_two_tenants_when_listed_then_each_sees_its_own_whatever_c
         other.submit(f"what {n}?")
     assert [job.job_id for job in acme.jobs()] == own[::-1]
     assert [job.job_id for job in acme.jobs(2)] == own[:0:-1]
+    assert (acme.jobs().looked_at, ramify.jobs(600).looked_at) == (3, 523), "how many others have is not told"
     some = [UNKNOWN, own[2], *(job.job_id for job in other.jobs(3)), own[0]]
     assert [job.job_id for job in acme.statuses(some)] == [own[2], own[0]]
     assert len(ramify.statuses(some)) == 5
