@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from shared.cache import Cache
 from shared.providers.llm.client import LLM, Check, LLMReply
+from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
 
-#: A call may wait for another job's identical one for this share of its time; it needs the rest to be made here.
-_WAITING_SHARE = 0.5
 _FREE = {"tokens_in": 0, "tokens_out": 0, "calls": 0}
 
 
@@ -49,7 +48,7 @@ class CachedLLM:
             "max_tokens": max_tokens or self.settings.llm_max_tokens,
             "prompt": prompt,
         }
-        wait_s = min(self.settings.cache.wait_s, _WAITING_SHARE * timeout_s)
+        wait_s = min(self.settings.cache.wait_s, seconds_for("another's call", timeout_s))
         reply, result = self.cache.get_or_compute(self.kind, parts, LLMReply, compute, wait_s=wait_s)
         return reply.model_copy(update=_FREE) if result.reused else reply
 

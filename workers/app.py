@@ -8,7 +8,6 @@ from celery.signals import worker_shutdown
 
 from shared.cache import Cache
 from shared.cached_llm import cached_llm
-from shared.models import LeafResult, LeafStatus
 from shared.providers.gates import share
 from shared.providers.llm.client import LLM, ChatClient
 from shared.settings import load_settings
@@ -49,12 +48,6 @@ def llm() -> ChatClient | None:
 def llm_of(run: TaskRun, kind: str) -> LLM | None:
     """The LLM for a task of a job, which makes identical calls of its tenant once; `kind` is what is asked for."""
     return cached_llm(llm(), shared_cache(), registry.settings, run.job.request.tenant, kind)
-
-
-def record_failed_leaf(run: TaskRun, reason: str) -> None:
-    """`on_error` of the tasks of a leaf: the leaf reports its failure as its result, the body runs all the same."""
-    failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
-    run.jobs.record_leaf(run.job.id, failed)
 
 
 def start_body_outside_of_chord(run: TaskRun) -> None:

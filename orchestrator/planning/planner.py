@@ -23,13 +23,11 @@ from shared.providers.llm.client import LLM, ChatClient
 from shared.providers.llm.dialogue import Dialogue
 from shared.providers.llm.prompts import decompose_again_prompt, decompose_prompt
 from shared.providers.llm.replies import parse_decomposition
+from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
 from shared.settings.sections import DecompositionSettings as Limits
 from shared.settings.strategies import asked_strategy
 
-#: Planning may take this share of what is left of a job's time, reading the question this one; leaves need the rest.
-_PLANNING_SHARE = 0.4
-_ROUTING_SHARE = 0.1
 NO_LLM = "No LLM is configured (llm_model, llm_base_url): the question was split by rules."
 _BY_RULES = "The question was decomposed by rules instead."
 #: Which facets go first when there is no room for all.
@@ -51,7 +49,7 @@ class Planner:
 
     def route(self, job: Job) -> tuple[Route, Cost]:
         """How the job is answered: as its request says, else as its question reads. The LLM is asked when unsure."""
-        timeout_s = _ROUTING_SHARE * job.remaining(job.leaf_reserve)
+        timeout_s = seconds_for("routing", job.remaining(job.leaf_reserve))
         llm = self._llm_of(job, "route") if self._settings.routing.llm else None
         return route_request(job.request, self._settings, llm, timeout_s)
 
@@ -91,7 +89,7 @@ class Planner:
 
     def _decompose(self, question: str, job: Job) -> tuple[Decomposition, Cost]:
         """Up to max_children subqueries; what exceeds a budget is left out by the tree, by name."""
-        timeout_s = _PLANNING_SHARE * job.remaining(job.leaf_reserve)
+        timeout_s = seconds_for("decomposition", job.remaining(job.leaf_reserve))
         return decompose(question, self._limits.max_children, self._llm_of(job, "decomposition"), timeout_s)
 
     def _llm_of(self, job: Job, kind: str) -> LLM | None:

@@ -10,12 +10,11 @@ from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import LLM, LLMReply, spent
 from shared.providers.llm.prompts import route_prompt
 from shared.providers.llm.replies import MAX_ROUTE_TOKENS, RouteReply, parse_route
+from shared.providers.time_shares import LEAST_S
 from shared.settings import Settings
 from shared.settings.strategies import asked_strategy
 
 _UNSURE_ROW = "unsure"
-#: Time below which an LLM call is not worth starting, in seconds.
-_MIN_TIME_S = 0.2
 #: A model's reply counts like one good rule, beside what the rules themselves had for the same type.
 _LLM_WEIGHT = 0.7
 _SPLITS = frozenset({PlannerName.DECOMPOSE, PlannerName.NESTED})
@@ -43,7 +42,7 @@ def read_question_type(
     ruled = route_by_rules(question, unsure_below)
     if not ruled.unsure or llm is None:
         return ruled, Cost()
-    if timeout_s < _MIN_TIME_S:
+    if timeout_s < LEAST_S:
         return _warned(ruled, DeadlineError("no time was left to ask it")), Cost()
     reply = LLMReply(text="")
     try:

@@ -27,6 +27,7 @@ from shared.jobs.work import StartedWork
 from shared.models import Cost, JobRequest, Lane, Node
 from shared.models.degraded import OnOutage
 from shared.providers.fallbacks import Fallbacks, PostponedError, noting
+from shared.providers.gates.cut_off import calls_of
 from shared.providers.lanes import in_lane
 from shared.providers.metering import Tally, metered, tallied
 from shared.settings import Settings
@@ -146,7 +147,7 @@ class TaskRegistry:
         """Raises: PostponedError, DamagedError."""
         with damage_named():
             meter = self._ledger.meter(run.job)
-        with metered(meter), tallied(run.tally), in_lane(run.job.lane), noting(run.fallbacks):
+        with metered(meter), tallied(run.tally), in_lane(run.job.lane), calls_of(run.job.id), noting(run.fallbacks):
             with self._failures_recorded(run, on_error):
                 if (reason := self._tracker.poison(begun, run.message, run.task.name)) is not None:
                     on_error(run, reason)

@@ -90,6 +90,15 @@ def relevance(query: str, document: str) -> float:
     return len(asked & set(tokens(document))) / len(asked) if asked else 0.0
 
 
+def marks(body: dict[str, Any]) -> str:
+    """The marks of a sensible LLM, for the documents of a rerank request."""
+    prompt = body["messages"][-1]["content"]
+    query = prompt.split("<user_query>\n")[-1].split("\n</user_query>")[0]
+    documents = re.findall(r'<document id="(\d+)">(.*?)</document>', prompt, re.DOTALL)
+    lines = [f'<s id="{number}">{10 * relevance(query, text):.2f}</s>' for number, text in documents]
+    return "\n".join(["<scores>", *lines, "</scores>"])
+
+
 def chat_body(model: str, text: str, tokens_in: int, tokens_out: int) -> dict[str, Any]:
     """A chat completion as OpenAI sends it."""
     return {

@@ -17,6 +17,7 @@ from shared.providers.fallbacks import fell_back, note_reason
 from shared.providers.llm.client import LLM, spent
 from shared.providers.llm.prompts import extract_prompt
 from shared.providers.llm.replies import parse_rows
+from shared.providers.time_shares import LEAST_S
 from shared.settings import Settings
 from workers.display import plain_line
 from workers.enumerate.document import ListedDocument
@@ -26,7 +27,6 @@ _LABELLED = re.compile(
     r"[\s>*\-+|]{0,8}[*_]{0,2}(?P<name>[^:：|*_\n]{1,40})[*_]{0,2}\s?[:：|]\s?[*_]{0,2}\s?(?P<value>[^|\n]{1,300})"
 )
 _LABEL_END = " *_|\t"
-_MIN_TIME_S = 0.5
 
 
 def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, str]:
@@ -65,7 +65,7 @@ class Extraction:
         filled = [row for row, _ in rows]
         for start in range(0, len(rows), self._size):
             batch = rows[start : start + self._size]
-            if time.monotonic() > self._end - _MIN_TIME_S:
+            if time.monotonic() > self._end - LEAST_S:
                 note_reason(Reason.OUT_OF_TIME)
                 self.warnings.append(f"No time was left to read the columns of {len(rows) - start} rows with the LLM.")
                 break

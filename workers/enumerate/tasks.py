@@ -13,11 +13,13 @@ from pydantic import ValidationError
 from shared.contract import TaskMessage, TaskName
 from shared.errors import DamagedError, RamifyError
 from shared.models.enumeration import ValuesReply, ValuesRequest
+from shared.providers.time_shares import seconds_for
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import CANDIDATES_LOST, app, llm_of, record_failed_leaf, registry, start_body_outside_of_chord
+from workers.app import CANDIDATES_LOST, app, llm_of, registry, start_body_outside_of_chord
 from workers.enumerate.scan import KnownValues, counted
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
+from workers.leaf_outcome import leaf_failed
 from workers.search.resources import search_resources
 
 
@@ -27,7 +29,7 @@ def _known() -> KnownValues:
 
 
 def _record_failure(run: TaskRun, reason: str) -> None:
-    record_failed_leaf(run, reason)
+    leaf_failed(run, reason)
     start_body_outside_of_chord(run)
 
 
@@ -58,8 +60,8 @@ def rerank_columns(run: TaskRun) -> None:
     node, read = run.node(), jobs.candidates(job.id, run.node_id)
     if read is None:
         raise DamagedError(CANDIDATES_LOST)
-    model = llm_of(run, "columns")
-    warnings = fill_columns(run, node, model, job.remaining(job.leaf_reserve)) if model else ()
+    model, timeout_s = llm_of(run, "columns"), seconds_for("columns", job.remaining(job.leaf_reserve))
+    warnings = fill_columns(run, node, model, timeout_s) if model else ()
     record_shard(run, node, read, warnings)
     start_body_outside_of_chord(run)
 

@@ -17,12 +17,12 @@ from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
 from shared.providers.llm.replies import summary_text
+from shared.providers.time_shares import seconds_for
 from workers.display import safe
 from workers.merge.extract import best_quote, citation
 from workers.merge.findings import Aggregated, Findings
 
 _MIN_MEMORY_CHARS = 400
-_MIN_TIME_S = 0.5
 _MAX_RANGE = 50
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
 _CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
@@ -51,7 +51,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         return own.model_copy(update={"summary": fallback()})
     memories, cost = _memories(hits), Cost()
     try:
-        if found.timeout_s < _MIN_TIME_S:
+        if not (timeout_s := seconds_for("summary", found.timeout_s)):
             raise DeadlineError("no time was left for it")
         tree = sorted(found.nodes.values(), key=lambda node: node_order(node.id))
         whole = all(node.kind is not NodeKind.LEAF or node.facet is Facet.ORIGINAL for node in tree)
@@ -59,7 +59,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
             found.question, memories, tree, intent=found.routed.intent, steps=own.steps, whole=whole
         )
         read = partial(_cited_text, sources=len(memories))
-        reply = found.llm.complete(prompt, timeout_s=found.timeout_s, check=read)
+        reply = found.llm.complete(prompt, timeout_s=timeout_s, check=read)
         cost = reply.cost
         checked = read(reply.text)
     except RamifyError as error:

@@ -19,6 +19,7 @@ from shared.tasks.signatures import AnyTask, skip_next
 from shared.tasks.task_run import TaskRun, fail_job, reason_of, remote
 from workers.app import app, llm_of, registry
 from workers.enumerate.merge_rows import list_warnings, merge_rows
+from workers.leaf_outcome import record_searched
 from workers.merge import tree
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import NO_RETRIEVAL, all_leaves, build_answer, merged, no_retrieval, run_aggregator, verdict
@@ -27,11 +28,13 @@ from workers.merge.early import early_answer
 
 @registry(TaskName.MERGE_TREE, on_error=fail_job)
 def merge_tree(run: TaskRun) -> None:
-    """Merge what the leaves recorded. Runs once, when the store says that every node is settled.
+    """Merge what the leaves recorded. Runs once, when the store says that every node is settled, or by force.
 
     Results of the question's own leaf alone are ranked against the question already: the root rerank is left out.
     """
     job, jobs = run.job, run.jobs
+    if run.message.force:
+        record_searched(run)
     if not jobs.start_merging(job.id, run.claimant, force=run.message.force):
         return
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)

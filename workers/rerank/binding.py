@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from redis.exceptions import RedisError
@@ -22,9 +22,11 @@ from shared.language.text import fold, has_cjk
 from shared.models import MAX_QUESTION_CHARS, Cost, Hit, LeafResult, LeafStatus, Node
 from shared.models.plan import BOUND_BY_ANSWER, BOUND_BY_NAMES, BOUND_BY_NOTHING, references, with_answers
 from shared.providers.fallbacks import fell_back
+from shared.providers.http_deadline import until
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import read_answer_prompt
 from shared.providers.llm.replies import MAX_ANSWER_TOKENS, parse_answer
+from shared.providers.time_shares import share_of
 from shared.tasks.signatures import add_to_chord, node_signature
 from shared.tasks.task_run import TaskRun, reason_of
 from workers.search.cached import completed_once
@@ -79,30 +81,26 @@ def bind_dependents(run: TaskRun, needed_by: Sequence[str], tools: Tools) -> Non
     """Bind and send every leaf of `needed_by` that waits for nothing else any more.
 
     Safe to repeat, and for two leaves that end at once: a leaf is claimed in the job store before it is added to the
-    chord, as the children of a branch are. What is lost on the way, the reaper sends again. Reading answers takes
-    `tools.timeout_s` at most for all of them together.
+    chord, as the children of a branch are. What is lost on the way, the reaper sends again. `tools.timeout_s` is for
+    all of them together.
     """
-    deadline = time.monotonic() + tools.timeout_s
     states = run.jobs.leaf_states(run.job.id)
-    for node_id in needed_by:
-        if states.get(node_id) != "waiting":
-            continue
-        node = run.jobs.node(run.job.id, node_id)
-        if node is None:
-            lost = "the record of this leaf is lost, and with it what it asks"
-            run.jobs.record_leaf(run.job.id, LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=lost))
-            continue
-        if any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
-            continue
-        bound = _bind_or_degrade(run, node, _until(tools, deadline))
-        run.annotate(bound.cost, item=node.id)
-        if run.jobs.bind(run.job.id, bound.node):
-            run.annotate(warnings=bound.warnings)
-            add_to_chord(run.task, node_signature(run.task.app, run.job.id, run.job.rank, bound.node))
-
-
-def _until(tools: Tools, deadline: float) -> Tools:
-    return replace(tools, timeout_s=max(0.0, deadline - time.monotonic()))
+    with until(time.monotonic() + tools.timeout_s):
+        for node_id in needed_by:
+            if states.get(node_id) != "waiting":
+                continue
+            node = run.jobs.node(run.job.id, node_id)
+            if node is None:
+                lost = "the record of this leaf is lost, and with it what it asks"
+                run.jobs.record_leaf(run.job.id, LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=lost))
+                continue
+            if any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
+                continue
+            bound = _bind_or_degrade(run, node, tools)
+            run.annotate(bound.cost, item=node.id)
+            if run.jobs.bind(run.job.id, bound.node):
+                run.annotate(warnings=bound.warnings)
+                add_to_chord(run.task, node_signature(run.task.app, run.job.id, run.job.rank, bound.node))
 
 
 def _bind_or_degrade(run: TaskRun, node: Node, tools: Tools) -> BoundLeaf:
@@ -127,11 +125,11 @@ def bind(node: Node, parents: Sequence[Parent], tenant: str, tools: Tools) -> Bo
 
     A value whose number the query does not name is put before it. With several names, `variants` holds a query for
     each, the likeliest first and at most `binding.names`. Never raises for a fault of the LLM: names are used instead,
-    with a warning. A parent that found nothing leaves its place empty, with a warning. Reading may take
-    `tools.timeout_s` for all parents together.
+    with a warning. A parent that found nothing leaves its place empty, with a warning. `tools.timeout_s` is for all
+    parents together.
     """
-    deadline = time.monotonic() + tools.timeout_s
-    found = {parent.node.id: _values_of(node, parent, tenant, _until(tools, deadline)) for parent in parents}
+    with until(time.monotonic() + tools.timeout_s):
+        found = {parent.node.id: _values_of(node, parent, tenant, tools) for parent in parents}
     values = {parent.number: found[parent.node.id].values for parent in parents}
     queries = _queries(node.query, values, tools.settings.binding.names)
     kinds = {one.found_by for one in found.values()}
@@ -167,7 +165,8 @@ def _values_of(node: Node, parent: Parent, tenant: str, tools: Tools) -> _Values
         reason = "it failed" if failed else "it found nothing"
     elif tools.llm is not None and options.read:
         try:
-            answer, cost = read_answer(parent.node.query, hits, tenant, tools)
+            with share_of("binding", tools.left_s):
+                answer, cost = read_answer(parent.node.query, hits, tenant, tools)
             if answer is not None:
                 return _Values((answer,), BOUND_BY_ANSWER, cost)
         except RamifyError as error:

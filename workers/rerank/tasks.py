@@ -10,24 +10,22 @@ from celery.signals import worker_shutdown
 from shared.contract import TaskName
 from shared.errors import DamagedError
 from shared.jobs import State
-from shared.models import Hit, LeafResult, LeafStatus, MergedPool, SearchResult
+from shared.models import Hit, MergedPool, SearchResult
 from shared.models.degraded import Reason
 from shared.providers.fallbacks import note_reason
 from shared.providers.rerankers import reranker
 from shared.providers.rerankers.base import Reranked
 from shared.providers.rerankers.guarded import GuardedReranker
+from shared.providers.time_shares import seconds_for
 from shared.tasks.task_run import TaskRun
-from workers.app import CANDIDATES_LOST, llm, record_failed_leaf, registry, shared_cache, start_body_outside_of_chord
+from workers.app import CANDIDATES_LOST, llm, registry, shared_cache, start_body_outside_of_chord
+from workers.leaf_outcome import leaf_failed, record_found
 from workers.merge.tree import apply_root_rerank, leaf_share
 from workers.rerank.binding import bind_dependents, dependents
 from workers.search.cached import reranked_once
-from workers.search.leaf import NOTHING_INGESTED, leaf_query, leaf_result_limit, run_rerank_stages
+from workers.search.leaf import NOTHING_INGESTED, leaf_query, run_rerank_stages
 from workers.search.stages.rescoring import spent
-from workers.search.stages.truth import keep_truth
 from workers.search.state import Tools
-
-#: What reading an answer may take of the time that is left for leaves: those that waited need the rest.
-BINDING_SHARE = 0.3
 
 
 @cache
@@ -40,14 +38,14 @@ def _tools(timeout_s: float) -> Tools:
 
 
 def _record_failure(run: TaskRun, reason: str) -> None:
-    record_failed_leaf(run, reason)
+    leaf_failed(run, reason)
     _start_what_waited(run)
 
 
 def _start_what_waited(run: TaskRun) -> None:
     """Start the leaves that waited for this one, and the merge where this one was the last and no chord counts it."""
     if needed_by := dependents(run):
-        bind_dependents(run, needed_by, _tools(BINDING_SHARE * run.job.remaining(run.job.leaf_reserve)))
+        bind_dependents(run, needed_by, _tools(run.job.remaining(run.job.leaf_reserve)))
     start_body_outside_of_chord(run)
 
 
@@ -55,7 +53,8 @@ def _start_what_waited(run: TaskRun) -> None:
 def rerank_leaf(run: TaskRun) -> None:
     """Run a leaf's strategy from the rerank on and record the leaf, then start those that waited for it.
 
-    A leaf that failed in search, and one that is delivered again, is recorded already.
+    A leaf without time left is recorded in its fused order: its candidates are not thrown away. One that failed in
+    search, and one that is delivered again, is recorded already.
     """
     found = run.jobs.candidates(run.job.id, run.node_id)
     if found is not None:
@@ -66,26 +65,12 @@ def rerank_leaf(run: TaskRun) -> None:
 
 
 def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
-    job, jobs = run.job, run.jobs
-    node = run.node()
-    timeout = run.leaf_seconds("reranked")
+    job, node = run.job, run.node()
     if found.mode != NOTHING_INGESTED.mode:
-        found = run_rerank_stages(leaf_query(job.request, node, registry.settings), found, _tools(timeout))
+        tools = _tools(job.remaining(job.leaf_reserve))
+        found = run_rerank_stages(leaf_query(job.request, node, registry.settings), found, tools)
         run.annotate(found.cost, found.warnings)
-    limits = registry.settings.multi_query
-    shown = job.request.top_n or limits.max_total_results
-    result = LeafResult(
-        node_id=node.id,
-        status=LeafStatus.DONE,
-        hits=keep_truth(found.hits, leaf_result_limit(node, limits, shown)),
-        candidates=found.candidates,
-        warnings=found.warnings,
-        timings_ms=found.timings_ms,
-        stages=found.stages,
-        reranker=found.reranked_by,
-        verdict=found.verdict,
-    )
-    jobs.record_leaf(job.id, result)
+    record_found(run, node, found)
 
 
 def _keep_merged_order(run: TaskRun, reason: str) -> None:
@@ -116,7 +101,7 @@ def rerank_pool(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -
         return Reranked(hits=tuple(hits), reranker="none")
     scored = [hit.model_dump(mode="json", include={"chunk_id", "title", "heading", "text", "score"}) for hit in hits]
     parts = {"tenant": tenant, "question": question, "hits": scored}
-    compute = partial(tools.reranker.rerank, question, hits, tools.timeout_s)
+    compute = partial(tools.reranker.rerank, question, hits, seconds_for("root rerank", tools.left_s))
     ranked, result = reranked_once(tools, parts, Reranked, compute)
     if result.warning:
         ranked = ranked.model_copy(update={"warnings": (*ranked.warnings, result.warning)})

@@ -26,7 +26,7 @@ def completed_once(  # noqa: PLR0913 - the call, how its reply is read, and for 
     """
     llm = cached_llm(tools.llm, tools.cache, tools.settings, tenant, kind)
     assert llm is not None  # noqa: S101 - callers ask only then
-    reply = llm.complete(prompt, timeout_s=tools.timeout_s, max_tokens=max_tokens, check=read)
+    reply = llm.complete(prompt, timeout_s=tools.left_s, max_tokens=max_tokens, check=read)
     return read(reply.text), reply.cost
 
 

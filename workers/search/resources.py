@@ -15,7 +15,9 @@ from shared.errors import StoreInUseError
 from shared.providers.encoders import dense_encoder
 from shared.providers.encoders.base import DenseEncoder, Embedded
 from shared.providers.encoders.sparse import Bm25Encoder, TrigramEncoder
+from shared.providers.http_deadline import time_left
 from shared.providers.llm.client import ChatClient
+from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
 from shared.store import ChunkStore, TenantStores, check_built_with, open_stores
 from shared.store.base import CollectionInfo, CollectionState
@@ -28,7 +30,6 @@ _INFO_TTL_S = 1.0
 _OPEN_RETRY_S = 5.0
 #: Tenants whose tools are kept, the last used ones; others get theirs again when they ask.
 _MAX_TENANTS = 500
-_EMBED_WAIT_S = 30.0
 
 
 class _TenantTools(NamedTuple):
@@ -183,8 +184,9 @@ def embed_queries(encoder: DenseEncoder, cache: Cache | None, texts: list[str], 
         spent.append(found)
         return [Embedded(vectors=(vector,)) for vector in found.vectors]
 
+    wait_s = min(cache.settings.wait_s, seconds_for("another's call", time_left()))
     keys = [{"tenant": tenant, "text": text, "model": encoder.name, "side": "query"} for text in texts]
-    entries = cache.get_or_compute_many("embedding", keys, Embedded, compute, wait_s=_EMBED_WAIT_S)
+    entries = cache.get_or_compute_many("embedding", keys, Embedded, compute, wait_s=wait_s)
     return Embedded(
         vectors=tuple(entry.vectors[0] for entry, _ in entries),
         calls=sum(found.calls for found in spent),

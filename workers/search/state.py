@@ -14,8 +14,10 @@ from shared.models import Cost, Filters, Hit
 from shared.models.hits import Effect, OpenedDirectory, StageTrace, as_half_floats
 from shared.providers.encoders import Bm25Encoder, DenseEncoder, Embedded
 from shared.providers.encoders.sparse import TrigramEncoder
+from shared.providers.http_deadline import time_left
 from shared.providers.llm.client import LLM
 from shared.providers.rerankers.base import Reranker
+from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
 from shared.store import DENSE, ChunkStore
 
@@ -126,7 +128,7 @@ def as_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
 
 @dataclass(frozen=True)
 class Tools:
-    """The search pool has a store and encoders, the rerank pool a reranker. `timeout_s` is what is left for a stage.
+    """The search pool has a store and encoders, the rerank pool a reranker. `timeout_s`: for all stages together.
 
     The store is that of the question's tenant. `index_version` is the state of its collection; 0: not known.
     """
@@ -145,9 +147,14 @@ class Tools:
     index_version: int = 0
 
     @property
+    def left_s(self) -> float:
+        """Seconds that are left now: of the block `until` around the caller, and `timeout_s` at most."""
+        return max(0.0, min(self.timeout_s, time_left()))
+
+    @property
     def cache_wait_s(self) -> float:
         """Seconds to wait for another worker that computes the same, before it is computed here."""
-        return min(self.settings.cache.wait_s, self.timeout_s)
+        return min(self.settings.cache.wait_s, seconds_for("another's call", self.left_s))
 
     def request(self, flt: models.Filter, limit: int) -> models.QueryRequest:
         """A request for hits with their payload, and their dense vector where there is an encoder for it."""

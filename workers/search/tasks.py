@@ -13,7 +13,8 @@ from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.settings.strategies import named, split
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import app, record_failed_leaf, registry, shared_cache
+from workers.app import app, registry, shared_cache
+from workers.leaf_outcome import leaf_failed
 from workers.search.leaf import LeafQuery, leaf_query, run_search_stages, strategy_of
 from workers.search.related import contexts
 from workers.search.resources import search_resources
@@ -22,7 +23,7 @@ from workers.search.stages.truth import keep_truth
 _FIND_TIMEOUT_S = 10.0
 
 
-@registry(TaskName.SEARCH_LEAF, on_error=record_failed_leaf)
+@registry(TaskName.SEARCH_LEAF, on_error=leaf_failed)
 def search_leaf(run: TaskRun) -> None:
     """Search a leaf's subquestion and hand the candidates to the rerank pool."""
     job, jobs = run.job, run.jobs

@@ -19,12 +19,12 @@ from shared.models import ROOT_ID, Facet, Node
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.models.plan import Shard
 from shared.providers.fallbacks import fell_back
+from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
 from shared.tasks.task_run import TaskRun
 
-#: Seconds for what the search pool is asked, at most, and the share of the job's time.
+#: Seconds for each question to the search pool, at most.
 _ASK_S = 15.0
-_SHARE = 0.25
 #: How many ids of documents (UUIDs) there can be.
 _IDS = 1 << 128
 _INSTEAD = "The question was searched instead of listed."
@@ -33,15 +33,15 @@ _INSTEAD = "The question was searched instead of listed."
 def plan_list(run: TaskRun, app: Celery, settings: Settings) -> Grown:
     """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead."""
     job = run.job
-    end = min(_ASK_S, _SHARE * job.remaining(job.leaf_reserve))
+    timeout_s = min(_ASK_S, seconds_for("listing", job.remaining(job.leaf_reserve)))
     try:
         asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
-        known = _ask_search_pool(app, settings, asked, end)
+        known = _ask_search_pool(app, settings, asked, timeout_s)
         reading = read_question(job.request.question, job.request.filters, known, date.today())  # noqa: DTZ011 - the reader's "last month"
         if reading.scan is None:
             return Grown(warnings=(*reading.warnings, _INSTEAD))
         scan = _without_excluded(reading.scan, settings.search.excludes)
-        counted = _ask_search_pool(app, settings, asked.model_copy(update={"scan": scan}), end)
+        counted = _ask_search_pool(app, settings, asked.model_copy(update={"scan": scan}), timeout_s)
     except RamifyError as error:
         fell_back("store", error)
         return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))

@@ -17,6 +17,7 @@ import httpx
 
 from shared.errors import RamifyError, TransientError
 from shared.models import Lane
+from shared.providers.gates.cut_off import CutOffs
 from shared.providers.gates.gate_store import (
     Admission,
     CallOutcome,
@@ -69,6 +70,8 @@ class GateError(TransientError):
     """
 
 
+#: By the name of the gate: several clients of one process may call the same provider.
+_cut_offs: dict[str, CutOffs] = {}
 _process_store: GateStore | None = None
 
 
@@ -116,6 +119,9 @@ class Gate:
         self._limits = limits_of(providers, self._limit)
         host = host_of(url)
         self.name, self.server_kind, self.server = f"{kind}:{host}", NAMES[kind], f"{NAMES[kind]} at {host}"
+        # Without Qdrant there is no answer: whoever has little time tries it all the same.
+        failures = 0 if kind == "qdrant" else self._breaker.failures
+        self._cut_offs = _cut_offs.setdefault(self.name, CutOffs(failures))
         self._warned = False
 
     @contextmanager
@@ -134,6 +140,7 @@ class Gate:
         Raises: GateError when it may not go, and what `before` and the block raise.
         """
         token = secrets.token_hex(8)
+        self._check_cut_offs(min(attempt_s, deadline - time.monotonic()))
         watched = self._acquire(token, deadline, attempt_s, patient_until)
         called = False
         try:
@@ -145,15 +152,25 @@ class Gate:
                 error.provider = self._kind
             self._release(self._report(error, token) if called else CallReport(CallOutcome.UNSURE, token), watched)
             raise
+        self._cut_offs.answered()
         self._release(CallReport(CallOutcome.ANSWERED, token), watched)
 
     def too_slow(self, message: str, had_s: float, attempt_s: float, *, connecting: bool = False) -> TransientError:
         """The error of a call that was not answered within `had_s` seconds; `attempt_s` is the most that one gets.
 
-        A call that its job left little time says nothing about the provider.
+        A call that its job left little time says nothing about the provider, but to calls with less (`CutOffs`).
         """
+        if had_s < _NEARLY * attempt_s:
+            self._cut_offs.note(had_s)
         enough = min(attempt_s, self._breaker.slow_s, _CONNECT_S if connecting else attempt_s)
         return UnreachableError(message) if had_s >= _NEARLY * enough else UnsureError(message)
+
+    def _check_cut_offs(self, may_take_s: float) -> None:
+        """Raises: GateError for a call with no more time than one had that was just cut off without an answer."""
+        if (last := self._cut_offs.against(may_take_s)) is not None:
+            left = last.until - time.monotonic()
+            until, had = time_of_day(time.time() + left), f"{last.had_s:.3g} s"
+            raise self._refused(f"did not answer within {had}, and is asked by no call with less until {until}", left)
 
     def _acquire(self, token: str, deadline: float, attempt_s: float, patient_until: float) -> bool:
         """Returns when the call may go: true when a success is to be reported, too. Raises: GateError."""
@@ -232,6 +249,9 @@ class Gate:
                     f"gets no more than {limit} (providers.{self._kind}.requests_per_minute): the next turn is in "
                     f"{max(wait, 1):.0f} s, and no time is left after that"
                 )
-        refusal = GateError(f"{self.server} {sentence}", wait)
+        return self._refused(sentence, wait)
+
+    def _refused(self, sentence: str, wait_s: float) -> GateError:
+        refusal = GateError(f"{self.server} {sentence}", wait_s)
         refusal.provider = self._kind
         return refusal

@@ -13,9 +13,7 @@ from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError
 from shared.models import Cost
 from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import LLM, spent
-
-#: With less time than this an LLM call is not started (s).
-_MIN_TIME_S = 0.2
+from shared.providers.time_shares import LEAST_S
 
 T = TypeVar("T")
 
@@ -54,7 +52,7 @@ class Dialogue(Generic[T]):
 
     def _ask(self, prompt: str) -> T:
         left = self._deadline - time.monotonic()
-        if left < _MIN_TIME_S:
+        if left < LEAST_S:
             raise DeadlineError("no time was left to ask it")
         try:
             reply = self._llm.complete(prompt, timeout_s=left, check=self._parse)

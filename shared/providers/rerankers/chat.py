@@ -32,7 +32,8 @@ class ChatScorer:
         model = settings.rerank.model or settings.llm_model
         self.name = f"chat:{model}"
         self._per_call = min(settings.rerank.max_documents, DOCUMENTS_PER_CALL)
-        self._client = ChatClient(settings.model_copy(update={"llm_model": model}))
+        try_s = min(settings.llm_timeout_s, settings.rerank.timeout_s)
+        self._client = ChatClient(settings.model_copy(update={"llm_model": model, "llm_timeout_s": try_s}))
 
     def score(self, request: Request) -> None:
         """Score in calls of at most 25 documents and about 24,000 characters, four at once.

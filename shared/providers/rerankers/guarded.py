@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 
 from shared.errors import DeadlineError, RamifyError, ReplyError, TransientError
 from shared.models import Hit
 from shared.providers.fallbacks import fell_back
+from shared.providers.http_deadline import until
 from shared.providers.llm.client import spent
 from shared.providers.rerankers.base import Reranked, Reranker, unscored
 from shared.providers.rerankers.calibration import NOTHING_RELEVANT, nothing_relevant
@@ -29,7 +31,8 @@ class GuardedReranker:
                 raise TransientError("it is closed")
             if timeout_s <= 0:
                 raise DeadlineError("no time is left for it")
-            reranked = self._inner.rerank(query, hits, timeout_s)
+            with until(time.monotonic() + timeout_s):
+                reranked = self._inner.rerank(query, hits, timeout_s)
             for hit in reranked.hits:
                 if not math.isfinite(hit.score):  # NaN would silently break every later sort
                     raise ReplyError(f"it gave the score {hit.score} to chunk {hit.chunk_id}")

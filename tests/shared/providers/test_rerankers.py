@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from shared.providers.rerankers import GuardedReranker, Reranked, Reranker, fast
 from shared.providers.rerankers.calibration import sigmoid
 from shared.settings import Settings
 from shared.settings.sections import RerankSettings
-from tests.fakes.answers import relevance
+from tests.fakes.answers import marks
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import CutOff, Fault, Hang, Malformed, Reply, Slow, Step
 from workers.search.stages.rescoring import spent
@@ -31,15 +30,6 @@ class WordCounter:
 
     def rerank_pairs(self, pairs: list[tuple[str, str]], batch_size: int) -> Iterator[float]:
         return (float(len(set(query.split()) & set(document.split()))) for query, document in pairs)
-
-
-def marks(body: dict[str, Any]) -> str:
-    """The marks of a sensible LLM."""
-    prompt = body["messages"][-1]["content"]
-    query = prompt.split("<user_query>\n")[-1].split("\n</user_query>")[0]
-    documents = re.findall(r'<document id="(\d+)">(.*?)</document>', prompt, re.DOTALL)
-    lines = [f'<s id="{number}">{10 * relevance(query, text):.2f}</s>' for number, text in documents]
-    return "\n".join(["<scores>", *lines, "</scores>"])
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from qdrant_client import models
 
 from shared.errors import InputError, RamifyError
 from shared.models import Cost
 from shared.providers.fallbacks import fell_back
+from shared.providers.time_shares import share_of
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, TRIGRAM, to_filter, to_sparse
 from workers.search.language import model_reads
@@ -46,7 +48,8 @@ def dense(state: SearchState, options: s.DenseStage, tools: Tools) -> SearchStat
     if known is False:
         return state.skip(LANGUAGE_NOT_READ, warn=True)
     try:
-        embedded = tools.embed(list(state.query.texts), state.query.tenant)
+        with share_of("embedding", tools.left_s) if state.arms else nullcontext():
+            embedded = tools.embed(list(state.query.texts), state.query.tenant)
     except RamifyError as error:
         spent = state.cost + Cost(embed_calls=error.calls, embed_tokens=error.tokens)
         if not state.arms:

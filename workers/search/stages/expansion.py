@@ -13,6 +13,7 @@ from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import expand_prompt
 from shared.providers.llm.replies import parse_rewrites
+from shared.providers.time_shares import share_of
 from shared.settings import stages as s
 from shared.store import SPARSE, to_filter, to_sparse
 from workers.search.cached import completed_once
@@ -48,7 +49,8 @@ def expand(state: SearchState, options: s.ExpansionStage, tools: Tools) -> Searc
         return state.skip("question_too_short")
     read = partial(parse_rewrites, question=text, most=count)
     try:
-        rewrites, cost = completed_once(expand_prompt(text, count), read, tools, state.query.tenant, kind="rewrite")
+        with share_of("rewriting", tools.left_s):
+            rewrites, cost = completed_once(expand_prompt(text, count), read, tools, state.query.tenant, kind="rewrite")
     except RamifyError as error:
         fell_back("llm", error)
         cost = state.cost + spent(error).cost

@@ -17,6 +17,7 @@ from shared.models.degraded import Reason
 from shared.models.hits import OpenedDirectory, Via
 from shared.providers.fallbacks import note_reason
 from shared.providers.rerankers.lexical import lexical_scores
+from shared.providers.time_shares import seconds_for
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, ChunkStore, to_filter
 from shared.store.directories import directory_of, documents_in, nodes, starts, subdirectories
@@ -40,9 +41,9 @@ _CHUNKS_PER_DIRECTORY = 2
 def hierarchy(state: SearchState, options: s.HierarchyStage, tools: Tools) -> SearchState:
     """Find starting points, descend until the best chunks stay the same, and give what was reached, best first.
 
-    Takes half of the leaf's time at most; a search that runs out of it says so in `stopped` and gives what it has.
+    A search whose share of the leaf's time is up says so in `stopped` and gives what it has.
     """
-    end = time.monotonic() + tools.timeout_s / 2
+    end = time.monotonic() + seconds_for("directories", tools.left_s)
     state = lexical(state, s.LexicalStage(), tools)
     if tools.dense is not None:
         state = dense(state, s.DenseStage(), tools).but(skipped=None)

@@ -11,6 +11,7 @@ import numpy as np
 
 from shared.models import Cost
 from shared.providers.rerankers.base import Reranked
+from shared.providers.time_shares import seconds_for
 from shared.settings import stages as s
 from shared.settings.sections import reranker_traits
 from workers.search.state import Candidate, SearchState, Tools, by_score
@@ -129,7 +130,7 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
     best = state.candidates[: options.limit]
     before = {candidate.hit.chunk_id: candidate for candidate in best}
     hits = [candidate.hit.model_copy(update={"score": candidate.score}) for candidate in best]
-    ranked = tools.reranker.rerank(state.query.text, hits, tools.timeout_s)
+    ranked = tools.reranker.rerank(state.query.text, hits, seconds_for("leaf rerank", tools.left_s))
     after = []
     for hit in ranked.hits:
         old = before[hit.chunk_id]

@@ -1,0 +1,115 @@
+"""A leaf that has found something is recorded with it, whatever becomes of its last task. On a real Redis."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import redis
+
+from shared.contract import TaskMessage, TaskName
+from shared.jobs import JobReader, JobStore, new_id
+from shared.jobs.keys import JobKeys
+from shared.models import Facet, Hit, JobRequest, LeafStatus, Node, SearchResult
+from shared.models.degraded import Reason
+from shared.providers.fallbacks import noting
+from shared.settings import Settings
+from shared.tasks.task_run import TaskRun
+
+NODES = [Node(id=f"0.{n}", parent_id="0", level=1, facet=Facet.CORE, query=f"q{n}") for n in (1, 2, 3)]
+
+
+@pytest.fixture
+def outcome(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("RAMIFY_REDIS__URL", redis_url)
+    from workers import leaf_outcome
+
+    return leaf_outcome
+
+
+@pytest.fixture
+def jobs(client: redis.Redis, settings: Settings) -> JobStore:
+    return JobStore(client, settings)
+
+
+def hit(name: str, score: float, variant: float | None = None) -> Hit:
+    parts = {} if variant is None else {"variant": variant}
+    return Hit(chunk_id=name, doc_id=name, path=name, title=name, text=name, score=score, parts=parts)
+
+
+def searching(jobs: JobStore, *found: tuple[str, SearchResult]) -> str:
+    """A job whose named leaves have been searched."""
+    job_id = new_id()
+    jobs.enqueue([(job_id, JobRequest(question="why?"))])
+    jobs.start_planning(job_id, "t")
+    jobs.start_searching(job_id, NODES)
+    for node_id, result in found:
+        assert jobs.put_candidates(job_id, node_id, result)
+    return job_id
+
+
+def run_of(jobs: JobStore, job_id: str, task: TaskName, node_id: str | None = None) -> TaskRun:
+    job = jobs.job(job_id)
+    assert job is not None
+    named: Any = SimpleNamespace(name=task.value, request=SimpleNamespace(id="t"))
+    return TaskRun(named, jobs, job, TaskMessage(job_id=job_id, node_id=node_id))
+
+
+FOUND = SearchResult(hits=(hit("a", 0.9), hit("b", 0.5)), mode="default", candidates=7, warnings=("before",))
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [(TaskName.RERANK_LEAF, Reason.RERANK_UNAVAILABLE), (TaskName.RERANK_COLUMNS, Reason.LLM_UNAVAILABLE)],
+)
+def test_given_candidates_when_the_leafs_last_task_fails_then_it_is_done_with_them_and_says_without_what(
+    outcome: Any, jobs: JobStore, task: TaskName, reason: Reason
+) -> None:
+    run = run_of(jobs, searching(jobs, ("0.1", FOUND)), task, "0.1")
+    with noting(run.fallbacks):
+        outcome.leaf_failed(run, "it killed its worker 3 times")
+    leaf = jobs.results(run.job.id)["0.1"]
+    assert (leaf.status, [one.chunk_id for one in leaf.hits], leaf.candidates) == (LeafStatus.DONE, ["a", "b"], 7)
+    assert leaf.warnings == ("before", "Leaf 0.1 stands as its search left it: it killed its worker 3 times")
+    status = JobReader(jobs.client).status(run.job.id)
+    assert status.degraded_at == {"0.1": (reason,)}
+    assert status.warnings == leaf.warnings[1:]
+
+
+def test_given_candidates_that_cannot_be_read_when_its_task_fails_then_the_leaf_has_failed(
+    outcome: Any, jobs: JobStore
+) -> None:
+    run = run_of(jobs, searching(jobs, ("0.1", FOUND)), TaskName.RERANK_LEAF, "0.1")
+    jobs.client.hset(JobKeys(run.job.id).candidates, "0.1", b"x")
+    with noting(run.fallbacks):
+        outcome.leaf_failed(run, "no")
+    assert jobs.results(run.job.id)["0.1"].status is LeafStatus.FAILED
+
+
+def test_given_no_candidates_when_its_task_fails_then_the_leaf_has_failed(outcome: Any, jobs: JobStore) -> None:
+    run = run_of(jobs, searching(jobs), TaskName.SEARCH_LEAF, "0.1")
+    with noting(run.fallbacks):
+        outcome.leaf_failed(run, "no store")
+    assert (jobs.results(run.job.id)["0.1"].status, jobs.results(run.job.id)["0.1"].error) == (
+        LeafStatus.FAILED,
+        "no store",
+    )
+    assert JobReader(jobs.client).status(run.job.id).degraded == ()
+
+
+def test_given_the_deadline_when_merged_by_force_then_searched_leaves_stand_in_fused_order_and_others_are_missing(
+    outcome: Any, jobs: JobStore
+) -> None:
+    wordings = (hit("a", 0.4, 0.0), hit("b", 0.3, 0.0), hit("b", 0.8, 1.0))
+    job_id = searching(jobs, ("0.1", FOUND), ("0.2", FOUND.model_copy(update={"hits": wordings})))
+    run = run_of(jobs, job_id, TaskName.MERGE_TREE)
+    with noting(run.fallbacks):
+        outcome.record_searched(run)
+    results = jobs.results(job_id)
+    assert {node_id: [one.chunk_id for one in leaf.hits] for node_id, leaf in results.items()} == {
+        "0.1": ["a", "b"],
+        "0.2": ["b", "a"],
+    }
+    assert jobs.leaf_states(job_id) == {"0.1": "done", "0.2": "done", "0.3": "pending"}
+    assert JobReader(jobs.client).status(job_id).degraded_at == dict.fromkeys(("0.1", "0.2"), (Reason.OUT_OF_TIME,))

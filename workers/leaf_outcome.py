@@ -1,0 +1,72 @@
+"""Records what became of a leaf. One that has found something is never thrown away: it stands as it was found."""
+
+from __future__ import annotations
+
+from redis.exceptions import ResponseError
+
+from shared.contract import TaskName
+from shared.models import LeafResult, LeafStatus, Node, SearchResult
+from shared.models.degraded import Reason
+from shared.providers.fallbacks import note_reason
+from shared.tasks.task_run import TaskRun
+from workers.search.leaf import leaf_result_limit
+from workers.search.stages.truth import keep_truth
+from workers.search.variants import VARIANT, merge_variants
+
+#: What a leaf goes without whose last task fails.
+_WITHOUT = {
+    TaskName.RERANK_LEAF.value: Reason.RERANK_UNAVAILABLE,
+    TaskName.RERANK_COLUMNS.value: Reason.LLM_UNAVAILABLE,
+}
+
+
+def record_found(run: TaskRun, node: Node, found: SearchResult) -> None:
+    """Record a leaf with what it has found, best first."""
+    limits = run.jobs.settings.multi_query
+    shown = run.job.request.top_n or limits.max_total_results
+    result = LeafResult(
+        node_id=node.id,
+        status=LeafStatus.DONE,
+        hits=keep_truth(found.hits, leaf_result_limit(node, limits, shown)),
+        candidates=found.candidates,
+        warnings=found.warnings,
+        timings_ms=found.timings_ms,
+        stages=found.stages,
+        reranker=found.reranked_by,
+        verdict=found.verdict,
+    )
+    run.jobs.record_leaf(run.job.id, result)
+
+
+def leaf_failed(run: TaskRun, reason: str) -> None:
+    """`on_error` of the tasks of a leaf: it is recorded all the same, so that the body runs.
+
+    As it was found, where its search was done; else its failure is its result.
+    """
+    if not _recorded_as_found(run, run.node_id, _WITHOUT.get(run.task.name, Reason.OUT_OF_TIME), reason):
+        failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
+        run.jobs.record_leaf(run.job.id, failed)
+
+
+def record_searched(run: TaskRun) -> None:
+    """Record the leaves that have been searched and wait for their last task, whose time is up."""
+    for node_id, state in run.jobs.leaf_states(run.job.id).items():
+        if state == "searched":
+            _recorded_as_found(run, node_id, Reason.OUT_OF_TIME, "the job's time was up")
+
+
+def _recorded_as_found(run: TaskRun, node_id: str, without: Reason, reason: str) -> bool:
+    """As its search left it, with a warning: hits in fused order; a shard's rows are stored already. False: nothing."""
+    try:
+        node, found = run.jobs.node(run.job.id, node_id), run.jobs.candidates(run.job.id, node_id)
+    except (ValueError, TypeError, ResponseError):  # damaged: what nobody can read was not found
+        return False
+    if node is None or found is None:
+        return False
+    if any(VARIANT in hit.parts for hit in found.hits):
+        found = found.model_copy(update={"hits": merge_variants(found.hits)})
+    warning = f"Leaf {node_id} stands as its search left it: {reason}"
+    note_reason(without)
+    run.annotate(warnings=[warning], item=node_id)
+    record_found(run, node, found.model_copy(update={"warnings": (*found.warnings, warning)}))
+    return True
