@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from orchestrator.planning.route import route_request
+from orchestrator.planning.rule_split import nested, standing_parts
 from orchestrator.planning.tree import Grown, children_of, first_level, left_out, needed, original_leaf
 from shared.cache import Cache
 from shared.cached_llm import cached_llm
 from shared.errors import shown
 from shared.jobs import Job
-from shared.language import query_sentence, question_language
-from shared.language.base import MAX_PART, Split, Subquestion
-from shared.language.text import narrowed, question_key
+from shared.language.base import Subquestion
+from shared.language.text import question_key
 from shared.models import ROOT_ID, Cost, Decomposition, Facet, Filters, Node, NodeKind, Plan, PlanEntry, SubQuery
 from shared.models.plan import references, renumbered
 from shared.models.request import TypedQuery
@@ -121,20 +121,6 @@ def decompose(question: str, most: int, llm: LLM | None, timeout_s: float) -> tu
     return ruled.model_copy(update={"warnings": (*dialogue.warnings, *ruled.warnings)}), dialogue.cost
 
 
-def split(question: str) -> Split:
-    """How the rules read `question`. In a language without rules: simple, without parts."""
-    text = narrowed(question)
-    language = question_language(text)
-    return language.split(text) if language else Split()
-
-
-def nested(question: str) -> tuple[str, ...]:
-    """The steps of a question whose parts wait for each other, with `#n` in them; none for any other one."""
-    text = narrowed(question)
-    language = question_language(text)
-    return language.steps(text) if language and not references(text) else ()
-
-
 def decompose_by_rules(question: str, most: int) -> Decomposition:
     """At most `most` subqueries for `question`, in order; none for a simple one (the original is always searched).
 
@@ -146,7 +132,7 @@ def decompose_by_rules(question: str, most: int) -> Decomposition:
         chain = (SubQuery(dimension=Facet.CORE, query=step, depends_on=references(step)) for step in steps)
         return Decomposition(subqueries=tuple(chain), by="rules")
     different: dict[str, Subquestion] = {}
-    for part in in_context(split(question).parts):
+    for part in standing_parts(question):
         different.setdefault(question_key(part.query), part)
     kept, dropped = _chosen(list(different.values()), most)
     warnings: tuple[str, ...] = ()
@@ -155,26 +141,6 @@ def decompose_by_rules(question: str, most: int) -> Decomposition:
         warnings = (f"The question has more parts than the {most} that fit; left to the search as a whole: {names}.",)
     subqueries = tuple(SubQuery(dimension=part.facet, query=part.query, needs_refinement=part.broad) for part in kept)
     return Decomposition(subqueries=subqueries, by="rules", warnings=warnings)
-
-
-def in_context(parts: tuple[Subquestion, ...]) -> tuple[Subquestion, ...]:
-    """The same parts; one that names nothing of its own says what it is about: the nearest part before that does."""
-    standing: list[Subquestion] = []
-    about = ""
-    for part in parts:
-        language = question_language(part.query)
-        if language is None or not language.names_nothing(part.query):
-            about = part.query
-            standing.append(part)
-            continue
-        query = (
-            query_sentence("regarding", about, about.rstrip("?？.。 "), part.query)
-            if about and part.asked
-            else part.query
-        )
-        fits = len(query) <= MAX_PART and query != part.query
-        standing.append(part.model_copy(update={"query": query, "broad": False}) if fits else part)
-    return tuple(standing)
 
 
 def _chosen(parts: list[Subquestion], most: int) -> tuple[list[Subquestion], list[Subquestion]]:

@@ -173,7 +173,7 @@ def _question_end() -> re.Pattern[str]:
     openers = alternatives(lambda language: language.words.openers)
     either = alternatives(lambda language: language.words.or_)
     return re.compile(
-        rf"[。\n]+|[?!;]+(?=[\s\"')\]]|$|[^\x00-\x7f])(?!\s*\(|\s+(?:{either})\b)"
+        rf"[。\n]++|(?<![?!;])[?!;]++(?=[\s\"')\]]|$|[^\x00-\x7f])(?!\s*\(|\s+(?:{either})\b)"
         rf"|\.(?=\s*$|\s+(?:[^a-z\s]|(?:{openers})\b))"
     )
 

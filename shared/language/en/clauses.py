@@ -16,6 +16,8 @@ _FIRST = re.compile(rf"\b(?:{'|'.join(sorted(_SECOND, key=len, reverse=True))})\
 _UPPER = re.compile(r"\b(?:US|ME|MY)\b")
 _MAX_SUBJECT_WORDS = 6
 _POSSESSIVE = {"its", "their"}
+#: "this" in "this error" points at nothing outside; "this" alone does.
+_DETERMINER = re.compile(r"\b(?:this|these|those|each|both) (?=[a-z])(?!and\b|or\b|in\b|for\b|to\b)", re.IGNORECASE)
 _SUBJECT_PRONOUNS = frozenset({"i", "we", "you", "they"})
 
 
@@ -88,18 +90,24 @@ def resolved(clause: str, about: str | None) -> str | None:
     if about is None or re.search(r"\b(?:each|both)\b", clause, re.IGNORECASE):
         return None
     genitive = f"{about}'" if about.endswith("s") else f"{about}'s"
-    return pronoun.sub(lambda found: genitive if found[0].lower() in _POSSESSIVE else about, clause)
+
+    def replaced(found: re.Match[str]) -> str:
+        if _DETERMINER.match(clause, found.start()):
+            return found[0]
+        return genitive if found[0].lower() in _POSSESSIVE else about
+
+    return pronoun.sub(replaced, clause)
 
 
 def _without_determiners(clause: str) -> str:
-    """Without "this" in "this error", which points at nothing outside; "this" alone does."""
-    return re.sub(r"\b(?:this|these|those|each|both) (?=[a-z])(?!and\b|or\b|in\b|for\b|to\b)", "", clause)
+    return _DETERMINER.sub("", clause)
 
 
 def subject(clause: str) -> str | None:
     """What a question is about, when its form shows it; what a pronoun after it stands for."""
     patterns = (
         r"what is the [\w-]+ of (?P<x>.+)",
+        r"what happened (?:in|during|to|with|at|on) (?P<x>.+)",
         r"what (?:is|are|was|were|causes?) (?P<x>.+)",
         r"where (?:can|do|could|should) \w+ \w+ (?P<x>.+)",
         r"what (?P<x>.+) (?:is|are|means?)",

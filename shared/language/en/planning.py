@@ -66,6 +66,12 @@ _HOW = re.compile(
     r"how (?:(?:do|can|should|would|could) (?:i|we|you|one) |to )|(?:what (?:is|are) )?the (?:best way|steps) to "
 )
 _CUT = re.compile(r" (?:from|to|in|on|with|without|using|for|when|after|before|so that|if|and|by|into) ")
+_WHICH_ONE = re.compile(
+    r"^which(?: one| of (?:them|these|the two)| option)?(?= (?:is|are|was|were|should|do|does|can|\w+s)\b)",
+    re.IGNORECASE,
+)
+#: What things are compared by: "Compare X and Y: cost and latency".
+_BY_ASPECTS = re.compile(r"(?P<things>compar[^:]{3,200}): (?P<aspects>[^:?]{3,120})", re.IGNORECASE)
 _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 
@@ -88,7 +94,7 @@ def _asks(sentence: str) -> bool:
 
 
 def _read_sentence(sentence: str) -> base.Split:
-    pieces = clauses.split(sentence)
+    pieces = _with_items(clauses.split(sentence))
     parts = _parts(pieces)
     if len(parts) > 1:
         return base.Split(kind=base.SplitKind.COMPOUND, parts=parts)
@@ -96,6 +102,15 @@ def _read_sentence(sentence: str) -> base.Split:
     if comparison := compared(sentence):
         return base.Split(kind=base.SplitKind.COMPARISON, parts=comparison)
     return _facets(sentence)
+
+
+def _with_items(pieces: list[str]) -> list[str]:
+    """The things that the first piece compares in the place of "which one" in the others."""
+    items = _compared_items(pieces[0]) if len(pieces) > 1 else None
+    if items is None:
+        return pieces
+    listed = f"which of {_listed(items[0])}"
+    return [pieces[0], *(_WHICH_ONE.sub(lambda _: listed, piece, count=1) for piece in pieces[1:])]
 
 
 def _parts(texts: list[str]) -> tuple[base.Subquestion, ...]:
@@ -184,21 +199,35 @@ def _fits(phrase: str, least: int = _WORDS[0]) -> bool:
 
 def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     """The parts of a comparison of 2 to 5 things, else nothing."""
-    found = PHRASES.comparison(sentence)
+    by = _BY_ASPECTS.fullmatch(sentence)
+    found = _compared_items(by["things"] if by else sentence)
     if found is None:
         return ()
+    items, scope, kind, aspect = found
+    scope = f" {scope}" if scope else ""
+    if by:
+        scope = f" in terms of {by['aspects'].strip()}{scope}"
+    elif kind == "difference" and (aspect or (near := PHRASES.compiled["aspect"].search(sentence))):
+        aspect = aspect or (near["aspect"] if near else "")
+        scope = f" in terms of {aspect}{scope}"
+    slots = {"scope": second_person(scope), "aspect": aspect, "items": _listed(items)}
+    return base.comparison_parts(PHRASES.sentences, kind, items, slots, choice=kind == "choice")
+
+
+def _compared_items(sentence: str) -> tuple[list[str], str, str, str] | None:
+    """The things that a sentence compares, what narrows that, the kind of comparison and its aspect."""
+    found = PHRASES.comparison(sentence)
+    if found is None:
+        return None
     kind, slots = found
     items, scope = _items(sentence, slots)
     if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
-        return ()
-    scope = f" {scope}" if scope else ""
-    aspect = slots.get("aspect", "")
-    if kind == "difference" and (aspect or (near := PHRASES.compiled["aspect"].search(sentence))):
-        aspect = aspect or (near["aspect"] if near else "")
-        scope = f" in terms of {aspect}{scope}"
-    listed = f"{', '.join(items[:-1])} and {items[-1]}"
-    slots = {"scope": second_person(scope), "aspect": aspect, "items": listed}
-    return base.comparison_parts(PHRASES.sentences, kind, items, slots, choice=kind == "choice")
+        return None
+    return items, scope, kind, slots.get("aspect", "")
+
+
+def _listed(items: list[str]) -> str:
+    return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _items(sentence: str, slots: dict[str, str]) -> tuple[list[str], str]:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.planning.planner import decompose_by_rules, split
+from orchestrator.planning.planner import decompose_by_rules
+from orchestrator.planning.rule_split import split
 from shared.language import question_language
 from shared.models import Facet
 from shared.settings.sections import DecompositionSettings as Limits

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from orchestrator.planning.planner import decompose_by_rules, nested
+from orchestrator.planning.planner import decompose_by_rules
+from orchestrator.planning.rule_split import nested
 
 
 @pytest.mark.parametrize(

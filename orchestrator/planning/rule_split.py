@@ -1,0 +1,117 @@
+"""How the rules take a question apart: only into parts that can be searched alone, else not at all.
+
+A part that a rule made says what the whole question is about; what cannot be made to is not split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.language import query_sentence, question_language
+from shared.language.answers import AnswerKind
+from shared.language.base import MAX_PART, Language, Split, SplitKind, Subquestion
+from shared.language.names import names_of
+from shared.language.sentences import question_sentences
+from shared.language.text import fold, narrowed, terms
+from shared.models.plan import references
+
+#: Questions for one fact: their facets ask for something else.
+_LOOKUPS = frozenset({AnswerKind.PERSON, AnswerKind.DATE, AnswerKind.NUMBER, AnswerKind.PLACE, AnswerKind.YES_NO})
+#: Terms that make a part stand that names nothing and shares nothing with the others.
+_OWN_TERMS = 2
+#: How much of what was said before a question is repeated with each of its parts, in characters.
+_MAX_SAID = 160
+_ENDS = "?？.。!！ "
+
+
+def split(question: str) -> Split:
+    """How the rules read `question`. In a language without rules: simple, without parts."""
+    text = narrowed(question)
+    language = question_language(text)
+    if language is None:
+        return Split()
+    found = language.split(text)
+    wanted = language.answers.kind(fold(text).strip(_ENDS))
+    return Split() if found.kind is SplitKind.BROAD and wanted in _LOOKUPS else found
+
+
+def nested(question: str) -> tuple[str, ...]:
+    """The steps of a question whose parts wait for each other, with `#n` in them; none for any other one."""
+    text = narrowed(question)
+    language = question_language(text)
+    return language.steps(text) if language and not references(text) else ()
+
+
+def standing_parts(question: str) -> tuple[Subquestion, ...]:
+    """The parts of `question`, each with what it is about; none where one of them cannot say that."""
+    parts, standing = split(question).parts, list[Subquestion]()
+    said = _said_before(question, parts)
+    about = said
+    for part in parts:
+        others = [one.query for one in standing]
+        if not part.asked and _says_nothing(part.query):
+            continue
+        placed = part if not part.asked or _stands(part.query, said, others) else _placed(part, about)
+        if placed is None:
+            return ()
+        standing.append(placed)
+        about = said or (about if placed is not part else part.query)
+    return tuple(standing)
+
+
+def _stands(query: str, said: str, others: Sequence[str]) -> bool:
+    """True for a part that can be searched alone: it names something, or speaks of what was said or asked before.
+
+    A question that only repeats a part of one before ("and how is X solved?") does not say what of it is meant.
+    """
+    language = question_language(query)
+    if language is None:
+        return True
+    own = _own_terms(query, language)
+    if not own or any(own < _own_terms(one, language) for one in others):
+        return False
+    if _names(query) or any(not own.isdisjoint(terms(one)) for one in (said, *others)):
+        return True
+    fact = language.answers.kind(fold(query).strip(_ENDS)) in _LOOKUPS
+    return not said and (not others or (len(own) >= _OWN_TERMS and not fact))
+
+
+def _says_nothing(query: str) -> bool:
+    language = question_language(query)
+    return language is not None and not _own_terms(query, language)
+
+
+def _own_terms(query: str, language: Language) -> frozenset[str]:
+    return frozenset(term for term in terms(query) if not language.names_nothing(term))
+
+
+def _names(query: str) -> bool:
+    """True when something is named, as names of code, of products and of people are written."""
+    return bool(names_of("", query)) or any("_" in word or any(map(str.isdigit, word)) for word in query.split())
+
+
+def _placed(part: Subquestion, about: str) -> Subquestion | None:
+    """The part with what it is about before it; None where there is nothing, or no room."""
+    query = query_sentence("regarding", about, about.rstrip(_ENDS), part.query) if about else ""
+    return part.model_copy(update={"query": query, "broad": False}) if 0 < len(query) <= MAX_PART else None
+
+
+def _said_before(question: str, parts: Sequence[Subquestion]) -> str:
+    """What is stated before the first part of the question, the end of it where it is long; "" for nothing."""
+    first = next((part.query for part in parts if part.asked), "").strip(_ENDS)
+    place = fold(question).find(fold(first)) if first else -1
+    if place > 0:
+        return _end(question_sentences(narrowed(question[:place])))
+    language, said = question_language(question), list[str]()
+    for sentence in question_sentences(narrowed(question)):
+        if language is None or sentence.rstrip().endswith("?") or language.routing.asking.search(fold(sentence)):
+            return _end(said)
+        said.append(sentence)
+    return ""
+
+
+def _end(sentences: Sequence[str]) -> str:
+    kept = [sentence.strip(f"{_ENDS},，;；") for sentence in sentences]
+    while len(kept) > 1 and sum(map(len, kept)) > _MAX_SAID:
+        kept.pop(0)
+    return ". ".join(kept) if kept and len(kept[-1]) <= _MAX_SAID else ""

@@ -1,0 +1,98 @@
+"""The rules take a question apart only into parts that can be searched alone: each says what it is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.planning.planner import decompose_by_rules
+
+
+def parts(question: str) -> list[str]:
+    return [sub.query for sub in decompose_by_rules(question, 6).subqueries]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many people work on Beacon?",
+        "How long does a backup of the orders database take?",
+        "When was the relay replaced?",
+        "Is the relay encrypted at rest?",
+        "谁负责结算服务？",
+        "一共有多少个分区？",
+    ],
+)
+def test_given_a_question_for_one_fact_then_it_is_not_split_into_facets(question: str) -> None:
+    assert parts(question) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            "Our p99 doubled after the new recommender. What could be the reasons and what should I check first?",
+            "Our p99 doubled after the new recommender",
+        ),
+        ("我们的服务在晚高峰延迟升高，可能是什么原因，应该先查什么？", "我们的服务在晚高峰延迟升高"),
+    ],
+)
+def test_given_a_statement_before_the_questions_then_each_part_carries_it(question: str, said: str) -> None:
+    found = parts(question)
+    assert len(found) == 2
+    assert all(said in part for part in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (
+            "PostgreSQL 为什么会表膨胀，怎么处理？",
+            ["PostgreSQL 为什么会表膨胀？", "关于“PostgreSQL 为什么会表膨胀”：PostgreSQL 怎么处理？"],
+        ),
+        (
+            "为什么上周的发布失败了，谁负责修复？",
+            ["为什么上周的发布失败了？", "关于“为什么上周的发布失败了”：谁负责修复？"],
+        ),
+        (
+            "What happened in the March outage, why did it take so long to detect, and what did we change afterwards?",
+            [
+                "What happened in the March outage?",
+                "Why did the March outage take so long to detect?",
+                "Regarding “Why did the March outage take so long to detect”: What did we change afterwards?",
+            ],
+        ),
+        (
+            "Who leads the Atlas team and what are they working on this quarter?",
+            ["Who leads the Atlas team?", "What are the Atlas team working on this quarter?"],
+        ),
+        (
+            "How do we rotate the signing keys and who has to approve it?",
+            ["How do we rotate the signing keys?", "Who has to approve the signing keys?"],
+        ),
+    ],
+)
+def test_given_parts_that_lean_on_others_then_they_say_what_they_are_about(question: str, expected: list[str]) -> None:
+    assert parts(question) == expected
+
+
+def test_given_what_things_are_compared_by_then_every_part_has_it() -> None:
+    found = parts("Compare Kafka and RabbitMQ: latency, durability and operating cost")
+    assert len(found) >= 3
+    assert all(part.endswith(("latency, durability and operating cost?",)) for part in found)
+    assert not any(part.startswith(("What are the strengths and weaknesses of durability",)) for part in found)
+
+
+def test_given_which_one_of_two_things_then_the_part_names_both() -> None:
+    names = ("acks_late", "task_reject_on_worker_lost")
+    question = f"What is the difference between {names[0]} and {names[1]}, and which one prevents losing tasks?"
+    assert parts(question) == [
+        f"What is the difference between {names[0]} and {names[1]}?",
+        f"Which of {names[0]} and {names[1]} prevents losing tasks?",
+    ]
+
+
+@pytest.mark.parametrize(
+    "question", ["We moved last week. Why, and how can we fix it?", "可能是什么原因，应该怎么处理？"]
+)
+def test_given_parts_that_nothing_can_be_said_of_then_the_question_is_not_split(question: str) -> None:
+    assert parts(question) == []
