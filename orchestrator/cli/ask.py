@@ -88,7 +88,7 @@ def show_outcome(client: Ramify, status: JobStatus, *, as_json: bool) -> int:
 
         answer = Outage(streams.warn).retry(lambda: client.result(status.job_id))
         streams.output(answer, draw_answer, as_json=as_json)
-        return streams.PARTIAL if answer.partial else streams.DONE
+        return streams.PARTIAL if answer.partial or answer.degraded else streams.DONE
     if as_json:
         streams.document(status)
     reason = status.error or ("the reason is not known" if status.terminal else "`ramify doctor` may say why")

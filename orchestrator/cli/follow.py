@@ -65,11 +65,13 @@ def sentence(event: JobEvent) -> str:
             return " ".join(part for part in (one_line(data.get("state", "")), one_line(data.get("error", ""))) if part)
         case "node" | "routed":
             return _planned(data)
-        case "leaf" if data.get("status") == "failed":
-            return f"leaf {data.get('id', '')} failed: {one_line(data.get('error', ''))}"
         case "leaf":
             hits = f", {counted(int(data['hits']), 'hit')}" if data.get("hits", "").isdecimal() else ""
-            return f"leaf {data.get('id', '')} {data.get('status', '')}{hits}"
+            how = f": {one_line(data.get('error', ''))}" if data.get("status") == "failed" else hits
+            return f"leaf {data.get('id', '')} {data.get('status', '')}{how}"
+        case "degraded" | "postponed":
+            said = {"degraded": ("goes on without", "reason"), "postponed": ("waits", "why")}[event.type]
+            return f"{one_line(data.get('item', ''))} {said[0]}: {one_line(data.get(said[1], ''))}"
         case "warning":
             return f"warning: {one_line(data.get('text', ''))}"
         case _:

@@ -69,7 +69,7 @@ def search(  # noqa: PLR0913 - the signature is the command line
     streams.output(found, draw_session, as_json=json)
     for warning in found.warnings:
         streams.warn(warning)
-    raise typer.Exit(streams.PARTIAL if found.partial else streams.DONE)
+    raise typer.Exit(streams.PARTIAL if found.partial or found.degraded else streams.DONE)
 
 
 @sessions.command()

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 def job_exit_code(job: JobStatus) -> int:
     """A job that is still open counts as done: asking how far it is has worked."""
-    if job.partial:
+    if job.partial or (job.degraded and job.state == "done"):
         return PARTIAL
     return FAILED if job.terminal and job.state != "done" else DONE
 

@@ -8,15 +8,16 @@ from redis.exceptions import ResponseError
 
 from orchestrator.diagnosis.facts import unavailable_providers
 from orchestrator.diagnosis.pace import Outlook, outlook_of_batch
-from orchestrator.diagnosis.wording import duration, jobs, remedy, serving, silence, unserved
+from orchestrator.diagnosis.wording import duration, jobs, remedy, serving, silence, unserved, waiting_for
 from shared.connections.heartbeat import silent_workers, workers
 from shared.contract import Queue
 from shared.errors import shown
 from shared.jobs import JobStore
-from shared.jobs.fields import Fields, read_fields
-from shared.jobs.keys import BatchKeys
+from shared.jobs.fields import Fields, damaged, read_fields
+from shared.jobs.keys import BatchKeys, JobKeys
+from shared.jobs.work import read_work
 from shared.models import BatchStatus, Lane
-from shared.models.status import BatchWhy, CommonError, Slowest
+from shared.models.status import BatchWhy, CommonError, Postponement, Slowest
 
 
 def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
@@ -35,12 +36,16 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     if expiring:
         then = f"`ramify retry {batch_id} --queue-limit SECONDS` tries them again when it has ended"
         message = f"{message} About {jobs(expiring)} will expire: {outlook.sentence('the last turn')}; {then}."
+    postponed = _postponed(store, running)
+    if postponed:
+        soonest = min(postponed, key=lambda wait: wait.until)
+        message = f"{message} {_waiting_jobs(len(postponed))} for a server: {waiting_for(soonest)}."
     if status.open:
         message, command = _with_workers(store, message, command)
     return BatchWhy(
         batch_id=batch_id, said=message, next=command, enqueued=status.enqueued, waiting=waiting,
         under_way=under_way, finished=status.finished, known_open=status.known_open, outcomes=status.outcomes(),
-        reasons=status.reasons, expiring=expiring, eta_s=eta, slowest=slowest, error=error,
+        reasons=status.reasons, expiring=expiring, postponed=len(postponed), eta_s=eta, slowest=slowest, error=error,
         providers=unavailable_providers(store.client, store.settings), faults=tuple(faults), budget=status.budget,
         retry_of=status.retry_of, retried_as=status.retried_as,
     )  # fmt: skip
@@ -71,6 +76,22 @@ def _running(store: JobStore, batch_id: str, faults: list[str]) -> tuple[list[st
         ends = pipe.execute() if names else []
     mine = [job_id for job_id, end in zip(names, ends, strict=True) if end == b""]
     return mine, found[mine[0]][0] if mine else Lane.BATCH
+
+
+def _postponed(store: JobStore, job_ids: list[str]) -> list[Postponement]:
+    """Of each job that waits for a server, the wait that ends first."""
+    with store.client.pipeline(transaction=False) as pipe:
+        for job_id in job_ids:
+            pipe.hgetall(JobKeys(job_id).work)
+        rows = pipe.execute(raise_on_error=False) if job_ids else []
+    waits = (
+        [one.postponed for one in read_work(row).values() if one.postponed] for row in rows if damaged(row) is None
+    )
+    return [min(found, key=lambda wait: wait.until) for found in waits if found]
+
+
+def _waiting_jobs(number: int) -> str:
+    return "1 of its jobs waits" if number == 1 else f"{number:,} of its jobs wait"
 
 
 def _slowest(store: JobStore, job_ids: list[str]) -> Slowest | None:
@@ -129,7 +150,8 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
         message = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
         if status.retried_as:
             return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
-        return message, f"ramify {'retry' if set(counts) - {'degraded'} else 'result'} {status.batch_id}"
+        repair = "retry --degraded" if counts else "result"
+        return message, f"ramify {'retry' if set(counts) - {'degraded'} else repair} {status.batch_id}"
     message = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.enqueued:,} ended"
     message += f" ({bad})." if bad else "."
     if eta is not None:

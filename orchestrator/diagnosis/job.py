@@ -7,7 +7,18 @@ from collections.abc import Iterator
 from celery import Celery
 
 from orchestrator.diagnosis.facts import FactReader, Facts
-from orchestrator.diagnosis.wording import duration, jobs, nth, remedy, serving, silence, unserved, worker_name
+from orchestrator.diagnosis.wording import (
+    degraded_parts,
+    duration,
+    jobs,
+    nth,
+    remedy,
+    serving,
+    silence,
+    unserved,
+    waiting_for,
+    worker_name,
+)
 from orchestrator.reaper import rules
 from orchestrator.reaper.views import Redrive
 from shared.contract import OF_SHARD, Queue, TaskName
@@ -44,7 +55,8 @@ def why_job(app: Celery, store: JobStore, job_id: str) -> Why:
         for attempt in work.proof
     ]
     return Why(
-        job_id=status.job_id, question=status.question, state=status.state, partial=status.partial, lane=status.lane,
+        job_id=status.job_id, question=status.question, state=status.state, partial=status.partial,
+        degraded=status.degraded, degraded_at=status.degraded_at, lane=status.lane,
         tenant=status.tenant, said=message, next=command, turn=turn, work=open_work, failed=facts.failed,
         redriven=facts.redriven, redrives=facts.redrives, deaths=tuple(sorted(deaths, key=lambda death: death.at)),
         dead_letters=facts.dead_letters, providers=facts.providers, last_error=_last_error(facts),
@@ -192,10 +204,14 @@ def _ended(facts: Facts) -> tuple[str, str]:
     status = facts.status
     took = duration(max(0.0, (status.finished_at or status.updated_at) - status.created_at))
     leaves = f"{status.leaves_done} of {status.leaves_total} leaves answered"
-    if status.state == State.DONE and not status.partial:
+    degraded = degraded_parts(status.degraded, status.degraded_at)
+    without = f" Degraded: {degraded}." if degraded else ""
+    if status.state == State.DONE and not status.partial and not degraded:
         return f"It is done: {leaves} within {took}.", f"ramify result {status.job_id}"
-    if status.state == State.DONE:
-        message = f"It is done after {took}, but partial: {leaves}{_failures(facts)}."
+    if status.state == State.DONE and not status.partial:
+        message = f"It is done: {leaves} within {took}, but degraded: {degraded}."
+    elif status.state == State.DONE:
+        message = f"It is done after {took}, but partial: {leaves}{_failures(facts)}.{without}"
     else:
         reason = f": {status.error.rstrip('.')}" if status.error else ""
         had = f" {leaves}{_failures(facts)}." if status.leaves_total else " Nothing had been searched."
@@ -204,7 +220,8 @@ def _ended(facts: Facts) -> tuple[str, str]:
         return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
     if facts.dead_letters:
         return f"{message} Work of it killed its workers and was retired.", f"ramify dead show {facts.dead_letters[0]}"
-    return message, f"ramify retry {status.job_id}"
+    repairs = status.state == State.DONE and not status.partial
+    return message, f"ramify retry {'--degraded ' if repairs else ''}{status.job_id}"
 
 
 def _failures(facts: Facts) -> str:
@@ -225,10 +242,10 @@ def _last_error(facts: Facts) -> str | None:
 
 
 def _open_work(facts: Facts) -> tuple[PendingWork, ...]:
-    """The open items, each with a sentence: lost, longest at work, in queues, waiting for other leaves."""
+    """The open items, each with a sentence: lost, waiting for a server, longest at work, in queues, behind others."""
     if facts.view.state in TERMINAL or facts.view.awaiting_admission:
         return ()
-    order = {"lost": 0, "working": 1, "queued": 2, "waits": 3}
+    order = {"lost": 0, "postponed": 1, "working": 2, "queued": 3, "waits": 4}
     return tuple(sorted(_pieces(facts), key=lambda piece: (order[piece.stands], -(piece.since_s or 0.0))))
 
 
@@ -251,6 +268,12 @@ def _node(facts: Facts, node_id: str) -> PendingWork:
         return _sent(facts, node_id, OF_SHARD[task] if is_shard else task, what)
     depends_on = node.depends_on if node else ()
     needs = tuple(other for other in depends_on if facts.view.leaves.get(other) not in ENDED_LEAVES)
+    ends = (facts.view.item(other).postponed for other in depends_on if not needs)
+    if wait := next((found for found in ends if found is not None), None):
+        return PendingWork(
+            item=node_id, task=TaskName.RERANK_LEAF.value, queue=Queue.RERANK.value, what=what, stands="postponed",
+            postponed=wait, said=f"leaf {node_id} waits to be bound: {waiting_for(wait)}",
+        )  # fmt: skip
     for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
     return PendingWork(
         item=node_id, task=TaskName.SEARCH_LEAF.value, queue=Queue.SEARCH.value, what=what, stands="waits",
@@ -262,7 +285,8 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
     """An item that is at a worker, in a queue, or nowhere."""
     work, world = facts.view.item(item), facts.world
     again = sum(item in redriven.items for redriven in facts.redrives)
-    tries, waiting = 1 + max(work.deaths, again), world.waiting.get(task.queue, 0)
+    waits = work.postponed.waits if work.postponed else 0
+    tries, waiting = 1 + max(work.deaths, again, waits), world.waiting.get(task.queue, 0)
     serve = _serving(facts, task.queue)
     piece = PendingWork(
         item=item, task=task.value, queue=task.queue.value, what=what, stands="queued", said="", in_queue=waiting,
@@ -278,6 +302,8 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
             found |= {"stands": "working", "said": f"{name} is with {worker} since {duration(since)}{nth_try}"}
         else:
             found |= {"stands": "lost", "said": f"{name} was with {worker}, which has died{nth_try}"}
+    elif wait := work.postponed:
+        found = {"stands": "postponed", "postponed": wait, "said": f"{name} waits: {waiting_for(wait)}{nth_try}"}
     elif why := _lost(facts, item):
         found = {"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"}
     else:

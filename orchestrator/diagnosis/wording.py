@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from shared.connections.heartbeat import SilentWorker, WorkerBeat
-from shared.contract import POOL_QUEUES, Queue
+from shared.contract import POOL_QUEUES, Queue, TaskName
+from shared.models.degraded import Reason
+from shared.models.status import Postponement
+from shared.providers.gates.gate import time_of_day
 
 _WORKER = re.compile(r"(?P<pool>[^@]*)@(?P<host>[^:]+):(?P<pid>\d+):.*")
+#: Steps of the whole job, and how they are done without an LLM.
+_STEPS = {
+    TaskName.PLAN_JOB.value: "planning",
+    TaskName.MERGE_TREE.value: "merge",
+    TaskName.RERANK_ROOT.value: "order of the results",
+    TaskName.MERGE_SUMMARISE.value: "summary",
+}
+_LLM = (Reason.LLM_UNAVAILABLE.value, Reason.LLM_REPLY_UNUSABLE.value)
+_INSTEAD = {
+    **{(TaskName.PLAN_JOB.value, reason): "planned by rules" for reason in _LLM},
+    **{(TaskName.MERGE_SUMMARISE.value, reason): "summary from extracts" for reason in _LLM},
+}
+_MOST_LEAVES = 3
 _NTH = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -28,6 +45,31 @@ def nth(number: int) -> str:
     """1st, 2nd, 3rd, 4th, 11th, 21st."""
     ending = "th" if number % 100 in {11, 12, 13} else _NTH.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def degraded_parts(degraded: Sequence[str], at: Mapping[str, Sequence[str]]) -> str:
+    """Reasons with the parts of the work that they are about: llm_unavailable (planned by rules, leaves 0.1, 0.2)."""
+    items = defaultdict[str, list[str]](list)
+    for item, reasons in sorted(at.items()):
+        for reason in reasons:
+            items[reason].append(item)
+    said = ((reason, _parts(reason, items[reason])) for reason in degraded)
+    return ", ".join(f"{reason} ({parts})" if parts else reason for reason, parts in said)
+
+
+def _parts(reason: str, items: Sequence[str]) -> str:
+    steps = [_INSTEAD.get((item, reason)) or _STEPS[item] for item in items if item in _STEPS]
+    leaves = [item for item in items if item not in _STEPS]
+    if leaves:
+        more = f" and {len(leaves) - _MOST_LEAVES} more" if len(leaves) > _MOST_LEAVES else ""
+        steps.append(f"{'leaf' if len(leaves) == 1 else 'leaves'} {', '.join(leaves[:_MOST_LEAVES])}{more}")
+    return ", ".join(steps)
+
+
+def waiting_for(wait: Postponement) -> str:
+    """What an item waits for, and until when."""
+    again, without = time_of_day(wait.until), time_of_day(wait.goes_on_at)
+    return f"{wait.why.rstrip('.')}; tried again at {again}, goes on without it at {without}"
 
 
 def jobs(number: int) -> str:

@@ -15,7 +15,8 @@ from shared.contract import PRIORITY_STEPS, TaskName, priority
 from shared.jobs import TERMINAL, State
 from shared.jobs.admission import waited_too_long
 from shared.jobs.states import ENDED_LEAVES
-from shared.jobs.work import LONGEST_WAIT_S, Attempt, Postponement, too_many_deaths
+from shared.jobs.work import LONGEST_WAIT_S, Attempt, too_many_deaths
+from shared.models.status import Postponement
 
 #: Seconds past the deadline before a partial answer is forced, and before the job is given up.
 FORCE_AFTER_S = 5.0

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from shared.errors import DamagedError, RamifyError
 from shared.jobs import codec
@@ -18,10 +19,12 @@ from shared.jobs.fields import Fields, damage_named, damaged, stored
 from shared.jobs.keys import JobKeys, id_time
 from shared.jobs.states import TERMINAL
 from shared.jobs.tenant_scope import no_such_job
+from shared.jobs.work import read_work
 from shared.models import Answer, Cost, JobEvent, JobStatus
 from shared.models.cost import Spending
 from shared.models.degraded import codes
 from shared.models.route import Route
+from shared.models.status import Postponement
 
 _STAGES = ("planning_at", "searching_at", "merging_at", "summarising_at", "finished_at")
 _BLOCK_MS = 1000
@@ -45,7 +48,15 @@ class JobReader:
                 raise found
         if found is None:
             raise no_such_job(job_id)
-        return found
+        return found if found.terminal else found.model_copy(update={"postponed": self._postponed(job_id)})
+
+    def _postponed(self, job_id: str) -> dict[str, Postponement]:
+        """The items of its work that wait for a server; none where the work cannot be read."""
+        try:
+            items = read_work(self._client.hgetall(JobKeys(job_id).work))
+        except ResponseError:
+            return {}
+        return {name: item.postponed for name, item in sorted(items.items()) if item.postponed is not None}
 
     def statuses(self, job_ids: list[str]) -> list[JobStatus]:
         """How far these jobs are, in one round trip; unknown ones are left out.

@@ -28,6 +28,7 @@ from shared.jobs.fields import Fields, damage_named
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import AdmissionKeys, JobKeys
 from shared.jobs.scripts import Scripts
+from shared.models.status import Postponement
 from shared.settings import Settings
 
 #: Tasks of the whole job that one worker claims: the claim's name in the job's hash.
@@ -77,21 +78,6 @@ def read_attempt(value: str) -> Attempt | None:
     worker, _, task = rest.partition(" ")
     at = _seconds(begun_at)
     return Attempt(at, worker, task) if at is not None and worker and task else None
-
-
-@dataclass(frozen=True)
-class Postponement:
-    """An item that waits for a server: `until` then, where the server's gate lets calls go again (Unix seconds).
-
-    `goes_on_at`: when it is tried whatever the gate says, to be done without the server. `provider` is a kind of
-    server, `why` how it failed, `waits` how often the item has waited.
-    """
-
-    until: float
-    goes_on_at: float
-    provider: str
-    why: str = ""
-    waits: int = 1
 
 
 @dataclass(frozen=True)
@@ -253,7 +239,7 @@ def _postponement(value: str, waits: str) -> Postponement | None:
     provider, _, why = rest.partition(" ")
     try:
         number = int(waits) if waits.isdecimal() else 1
-        return Postponement(float(until), float(goes_on_at), provider, why, number)
+        return Postponement(until=float(until), goes_on_at=float(goes_on_at), provider=provider, why=why, waits=number)
     except ValueError:
         return None
 

@@ -11,11 +11,26 @@ from shared.models.cost import Cost, Spending
 from shared.models.route import Route
 
 
+class Postponement(Model):
+    """An item of a job's work that waits for a server: `until` then, where the server's gate lets calls go again.
+
+    `goes_on_at`: when it is tried whatever the gate says, to be done without the server (both Unix seconds).
+    `provider` is a kind of server, `why` how it failed, `waits` how often the item has waited.
+    """
+
+    until: float
+    goes_on_at: float
+    provider: str
+    why: str = ""
+    waits: int = 1
+
+
 class JobStatus(Model):
     """A snapshot of a job's hash. Times are Unix seconds.
 
     `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again. `degraded`:
     codes of `Reason`, for what was made without something; `degraded_at`: the same by item of the job's work.
+    `postponed`: items that wait for a server now, where the job was asked for alone.
     It may wait for its turn until `waits_until` and has `deadline_s` seconds from its turn on: before that there is no
     `deadline_at`.
     """
@@ -43,6 +58,7 @@ class JobStatus(Model):
     warnings: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
     degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    postponed: dict[str, Postponement] = Field(default_factory=dict)
     cost: Cost = Cost()
     budget: Spending | None = None
     timings_ms: dict[str, float] = Field(default_factory=dict)
@@ -141,16 +157,18 @@ class Turn(Model):
 class PendingWork(Model):
     """One piece of work that is not done. `item` is a node, or a step of the whole job; `what` its subquestion.
 
-    `stands`: waits (for the leaves in `needs`), queued (behind at most `in_queue` messages; `serving` workers take from
-    that queue), working (with `worker` for `since_s` seconds) or lost (`said` has the reason).
+    `stands`: waits (for the leaves in `needs`), postponed (it waits for a server), queued (behind at most `in_queue`
+    messages; `serving` workers take from that queue), working (with `worker` for `since_s` seconds) or lost (`said` has
+    the reason).
     """
 
     item: str
     task: str
     queue: str
     what: str = ""
-    stands: Literal["waits", "queued", "working", "lost"]
+    stands: Literal["waits", "postponed", "queued", "working", "lost"]
     said: str
+    postponed: Postponement | None = None
     needs: tuple[str, ...] = ()
     in_queue: int = 0
     serving: int = 0
@@ -197,6 +215,8 @@ class Why(Model):
     question: str
     state: str
     partial: bool = False
+    degraded: tuple[str, ...] = ()
+    degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     lane: str
     tenant: str
     said: str
@@ -240,6 +260,7 @@ class BatchWhy(Model):
 
     `outcomes` are the jobs by outcome, open ones among them; `reasons`: why how many are degraded. `expiring`: about
     how many of the waiting ones will have waited for too long before their turn comes; `eta_s` is of the others.
+    `postponed`: how many of those under way wait for a server.
     """
 
     batch_id: str
@@ -254,6 +275,7 @@ class BatchWhy(Model):
     reasons: dict[str, int] = Field(default_factory=dict)
     expiring: int = 0
     eta_s: float | None = None
+    postponed: int = 0
     slowest: Slowest | None = None
     error: CommonError | None = None
     providers: tuple[str, ...] = ()

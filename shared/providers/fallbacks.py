@@ -50,6 +50,8 @@ class Fallbacks:
         self._waits_until = waits_until
         self._lock = Lock()
         self._new: list[Reason] = []
+        #: All that `take` has returned.
+        self.taken: frozenset[Reason] = frozenset()
         self.count = 0
 
     def note(self, reason: Reason) -> None:
@@ -65,8 +67,9 @@ class Fallbacks:
     def take(self) -> frozenset[Reason]:
         """The reasons since the last call."""
         with self._lock:
-            taken, self._new = frozenset(self._new), []
-        return taken
+            new, self._new = frozenset(self._new), []
+            self.taken |= new
+        return new
 
 
 _FALLBACKS: ContextVar[Fallbacks | None] = ContextVar("ramify_fallbacks", default=None)

@@ -136,7 +136,8 @@ class TaskRegistry:
                     return self._postpone(run, postponed)
         except DamagedError as error:
             return self._set_aside(message, task.name, error)
-        return {"node": message.node_id or ""}
+        degraded = {"degraded": ", ".join(sorted(run.fallbacks.taken))} if run.fallbacks.taken else {}
+        return {"node": message.node_id or "", **degraded}
 
     def _fallbacks(self, job: Job) -> Fallbacks:
         """Those of a task of `job`: until when it is postponed where a server fails."""

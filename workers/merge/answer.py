@@ -121,6 +121,7 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         route=status.route,
         warnings=tuple(dict.fromkeys((*status.warnings, *pool.warnings))),
         degraded=status.degraded,
+        degraded_at=status.degraded_at,
         cost=status.cost,
         budget=status.budget,
         timings_ms=_timings(status.timings_ms, jobs.clock.now() - job.created_at)

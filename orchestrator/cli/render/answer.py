@@ -23,6 +23,7 @@ from orchestrator.cli.text import (
     snippet,
     warnings,
 )  # fmt: skip
+from orchestrator.diagnosis.wording import degraded_parts
 from shared.models import Answer, Citation, Cost, Hit, MergedHit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.models.cost import Spending
@@ -40,6 +41,8 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
     """The whole answer, for any width from about 60 columns."""
     yield plain(answer.question, "bold")
     yield _standing(answer)
+    if answer.degraded:
+        yield pair("Degraded", degraded_parts(answer.degraded, answer.degraded_at))
     if answer.route:
         yield pair("Read as", read_as(answer.route))
     yield Text()

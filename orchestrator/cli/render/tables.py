@@ -11,7 +11,7 @@ from rich.table import Table
 from orchestrator.cli.render.answer import budget_line, cost_line, times_line
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.text import columns, duration, pairs, plain, snippet, warnings
-from orchestrator.diagnosis.wording import worker_name
+from orchestrator.diagnosis.wording import degraded_parts, waiting_for, worker_name
 from shared.jobs.work import read_attempt
 from shared.models import BatchStatus, JobStatus
 from shared.models.status import BatchWhy, DeadLetter, Why
@@ -37,6 +37,8 @@ def draw_job(job: JobStatus) -> RenderableType:
         "question": job.question,
         "state": state_text(job.state, partial=job.partial),
         "leaves": f"{job.leaves_done} of {job.leaves_total} answered, {job.leaves_failed} failed",
+        "degraded": plain(degraded_parts(job.degraded, job.degraded_at), "yellow"),
+        "waits": plain("\n".join(f"{item}: {waiting_for(wait)}" for item, wait in job.postponed.items()), "yellow"),
         "lane": f"{job.lane}, tenant {job.tenant}",
         "batch": job.batch_id or "",
         **retries(job),

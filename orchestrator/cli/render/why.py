@@ -11,10 +11,10 @@ from orchestrator.cli.render.answer import budget_line
 from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.text import columns, counted, duration, pairs, plain, snippet, warnings
-from orchestrator.diagnosis.wording import worker_name
+from orchestrator.diagnosis.wording import degraded_parts, worker_name
 from shared.models.status import BatchWhy, Turn, Why
 
-_STYLES = {"working": "green", "queued": "cyan", "waits": "dim", "lost": "red"}
+_STYLES = {"working": "green", "queued": "cyan", "waits": "dim", "postponed": "yellow", "lost": "red"}
 
 
 def draw_why(found: Why | BatchWhy) -> RenderableType:
@@ -55,6 +55,7 @@ def _rows(why: Why) -> dict[str, RenderableType | str]:
         "state": state_text(why.state, partial=why.partial),
         "lane": f"{why.lane}, tenant {why.tenant}",
         "turn": _turn(why.turn) if why.turn else "",
+        "degraded": plain(degraded_parts(why.degraded, why.degraded_at), "yellow"),
         "sent again": f"{counted(why.redriven, 'time')}{last}" if why.redriven else "",
         "deaths": plain(deaths, "red"),
         "retired": plain(", ".join(why.dead_letters), "red"),

@@ -9,7 +9,8 @@ redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[2])
 redis.call('HSET', KEYS[1], 'state', 'done', 'partial', ARGV[5], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
 redis.call('DEL', KEYS[3])
 count_end(KEYS[1], ARGV[2])
-emit(KEYS[4], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5])
+emit(KEYS[4], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5],
+  'degraded', redis.call('HGET', KEYS[1], 'degraded') or '')
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 redis.call('EXPIRE', KEYS[4], ARGV[2])
 return 1

@@ -356,3 +356,50 @@ def test_it_takes_as_long_with_many_jobs_as_with_few(ramify: Ramify, store: JobS
     assert batch_later < 5 * batch + 0.02
     place = store.admission.position(large.job_ids[-1], Lane.BATCH, "default")
     assert place.ahead > 19_000
+
+
+def test_work_that_waits_for_a_server_says_how_that_failed_and_when_it_goes_on(
+    ramify: Ramify, store: JobStore, client: redis.Redis
+) -> None:
+    serve(client, "plan", "search", "rerank", "merge", "ops")
+    made = ramify.submit_many(["why?"])
+    walked = WalkedJob(store, made.job_ids[0]).to("planning")
+    why = "LLM server at 127.0.0.1:9 answered 500: it is busy or failing"
+    assert store.work.postpone(walked.job, "plan.job", "llm", why, 0.0)
+    found = asked(ramify, walked.id)
+    assert f"Its planning waits: {why}; tried again at " in found.said
+    assert " UTC, goes on without it at " in found.said
+    (piece,) = found.work
+    assert (piece.stands, piece.tries) == ("postponed", 2)
+    assert piece.postponed is not None
+    status = ramify.status(walked.id)
+    assert status.postponed == {"plan.job": piece.postponed}
+    assert status.postponed["plan.job"].goes_on_at > status.postponed["plan.job"].until > time.time()
+    of_batch = ramify.why(made.batch_id)
+    assert isinstance(of_batch, BatchWhy)
+    assert of_batch.postponed == 1
+    assert f"1 of its jobs waits for a server: {why}; tried again at " in of_batch.said
+
+
+def test_a_leaf_whose_binding_waits_for_a_server_says_so(ramify: Ramify, store: JobStore, client: redis.Redis) -> None:
+    serve(client, "plan", "search", "rerank", "merge", "ops")
+    walked = WalkedJob(store, ramify.submit("why?", on_outage="wait")).to("planning")
+    store.route(walked.id, route())
+    store.start_searching(walked.id, [node("0.1", needed_by=("0.2",)), node("0.2", depends_on=("0.1",))])
+    store.record_leaf(walked.id, leaf("0.1"))
+    assert store.work.postpone(walked.job, "0.1", "llm", "LLM server at h answered 500", 0.0)
+    assert "Leaf 0.2 waits to be bound: LLM server at h answered 500; tried again" in asked(ramify, walked.id).said
+
+
+def test_a_degraded_job_says_what_it_was_made_without_and_how_it_is_repaired(ramify: Ramify, store: JobStore) -> None:
+    walked = WalkedJob(store, ramify.submit("why?")).to("searching")
+    for item in ("plan.job", "0.1"):
+        store.annotate(walked.id, item=item, degraded=["llm_unavailable"])
+    walked.merging()
+    walked.summarising()
+    walked.done()
+    found = asked(ramify, walked.id)
+    assert "but degraded: llm_unavailable (planned by rules, leaf 0.1)." in found.said
+    assert found.next == f"ramify retry --degraded {walked.id}"
+    ends = [event for event in store.events(walked.id, 100) if event.get("state") == "done"]
+    assert [event["degraded"] for event in ends] == ["llm_unavailable"]

@@ -20,7 +20,8 @@ from orchestrator.reaper.rules import (
 from orchestrator.reaper.views import Expire, Finalise, Force, Readmit, Redrive, View, Wait, World
 from shared.contract import Queue, TaskName
 from shared.jobs import TERMINAL, State
-from shared.jobs.work import Attempt, Postponement, WorkItem
+from shared.jobs.work import Attempt, WorkItem
+from shared.models.status import Postponement
 
 NOW = 1_800_000_000.0
 LIVES, DEAD = "search@a:1:x:1", "search@a:2:x:1"
@@ -240,7 +241,8 @@ def test_nodes_are_sent_again_at_once_when_whoever_was_to_send_them_has_died() -
 
 
 def waits(until: float, goes_on_at: float = NOW + 500, **fields: object) -> WorkItem:
-    return sent(LONG_AGO, postponed=Postponement(until, goes_on_at, "llm", "it answered 500"), **fields)
+    postponed = Postponement(until=until, goes_on_at=goes_on_at, provider="llm", why="it answered 500")
+    return sent(LONG_AGO, postponed=postponed, **fields)
 
 
 SHUT = replace(WORLD, shut=frozenset({"llm"}))

@@ -12,9 +12,9 @@ from shared.contract import TaskMessage
 from shared.errors import DeadlineError, PermanentError, ReplyError, TransientError
 from shared.jobs import JobReader, State, new_id
 from shared.jobs.keys import JobKeys
-from shared.jobs.work import Postponement
 from shared.models import Cost, JobRequest, Lane
 from shared.models.degraded import OnOutage
+from shared.models.status import Postponement
 from shared.providers.fallbacks import fell_back
 from shared.providers.gates import GateError
 from shared.providers.metering import BudgetError, carried, paid

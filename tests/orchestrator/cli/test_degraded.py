@@ -1,0 +1,86 @@
+"""How the command line shows what was made without something, and what waits for a server."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console, RenderableType
+
+from orchestrator.cli import streams
+from orchestrator.cli.follow import sentence
+from orchestrator.cli.render.answer import draw_answer
+from orchestrator.cli.render.tables import draw_job
+from orchestrator.diagnosis.wording import degraded_parts
+from shared.models import JobEvent, JobStatus
+from shared.models.status import Postponement
+from shared.providers.gates.gate import time_of_day
+from tests.fakes.ramify_client import CREATED, answer
+
+AT = {
+    "plan.job": ("llm_unavailable",),
+    "0.1": ("embedding_unavailable", "llm_unavailable"),
+    "0.2": ("llm_unavailable",),
+}
+CODES = ("embedding_unavailable", "llm_unavailable")
+SAID = "embedding_unavailable (leaf 0.1), llm_unavailable (planned by rules, leaves 0.1, 0.2)"
+
+
+def shown(drawn: RenderableType) -> str:
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(drawn)
+    return console.export_text()
+
+
+def status(**fields: object) -> JobStatus:
+    given = {
+        "job_id": "j1", "state": "done", "question": "why?", "lane": "batch", "tenant": "default",
+        "created_at": CREATED, "updated_at": CREATED, "deadline_s": 60.0,
+    }  # fmt: skip
+    return JobStatus.model_validate({**given, **fields})
+
+
+def test_reasons_are_said_with_the_parts_that_they_are_about() -> None:
+    assert degraded_parts(CODES, AT) == SAID
+    many = {f"0.{number}": ("out_of_time",) for number in range(5)}
+    assert degraded_parts(("out_of_time",), many) == "out_of_time (leaves 0.0, 0.1, 0.2 and 2 more)"
+    summary = {"merge.summarise": ("llm_unavailable", "plugin_failed")}
+    assert degraded_parts(("llm_unavailable", "plugin_failed"), summary) == (
+        "llm_unavailable (summary from extracts), plugin_failed (summary)"
+    )
+    assert degraded_parts(("of_a_newer_release",), {}) == "of_a_newer_release"
+
+
+def test_an_answer_and_a_job_show_their_reasons_and_a_whole_one_shows_none() -> None:
+    whole = answer("j1", "why?")
+    assert "egraded" not in shown(draw_answer(whole))
+    assert SAID in shown(draw_answer(whole.model_copy(update={"degraded": CODES, "degraded_at": AT})))
+    assert SAID in shown(draw_job(status(degraded=CODES, degraded_at=AT)))
+
+
+def test_a_job_that_waits_for_a_server_shows_until_when() -> None:
+    wait = Postponement(until=CREATED, goes_on_at=CREATED + 60, provider="llm", why="LLM server at h answered 500")
+    text = shown(draw_job(status(state="planning", postponed={"plan.job": wait})))
+    times = f"tried again at {time_of_day(CREATED)}, goes on without it at {time_of_day(CREATED + 60)}"
+    assert f"plan.job: LLM server at h answered 500; {times}" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({}, streams.DONE),
+        ({"degraded": CODES}, streams.PARTIAL),
+        ({"degraded": CODES, "state": "searching"}, streams.DONE),
+        ({"degraded": CODES, "state": "failed"}, streams.FAILED),
+        ({"partial": True}, streams.PARTIAL),
+    ],
+)
+def test_the_exit_code_of_a_degraded_answer_is_the_partial_one(fields: dict[str, object], code: int) -> None:
+    assert streams.job_exit_code(status(**fields)) == code
+
+
+def test_events_of_waits_and_fallbacks_are_lines_where_there_is_no_terminal() -> None:
+    wait = JobEvent(id="1-0", type="postponed", data={"item": "plan.job", "why": "LLM server at h answered 500"})
+    assert sentence(wait) == "plan.job waits: LLM server at h answered 500"
+    fell = JobEvent(id="2-0", type="degraded", data={"item": "0.1", "reason": "llm_unavailable"})
+    assert sentence(fell) == "0.1 goes on without: llm_unavailable"
