@@ -157,8 +157,15 @@ class JobStore:
 
     def claim_summary(self, job_id: str, claimant: str) -> bool:
         """True when `claimant` may write the summary."""
-        args = [self._head()[0], claimant, self.settings.jobs.redrive_after_s]
-        return bool(self._run("claim_summary", [JobKeys(job_id).job], args))
+        return self._claim(job_id, claimant, State.SUMMARISING, TaskName.MERGE_SUMMARISE)
+
+    def claim_root_rerank(self, job_id: str, claimant: str) -> bool:
+        """True when `claimant` may rerank the merged pool. A merge that is done again frees the claim."""
+        return self._claim(job_id, claimant, State.MERGING, TaskName.RERANK_ROOT)
+
+    def _claim(self, job_id: str, claimant: str, state: State, task: TaskName) -> bool:
+        args = [self._head()[0], claimant, self.settings.jobs.redrive_after_s, state.value, CLAIMS[task.value]]
+        return bool(self._run("claim", [JobKeys(job_id).job], args))
 
     def finish(self, job: Job, answer: Answer) -> bool:
         """From summarising to done. True for the one call that ended the job."""
@@ -251,8 +258,12 @@ class JobStore:
         return [{text(name): text(value) for name, value in fields.items()} for _, fields in entries]
 
     def pool(self, job_id: str) -> MergedPool | None:
-        """The merged pool, once there is one."""
-        return codec.unpack_or_none(self.client.get(JobKeys(job_id).pool), MergedPool)
+        """The merged pool, once there is one; None also for one that cannot be read: it can be merged anew."""
+        try:
+            with damage_named():
+                return codec.unpack_or_none(self.client.get(JobKeys(job_id).pool), MergedPool)
+        except (DamagedError, ValueError):
+            return None
 
     def annotate(
         self,

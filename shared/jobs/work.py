@@ -35,6 +35,7 @@ from shared.settings import Settings
 CLAIMS = {
     TaskName.PLAN_JOB.value: "planning",
     TaskName.MERGE_TREE.value: "merging",
+    TaskName.RERANK_ROOT.value: "reranking",
     TaskName.MERGE_SUMMARISE.value: "summarising",
 }
 #: Deaths while the item was its worker's only one that retire it.

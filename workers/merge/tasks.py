@@ -67,7 +67,7 @@ def merge_summarise(run: TaskRun) -> None:
         reason = failed[0].error if failed else "the job has no leaves"
         jobs.stop(job, State.FAILED, f"none of the {len(leaves)} leaves answered; the first said: {reason}")
         return
-    pool = jobs.pool(job.id) or MergedPool()
+    pool = jobs.pool(job.id) or _merged_anew(run)
     run.annotate(warnings=_warnings(run, failed))
     table = Tables(jobs.client, registry.settings).table(job.id)
     writer = llm_of(run, "summary") if _wants_llm(run) else None
@@ -75,6 +75,13 @@ def merge_summarise(run: TaskRun) -> None:
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
+
+
+def _merged_anew(run: TaskRun) -> MergedPool:
+    """The pool was lost after it had been reranked: what the leaves have recorded is still there."""
+    note_reason(Reason.RERANK_UNAVAILABLE)
+    run.annotate(warnings=["The merged results were lost and are merged anew, in the order of the leaves' own scores."])
+    return merged(run, run.jobs.nodes(run.job.id), run.jobs.results(run.job.id))
 
 
 def _wants_llm(run: TaskRun) -> bool:

@@ -9,8 +9,7 @@ from celery.signals import worker_shutdown
 
 from shared.contract import TaskName
 from shared.errors import DamagedError
-from shared.jobs import State
-from shared.models import Hit, MergedPool, SearchResult
+from shared.models import Hit, SearchResult
 from shared.models.degraded import Reason
 from shared.providers.fallbacks import note_reason
 from shared.providers.rerankers import reranker
@@ -74,18 +73,18 @@ def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
 
 
 def _keep_merged_order(run: TaskRun, reason: str) -> None:
-    """The root rerank failed: the merged order stands, and the answer says so."""
-    pool = run.jobs.pool(run.job.id)
-    note_reason(Reason.RERANK_UNAVAILABLE)
-    run.annotate(warnings=[f"The merged results could not be reranked: {reason}"])
-    run.jobs.start_summarising(run.job.id, pool or MergedPool())
+    """The root rerank failed: the merged order stands, and the answer says so. Without a pool it is merged again."""
+    if (pool := run.jobs.pool(run.job.id)) is not None:
+        note_reason(Reason.RERANK_UNAVAILABLE)
+        run.annotate(warnings=[f"The merged results could not be reranked: {reason}"])
+        run.jobs.start_summarising(run.job.id, pool)
 
 
 @registry(TaskName.RERANK_ROOT, on_error=_keep_merged_order)
 def rerank_root(run: TaskRun) -> None:
-    """Order the merged pool against the original question."""
+    """Order the merged pool against the original question, once. A pool that is lost is merged again by the reaper."""
     pool = run.jobs.pool(run.job.id)
-    if pool is None or run.job.state is not State.MERGING:
+    if pool is None or not run.jobs.claim_root_rerank(run.job.id, run.claimant):
         return
     request = run.job.request
     hits = [Hit(**{name: getattr(hit, name) for name in Hit.model_fields}) for hit in pool.hits]

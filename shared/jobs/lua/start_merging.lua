@@ -13,6 +13,7 @@ elseif not may_become(state, 'merging') or ((tonumber(open) or 0) > 0 and ARGV[6
   return 0
 end
 redis.call('HSET', KEYS[1], 'state', 'merging', 'claim:merging', ARGV[4], 'updated_at', ARGV[1])
+redis.call('HDEL', KEYS[1], 'claim:reranking')
 if state ~= 'merging' then
   redis.call('HSET', KEYS[1], 'merging_at', ARGV[1])
   emit(KEYS[2], ARGV[3], 'type', 'state', 'state', 'merging')
