@@ -24,7 +24,7 @@ from shared.jobs.lines import NewLine, Page
 from shared.jobs.tenant_scope import TenantScope, no_such_job
 from shared.models import BatchStatus, JobRequest
 from shared.models.base import Model
-from shared.models.batch import LineKind, LineRecord
+from shared.models.batch import BatchSource, LineKind, LineRecord
 from shared.models.cost import Budget
 from shared.providers.metering import money_of
 
@@ -180,7 +180,8 @@ class Retrying:
         new, taken, read, over = new_id(), 0, 0, TakenOver()
         for page in pages(self._unanswered(batch_id)):
             if not read:
-                self._jobs.batches.open(new, Budget(**(status.budget or Budget()).limits()), tenant=status.tenant)
+                limits = Budget(**(status.budget or Budget()).limits())
+                self._jobs.batches.open(new, limits, BatchSource(name=status.source), status.tenant, batch_id)
             more, why = self._add_page(new, read, page)
             taken, read = taken + more, page[-1][0].number
             over += self._taken_over(old.job_id for _, old, _ in page)

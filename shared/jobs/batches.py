@@ -53,15 +53,17 @@ class Batches:
         budget: Budget | None = None,
         source: BatchSource | None = None,
         tenant: str | None = None,
+        retry_of: str | None = None,
     ) -> None:
         """Create an empty batch.
 
-        `budget`: what all its jobs may spend together; `source`: where it is from; `tenant`: whose it is, if one's.
+        `budget`: what all its jobs may spend together; `source`: where it is from; `tenant`: whose it is, if one's;
+        `retry_of`: the batch that it tries again.
         """
         keys, now = BatchKeys(batch_id), self._clock.now()
         fields: dict[Any, Any] = dict.fromkeys(_COUNTS, 0) | {"read": 0, "digest": "", "created_at": f"{now:.3f}"}
         fields["source"] = (source or BatchSource()).model_dump_json(exclude_defaults=True)
-        fields |= {"tenant": tenant} if tenant else {}
+        fields |= {name: value for name, value in {"tenant": tenant, "retry_of": retry_of}.items() if value}
         with self._client.pipeline(transaction=True) as pipe:
             pipe.hset(keys.batch, mapping=fields | budget_fields(budget or Budget()))
             pipe.expire(keys.batch, self._ttl)

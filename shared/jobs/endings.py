@@ -160,11 +160,8 @@ class Retries:
             pipe.execute()
 
     def link_batch(self, new: str, old: str, seen: str) -> None:
-        """Note at both batches that `new` tries the jobs of `old` again."""
-        with self._client.pipeline(transaction=False) as pipe:
-            pipe.hset(BatchKeys(new).batch, "retry_of", old)
-            self._run("claim_retry", [BatchKeys(old).batch], [new, seen, 0], client=pipe)
-            pipe.execute()
+        """Note at batch `old` that `new` tries its jobs again."""
+        self._run("claim_retry", [BatchKeys(old).batch], [new, seen, 0])
 
     def record_resumed(self, job_id: str, old: str, leaves: int, total: int) -> None:
         """Note that a job has taken over `leaves` of the `total` leaves of `old`."""
