@@ -29,9 +29,9 @@ class Accounting:
         priced = settings.prices
         self._has_prices = bool(priced.llm_input or priced.embedding or priced.rerank)
 
-    def report(self, batch_id: str) -> Iterator[LineReport]:
-        """Every line that is not blank, in their order. Raises: NotFoundError."""
-        for page in self._jobs.batches.lines(batch_id):
+    def report(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[LineReport]:
+        """Every line that is not blank, or those of these `numbers`, in order. Raises: NotFoundError."""
+        for page in self._jobs.batches.lines(batch_id, numbers):
             job_ids = list(dict.fromkeys(line.job_id for line in page if line.job_id))
             statuses = {status.job_id: status for status in self._reader.statuses(job_ids)}
             counted = dict(zip(job_ids, self._jobs.batches.outcomes(batch_id, job_ids), strict=True))

@@ -237,26 +237,23 @@ class Ramify:
                 self._jobs.batches.reconcile(batch_id)
             return self._jobs.batches.status(batch_id)
 
-    def batch_lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[LineRecord]:
-        """What became of each line that is not blank, in their order, streamed. Raises: NotFoundError.
-
-        `numbers`: of these lines only.
-        """
+    def batch_lines(self, batch_id: str) -> Iterator[LineRecord]:
+        """Which job answers each line that is not blank, in their order, streamed. Raises: NotFoundError."""
         with self._own_batch(batch_id):
-            for page in self._jobs.batches.lines(batch_id, numbers):
+            for page in self._jobs.batches.lines(batch_id):
                 yield from page
 
     def batch_jobs(self, batch_id: str) -> list[str]:
         """The jobs that answer a batch's lines, each once, in the order of the lines. Raises: NotFoundError."""
         return list(dict.fromkeys(line.job_id for line in self.batch_lines(batch_id) if line.job_id))
 
-    def batch_report(self, batch_id: str) -> Iterator[LineReport]:
+    def batch_report(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[LineReport]:
         """What became of each line that is not blank, and what it has cost, in their order, streamed.
 
-        Raises: NotFoundError.
+        `numbers`: of these lines only. Raises: NotFoundError.
         """
         with self._own_batch(batch_id):
-            yield from Accounting(self._jobs, self.settings).report(batch_id)
+            yield from Accounting(self._jobs, self.settings).report(batch_id, numbers)
 
     def batches(self, limit: int = 20) -> list[BatchStatus]:
         """The newest batches, newest first."""

@@ -1,4 +1,4 @@
-"""`batch` and `batches`: many questions as one batch, and the list of all."""
+"""`batch`, `batch report` and `batches`: many questions as one batch, and what became of each line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def batch(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
     **given: Unpack[options.BatchOptions],
 ) -> None:
-    """Ask many questions. The options hold for every line that does not say otherwise."""
+    """Ask many questions. The options hold for every line that does not say otherwise.
+
+    `ramify batch report ID` says what became of each line; a file of that name is ./report.
+    """
     from orchestrator.cli.batch_run import BatchRun
 
     fields = options.request_fields(given)
@@ -80,3 +83,35 @@ def batches(
         streams.show(draw_batches(found, time.time()))
     else:
         streams.note("no batches yet: `ramify batch FILE` makes one")
+
+
+def report(  # noqa: PLR0913 - the signature is the command line
+    ctx: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="Of a batch.")],
+    *,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(help="Only lines whose job is in this state, or ended so, as failed, degraded, open; repeatable."),
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout, and nothing else there.")] = False,
+    tenant: options.OfTenant = None,
+    json: options.Json = False,
+) -> None:
+    """Say of each line of a batch what became of it, how long it took, and what it has cost."""
+    from orchestrator.cli.line_reports import check_states, report_csv, wanted
+    from orchestrator.cli.render.batches import accounts_line, draw_batch, draw_lines
+
+    check_states(state or ())
+    with invocation_of(ctx).client(tenant) as client:
+        found = client.batch_status(id_)
+        lines = wanted(client.batch_report(id_), state or ())
+        if json:
+            streams.document({"batch": found, "lines": list(lines)})
+        elif csv:
+            report_csv(lines)
+            streams.note(accounts_line(found))
+        else:
+            streams.show(draw_batch(found))
+            for table in draw_lines(lines):
+                streams.show(table)
+    raise typer.Exit(streams.batch_exit_code(found))

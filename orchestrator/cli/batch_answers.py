@@ -5,55 +5,40 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 
+from orchestrator.accounting import GONE
 from orchestrator.cli import streams
 from orchestrator.cli.out_file import OutFile
 from orchestrator.cli.out_formats import AnsweredLine
 from orchestrator.client import Ramify
 from shared.errors import InputError, NotRunningError, RamifyError
-from shared.jobs.states import Outcome, State, outcome_of
-from shared.models import Answer, BatchStatus, JobStatus
-from shared.models.batch import LineKind, LineRecord
+from shared.jobs.states import Outcome, State
+from shared.models import Answer, BatchStatus
+from shared.models.batch import LineRecord, LineReport
 
 #: Lines whose jobs are read in one round trip.
 _PAGE = 100
 #: Seconds of one poll while lines are still being submitted, and when only the answers are awaited.
 _SHORT_POLL_S, _LONG_POLL_S = 0.3, 5.0
-_EXPIRED = "it has expired"
 
 
-def answered_lines(client: Ramify, lines: Iterable[LineRecord]) -> Iterator[AnsweredLine]:
-    """One for each, in their order; a job that is still open has its state alone."""
-    stream = iter(lines)
-    while page := list(islice(stream, _PAGE)):
-        job_ids = list(dict.fromkeys(line.job_id for line in page if line.job_id))
-        found = {status.job_id: status for status in client.statuses(job_ids)}
-        for line in page:
-            yield _answered(client, line, found.get(line.job_id or ""))
+def answered_lines(client: Ramify, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[AnsweredLine]:
+    """Every line that is not blank, or those of these `numbers`, in order; one whose job is open has no answer yet."""
+    for found in client.batch_report(batch_id, numbers):
+        answer, fault = _answer(client, found)
+        error = fault or found.error or ("it has expired" if found.state == GONE else None)
+        yield AnsweredLine(**dict(found) | {"answer": answer, "error": error})
 
 
-def _answered(client: Ramify, line: LineRecord, status: JobStatus | None) -> AnsweredLine:
-    given = line.model_dump(include={"job_id", "id", "meta", "key", "kind"}) | {"line": line.number}
-    if line.kind is LineKind.REJECTED:
-        return AnsweredLine(**given, state=line.kind, question=line.text or "", error=line.reason)
-    if status is None:
-        return AnsweredLine(**given, state="unknown", error=_EXPIRED)
-    given |= {"state": status.state, "question": status.question, "reasons": status.degraded, "error": status.error}
-    if not status.terminal:
-        return AnsweredLine(**given)
-    given["outcome"] = outcome_of(State(status.state), partial=status.partial, degraded=status.degraded)
-    answer, fault = _answer(client, status)
-    return AnsweredLine(**given | {"answer": answer, "error": fault or status.error})
-
-
-def _answer(client: Ramify, status: JobStatus) -> tuple[Answer | None, str | None]:
-    """The answer of an ended job, or why it cannot be read. Raises: NotRunningError."""
-    if status.state != State.DONE:
+def _answer(client: Ramify, found: LineReport) -> tuple[Answer | None, str | None]:
+    """The answer of a line, or why it cannot be read. Raises: NotRunningError."""
+    if found.job_id is None or found.state != State.DONE:
         return None, None
     try:
-        return client.result(status.job_id), None
+        return client.result(found.job_id), None
     except NotRunningError:
         raise
     except RamifyError as error:
@@ -71,7 +56,7 @@ class EndedLines:
         self, client: Ramify, batch_id: str, out: OutFile | None, tell: Callable[[AnsweredLine], None] | None
     ) -> None:
         self._client, self._batch_id, self._out, self._tell = client, batch_id, out, tell
-        self._open = deque[str]()
+        self._open, self._ended = deque[str](), deque[int]()
         self._lines: dict[str, list[int]] = {}
         self._seen: tuple[int, int, int] | None = None
         self._polled = time.monotonic()
@@ -87,7 +72,7 @@ class EndedLines:
                 fix = f"it holds another answer to line {line.number} than batch {self._batch_id}: name another file"
                 raise InputError("--out", str(self._out.path), fix)
         elif line.job_id is None:
-            self._end([line])
+            self._ended.append(line.number)
         else:
             if line.job_id not in self._lines:
                 self._open.append(line.job_id)
@@ -98,9 +83,11 @@ class EndedLines:
         self._look(math.inf)
 
     def poll_now_and_then(self) -> None:
-        """While lines are entered: look at open jobs for a moment, once a second."""
+        """While lines are entered: look at open jobs for a moment, once a second, if Redis answers."""
         if time.monotonic() - self._polled > 1.0:
-            self._look(_SHORT_POLL_S)
+            self._polled = time.monotonic()
+            with suppress(NotRunningError):
+                self._look(_SHORT_POLL_S)
 
     def poll(self, batch: BatchStatus) -> None:
         """Look at the open jobs, unless none has ended since they were all looked at."""
@@ -111,12 +98,17 @@ class EndedLines:
     def _look(self, seconds: float) -> bool:
         """Look at each open job once, for `seconds` at most. True when that was enough for all."""
         end, left = time.monotonic() + seconds, len(self._open)
+        while self._ended and time.monotonic() < end:
+            numbers = list(islice(self._ended, _PAGE))
+            self._end(numbers)
+            while self._ended and self._ended[0] <= numbers[-1]:
+                self._ended.popleft()
         while left and time.monotonic() < end:
             page = [self._open.popleft() for _ in range(min(left, _PAGE))]
             left -= len(page)
             self._check(page)
         self._polled = time.monotonic()
-        return not left
+        return not left and not self._ended
 
     def _check(self, job_ids: Sequence[str]) -> None:
         """Tell of the lines whose jobs have ended, or are gone; the other jobs are looked at again."""
@@ -124,12 +116,12 @@ class EndedLines:
             found = {status.job_id: status for status in self._client.statuses(job_ids)}
             ended = [job_id for job_id in job_ids if job_id not in found or found[job_id].terminal]
             if numbers := sorted(number for job_id in ended for number in self._lines[job_id]):
-                self._end(self._client.batch_lines(self._batch_id, numbers))
+                self._end(numbers)
         finally:
             self._open.extend(job_id for job_id in job_ids if job_id in self._lines)
 
-    def _end(self, lines: Iterable[LineRecord]) -> None:
-        for found in answered_lines(self._client, lines):
+    def _end(self, numbers: Sequence[int]) -> None:
+        for found in answered_lines(self._client, self._batch_id, numbers):
             if self._out:
                 self._out.add(found)
             if self._tell:
@@ -140,8 +132,9 @@ class EndedLines:
 
     def _forget(self, found: AnsweredLine) -> None:
         """It is told of: an outage in the middle of a page tells nothing twice."""
-        left = self._lines.get(found.job_id or "", [])
-        if found.line in left:
+        if found.job_id is None:
+            self._ended.popleft()
+        elif left := self._lines.get(found.job_id):
             left.remove(found.line)
-        if not left:
-            self._lines.pop(found.job_id or "", None)
+            if not left:
+                del self._lines[found.job_id]

@@ -127,7 +127,7 @@ def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
         streams.DONE,
         columns("line", "id", "job", "state", "question and answer", right=("line",), whole=("job",)),
     )
-    for found in answered_lines(client, client.batch_lines(batch_id)):
+    for found in answered_lines(client, batch_id):
         if as_json:
             streams.line(found)
         else:
@@ -139,22 +139,37 @@ def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
     return code
 
 
-def jobs(
+def jobs(  # noqa: PLR0913 - the signature is the command line
     ctx: typer.Context,
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=10_000, help="How many.")] = 20,
+    state: Annotated[
+        str | None, typer.Option(help="Only those in this state, or that ended so, as failed, degraded, open.")
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only the jobs that answer this batch's lines.")
+    ] = None,
+    degraded: Annotated[
+        bool | None,
+        typer.Option("--degraded/--not-degraded", help="Only answers made without something, or none such."),
+    ] = None,
     tenant: options.OfTenant = None,
     json: options.Json = False,
 ) -> None:
     """List the newest jobs, newest first."""
-    with invocation_of(ctx).client(tenant) as client:
-        found = client.jobs(limit)
+    # A batch of several tenants is no single one's: of it, the tenant's jobs are chosen.
+    with invocation_of(ctx).client(None if batch else tenant) as client:
+        found = client.jobs(limit, state=state, batch=batch, degraded=degraded, tenant=tenant)
+        if found.cut:
+            streams.warn(f"only the newest {found.looked_at:,} jobs were looked at: there may be more")
     if json:
         streams.document({"jobs": found})
     elif found:
         from orchestrator.cli.render.tables import draw_jobs
 
         streams.show(draw_jobs(found, time.time()))
+    elif state or batch or degraded is not None:
+        streams.note("no job of these")
     else:
         streams.note("no jobs yet: `ramify ask QUESTION` makes one")
 

@@ -34,6 +34,11 @@ class GuardedGroup(TyperGroup):
             _clean(error)
             raise
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command, which may have a name of two words: `batch report ID` is no `batch FILE`."""
+        two_words = " ".join(args[:2])
+        return super().resolve_command(ctx, [two_words, *args[2:]] if two_words in self.commands else args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command. Raises: typer.Exit with the code that the error asks for."""
         try:
@@ -110,6 +115,7 @@ _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
 for panel, commands in _COMMANDS:
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.command("batch report", rich_help_panel="Jobs")(batch.report)
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 app.add_typer(dead_letters.dead, rich_help_panel="Jobs")

@@ -13,13 +13,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from orchestrator.cli.streams import encoded
 from orchestrator.cli.text import clean, csv_cell, one_line
 from shared.errors import InputError
 from shared.models import Answer
-from shared.models.base import Model
+from shared.models.batch import LineReport
 
 _CSV_COLUMNS = (
     "line", "job_id", "id", "key", "kind", "state", "outcome", "reasons", "question", "answer", "sources", "coverage",
@@ -31,24 +30,9 @@ _END = re.compile(rb"<!-- line (\d+) job (\S+) -->\n")
 _NO_JOB = "-"
 
 
-class AnsweredLine(Model):
-    """One line of a batch's input, and what became of it.
+class AnsweredLine(LineReport):
+    """One line of a batch's input, what became of it, and its answer, if there is one."""
 
-    `kind`: enqueued, known (an earlier job of the same key), duplicate (of a line before it) or rejected. `state` is
-    the job's, `outcome` how it ended; `reasons` say what the answer was made without; `error` why there is none.
-    """
-
-    line: int
-    job_id: str | None = None
-    id: Any = None
-    meta: Any = None
-    key: str | None = None
-    kind: str
-    state: str
-    outcome: str | None = None
-    reasons: tuple[str, ...] = ()
-    question: str = ""
-    error: str | None = None
     answer: Answer | None = None
 
 
@@ -124,11 +108,11 @@ def _sorted_markdown_head(batch_id: str, counts: str) -> str:
 def _markdown_record(found: AnsweredLine) -> str:
     named = {"id": found.id, "key": found.key, "job": found.job_id}
     facts = [f"{name} `{_code(value)}`" for name, value in named.items() if value is not None]
-    state = found.outcome or found.state
+    state = found.outcome or found.state or found.kind
     facts.append(f"**{state}**" + (f" ({', '.join(found.reasons)})" if found.reasons else ""))
     if found.kind not in {"enqueued", state}:
         facts.append(found.kind)
-    parts = [f"\n## {found.line}. {_markdown(one_line(found.question)) or found.state}", " · ".join(facts)]
+    parts = [f"\n## {found.line}. {_markdown(one_line(found.question)) or found.kind}", " · ".join(facts)]
     if found.meta is not None:
         parts.append(f"meta `{_code(encoded(found.meta))}`")
     if found.answer:

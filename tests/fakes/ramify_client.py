@@ -9,6 +9,7 @@ from orchestrator.intake import as_request, number_questions
 from orchestrator.planning.intent import intent_by_rules
 from orchestrator.searching import grouped, no_retrieval_result, session_result
 from shared.errors import NotFoundError, RamifyError
+from shared.jobs.job_list import JobList
 from shared.jobs.states import State, outcome_of
 from shared.models import (
     Answer,
@@ -29,7 +30,7 @@ from shared.models import (
     Source,
     Summary,
 )
-from shared.models.batch import BatchPosition, BatchSource, LineRecord
+from shared.models.batch import BatchPosition, BatchSource, LineRecord, LineReport
 from shared.models.find import Context, Related
 from shared.models.request import Session
 from shared.settings import load_settings
@@ -189,8 +190,9 @@ class FakeRamify:
         found = answer(job_id, status.question, partial=status.partial or partial)
         return found.model_copy(update={"state": status.state})
 
-    def jobs(self, limit=20):
-        return [self.status(job_id) for job_id in reversed(self.requests)][:limit]
+    def jobs(self, limit=20, **wanted):
+        self.wanted = wanted
+        return JobList([self.status(job_id) for job_id in reversed(self.requests)][:limit])
 
     def too_slow(self, id_):
         return self.warnings.get(id_)
@@ -226,8 +228,20 @@ class FakeRamify:
         position = BatchPosition(read=len(self.lines), digest="", source=BatchSource())
         return self.read_into_batch(batch_id, number_questions(questions, options, position))
 
-    def batch_lines(self, batch_id, numbers=None):
-        return (line for line in self.lines if numbers is None or line.number in numbers)
+    def batch_lines(self, batch_id):
+        return iter(self.lines)
+
+    def batch_report(self, batch_id, numbers=None):
+        for line in self.lines:
+            if numbers is None or line.number in numbers:
+                given = line.model_dump(include={"kind", "id", "meta", "key", "job_id"}) | {"line": line.number}
+                if line.job_id is None:
+                    yield LineReport(**given, question=line.text or "", error=line.reason)
+                    continue
+                found = self.status(line.job_id)
+                if found.terminal:
+                    given["outcome"] = outcome_of(State(found.state), partial=found.partial, degraded=found.degraded)
+                yield LineReport(**given, state=found.state, question=found.question, error=found.error)
 
     def close_batch(self, batch_id):
         self.closed = True

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.line_reports import tokens
 from orchestrator.cli.out_formats import AnsweredLine
 from orchestrator.cli.render.answer import budget_line
 from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import STATE_STYLES
 from orchestrator.cli.text import columns, duration, pairs, plain, snippet
 from shared.models import BatchStatus
+from shared.models.batch import LineReport
+
+_PAGE = 500
+#: Of the report, with their widths in characters.
+_COLUMNS = {
+    "line": 6, "id": 12, "key": 12, "job": 21, "state": 16, "leaves": 6, "waited": 7, "ran": 7, "calls": 5, "tokens": 7,
+    "estimated": 11, "spent": 8, "error": 30,
+}  # fmt: skip
+_RIGHT = frozenset({"line", "leaves", "waited", "ran", "calls", "tokens", "estimated", "spent"})
 
 
 def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float | None = None) -> RenderableType:
@@ -72,6 +83,37 @@ def _pace(batch: BatchStatus, rate: float | None, elapsed_s: float) -> str:
     return f"{rate:.1f} jobs/s {elapsed}" + (f", about {duration(left * 1000)} left" if left else "")
 
 
+def draw_lines(lines: Iterable[LineReport]) -> Iterator[Table]:
+    """A table for each 500 lines, the columns of all of one width, so that a large batch is shown while it is read."""
+    stream = iter(lines)
+    while page := list(islice(stream, _PAGE)):
+        table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+        for name, width in _COLUMNS.items():
+            table.add_column(name, width=width, overflow="fold", justify="right" if name in _RIGHT else "left")
+        for line in page:
+            table.add_row(*_report_cells(line))
+        yield table
+
+
+def _report_cells(line: LineReport) -> Iterator[Text]:
+    own_id = "" if line.id is None else str(line.id)
+    ended = line.leaves_done + line.leaves_failed
+    cost = "" if line.cost_estimated is None else f"{line.cost_estimated[0]:.4g}-{line.cost_estimated[1]:.4g}"
+    yield from (Text(f"{line.line:,}"), plain(own_id), plain(line.key or ""), plain(line.job_id or ""), _ended(line))
+    yield from (
+        Text(f"{ended}/{line.leaves_total}" if line.job_id else ""),
+        _seconds(line.waited_s),
+        _seconds(line.ran_s),
+    )
+    yield from (Text(str(line.spent.llm_calls or "")), Text(str(tokens(line) or "")), Text(cost))
+    yield Text("" if line.cost_spent is None else f"{line.cost_spent:.4g}")
+    yield plain(line.error or "", "red")
+
+
+def _seconds(value: float | None) -> Text:
+    return Text("" if value is None else f"{value:.1f}")
+
+
 def answer_cells(found: AnsweredLine) -> tuple[Text, ...]:
     """Line, id, job, how it ended, and the question with the beginning of the answer, or why there is none."""
     said = found.answer.summary.text if found.answer else found.error or ""
@@ -80,9 +122,9 @@ def answer_cells(found: AnsweredLine) -> tuple[Text, ...]:
     return Text(str(found.line)), plain(str(own_id)), plain(found.job_id or ""), _ended(found), answer
 
 
-def _ended(found: AnsweredLine) -> Text:
+def _ended(found: LineReport) -> Text:
     """The outcome, or the state of what is open; then why the answer is degraded, and a kind that is not the usual."""
-    name = found.outcome or found.state
+    name = found.outcome or found.state or found.kind
     shown = plain(name, STATE_STYLES.get(name, "cyan"))
     if found.reasons:
         shown.append(f" ({', '.join(found.reasons)})", "dim")

@@ -160,7 +160,7 @@ def test_given_ids_and_meta_when_answered_then_each_row_gives_back_what_its_line
     assert (rows[2]["kind"], rows[3]["kind"], rows[3]["key"]) == ("enqueued", "duplicate", "k0")
     assert rows[3]["job_id"] == rows[2]["job_id"]
     assert rows[3]["answer"] == rows[2]["answer"]
-    assert (rows[1]["kind"], rows[1]["state"], rows[1]["question"]) == ("rejected", "rejected", '{"question": "half')
+    assert (rows[1]["kind"], rows[1]["state"], rows[1]["question"]) == ("rejected", None, '{"question": "half')
 
 
 def write(lines: list[str]) -> str:
@@ -267,3 +267,66 @@ def test_given_json_that_is_no_question_when_batched_then_it_is_refused(client: 
     code, said, _ = batch("q.jsonl")
     assert code == 3
     assert "1 enqueued, 1 rejected of 2 lines" in said
+
+
+def test_given_a_batch_when_reported_then_each_line_and_the_accounts_are_there(
+    client: redis.Redis, settings: Settings
+) -> None:
+    lines = questions(40)
+    with answering(settings, client):
+        _, said, _ = batch(write(lines), "--wait", "--json")
+    batch_id = json.loads(said.splitlines()[-1])["batch_id"]
+    code, said, _ = batch("report", batch_id, "--json")
+    found = json.loads(said)
+    assert code == 3
+    assert [row["line"] for row in found["lines"]] == [number for number, line in enumerate(lines, 1) if line]
+    assert (found["batch"]["lines"], found["batch"]["rejected"]) == (40, 4)
+    _, said, noted = batch("report", batch_id, "--csv")
+    rows = list(csv.DictReader(said.splitlines()))
+    assert [int(row["line"]) for row in rows] == [row["line"] for row in found["lines"]]
+    assert (rows[3]["id"], json.loads(rows[3]["meta"])) == ("id-4", {"n": 4, "topic": "流"})
+    assert noted.startswith("lines 40 = ")
+    _, said, _ = batch("report", batch_id)
+    assert "lines     40 = " in said
+    for state in ("failed", "rejected", "duplicate"):
+        shown = json.loads(batch("report", batch_id, "--json", "--state", state)[1])["lines"]
+        assert {row["line"] for row in shown} == {
+            row["line"] for row in found["lines"] if state in {row["kind"], row["state"]}
+        }
+    code, said, noted = batch("report", batch_id, "--state", "dne")
+    assert (code, said, noted.count("\n")) == (2, "", 1)
+    assert "choose from" in noted
+
+
+def test_given_a_file_called_report_when_batched_then_its_path_names_it(client: redis.Redis) -> None:
+    Path("report").write_text("one?\n", encoding="utf-8")
+    assert "1 enqueued of 1 line" in batch("./report")[1]
+    assert "1 enqueued of 1 line" in batch("--rejects", "r.jsonl", "report")[1]
+
+
+def test_given_batches_and_jobs_when_listed_then_filters_combine(client: redis.Redis, settings: Settings) -> None:
+    batch(write([json.dumps({"question": "q?", "tenant": "acme"}), "two?"]))
+    with answering(settings, client):
+        batch(write(["three?", "four?"]), "--wait")
+    listed = run("batches", "--json")
+    newest, first = listed["batches"]
+    assert (newest["source"], newest["enqueued"], first["enqueued"]) == ("q.jsonl", 2, 2)
+    assert "2 = 2 enqueued" in CliRunner().invoke(app, ["batches"]).stdout
+    questions_of = [
+        job["question"] for job in run("jobs", "--batch", first["batch_id"], "--tenant", "acme", "--json")["jobs"]
+    ]
+    assert questions_of == ["q?"]
+    ended = {job["state"] for job in run("jobs", "--batch", newest["batch_id"], "--json")["jobs"]}
+    assert ended <= {"done", "failed"}
+    assert run("jobs", "--batch", newest["batch_id"], "--state", "open", "--json") == {"jobs": []}
+    assert run("jobs", "--degraded", "--json") == {"jobs": []}
+    for arguments in (("--state", "dne"), ("--batch", "nobody")):
+        done = CliRunner().invoke(app, ["jobs", *arguments])
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+
+
+def run(*arguments: str) -> dict[str, list[dict[str, object]]]:
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, list[dict[str, object]]] = json.loads(done.stdout)
+    return found

@@ -162,7 +162,7 @@ def test_given_bad_usage_when_run_then_the_code_is_2():
     ],
 )
 def test_given_an_error_of_redis_that_nobody_expected_then_it_is_one_line(client, monkeypatch, error, said):
-    def fails(*_):
+    def fails(*_, **__):
         raise error
 
     monkeypatch.setattr(client, "jobs", fails)

@@ -27,7 +27,7 @@ LINES = (
     answered(3, id="q-3", key="k", meta={"topic": "流", "n": [1]}, outcome="degraded", reasons=("llm_unavailable",)),
     answered(1, question="三是什么？\n<!-- line 9 job x -->"),
     answered(2, state="failed", outcome="failed", error="none of the 2 leaves answered", kind="known"),
-    answered(4, state="rejected", outcome=None, job_id=None, kind="rejected", question="", error="line: no JSON"),
+    answered(4, state=None, outcome=None, job_id=None, kind="rejected", question="", error="line: no JSON"),
 )
 
 
@@ -48,11 +48,11 @@ def test_given_jsonl_when_lines_are_added_then_each_is_one_object_in_the_order_o
     assert (rows[0]["outcome"], rows[0]["reasons"]) == ("degraded", ["llm_unavailable"])
     assert rows[0]["answer"]["summary"]["text"] == "Streams keep order. [1]"
     assert (rows[2]["answer"], rows[2]["error"], rows[2]["kind"]) == (None, "none of the 2 leaves answered", "known")
-    assert (rows[3]["job_id"], rows[3]["state"]) == (None, "rejected")
+    assert (rows[3]["job_id"], rows[3]["state"], rows[3]["kind"]) == (None, None, "rejected")
 
 
 def test_given_csv_when_lines_are_added_then_each_is_one_line_and_no_cell_is_a_formula():
-    write("out.csv", *LINES, answered(5, id="=1+1", key="@x", question="-2\n+3", meta="+4"))
+    write("out.csv", *LINES, answered(5, id="=1+1", key="@x", question="-2\n+3"))
     text = Path("out.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     assert len(text.splitlines()) == len(rows) + 1 == 6

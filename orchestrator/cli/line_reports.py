@@ -1,0 +1,65 @@
+"""Which lines of a batch are reported, and the report as CSV."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Collection, Iterable, Iterator
+
+from orchestrator.cli.streams import encoded
+from orchestrator.cli.text import csv_cell
+from shared.errors import InputError
+from shared.jobs.job_list import OPEN, STATES
+from shared.models.batch import LineKind, LineReport
+
+_NAMES = tuple(dict.fromkeys([*STATES, *LineKind]))
+_COLUMNS = (
+    "line", "id", "key", "kind", "job_id", "state", "outcome", "reasons", "leaves_total", "leaves_done",
+    "leaves_failed", "waited_s", "ran_s", "llm_calls", "embed_calls", "rerank_calls", "tokens", "cost_estimated_least",
+    "cost_estimated_most", "cost_spent", "question", "error", "meta",
+)  # fmt: skip
+
+
+def check_states(states: Iterable[str]) -> None:
+    """Raises: InputError for what is neither a state, nor an outcome, nor a kind of line."""
+    for state in states:
+        if state not in _NAMES:
+            raise InputError("--state", state, f"choose from {', '.join(_NAMES)}")
+
+
+def wanted(lines: Iterable[LineReport], states: Collection[str]) -> Iterator[LineReport]:
+    """Those that one of `states` fits; all, if there is none."""
+    for line in lines:
+        is_open = line.job_id is not None and line.outcome is None
+        if not states or not {line.kind, line.state, line.outcome, OPEN if is_open else ""}.isdisjoint(states):
+            yield line
+
+
+def tokens(line: LineReport) -> int:
+    """What the budget's tokens count: of the LLM, in and out, and of the embedding server."""
+    return line.spent.llm_tokens_in + line.spent.llm_tokens_out + line.spent.embed_tokens
+
+
+def report_csv(lines: Iterable[LineReport]) -> None:
+    """One row a line, on stdout."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for line in lines:
+        least, most = line.cost_estimated or (None, None)
+        cells = (
+            dict(line)
+            | dict(line.spent)
+            | {
+                "reasons": "; ".join(line.reasons),
+                "tokens": tokens(line),
+                "cost_estimated_least": least,
+                "cost_estimated_most": most,
+                "meta": None if line.meta is None else encoded(line.meta),
+            }
+        )
+        writer.writerow("" if cells[name] is None else _cell(cells[name]) for name in _COLUMNS)
+
+
+def _cell(value: object) -> object:
+    """Numbers as they are: a negative one is no formula."""
+    return csv_cell(value) if isinstance(value, str) else value
