@@ -61,7 +61,7 @@ def _status(client: Ramify, found: JobStatus | BatchStatus, *, watch: bool, as_j
 
     if isinstance(found, JobStatus):
         found = follow(client, found.job_id, as_json=as_json) if watch else found
-        drawn, code = draw_job(found), streams.job_exit_code(found)
+        drawn, code = draw_job(found, time.time()), streams.job_exit_code(found)
     else:
         if watch:
             found = follow_batch(client, found.batch_id, on_change=streams.line if as_json else None)

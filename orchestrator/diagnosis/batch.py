@@ -39,7 +39,7 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     postponed = _postponed(store, running)
     if postponed:
         soonest = min(postponed, key=lambda wait: wait.until)
-        message = f"{message} {_waiting_jobs(len(postponed))} for a server: {waiting_for(soonest)}."
+        message = f"{message} {_waiting_jobs(len(postponed))} for a server: {waiting_for(soonest, store.clock.now())}."
     if status.open:
         message, command = _with_workers(store, message, command)
     return BatchWhy(

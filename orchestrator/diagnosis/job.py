@@ -272,7 +272,7 @@ def _node(facts: Facts, node_id: str) -> PendingWork:
     if wait := next((found for found in ends if found is not None), None):
         return PendingWork(
             item=node_id, task=TaskName.RERANK_LEAF.value, queue=Queue.RERANK.value, what=what, stands="postponed",
-            postponed=wait, said=f"leaf {node_id} waits to be bound: {waiting_for(wait)}",
+            postponed=wait, said=f"leaf {node_id} waits to be bound: {waiting_for(wait, facts.world.now)}",
         )  # fmt: skip
     for_what = f"the answer of {' and '.join(needs)}" if needs else "what it depends on to be written in"
     return PendingWork(
@@ -303,7 +303,11 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
         else:
             found |= {"stands": "lost", "said": f"{name} was with {worker}, which has died{nth_try}"}
     elif wait := work.postponed:
-        found = {"stands": "postponed", "postponed": wait, "said": f"{name} waits: {waiting_for(wait)}{nth_try}"}
+        found = {
+            "stands": "postponed",
+            "postponed": wait,
+            "said": f"{name} waits: {waiting_for(wait, world.now)}{nth_try}",
+        }
     elif why := _lost(facts, item):
         found = {"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"}
     else:

@@ -66,10 +66,10 @@ def _parts(reason: str, items: Sequence[str]) -> str:
     return ", ".join(steps)
 
 
-def waiting_for(wait: Postponement) -> str:
-    """What an item waits for, and until when."""
-    again, without = time_of_day(wait.until), time_of_day(wait.goes_on_at)
-    return f"{wait.why.rstrip('.')}; tried again at {again}, goes on without it at {without}"
+def waiting_for(wait: Postponement, now: float) -> str:
+    """What an item waits for, and until when. `now` in Unix seconds."""
+    again = f"at {time_of_day(wait.until)}" if wait.until > now else "when its breaker, pause or rate limit lets it"
+    return f"{wait.why.rstrip('.')}; tried again {again}, goes on without it at {time_of_day(wait.goes_on_at)}"
 
 
 def jobs(number: int) -> str:

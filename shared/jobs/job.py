@@ -59,10 +59,10 @@ class Job(Model):
     def wait_s(self) -> float:
         """Seconds for which it may still wait for a server that fails, where it waits at all; never negative.
 
-        A quarter of its time, 60 s at most, is kept back: enough to make the answer without that server, with its calls
-        refused at once by an open breaker, or cut off after their share of what is left.
+        A quarter of its time, 45 s at most, is kept back beside `leaf_reserve`: enough to plan and search without that
+        server, whose calls an open breaker refuses at once, or which are cut off after their share of what is left.
         """
-        return self.remaining(min(60.0, 0.25 * self.deadline_s))
+        return self.remaining(self.leaf_reserve + min(45.0, 0.25 * self.deadline_s))
 
     @property
     def leaf_reserve(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from orchestrator.reaper.rules import GIVE_UP_S
@@ -37,10 +38,11 @@ def heal(world: World) -> None:
         if not fiber.wakes_at and not fiber.ended:
             world.resume(fiber)
     world.advance(LOOK_S)
+    world.llm_away = False
     since = world.clock.at
     failed = {job_id: world.wire.hget(JobKeys(job_id).job, "leaves_failed") for job_id in world.open_jobs()}
     due = {job_id: _due(world, job_id, since) for job_id in world.open_jobs()}
-    soon = SOON_S + SUSPECT_S * sum(_deaths(world, job_id) for job_id in due)
+    soon = SOON_S + SUSPECT_S * sum(_deaths(world, job_id) for job_id in due) + _wait_s(world, due)
     while left := world.open_jobs():
         deliver_all(world)
         world.look()
@@ -84,6 +86,12 @@ def _in_time(world: World, due: dict[str, Due], failed: dict[str, bytes | None],
 def _deaths(world: World, job_id: str) -> int:
     """The most that one piece of its work has: three of them retire it, whoever is to blame."""
     return max((item.deaths for item in world.jobs.work.items(job_id).values()), default=0)
+
+
+def _wait_s(world: World, job_ids: Iterable[str]) -> float:
+    """For how long work still waits for a server that has failed."""
+    work = (item for job_id in job_ids for item in world.jobs.work.items(job_id).values())
+    return max((item.postponed.until - world.clock.at for item in work if item.postponed), default=0.0)
 
 
 def _nothing_left(world: World) -> None:

@@ -169,6 +169,11 @@ class Machine(RuleBasedStateMachine):
         elif what in {"lose", "repeat"} and (waiting := broker.order()):
             getattr(broker, what)(waiting[message % len(waiting)])
 
+    @rule(away=st.booleans())
+    def llm(self, away: bool) -> None:
+        """The LLM server fails, or is back."""
+        self.world.llm_away = away
+
     @rule(seconds=st.sampled_from([-3600.0, -30.0, 30.0, 3600.0]))
     def set_clock(self, seconds: float) -> None:
         self.world.clock.at += seconds

@@ -11,11 +11,12 @@ import redis
 from kombu.exceptions import OperationalError
 
 from orchestrator.reaper.reaper import Reaper
-from shared.errors import InputError
+from shared.errors import InputError, TransientError
 from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.codec import text
 from shared.jobs.keys import JobKeys
 from shared.models import JobRequest
+from shared.providers.fallbacks import fell_back
 from shared.settings import Settings
 from shared.tasks.signatures import Dispatcher
 from tests.fakes.walked_jobs import enter
@@ -46,6 +47,8 @@ class World:
         self.shapes = dict[str, Shape]()
         self.labour = Labour(self.shapes.__getitem__, lambda: self.current.at if self.current else ("", ""), self.work)
         self.poison = set[tuple[str, str]]()
+        #: The LLM does not answer: work of batch jobs waits for it, other work goes on without.
+        self.llm_away = False
         #: Work of which there were two messages at once, and jobs whose marks were deleted: their marks prove nothing.
         self.crowded, self.unmarked = set[tuple[str, str]](), set[str]()
         self.fibers = list[Fiber]()
@@ -103,8 +106,10 @@ class World:
         return frozenset(worker for worker in ids if self.signs.get(worker, 0.0) > self.true)
 
     def work(self, job_id: str, item: str) -> None:
-        """The work itself: it kills who does it, if it is poison."""
+        """The work itself: it kills who does it, if it is poison, and asks the LLM."""
         self.point()
+        if self.llm_away:
+            fell_back("llm", TransientError("the LLM server at h answered 500"))
         if (job_id, item) in self.poison and self.current is not None:
             self.kill(self.current.worker)
             raise Killed

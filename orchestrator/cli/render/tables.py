@@ -30,15 +30,17 @@ def draw_jobs(jobs: Sequence[JobStatus], now: float) -> Table:
     return table
 
 
-def draw_job(job: JobStatus) -> RenderableType:
-    """Everything that is known of one job."""
+def draw_job(job: JobStatus, now: float) -> RenderableType:
+    """Everything that is known of one job; `now` is Unix seconds."""
     rows: dict[str, RenderableType | str] = {
         "job": job.job_id,
         "question": job.question,
         "state": state_text(job.state, partial=job.partial),
         "leaves": f"{job.leaves_done} of {job.leaves_total} answered, {job.leaves_failed} failed",
         "degraded": plain(degraded_parts(job.degraded, job.degraded_at), "yellow"),
-        "waits": plain("\n".join(f"{item}: {waiting_for(wait)}" for item, wait in job.postponed.items()), "yellow"),
+        "waits": plain(
+            "\n".join(f"{item}: {waiting_for(wait, now)}" for item, wait in job.postponed.items()), "yellow"
+        ),
         "lane": f"{job.lane}, tenant {job.tenant}",
         "batch": job.batch_id or "",
         **retries(job),

@@ -11,7 +11,7 @@ from orchestrator.cli import streams
 from orchestrator.cli.follow import sentence
 from orchestrator.cli.render.answer import draw_answer
 from orchestrator.cli.render.tables import draw_job
-from orchestrator.diagnosis.wording import degraded_parts
+from orchestrator.diagnosis.wording import degraded_parts, waiting_for
 from shared.models import JobEvent, JobStatus
 from shared.models.status import Postponement
 from shared.providers.gates.gate import time_of_day
@@ -55,12 +55,12 @@ def test_an_answer_and_a_job_show_their_reasons_and_a_whole_one_shows_none() -> 
     whole = answer("j1", "why?")
     assert "egraded" not in shown(draw_answer(whole))
     assert SAID in shown(draw_answer(whole.model_copy(update={"degraded": CODES, "degraded_at": AT})))
-    assert SAID in shown(draw_job(status(degraded=CODES, degraded_at=AT)))
+    assert SAID in shown(draw_job(status(degraded=CODES, degraded_at=AT), CREATED))
 
 
 def test_a_job_that_waits_for_a_server_shows_until_when() -> None:
     wait = Postponement(until=CREATED, goes_on_at=CREATED + 60, provider="llm", why="LLM server at h answered 500")
-    text = shown(draw_job(status(state="planning", postponed={"plan.job": wait})))
+    text = shown(draw_job(status(state="planning", postponed={"plan.job": wait}), CREATED - 1))
     times = f"tried again at {time_of_day(CREATED)}, goes on without it at {time_of_day(CREATED + 60)}"
     assert f"plan.job: LLM server at h answered 500; {times}" in text
 
@@ -84,3 +84,9 @@ def test_events_of_waits_and_fallbacks_are_lines_where_there_is_no_terminal() ->
     assert sentence(wait) == "plan.job waits: LLM server at h answered 500"
     fell = JobEvent(id="2-0", type="degraded", data={"item": "0.1", "reason": "llm_unavailable"})
     assert sentence(fell) == "0.1 goes on without: llm_unavailable"
+
+
+def test_a_wait_whose_time_has_come_is_said_to_hang_on_the_servers_gate() -> None:
+    wait = Postponement(until=CREATED, goes_on_at=CREATED + 60, provider="llm", why="LLM server at h answered 500.")
+    said = f"when its breaker, pause or rate limit lets it, goes on without it at {time_of_day(CREATED + 60)}"
+    assert waiting_for(wait, CREATED + 1) == f"LLM server at h answered 500; tried again {said}"

@@ -128,7 +128,7 @@ def test_given_an_answer_without_anything_when_drawn_then_it_says_so():
 def test_given_chinese_when_drawn_then_no_line_is_wider_than_the_screen(width):
     question = "缓存穿透、击穿和雪崩有什么区别，各怎么处理？" * 3
     given_answer = answer("j", question, text="先看区别。[1]\n" * 3)
-    for renderable in (draw_answer(given_answer), draw(of_answer(given_answer)), draw_job(FakeStatus(question))):
+    for renderable in (draw_answer(given_answer), draw(of_answer(given_answer)), draw_job(FakeStatus(question), 0.0)):
         text = shown(renderable, width)
         assert max(cell_len(line) for line in text.splitlines()) <= width
         assert "缓存穿透" in text

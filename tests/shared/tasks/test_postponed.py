@@ -131,7 +131,7 @@ def test_given_a_server_that_says_when_it_may_be_asked_again_when_postponed_then
     assert (found.provider, found.why) == ("llm", "the LLM server is left alone")
 
 
-@pytest.mark.parametrize(("deadline_s", "reserve_s"), [(600, 60), (100, 25)])
+@pytest.mark.parametrize(("deadline_s", "reserve_s"), [(600, 60), (40, 18)])
 def test_given_a_job_that_waits_when_its_last_quarter_or_minute_begins_then_it_goes_on_without(
     client: redis.Redis, settings: Settings, deadline_s: int, reserve_s: int
 ) -> None:
