@@ -10,8 +10,9 @@ import redis
 from kombu.exceptions import OperationalError
 
 from shared.contract import TaskMessage
-from shared.errors import DeadlineError, PermanentError, ReplyError, TransientError
+from shared.errors import DamagedError, DeadlineError, PermanentError, ReplyError, TransientError
 from shared.jobs import JobReader, State, new_id
+from shared.jobs.keys import JobKeys
 from shared.models import JobRequest
 from shared.models.degraded import Reason
 from shared.providers.fallbacks import Helper, fell_back, reason_for
@@ -111,3 +112,51 @@ def test_given_a_helpers_failure_when_named_then_its_code_says_what_kind_it_was(
     helper: Helper, error: Exception, reason: Reason
 ) -> None:
     assert reason_for(helper, error) is reason
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("request", "{"), ("request", b"\xff"), ("state", "x!"), ("deadline_s", "soon")]
+)
+def test_given_a_job_that_cannot_be_read_when_run_then_it_is_set_aside_and_no_mark_stays(
+    client: redis.Redis, settings: Settings, field: str, value: str | bytes
+) -> None:
+    run = Run(settings)
+    client.hset(JobKeys(run.job_id).job, field, value)
+    run(PermanentError("not reached"))
+    assert client.hgetall(JobKeys(run.job_id).work) == {}
+    aside = run.registry.jobs.damaged.get(run.job_id)
+    assert aside is not None
+    assert field in aside.reason
+
+
+def test_given_marks_that_are_no_hash_when_run_then_the_job_is_set_aside_and_other_ends_are_noted(
+    client: redis.Redis, settings: Settings
+) -> None:
+    broken, other = Run(settings), Run(settings)
+    client.set(JobKeys(broken.job_id).work, "x")
+    broken(PermanentError("not reached"))
+    aside = broken.registry.jobs.damaged.get(broken.job_id)
+    assert aside is not None
+    assert "work is a string, not a hash" in aside.reason
+    broken.job_id = other.job_id
+    broken(PermanentError("no such model"))
+    assert not broken.marked(), "the same process notes the end of other work"
+
+
+def test_given_data_that_are_damaged_in_the_middle_when_run_then_the_failure_is_recorded(
+    client: redis.Redis, settings: Settings
+) -> None:
+    run = Run(settings)
+    run(redis.ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value"))
+    assert run.state is State.FAILED
+    assert not run.marked()
+
+
+def test_given_data_of_a_newer_release_when_run_then_the_job_is_left_as_it_is(
+    client: redis.Redis, settings: Settings
+) -> None:
+    run = Run(settings)
+    run(DamagedError("its route cannot be read", newer=True))
+    assert run.state is State.PLANNING
+    assert run.registry.jobs.damaged.ids() == [run.job_id]
+    assert not run.marked()
