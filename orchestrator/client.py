@@ -271,15 +271,17 @@ class Ramify:
     ) -> JobList:
         """The newest jobs, newest first.
 
-        `state` may be `open`, `partial` or `degraded` too. `batch`: its jobs and those that its lines name. `degraded`:
-        for any reason (True), for this one, or for none (False). Looks through the newest 100,000 at most; `cut` says
-        that there are more. Raises: InputError, NotFoundError.
+        `state` may be `open`, `partial` or `degraded` too. `batch`: its jobs and those that its lines name; a bound
+        client chooses its own of a batch of several tenants. `degraded`: for any reason (True), for this one, or for
+        none (False). Looks through the newest 100,000 at most; `cut` says that there are more.
+        Raises: InputError, NotFoundError.
         """
         if state is not None and state not in STATES:
             raise InputError("state", state, f"choose from {', '.join(STATES)}")
         of_tenant = self.tenant if tenant is None else bound_tenant(self.tenant, tenant)
-        with reachable(self.settings) if batch is None else self._own_batch(batch):
+        with reachable(self.settings):
             if batch is not None:
+                self._scope.check_batch(batch, nobodys=True)
                 self._jobs.batches.position(batch)
             return newest_jobs(self._redis, limit, JobFilter(state, batch, of_tenant, degraded))
 

@@ -157,11 +157,10 @@ def jobs(  # noqa: PLR0913 - the signature is the command line
     json: options.Json = False,
 ) -> None:
     """List the newest jobs, newest first."""
-    # A batch of several tenants is no single one's: of it, the tenant's jobs are chosen.
-    with invocation_of(ctx).client(None if batch else tenant) as client:
-        found = client.jobs(limit, state=state, batch=batch, degraded=degraded, tenant=tenant)
+    with invocation_of(ctx).client(tenant) as client:
+        found = client.jobs(limit, state=state, batch=batch, degraded=degraded)
         if found.cut:
-            streams.warn(f"only the newest {found.looked_at:,} jobs were looked at: there may be more")
+            streams.warn("only the newest 100,000 jobs were looked at: there may be more")
     if json:
         streams.document({"jobs": found})
     elif found:

@@ -39,21 +39,24 @@ class TenantScope:
         own = {self.tenant, self.tenant.encode()}
         return [job_id for job_id, owner in zip(job_ids, owners, strict=True) if owner in own]
 
-    def check_batch(self, batch_id: str) -> None:
-        """Raises: NotFoundError for a batch that is not the tenant's, or that there is not."""
-        if not self._owns(BatchKeys(batch_id).batch):
+    def check_batch(self, batch_id: str, *, nobodys: bool = False) -> None:
+        """Raises: NotFoundError for a batch that is not the tenant's, or that there is not.
+
+        `nobodys`: one that a client of all tenants has opened will do.
+        """
+        if not self._owns(BatchKeys(batch_id).batch, nobodys=nobodys):
             raise no_such_batch(batch_id)
 
-    def _owns(self, key: str) -> bool:
+    def _owns(self, key: str, *, nobodys: bool = False) -> bool:
         if self.tenant is None:
             return True
         try:
-            owner = self._client.hget(key, "tenant")
+            owner, made = self._client.hmget(key, ["tenant", "created_at"])
         except ResponseError as error:
             if damage(error) is None:
                 raise
             return False  # a key of another type says nothing of its owner
-        return owner is not None and text(owner) == self.tenant
+        return text(owner) == self.tenant if owner is not None else nobodys and made is not None
 
 
 def no_such_job(job_id: str) -> NotFoundError:

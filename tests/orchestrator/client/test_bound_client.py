@@ -191,6 +191,19 @@ def test_given_jobs_of_two_tenants_when_listed_then_each_sees_its_own_whatever_c
     assert len(ramify.jobs(600)) == 523
 
 
+def test_given_batches_when_their_jobs_are_listed_then_anothers_is_unknown_and_of_nobodys_its_own_are_chosen(
+    acme: Ramify, other: Ramify, ramify: Ramify, client: redis.Redis
+) -> None:
+    theirs = other.submit_many(["one?"]).batch_id
+    acme.jobs()
+    unknown = commands(client, lambda: acme.jobs(batch=UNKNOWN))
+    foreign = commands(client, lambda: acme.jobs(batch=theirs))
+    assert (foreign[0].replace(theirs, UNKNOWN), foreign[1]) == unknown
+    mixed = ramify.submit_many([{"question": f"{name}?", "tenant": name} for name in ("acme", "other")])
+    assert [job.question for job in acme.jobs(batch=mixed.batch_id)] == ["acme?"]
+    assert len(ramify.jobs(batch=mixed.batch_id)) == 2
+
+
 def test_given_a_bound_client_when_it_submits_then_the_job_is_its_tenants(acme: Ramify, ramify: Ramify) -> None:
     for question in ("why?", {"question": "why?"}, JobRequest(question="why?"), {"question": "why?", "tenant": "acme"}):
         assert ramify.status(acme.submit(question)).tenant == "acme"
