@@ -71,7 +71,7 @@ def decide(view: View, world: World) -> Decision:
         return Wait()
     if not view.admitted:
         return Readmit(runs=view.state is not State.QUEUED)
-    if world.now - view.ends_at > FORCE_AFTER_S and view.state is State.SEARCHING:
+    if world.now - view.ends_at > FORCE_AFTER_S and (view.state is State.SEARCHING or view.has_pool):
         return _forced(view, world)
     missing = tuple(_missing(view, world))
     return Redrive(missing) if missing else Wait()

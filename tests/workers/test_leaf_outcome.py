@@ -9,13 +9,16 @@ import pytest
 import redis
 
 from shared.contract import TaskMessage, TaskName
-from shared.jobs import JobReader, JobStore, new_id
+from shared.jobs import JobReader, JobStore, State, new_id
+from shared.jobs.budget import Ledger
 from shared.jobs.keys import JobKeys
 from shared.models import Facet, Hit, JobRequest, LeafStatus, Node, SearchResult
 from shared.models.degraded import Reason
 from shared.providers.fallbacks import noting
+from shared.providers.gates import gate
 from shared.settings import Settings
 from shared.tasks.task_run import TaskRun
+from shared.tasks.work_tracker import WorkTracker
 
 NODES = [Node(id=f"0.{n}", parent_id="0", level=1, facet=Facet.CORE, query=f"q{n}") for n in (1, 2, 3)]
 
@@ -23,6 +26,7 @@ NODES = [Node(id=f"0.{n}", parent_id="0", level=1, facet=Facet.CORE, query=f"q{n
 @pytest.fixture
 def outcome(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("RAMIFY_REDIS__URL", redis_url)
+    monkeypatch.setattr(gate, "_process_store", gate._process_store)  # the import tells the gates of the Redis
     from workers import leaf_outcome
 
     return leaf_outcome
@@ -113,3 +117,27 @@ def test_given_the_deadline_when_merged_by_force_then_searched_leaves_stand_in_f
     }
     assert jobs.leaf_states(job_id) == {"0.1": "done", "0.2": "done", "0.3": "pending"}
     assert JobReader(jobs.client).status(job_id).degraded_at == dict.fromkeys(("0.1", "0.2"), (Reason.OUT_OF_TIME,))
+
+
+def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_answer_is_written_next(
+    outcome: Any, jobs: JobStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workers.merge import tasks
+
+    for name, value in {
+        "settings": settings,
+        "jobs": jobs,
+        "_tracker": WorkTracker(jobs),
+        "_ledger": Ledger(jobs.client, settings),
+    }.items():
+        monkeypatch.setattr(tasks.registry, name, value)
+    job_id = searching(jobs, ("0.1", FOUND), ("0.2", FOUND))
+    jobs.client.hset(JobKeys(job_id).job, "deadline_at", "1")
+    tasks.merge_tree.apply(args=(TaskMessage(job_id=job_id, force=True).wire(),), throw=True)
+    job, pool = jobs.job(job_id), jobs.pool(job_id)
+    assert job is not None
+    assert pool is not None
+    assert (job.state, [one.chunk_id for one in pool.hits]) == (State.SUMMARISING, ["a", "b"])
+    status = JobReader(jobs.client).status(job_id)
+    assert status.degraded == (Reason.OUT_OF_TIME,)
+    assert "The merged results were not reranked: the job's time was up." in status.warnings

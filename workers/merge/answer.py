@@ -21,8 +21,8 @@ from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, a
 from workers.merge.extract import nothing_found
 
 H = TypeVar("H", bound=Hit)
-#: Seconds kept back from the LLM so that the answer is written before the deadline.
-_WRITE_S = 1.0
+#: Seconds kept back from the root rerank and the LLM so that the answer is written before the deadline.
+WRITE_S = 1.0
 _LOST = "its record in the tree is lost"
 #: The verdict of an answer for which nothing was searched.
 NO_RETRIEVAL = "no retrieval needed"
@@ -52,7 +52,7 @@ def run_aggregator(
         routed=run.jobs.routed(job.id) or route_by_rules(question),
         table=table,
         llm=llm,
-        timeout_s=job.remaining(_WRITE_S),
+        timeout_s=job.remaining(WRITE_S),
     )
     given = run.jobs.settings.aggregators.model_dump().get(name, {})
     return aggregate(name, found, given, all_known())

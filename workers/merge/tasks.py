@@ -15,6 +15,7 @@ from shared.models.answer import EarlyReply, EarlyRequest
 from shared.models.degraded import Reason
 from shared.models.route import PlannerName
 from shared.providers.fallbacks import note_reason
+from shared.providers.time_shares import seconds_for
 from shared.tasks.signatures import AnyTask, skip_next
 from shared.tasks.task_run import TaskRun, fail_job, reason_of, remote
 from workers.app import app, llm_of, registry
@@ -22,7 +23,16 @@ from workers.enumerate.merge_rows import list_warnings, merge_rows
 from workers.leaf_outcome import record_searched
 from workers.merge import tree
 from workers.merge.aggregators import Aggregated
-from workers.merge.answer import NO_RETRIEVAL, all_leaves, build_answer, merged, no_retrieval, run_aggregator, verdict
+from workers.merge.answer import (
+    NO_RETRIEVAL,
+    WRITE_S,
+    all_leaves,
+    build_answer,
+    merged,
+    no_retrieval,
+    run_aggregator,
+    verdict,
+)
 from workers.merge.early import early_answer
 
 
@@ -30,7 +40,8 @@ from workers.merge.early import early_answer
 def merge_tree(run: TaskRun) -> None:
     """Merge what the leaves recorded. Runs once, when the store says that every node is settled, or by force.
 
-    Results of the question's own leaf alone are ranked against the question already: the root rerank is left out.
+    Results of the question's own leaf alone are ranked against the question already: the root rerank is left out. So it
+    is where no time is left for it: its pool may not answer at all.
     """
     job, jobs = run.job, run.jobs
     if run.message.force:
@@ -43,7 +54,11 @@ def merge_tree(run: TaskRun) -> None:
             note_reason(Reason.OUT_OF_TIME)
         run.annotate(warnings=list_warnings(table))
     pool = merged(run, nodes, jobs.results(job.id))
-    if tree.only_original_leaf(pool):
+    ranked = tree.only_original_leaf(pool)
+    if late := not ranked and not seconds_for("root rerank", job.remaining(WRITE_S)):
+        note_reason(Reason.OUT_OF_TIME)
+        run.annotate(warnings=["The merged results were not reranked: the job's time was up."])
+    if ranked or late:
         skip_next(run.task, TaskName.RERANK_ROOT)
         jobs.start_summarising(job.id, pool)
     else:

@@ -19,6 +19,7 @@ from shared.providers.time_shares import seconds_for
 from shared.tasks.task_run import TaskRun
 from workers.app import CANDIDATES_LOST, llm, registry, shared_cache, start_body_outside_of_chord
 from workers.leaf_outcome import leaf_failed, record_found
+from workers.merge.answer import WRITE_S
 from workers.merge.tree import apply_root_rerank, leaf_share
 from workers.rerank.binding import bind_dependents, dependents
 from workers.search.cached import reranked_once
@@ -88,7 +89,7 @@ def rerank_root(run: TaskRun) -> None:
         return
     request = run.job.request
     hits = [Hit(**{name: getattr(hit, name) for name in Hit.model_fields}) for hit in pool.hits]
-    ranked = rerank_pool(request.question, hits, request.tenant, _tools(run.job.remaining(1)))
+    ranked = rerank_pool(request.question, hits, request.tenant, _tools(run.job.remaining(WRITE_S)))
     run.annotate(spent(ranked), ranked.warnings)
     ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
     run.jobs.start_summarising(run.job.id, ordered)

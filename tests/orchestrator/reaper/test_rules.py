@@ -78,6 +78,13 @@ def test_past_the_deadline_a_partial_answer_is_forced_and_without_leaves_the_job
     assert isinstance(decide(job(state, deadline_at=NOW - late), WORLD), decision)
 
 
+def test_a_pool_that_nobody_reranks_is_answered_past_the_deadline_though_a_worker_is_at_it() -> None:
+    at_it = {"rerank.root": at_work(LIVES, "rerank.root")}
+    late = job(State.MERGING, has_pool=True, items=at_it, deadline_at=NOW - FORCE_AFTER_S - 1)
+    assert isinstance(decide(late, WORLD), Force)
+    assert decide(replace(late, deadline_at=NOW), WORLD) == Wait()
+
+
 def test_the_body_is_forced_once_in_a_grace_not_at_every_look() -> None:
     late = job(deadline_at=NOW - FORCE_AFTER_S - 1, items={"merge.tree": sent(NOW - 2)})
     assert decide(late, WORLD) == Wait()
