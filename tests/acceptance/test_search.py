@@ -30,6 +30,17 @@ def test_given_a_query_when_found_then_hits_stand_by_kind_with_links_and_address
     ]
 
 
+def test_given_a_strategy_when_found_then_all_of_its_stages_have_run_as_for_a_leaf(ramify: Ramify) -> None:
+    question = "consumer groups of a Redis stream"
+    found = ramify.find(question, explain=True, top_n=5)
+    assert all(any(effect.stage == "rerank" for effect in hit.explain) for hit in found.hits)
+    job_id = ramify.submit(question, decompose=False, top_n=5)
+    ramify.wait(job_id)
+    leaf = ramify.result(job_id).leaves[0]
+    assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in leaf.hits]
+    assert [hit.score for hit in found.hits] == pytest.approx([hit.score for hit in leaf.hits])
+
+
 def test_given_a_target_when_searched_then_nothing_else_is_found(ramify: Ramify) -> None:
     found = ramify.search("Redis", target_uri="ramify://default/notes/zh/caching/")
     assert found.total

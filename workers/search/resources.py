@@ -17,6 +17,7 @@ from shared.providers.encoders.base import DenseEncoder, Embedded
 from shared.providers.encoders.sparse import Bm25Encoder, TrigramEncoder
 from shared.providers.http_deadline import time_left
 from shared.providers.llm.client import ChatClient
+from shared.providers.rerankers import GuardedReranker, reranker
 from shared.providers.time_shares import seconds_for
 from shared.settings import Settings
 from shared.store import ChunkStore, TenantStores, check_built_with, open_stores
@@ -52,6 +53,7 @@ class SearchResources:
         self._lock = RLock()
         self._stores: TenantStores | None = None
         self._llm: ChatClient | None = None
+        self._reranker: GuardedReranker | None = None
         self._tenants: OrderedDict[str, _TenantTools] = OrderedDict()
 
     def store(self, tenant: str) -> ChunkStore:
@@ -102,6 +104,16 @@ class SearchResources:
                 self._llm = ChatClient(self.settings)
             return self._llm
 
+    def reranker(self) -> GuardedReranker | None:
+        """The reranker for `find`; None where it is the LLM, or a model that the rerank pool alone loads."""
+        traits = self.settings.rerank.traits
+        if traits.llm or (traits.needs_model and not traits.server):
+            return None
+        with self._lock:
+            if self._reranker is None:
+                self._reranker = reranker(self.settings)
+            return self._reranker
+
     def tools(self, tenant: str) -> tuple[CollectionInfo, Tools] | None:
         """What stages need of the tenant's chunks as they are now, and their state; None while it has none.
 
@@ -144,9 +156,10 @@ class SearchResources:
             if self._stores is not None:
                 self._stores.close()
                 self._stores = None
-            if self._llm is not None:
-                self._llm.close()
-                self._llm = None
+            for client in (self._llm, self._reranker):
+                if client is not None:
+                    client.close()
+            self._llm = self._reranker = None
             self._tenants.clear()
 
 

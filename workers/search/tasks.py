@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +12,23 @@ from shared.contract import TaskName
 from shared.errors import InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
+from shared.providers.http_deadline import until
 from shared.settings.strategies import named, split
 from shared.tasks.task_run import TaskRun, remote
 from workers.app import app, registry, shared_cache
 from workers.leaf_outcome import leaf_failed
-from workers.search.leaf import LeafQuery, leaf_query, run_search_stages, strategy_of
+from workers.search.leaf import (
+    NOTHING_INGESTED,
+    LeafQuery,
+    leaf_query,
+    run_rerank_stages,
+    run_search_stages,
+    strategy_of,
+)
 from workers.search.related import contexts
 from workers.search.resources import search_resources
 from workers.search.stages.truth import keep_truth
+from workers.search.state import Tools
 
 _FIND_TIMEOUT_S = 10.0
 
@@ -45,15 +55,30 @@ def search_find(raw: dict[str, Any]) -> str:
         split(named(settings.strategies, name))
         leaf = LeafQuery(
             text=request.query, strategy=name, filters=request.filters, tenant=request.tenant, explain=request.explain,
-            wanted=request.top_n * settings.search.candidate_multiplier, near_symbol=request.near_symbol,
-            depth=request.depth,
+            wanted=max(request.top_n * settings.search.candidate_multiplier, settings.multi_query.candidates_per_query),
+            near_symbol=request.near_symbol, depth=request.depth,
         )  # fmt: skip
-        found = run_search_stages(leaf, search_resources(), shared_cache(), _FIND_TIMEOUT_S)
+        with until(time.monotonic() + _FIND_TIMEOUT_S):
+            found = _whole_strategy(leaf)
         hits = tuple(hit.model_copy(update={"vector": ()}) for hit in keep_truth(found.hits, request.top_n))
         found, shown = _with_contexts(found.model_copy(update={"hits": hits}), request)
         return FindReply(result=found, contexts=shown).model_dump_json()
     except (RamifyError, ValidationError) as error:
         return FindReply(error=str(error), bad_input=isinstance(error, InputError)).model_dump_json()
+
+
+def _whole_strategy(leaf: LeafQuery) -> SearchResult:
+    """Every stage of a leaf's strategy in this process; a stage that cannot run here says so in a warning."""
+    resources, cache = search_resources(), shared_cache()
+    found = run_search_stages(leaf, resources, cache, _FIND_TIMEOUT_S)
+    if found.mode == NOTHING_INGESTED.mode:
+        return found
+    tools = Tools(
+        settings=registry.settings, reranker=resources.reranker(), llm=resources.llm(), cache=cache,
+        timeout_s=_FIND_TIMEOUT_S,
+    )  # fmt: skip
+    after = run_rerank_stages(leaf, found, tools)
+    return after.model_copy(update={"cost": found.cost + after.cost})
 
 
 def _with_contexts(found: SearchResult, request: FindRequest) -> tuple[SearchResult, dict[str, Context]]:

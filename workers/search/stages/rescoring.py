@@ -16,6 +16,8 @@ from shared.settings import stages as s
 from shared.settings.sections import reranker_traits
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
+_NOT_HERE = "The results are not reranked: `find` loads no rerank model and asks no LLM; `ramify ask` does."
+
 
 def cosine(state: SearchState, options: s.CosineStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """(1 - w) * score / best + w * cosine; a candidate without a vector has cosine 0."""
@@ -126,7 +128,7 @@ def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchStat
 def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchState:
     """Replace the best candidates' scores by the reranker's; if that fails, keep the order and add a warning."""
     if tools.reranker is None:
-        return state.skip("no reranker on this pool", warn=True)
+        return state.skip(_NOT_HERE, warn=True)
     best = state.candidates[: options.limit]
     before = {candidate.hit.chunk_id: candidate for candidate in best}
     hits = [candidate.hit.model_copy(update={"score": candidate.score}) for candidate in best]
