@@ -230,11 +230,9 @@ class Ramify:
                 raise RamifyError(f"job {job_id} ({state}) has no list: {fix}")
             yield from tables.rows(job_id, table.pages)
 
-    def batch_status(self, batch_id: str, *, reconcile: bool = True) -> BatchStatus:
-        """The counts of a batch. Raises: NotFoundError."""
+    def batch_status(self, batch_id: str) -> BatchStatus:
+        """The accounts of a batch. Raises: NotFoundError."""
         with self._own_batch(batch_id):
-            if reconcile:
-                self._jobs.batches.reconcile(batch_id)
             return self._jobs.batches.status(batch_id)
 
     def batch_lines(self, batch_id: str) -> Iterator[LineRecord]:

@@ -166,7 +166,7 @@ class FileIntake:
             self._client.close_batch(batch_id)
         except BatchFullError as error:
             full = error
-        status = Outage(streams.warn).retry(lambda: self._client.batch_status(batch_id, reconcile=False))
+        status = Outage(streams.warn).retry(lambda: self._client.batch_status(batch_id))
         return BatchTaken(status, self._rejects.written, time.monotonic() - began, self._longest_s, full)
 
     def _raw_lines(self) -> Iterator[bytes]:

@@ -52,7 +52,7 @@ class BatchRun:
         if self._out is None and kept.out:
             self._out = Path(kept.out)
         self._check_out(source or streams.STDIN)
-        closed = self._client.batch_status(batch_id, reconcile=False).closed_at is not None
+        closed = self._client.batch_status(batch_id).closed_at is not None
         rejects = rejects or Path(kept.options.get("rejects", f"{batch_id}.rejects.jsonl"))
         file = None if closed else BatchFile.of(kept, source, rejects)
         with ExitStack() as stack:
@@ -111,7 +111,7 @@ class BatchRun:
         return self._follow(taken, ended, out)
 
     def _taken(self, batch_id: str, refused: RejectsFile) -> BatchTaken:
-        return BatchTaken(self._client.batch_status(batch_id, reconcile=False), refused.written)
+        return BatchTaken(self._client.batch_status(batch_id), refused.written)
 
     def _show(self, taken: BatchTaken) -> int:
         """What was enqueued, without waiting for it."""

@@ -23,8 +23,6 @@ from shared.models.route import Route
 
 FRAMES_PER_S = 8
 _POLL_S = 0.5
-#: Seconds between two searches for jobs that ended uncounted: it reads every open job.
-_RECONCILE_S = 10.0
 #: Seconds between two lines where there is no terminal.
 _LINE_S = 10.0
 
@@ -136,15 +134,12 @@ class _BatchCounts:
         self._client, self._batch_id = client, batch_id
         self.status = client.batch_status(batch_id)
         self._began, self._first = time.monotonic(), self.status.finished
-        self._reconciled = self._noted = self._began
+        self._noted = self._began
         self.changed_at = time.time()
 
     def refresh(self) -> bool:
         """Read them again. True when something has changed."""
-        now = time.monotonic()
-        if reconcile := now - self._reconciled >= _RECONCILE_S:
-            self._reconciled = now
-        before, self.status = self.status, self._client.batch_status(self._batch_id, reconcile=reconcile)
+        before, self.status = self.status, self._client.batch_status(self._batch_id)
         if before == self.status:
             return False
         self.changed_at = time.time()

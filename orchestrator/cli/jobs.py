@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import sys
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,11 +45,11 @@ def status(
     raise typer.Exit(code)
 
 
-def _lookup(client: Ramify, id_: str, *, reconcile: bool = True) -> JobStatus | BatchStatus:
+def _lookup(client: Ramify, id_: str) -> JobStatus | BatchStatus:
     """The job of that id, or the batch. Raises: NotFoundError when it is neither."""
     from orchestrator.retry import job_or_batch
 
-    return job_or_batch(id_, client.status, partial(client.batch_status, reconcile=reconcile))
+    return job_or_batch(id_, client.status, client.batch_status)
 
 
 def _status(client: Ramify, found: JobStatus | BatchStatus, *, watch: bool, as_json: bool) -> int:
@@ -178,7 +177,7 @@ def cancel(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json
     from shared.models import BatchStatus
 
     with invocation_of(ctx).client(tenant) as client:
-        found = _lookup(client, id_, reconcile=False)
+        found = _lookup(client, id_)
         if isinstance(found, BatchStatus):
             count = client.cancel_batch(id_)
             done = {"batch_id": id_, "cancelled": count, "enqueued": found.enqueued}

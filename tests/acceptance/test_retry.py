@@ -83,7 +83,7 @@ def test_a_batch_is_cancelled_and_then_tried_again(ramify: Ramify) -> None:
     began = time.monotonic()
     cancelled = ramify.cancel_batch(batch.batch_id)
     assert time.monotonic() - began < 10
-    status = ramify.batch_status(batch.batch_id, reconcile=False)
+    status = ramify.batch_status(batch.batch_id)
     assert status.terminal, "counts are right at once"
     assert status.cancelled == cancelled > 0
     made = ramify.retry(batch.batch_id)

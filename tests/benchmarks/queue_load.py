@@ -58,7 +58,7 @@ def _cpu(client: redis.Redis) -> float:
 
 def measured(ramify: Ramify, client: redis.Redis, batch_id: str, waiting: int, probe: int = 1000) -> Level:
     """Fill up to `waiting` jobs, then measure with `probe` more of them."""
-    there = ramify.batch_status(batch_id, reconcile=False).enqueued
+    there = ramify.batch_status(batch_id).enqueued
     list(ramify.add_to_batch(batch_id, questions(max(0, waiting - there))))
     level = Level(waiting=waiting)
     began, spent = time.perf_counter(), _cpu(client)

@@ -246,7 +246,7 @@ class FakeRamify:
     def close_batch(self, batch_id):
         self.closed = True
 
-    def batch_status(self, batch_id, *, reconcile=True):
+    def batch_status(self, batch_id):
         if batch_id not in self.batches:
             raise NotFoundError("batch id", batch_id, "there is no such batch")
         found = [self.status(job_id) for job_id in self.batches[batch_id]]

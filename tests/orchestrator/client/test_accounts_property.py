@@ -189,7 +189,7 @@ def test_a_batch_adds_up_after_every_step_and_every_line_of_it_in_the_end(
     day.check()
     made = [client.hget(key, "batch_id") for key in client.scan_iter("ramify:{*}:job")]
     for batch, content in day.files.items():
-        status = day.ramify.batch_status(batch, reconcile=False)
+        status = day.ramify.batch_status(batch)
         assert status.lines == len(content.splitlines())
         assert status.blank == sum(not line for line in content.splitlines())
         assert status.terminal

@@ -101,7 +101,7 @@ def test_the_end_of_a_known_job_is_counted_by_who_ends_it(
     assert (assert_adds_up(client, late)["known"], assert_adds_up(client, late)["known_open"]) == (1, 0)
     ramify.cancel_batch(first)
     assert [assert_adds_up(client, batch)["known_open"] for batch in others] == [0, 0]
-    assert all(ramify.batch_status(batch, reconcile=False).terminal for batch in (first, *others, late))
+    assert all(ramify.batch_status(batch).terminal for batch in (first, *others, late))
     assert client.keys("*named_by*") == []
 
 

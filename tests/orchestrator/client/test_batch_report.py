@@ -62,7 +62,7 @@ def test_a_report_has_a_row_for_each_line_with_what_became_of_it(ramify: Ramify,
     assert (five.state, five.outcome, five.error) == ("failed", "failed", "no store")
 
 
-def test_a_job_that_is_gone_keeps_its_outcome(ramify: Ramify, client: redis.Redis) -> None:
+def test_a_job_that_is_gone_keeps_its_outcome(ramify: Ramify, store: JobStore, client: redis.Redis) -> None:
     batch = ramify.submit_many(["one?", "two?"])
     ramify.cancel(batch.job_ids[0])
     client.delete(*(JobKeys(job_id).job for job_id in batch.job_ids))
@@ -70,6 +70,7 @@ def test_a_job_that_is_gone_keeps_its_outcome(ramify: Ramify, client: redis.Redi
         ("gone", "cancelled"),
         ("gone", None),
     ]
+    assert store.batches.reconcile(batch.batch_id) == 1
     assert ramify.batch_status(batch.batch_id).outcomes() == {"expired": 1, "cancelled": 1}
     with pytest.raises(NotFoundError):
         list(ramify.batch_report("0" * 21))

@@ -160,7 +160,7 @@ def test_a_batch_is_cancelled_while_workers_finish_it(ramify: Ramify, store: Job
         cancel = partial(ramify.cancel_batch, batch.batch_id)
         *done, first, second = at_once(seed, *acts, cancel, cancel)
         print(f"seed {seed}: done {done}, cancelled {first} and {second}")
-        status = ramify.batch_status(batch.batch_id, reconcile=False)
+        status = ramify.batch_status(batch.batch_id)
         assert status.outcomes() == {
             name: count for name, count in {"done": sum(done), "cancelled": first + second}.items() if count
         }
