@@ -103,7 +103,8 @@ class Picker:
     """Picks sentences query by query, and never the same statement twice."""
 
     def __init__(self, question: str, hits: Sequence[MergedHit]) -> None:
-        pages, least = Pages(question, hits), _FLOOR * max((hit.score for hit in hits), default=0.0)
+        pages, best = Pages(question, hits), max((hit.score for hit in hits), default=0.0)
+        least = min(best, _FLOOR * best)
         near = {
             number
             for number, hit in enumerate(hits[:FARTHEST], start=1)

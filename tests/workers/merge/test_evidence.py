@@ -92,6 +92,12 @@ def test_given_a_hit_far_below_the_best_then_it_is_not_quoted() -> None:
     assert lines("When does the relay restart?", near, far) == ["The relay restarts at night. [1]"]
 
 
+def test_given_scores_below_zero_then_the_best_hit_is_quoted() -> None:
+    assert lines("When does the relay restart?", hit(1, "Relay", "The relay restarts at night.", -2.0)) == [
+        "The relay restarts at night. [1]"
+    ]
+
+
 def test_given_a_long_sentence_then_the_part_that_answers_is_quoted_as_it_stands() -> None:
     lead = ", ".join(f"the north tower of site {number} was painted grey" for number in range(6))
     text = f"In spring {lead}, and the relay was moved to Oslo in May 2021."
