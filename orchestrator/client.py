@@ -12,7 +12,7 @@ from typing import Any, Self
 from orchestrator.accounting import Accounting
 from orchestrator.batches import BatchIntake
 from orchestrator.dead_letters import DeadLetters
-from orchestrator.diagnosis.batch import why_batch
+from orchestrator.diagnosis.batch import why_batch, with_waits
 from orchestrator.diagnosis.job import why_job
 from orchestrator.diagnosis.pace import batch_too_slow, job_too_slow
 from orchestrator.early import early_answer, no_answer
@@ -233,7 +233,7 @@ class Ramify:
     def batch_status(self, batch_id: str) -> BatchStatus:
         """The accounts of a batch. Raises: NotFoundError."""
         with self._own_batch(batch_id):
-            return self._jobs.batches.status(batch_id)
+            return with_waits(self._jobs, self._jobs.batches.status(batch_id))
 
     def batch_lines(self, batch_id: str) -> Iterator[LineRecord]:
         """Which job answers each line that is not blank, in their order, streamed. Raises: NotFoundError."""

@@ -36,7 +36,7 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     if expiring:
         then = f"`ramify retry {batch_id} --queue-limit SECONDS` tries them again when it has ended"
         message = f"{message} About {jobs(expiring)} will expire: {outlook.sentence('the last turn')}; {then}."
-    postponed = _postponed(store, running)
+    postponed = _waits(store, running)
     if postponed:
         soonest = min(postponed, key=lambda wait: wait.until)
         message = f"{message} {_waiting_jobs(len(postponed))} for a server: {waiting_for(soonest, store.clock.now())}."
@@ -78,7 +78,14 @@ def _running(store: JobStore, batch_id: str, faults: list[str]) -> tuple[list[st
     return mine, found[mine[0]][0] if mine else Lane.BATCH
 
 
-def _postponed(store: JobStore, job_ids: list[str]) -> list[Postponement]:
+def with_waits(store: JobStore, status: BatchStatus) -> BatchStatus:
+    """A batch's status with what its open jobs wait for. Raises: redis.exceptions.RedisError."""
+    waits = _waits(store, _running(store, status.batch_id, [])[0]) if status.open else []
+    first = min(waits, key=lambda wait: wait.until, default=None)
+    return status.model_copy(update={"postponed": len(waits), "waits_for": first})
+
+
+def _waits(store: JobStore, job_ids: list[str]) -> list[Postponement]:
     """Of each job that waits for a server, the wait that ends first."""
     with store.client.pipeline(transaction=False) as pipe:
         for job_id in job_ids:

@@ -85,6 +85,7 @@ class BatchStatus(Model):
     `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded.
     `source`: the file that it was read from; `closed_at`: when all of it had been read, None while that goes on or when
     it was cut off. Retries as for jobs. `tenant`: whose it is; None when a client of all tenants has opened it.
+    `postponed`: open jobs that wait for a server, `waits_for` that wait of them which ends first.
     """
 
     batch_id: str
@@ -103,6 +104,8 @@ class BatchStatus(Model):
     cancelled: int = 0
     finished: int = 0
     known_open: int = 0
+    postponed: int = 0
+    waits_for: Postponement | None = None
     reasons: dict[str, int] = Field(default_factory=dict)
     source: str = ""
     created_at: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -15,6 +16,7 @@ from orchestrator.cli.render.answer import budget_line
 from orchestrator.cli.render.tables import retries
 from orchestrator.cli.render.tree import STATE_STYLES
 from orchestrator.cli.text import columns, duration, pairs, plain, snippet
+from orchestrator.diagnosis.wording import waiting_for
 from shared.models import BatchStatus
 from shared.models.batch import LineReport
 
@@ -37,12 +39,20 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
             "jobs": _sum(batch.enqueued, batch.outcomes()),
             "finished": f"{batch.finished:,} of {batch.enqueued:,}",
             "also open": waits,
+            "waits": _waits(batch),
             **retries(batch),
             "reasons": _listed(dict(sorted(batch.reasons.items()))),
             "budget": budget_line(batch.budget),
             "pace": "" if elapsed_s is None else _pace(batch, rate, elapsed_s),
         }
     )
+
+
+def _waits(batch: BatchStatus) -> Text:
+    """How many of its jobs wait for a server, and for which."""
+    if batch.waits_for is None:
+        return Text()
+    return plain(f"{batch.postponed:,} for a server: {waiting_for(batch.waits_for, time.time())}", "yellow")
 
 
 def _sum(total: int, parts: Mapping[str, int]) -> Text:

@@ -10,9 +10,10 @@ from rich.console import Console, RenderableType
 from orchestrator.cli import streams
 from orchestrator.cli.follow import sentence
 from orchestrator.cli.render.answer import draw_answer
+from orchestrator.cli.render.batches import draw_batch
 from orchestrator.cli.render.tables import draw_job
 from orchestrator.diagnosis.wording import degraded_parts, waiting_for
-from shared.models import JobEvent, JobStatus
+from shared.models import BatchStatus, JobEvent, JobStatus
 from shared.models.status import Postponement
 from shared.providers.gates.gate import time_of_day
 from tests.fakes.ramify_client import CREATED, answer
@@ -90,3 +91,10 @@ def test_a_wait_whose_time_has_come_is_said_to_hang_on_the_servers_gate() -> Non
     wait = Postponement(until=CREATED, goes_on_at=CREATED + 60, provider="llm", why="LLM server at h answered 500.")
     said = f"when its breaker, pause or rate limit lets it, goes on without it at {time_of_day(CREATED + 60)}"
     assert waiting_for(wait, CREATED + 1) == f"LLM server at h answered 500; tried again {said}"
+
+
+def test_a_batch_whose_jobs_wait_for_a_server_shows_how_many_and_which() -> None:
+    wait = Postponement(until=4e9, goes_on_at=4e9 + 60, provider="llm", why="LLM server at h answered 500")
+    batch = BatchStatus(batch_id="b1", lines=9, enqueued=9, open=9, postponed=3, waits_for=wait, created_at=CREATED)
+    assert "3 for a server: LLM server at h answered 500; tried again at " in shown(draw_batch(batch))
+    assert "for a server" not in shown(draw_batch(batch.model_copy(update={"postponed": 0, "waits_for": None})))
