@@ -235,14 +235,14 @@ def _count(said: str) -> int:
 
 def _postponement(value: str, waits: str) -> Postponement | None:
     """As it is stored; None for anything else (it may have been written by hand)."""
-    until, _, rest = value.partition(" ")
-    goes_on_at, _, rest = rest.partition(" ")
+    times, _, rest = value.partition(" ")
+    goes_on, _, rest = rest.partition(" ")
     provider, _, why = rest.partition(" ")
-    try:
-        number = int(waits) if waits.isdecimal() else 1
-        return Postponement(until=float(until), goes_on_at=float(goes_on_at), provider=provider, why=why, waits=number)
-    except ValueError:
+    until, goes_on_at = _seconds(times), _seconds(goes_on)
+    if until is None or goes_on_at is None:
         return None
+    number = max(1, _count(waits))
+    return Postponement(until=until, goes_on_at=goes_on_at, provider=provider, why=why, waits=number)
 
 
 def _item(fields: Mapping[str, str]) -> WorkItem:

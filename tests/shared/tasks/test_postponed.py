@@ -234,6 +234,6 @@ def test_given_marks_that_were_written_by_hand_when_read_then_the_item_is_not_po
     client: redis.Redis, settings: Settings
 ) -> None:
     run = Run(settings)
-    for value in ("soon", "1 soon llm", ""):
+    for value in ("soon", "1 soon llm", "", "nan 1 llm", "1 inf llm"):
         client.hset(JobKeys(run.job_id).work, "postponed:plan.job", value)
         assert run.postponed is None
