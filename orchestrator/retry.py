@@ -173,9 +173,8 @@ class Retrying:
         """
         self._jobs.batches.reconcile(batch_id)
         status = self._jobs.batches.status(batch_id)
-        if not status.terminal:
-            left = status.open + status.known_open
-            fix = f"{left} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
+        if status.open:
+            fix = f"{status.open} of its jobs are still open: wait for them, or `ramify cancel {batch_id}` first"
             raise InputError("batch id", batch_id, fix)
         new, taken, read, over = new_id(), 0, 0, TakenOver()
         for page in pages(self._unanswered(batch_id)):

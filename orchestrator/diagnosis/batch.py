@@ -161,6 +161,11 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
         return message, f"ramify {'retry' if set(counts) - {'degraded'} else repair} {status.batch_id}"
     message = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.enqueued:,} ended"
     message += f" ({bad})." if bad else "."
+    if status.known_open:
+        message += f" It waits for {jobs(status.known_open)} of others, which its lines name by their keys."
+    if status.source and status.closed_at is None:
+        message += f" Of {status.source} {status.lines:,} lines were read so far: if nobody reads on, resume it"
+        message += f" (`ramify batch --resume {status.batch_id}`)."
     if eta is not None:
         message += f" At the present pace it may take about {duration(eta)} more."
     if slowest:

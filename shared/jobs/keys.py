@@ -1,5 +1,6 @@
-"""The key layout. All keys of a job share the hash tag `{job id}`, so one script may touch them on a cluster.
+"""The key layout. All keys of a job share the hash tag `{job id}`.
 
+Scripts that enter lines or end a job touch keys of batches and of the admission queues, too: one Redis, no cluster.
 Every key carries a TTL. Times are Unix seconds, blobs are zlib over JSON.
 """
 

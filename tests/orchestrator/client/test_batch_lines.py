@@ -113,6 +113,26 @@ def test_a_batch_ends_its_own_jobs_and_not_those_that_it_names(ramify: Ramify) -
     assert not ramify.batch_status(first).finished
 
 
+def test_a_batch_that_waits_for_jobs_of_others_says_so_and_its_own_can_be_tried_again(ramify: Ramify) -> None:
+    _, records = read(ramify, keyed(0, 2))
+    other = ramify.open_batch(source=BatchSource(name="more.jsonl"))
+    read(ramify, keyed(0, 3), other)
+    ramify.cancel_batch(other)
+    said = ramify.why(other).said
+    assert "It waits for 2 jobs of others, which its lines name by their keys." in said
+    assert (
+        f"Of more.jsonl 3 lines were read so far: if nobody reads on, resume it (`ramify batch --resume {other}`)"
+        in said
+    )
+    made = ramify.retry(other)
+    assert made.jobs == 1
+    assert [row.line for row in ramify.batch_report(made.batch_id or "")] == [3]
+    ramify.close_batch(other)
+    for record in records:
+        ramify.cancel(record.job_id or "")
+    assert ramify.why(other).said.startswith("It has ended: 0 of 1 job are done, 1 cancelled.")
+
+
 def test_a_client_that_goes_on_enters_each_line_once(ramify: Ramify) -> None:
     """given a client that is cut off in the middle of a file / then another one goes on behind what was entered."""
     source = BatchSource(name="f.jsonl", defaults={"deadline_s": 60}, options={"wait": True}, out="a.jsonl")
