@@ -7,13 +7,15 @@ not begun without time, and what waits for its turn stops waiting.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from typing import Literal
 
-from shared.errors import DeadlineError
-from shared.providers.http_deadline import until
+from shared.errors import DeadlineError, TransientError
+from shared.providers.http_deadline import time_left, until
 
 SharedCall = Literal[
     "routing", "decomposition", "listing", "rewriting", "embedding", "directories", "leaf rerank", "binding", "columns",
@@ -51,3 +53,15 @@ def share_of(call: SharedCall, left_s: float) -> Iterator[None]:
         raise DeadlineError("no time was left for it")
     with until(time.monotonic() + seconds):
         yield
+
+
+@contextmanager
+def in_turn(lock: Lock, busy: str) -> Iterator[None]:
+    """Hold `lock`, waiting for it until the block `until` around the caller ends. Raises: TransientError (`busy`)."""
+    left = time_left()
+    if not lock.acquire(timeout=-1 if math.isinf(left) else max(0.0, left)):
+        raise TransientError(busy)
+    try:
+        yield
+    finally:
+        lock.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from functools import cache, cached_property, partial
@@ -11,19 +12,20 @@ from typing import NamedTuple
 from celery.signals import worker_shutdown
 
 from shared.cache import Cache
-from shared.errors import StoreInUseError
+from shared.errors import RamifyError, StoreInUseError, StoreMismatchError
 from shared.providers.encoders import dense_encoder
 from shared.providers.encoders.base import DenseEncoder, Embedded
 from shared.providers.encoders.sparse import Bm25Encoder, TrigramEncoder
 from shared.providers.http_deadline import time_left
 from shared.providers.llm.client import ChatClient
 from shared.providers.rerankers import GuardedReranker, reranker
-from shared.providers.time_shares import seconds_for
+from shared.providers.time_shares import seconds_for, share_of
 from shared.settings import Settings
 from shared.store import ChunkStore, TenantStores, check_built_with, open_stores
 from shared.store.base import CollectionInfo, CollectionState
 from workers.search.state import Tools
 
+log = logging.getLogger("ramify.search")
 #: Seconds for which a server's collection is taken to be unchanged: spares it a call per leaf. The embedded store is
 #: asked each time, so that what was just ingested is found at once.
 _INFO_TTL_S = 1.0
@@ -127,18 +129,36 @@ class SearchResources:
         info = store.info()
         if info is None or info.points == 0:
             return None
+        if known and known.info.built_with == info.built_with:
+            tools = known.tools
+        else:
+            tools = self._make_tools(info, store)
+            if not self._checked(info):
+                return info, tools
         with self._lock:
-            same = known is not None and known.info.built_with == info.built_with
-            tools = known.tools if known and same else self._make_tools(info, store)
             self._tenants[tenant] = _TenantTools(info, tools, store, time.monotonic())
             self._tenants.move_to_end(tenant)
             if len(self._tenants) > _MAX_TENANTS:
                 self._tenants.popitem(last=False)
             return info, tools
 
+    def _checked(self, info: CollectionInfo) -> bool:
+        """True once the collection is known to be built with these encoders; False while the dense one cannot tell.
+
+        Then keywords are searched all the same, and the next leaf asks it again. Raises: StoreMismatchError.
+        """
+        try:
+            with share_of("embedding", time_left()):
+                check_built_with(info.built_with, Bm25Encoder(info.built_with.avg_len).name, self.dense())
+        except StoreMismatchError:
+            raise
+        except RamifyError as error:
+            log.warning("the embedding model cannot tell the size of its vectors: %s", error)
+            return False
+        return True
+
     def _make_tools(self, info: CollectionInfo, store: ChunkStore) -> Tools:
         sparse, dense = Bm25Encoder(info.built_with.avg_len), self.dense()
-        check_built_with(info.built_with, sparse.name, dense)
         return Tools(
             settings=self.settings,
             store=store,

@@ -10,6 +10,7 @@ from shared.providers.encoders.base import Embedded, unit_vector
 from shared.providers.gates import Gate
 from shared.providers.http import JsonClient, tokens_reported
 from shared.providers.metering import paid, token_range
+from shared.providers.time_shares import in_turn
 from shared.settings import Settings
 
 ATTEMPTS = 3
@@ -31,7 +32,7 @@ class EndpointEncoder:
     @property
     def dim(self) -> int:
         """Vector size: embedding.dim, or the size of a first vector asked from the server."""
-        with self._asking_dim:
+        with in_turn(self._asking_dim, "the embedding server is still being asked for the size of its vectors"):
             if not self._dim:
                 self._dim = len(self._embed(["dimension"]).vectors[0])
             return self._dim

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.errors import PermanentError, SettingsError
 from shared.providers.encoders.base import Embedded, unit_vector
+from shared.providers.time_shares import in_turn
 from shared.settings.sections import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class FastEmbedEncoder:
             raise PermanentError(f"the model {self.name} failed: {error}") from error
 
     def _loaded(self) -> TextEmbedding:
-        with self._loading:
+        with in_turn(self._loading, f"the model {self.name} is still being loaded"):
             if self._model is None:
                 model = _load(self._settings, self._threads)
                 self._dim = len(unit_vector(self._rows(model, ["dimension"])[0], self._settings.dim, self.name))

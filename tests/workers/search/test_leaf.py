@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from pydantic import ValidationError
 
 from shared.models import Chunk, Filters, JobRequest
+from shared.models.degraded import Reason
 from shared.models.find import FindRequest
 from shared.providers.encoders import Bm25Encoder
 from shared.settings import load_settings
 from shared.store import BuiltWith, ChunkPoint
+from tests.fakes.openai_server import FakeOpenAI
+from tests.fakes.replies import Fault, Hang, Step
+from tests.support.noted import reasons_of
 from workers.search.leaf import LeafQuery, run_search_stages, strategy_of
 from workers.search.resources import SearchResources
 
@@ -90,3 +96,29 @@ def test_given_a_strategy_without_edges_when_a_symbol_is_asked_for_then_the_resu
     assert "depth changed nothing" in warnings("keyword", depth=1)
     assert "changed nothing" not in warnings("keyword")
     assert "changed nothing" not in warnings("two_pass", near_symbol="run", depth=2)
+
+
+@pytest.mark.parametrize("step", [Hang(30), Fault(500)], ids=["hangs", "fails"])
+def test_given_an_embedding_server_that_cannot_tell_its_size_when_searched_then_keywords_are_and_it_is_asked_again(
+    tmp_path: Path, server: FakeOpenAI, step: Step
+) -> None:
+    embedding = {"provider": "endpoint", "base_url": server.url, "model": "fake"}
+    opened = SearchResources(load_settings(data_dir=tmp_path, embedding=embedding))
+    built = BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len, dense="endpoint:fake", dim=64)
+    opened.store("default").create(built)
+    chunk = Chunk(chunk_id=str(uuid4()), doc_id="d", path="a.md", title="a", text="a striped zebra")
+    sparse, dense = SPARSE.encode_passage(chunk.text), (1.0, *[0.0] * 63)
+    opened.store("default").upsert([ChunkPoint(chunk=chunk, document_hash="h", source="s", sparse=sparse, dense=dense)])
+    leaf = LeafQuery(text="zebra", strategy="hybrid", filters=Filters(), tenant="default", wanted=5)
+
+    def texts() -> list[str]:
+        return [hit.text for hit in run_search_stages(leaf, opened, None, 3.0).hits]
+
+    server.handle("embeddings", lambda _: step)
+    begun, found = time.monotonic(), list[str]()
+    assert reasons_of(lambda: found.extend(texts())) == {Reason.EMBEDDING_UNAVAILABLE}
+    assert (found, time.monotonic() - begun < 3.0) == ([chunk.text], True)
+    server.forget()
+    assert reasons_of(texts) == set()
+    opened.close()
+    opened.dense()._client.close()  # type: ignore[union-attr]
