@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
@@ -12,17 +11,18 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from shared.connections.clock import ServerClock
-from shared.errors import InputError, NotFoundError
+from shared.errors import DamagedError, InputError, NotFoundError
 from shared.jobs.admission import AdmissionQueues
 from shared.jobs.budget import budget_fields, spending
 from shared.jobs.codec import text
+from shared.jobs.fields import Fields, stored
 from shared.jobs.keys import BATCHES, BatchKeys, JobKeys
 from shared.jobs.lines import Page, script_input
 from shared.jobs.scripts import Scripts
 from shared.jobs.states import Outcome
 from shared.jobs.tenant_scope import no_such_batch
 from shared.models import BatchStatus
-from shared.models.batch import BatchPosition, BatchSource, LineRecord
+from shared.models.batch import BatchPosition, BatchSource, LineKind, LineRecord
 from shared.models.cost import Budget
 from shared.settings import Settings
 
@@ -82,9 +82,8 @@ class Batches:
         read, digest, source, tenant = self._client.hmget(BatchKeys(batch_id).batch, names)
         if read is None:
             raise no_such_batch(batch_id)
-        known = BatchSource.model_validate_json(source or "{}")
         of = None if tenant is None else text(tenant)
-        return BatchPosition(read=int(read), digest=text(digest), source=known, tenant=of)
+        return BatchPosition(read=int(read), digest=text(digest), source=_source(source), tenant=of)
 
     def enter(self, batch_id: str, page: Page) -> list[LineRecord]:
         """Enter lines and create their jobs, in one step; the same page again changes nothing. Returns their records.
@@ -98,15 +97,15 @@ class Batches:
         if found == -1:
             fix = "another client is adding lines to it: let one at a time do that, and resume when it has ended"
             raise InputError("batch id", batch_id, fix)
-        return [_record(line) for line in found]
+        return [_record(line.number, raw) for line, raw in zip(page.lines, found, strict=True)]
 
     def lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[list[LineRecord]]:
         """The records of all lines, or of those with `numbers`, in order, page by page. Raises: NotFoundError."""
         wanted = range(1, self.position(batch_id).read + 1) if numbers is None else numbers
         for start in range(0, len(wanted), _PAGE):
-            fields = [str(number) for number in wanted[start : start + _PAGE]]
-            found: Any = self._client.hmget(BatchKeys(batch_id).lines, fields)
-            if page := [_record(line) for line in found if line is not None]:
+            asked = wanted[start : start + _PAGE]
+            found: Any = self._client.hmget(BatchKeys(batch_id).lines, list(map(str, asked)))
+            if page := [_record(number, raw) for number, raw in zip(asked, found, strict=True) if raw is not None]:
                 yield page
 
     def failed(self, batch_id: str) -> list[str]:
@@ -137,18 +136,20 @@ class Batches:
 
     def status(self, batch_id: str) -> BatchStatus:
         """The counts. Raises: NotFoundError."""
-        raw = {text(k): text(v) for k, v in self._client.hgetall(BatchKeys(batch_id).batch).items()}
-        if "created_at" not in raw:
+        raw = {text(k): v for k, v in self._client.hgetall(BatchKeys(batch_id).batch).items()}
+        if not raw:
             raise no_such_batch(batch_id)
         return _status(batch_id, raw, self._clock.now())
 
     def newest(self, limit: int, tenant: str | None = None) -> list[BatchStatus]:
         """The newest batches, newest first: those that `tenant` has opened, or everybody's."""
         now = self._clock.now()
-        found = ((one, raw) for page in self._all() for one, raw in page if tenant in {None, raw.get("tenant")})
+        found = (
+            (one, raw) for page in self._all() for one, raw in page if tenant in {None, Fields(raw, []).text("tenant")}
+        )
         return [_status(batch_id, raw, now) for batch_id, raw in islice(found, limit)]
 
-    def _all(self) -> Iterator[list[tuple[str, dict[str, str]]]]:
+    def _all(self) -> Iterator[list[tuple[str, dict[str, bytes]]]]:
         """Id and hash of all batches, newest first, page by page. Those that have expired leave the list."""
         ids = [text(batch_id) for batch_id in self._client.zrevrange(BATCHES, 0, -1)]
         for page in _pages(ids):
@@ -158,8 +159,8 @@ class Batches:
                 rows = pipe.execute(raise_on_error=False)  # one that is of another type is passed over
             if gone := [batch_id for batch_id, raw in zip(page, rows, strict=True) if raw == {}]:
                 self._client.zrem(BATCHES, *gone)
-            read = ({text(k): text(v) for k, v in raw.items()} if isinstance(raw, dict) else {} for raw in rows)
-            yield [(batch_id, raw) for batch_id, raw in zip(page, read, strict=True) if "created_at" in raw]
+            read = ({text(k): v for k, v in raw.items()} if isinstance(raw, dict) else {} for raw in rows)
+            yield [(batch_id, raw) for batch_id, raw in zip(page, read, strict=True) if raw]
 
     def reconcile(self, batch_id: str) -> int:
         """Count jobs that ended without being counted, or that are gone. Returns how many. Raises: NotFoundError."""
@@ -180,23 +181,38 @@ class Batches:
         for page in self._all():
             yield 0
             for batch_id, raw in page:
-                if any(raw.get(name, "0") != "0" for name in ("open", "known_open")):
+                if any(raw.get(name, b"0") != b"0" for name in ("open", "known_open")):
                     with suppress(ResponseError, NotFoundError):  # one that cannot be read keeps no other waiting
                         yield from self._reconciled(batch_id)
 
 
-def _record(line: bytes) -> LineRecord:
-    return LineRecord.model_validate(json.loads(line))
+def _record(number: int, raw: bytes) -> LineRecord:
+    try:
+        return stored(LineRecord, raw, "its record")
+    except DamagedError as error:
+        return LineRecord(number=number, kind=LineKind.REJECTED, reason=str(error))
 
 
-def _status(batch_id: str, raw: dict[str, str], now: float) -> BatchStatus:
-    counts = {name: int(raw.get(name, 0)) for name in _COUNTS}
-    reasons = {name.removeprefix(_REASON): int(n) for name, n in raw.items() if name.startswith(_REASON)}
-    closed = raw.get("closed_at")
+def _source(raw: str | bytes | None) -> BatchSource:
+    try:
+        return stored(BatchSource, raw or "{}", "its source")
+    except DamagedError:
+        return BatchSource()
+
+
+def _status(batch_id: str, raw: Mapping[str, object], now: float) -> BatchStatus:
+    """What cannot be read is as if it was missing: it keeps nobody from the rest."""
+    fields = Fields(raw, [])
+    reasons = {name.removeprefix(_REASON): fields.whole(name) for name in raw if name.startswith(_REASON)}
+    try:
+        budget = spending({name: fields.text(name) for name in raw}, now)
+    except (ValueError, KeyError):
+        budget = None
     return BatchStatus(
-        batch_id=batch_id, **counts, reasons=reasons, created_at=float(raw["created_at"]), tenant=raw.get("tenant"),
-        closed_at=float(closed) if closed else None, source=json.loads(raw.get("source") or "{}").get("name", ""),
-        budget=spending(raw, now), retry_of=raw.get("retry_of"), retried_as=raw.get("retried_as"),
+        batch_id=batch_id, **{name: fields.whole(name) for name in _COUNTS}, reasons=reasons, budget=budget,
+        created_at=fields.number("created_at", 0.0), closed_at=fields.number("closed_at", 0.0) or None,
+        source=_source(fields.text("source")).name,
+        **{name: fields.text(name) or None for name in ("tenant", "retry_of", "retried_as")},
     )  # fmt: skip
 
 

@@ -186,3 +186,21 @@ def test_the_newest_batches_are_listed_and_those_that_are_gone_leave_the_list(
     assert [(batch.batch_id, batch.source) for batch in ramify.batches(2)] == [(ids[3], "3.jsonl"), (ids[1], "1.jsonl")]
     assert [batch.open for batch in ramify.batches()] == [1, 0, 0]
     assert client.zcard("ramify:batches") == 3
+
+
+def test_a_damaged_batch_costs_what_cannot_be_read_of_it(ramify: Ramify, client: redis.Redis) -> None:
+    ids = [read(ramify, keyed(n, n + 3))[0] for n in (0, 10, 20)]
+    bad = {"done": "x", "created_at": b"\xff", "source": "{", "budget:calls": "y"}
+    client.hset(f"ramify:{{{ids[0]}}}:batch", mapping=bad)
+    client.hset(f"ramify:{{{ids[0]}}}:lines", "2", b"\xff")
+    client.set(f"ramify:{{{ids[1]}}}:batch", "no hash")
+    assert [batch.batch_id for batch in ramify.batches()] == [ids[2], ids[0]]
+    status = ramify.batch_status(ids[0])
+    assert (status.lines, status.open, status.done, status.created_at) == (3, 3, 0, 0.0)
+    first, second, third = ramify.batch_report(ids[0])
+    assert (first.kind, second.kind, third.kind) == ("enqueued", "rejected", "enqueued")
+    assert second.error
+    assert "cannot be read" in second.error
+    assert [job.state for job in ramify.jobs(batch=ids[0])] == ["queued"] * 3
+    assert ramify.cancel_batch(ids[0]) == 3
+    assert ramify.batch_status(ids[0]).cancelled == 3
