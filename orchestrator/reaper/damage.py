@@ -68,6 +68,7 @@ class DamageGuard:
         readmitted like any other that is not under way though it should be.
         """
         self._jobs.damaged.remove(self._aside & self._seen.difference(self._damaged))
+        self._jobs.damaged.remove(self._jobs.unwatched(sorted(self._aside - self._seen)))
         now = self._jobs.clock.now()
         for job_id, error in self._damaged.items():
             found = self._jobs.damaged.add(job_id, error)

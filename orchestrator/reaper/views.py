@@ -218,7 +218,7 @@ def _view(jobs: JobStore, job_id: str, job: _Known, place: tuple[object, object]
         updated_at=guessed.number("updated_at", 0.0),
         deadline_at=deadline_at,
         created_at=guessed.number("created_at", 0.0),
-        waits_until=fields.number("waits_until", deadline_at),
+        waits_until=(guessed if deadline_at else fields).number("waits_until", deadline_at),
         lane=job.lane,
         tenant=job.tenant,
         awaiting_admission=place[0] is not None,

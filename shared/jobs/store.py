@@ -294,6 +294,11 @@ class JobStore:
         if job_ids:
             self.client.zadd(ACTIVE, dict(job_ids), xx=True)
 
+    def unwatched(self, job_ids: Sequence[str]) -> list[str]:
+        """Those of these jobs that the reaper has no more to check: they have ended."""
+        scores = self.client.zmscore(ACTIVE, job_ids) if job_ids else []
+        return [job_id for job_id, score in zip(job_ids, scores, strict=True) if score is None]
+
     def due(self, limit: int = 500) -> list[str]:
         """Jobs that the reaper should check now."""
         now = self.clock.now()

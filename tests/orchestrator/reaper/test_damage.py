@@ -111,6 +111,24 @@ def test_a_job_that_only_its_tasks_cannot_read_is_not_driven_while_it_is_set_asi
     assert found.ids() == [job.id]
 
 
+def test_one_that_ends_while_it_is_set_aside_is_forgotten(bench: Bench) -> None:
+    job = bench.job()
+    bench.client.hset(JobKeys(job.id).job, "lane", "bulk")
+    bench.look()
+    assert bench.jobs.damaged.ids() == [job.id]
+    bench.jobs.endings.stop([job.id], State.CANCELLED, "by the caller")
+    bench.look()
+    assert bench.jobs.damaged.counts() == (0, 1)
+
+
+def test_what_only_matters_while_a_job_waits_costs_one_that_runs_nothing(bench: Bench) -> None:
+    job = bench.job()
+    bench.client.hset(JobKeys(job.id).job, mapping={"waits_until": "x", "rank": "x", "updated_at": "x"})
+    bench.look()
+    assert bench.jobs.damaged.ids() == []
+    assert bench.sent() == {"search": 1, "plan": 1}
+
+
 def test_a_mark_that_says_nothing_keeps_no_work_from_being_sent_again(bench: Bench) -> None:
     job = bench.job()
     bench.client.hset(JobKeys(job.id).work, mapping={"busy:0.1": "x", "sent:0.2": b"\xff"})
