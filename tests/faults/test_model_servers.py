@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +13,8 @@ import pytest
 
 from orchestrator.client import Ramify
 from orchestrator.local import checks_stack
+from shared.connections.heartbeat import workers
+from shared.jobs import connect
 from shared.models import Answer
 from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI
@@ -112,6 +116,39 @@ def test_servers_that_die_in_a_batch_and_come_back_cost_no_job(stack: Ramify, po
     assert all(answer.summary.kind == "llm" for answer in complete if answer.summary)
     assert [check.ok for check in gates] == [True] * 3, gates
     assert seconds < 90
+
+
+def killed(client: Ramify, *queues: str) -> None:
+    """Kill the workers of these queues."""
+    redis = connect(client.settings)
+    for beat in workers(redis):
+        if set(queues) & set(beat.queues):
+            os.kill(int(beat.worker.split(":")[-3]), signal.SIGKILL)
+    redis.close()
+
+
+def test_a_batch_that_waits_for_servers_is_whole_when_they_are_back_whoever_was_killed_meanwhile(
+    stack: Ramify, port: int
+) -> None:
+    with FakeOpenAI(port):
+        batch = stack.submit_many([f"{QUESTIONS[n % 2]} ({uuid4().hex[:8]})" for n in range(20)])
+        until(lambda: finished(stack, list(batch.job_ids)) >= 3, 60)
+    until(lambda: stack.batch_status(batch.batch_id).postponed >= 3, 60)
+    killed(stack, "plan", "merge", "ops")
+    asked = stack.submit(f"{QUESTIONS[0]} ({uuid4().hex[:8]})")
+    [without] = answers(stack, [asked], 60)
+    assert set(without.degraded) == {"llm_unavailable", "embedding_unavailable", "rerank_unavailable"}
+    assert not stack.batch_status(batch.batch_id).terminal, "it waits"
+
+    with FakeOpenAI(port):
+        done = answers(stack, list(batch.job_ids), 150)
+        assert [answer.degraded for answer in done] == [()] * 20
+        assert all(answer.coverage.startswith(str(len(answer.leaves))) for answer in done)
+        status = stack.batch_status(batch.batch_id)
+        assert (status.done, status.postponed, status.waits_for) == (20, 0, None)
+        made = stack.retry(asked, degraded=True)
+        [whole] = answers(stack, [made.job_id or ""], 60)
+        assert whole.degraded == ()
 
 
 @pytest.mark.parametrize(
