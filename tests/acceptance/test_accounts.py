@@ -1,0 +1,64 @@
+"""A client that reads nothing but Redis waits for a batch whose lines name the jobs of another one."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from orchestrator.client import Ramify
+from orchestrator.intake import bounded_lines, read_questions
+from tests.support.accounts import assert_adds_up
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def poller(ramify: Ramify) -> Iterator[redis.Redis]:
+    client = redis.Redis.from_url(ramify.settings.redis.url.get_secret_value())
+    yield client
+    client.close()
+
+
+def lines(first: int, last: int) -> bytes:
+    asked = (
+        {"question": f"What do we know about part {n}?", "idempotency_key": f"part {n}"} for n in range(first, last)
+    )
+    return "\n".join(json.dumps(line) for line in asked).encode()
+
+
+def enter(ramify: Ramify, content: bytes, most: int | None = None) -> str:
+    """A client that ends after `most` lines does not come back."""
+    batch = ramify.open_batch()
+    reading = ramify.read_into_batch(batch, read_questions(bounded_lines(io.BytesIO(content))))
+    for count, _ in enumerate(reading, 1):
+        if count == most:
+            break
+    reading.close()  # type: ignore[attr-defined]
+    return batch
+
+
+def test_a_poller_of_redis_alone_sees_both_batches_end_and_add_up(ramify: Ramify, poller: redis.Redis) -> None:
+    first = enter(ramify, lines(0, 300))
+    second = enter(ramify, lines(100, 420) + b"\n\nnull\n" + lines(100, 110), most=150)
+    content = lines(100, 420) + b"\n\nnull\n" + lines(100, 110)
+
+    def ended(batch: str) -> bool:
+        counts = assert_adds_up(poller, batch)
+        return not counts["open"] and not counts["known_open"]
+
+    assert not ended(second)
+    assert len(list(ramify.read_into_batch(second, read_questions(bounded_lines(io.BytesIO(content)))))) == 131
+    until(lambda: ended(first) & ended(second), 100, "both batches end", 0.2)
+    own, other = assert_adds_up(poller, first), assert_adds_up(poller, second)
+    assert (own["lines"], own["enqueued"], own["done"]) == (300, 300, 300)
+    kinds = {name: other[name] for name in ("lines", "enqueued", "known", "duplicate", "rejected", "blank")}
+    assert kinds == {"lines": 332, "enqueued": 120, "known": 200, "duplicate": 10, "rejected": 1, "blank": 1}
+    assert other["done"] == 120
+    assert poller.keys("*named_by*") == []
+    rows = list(ramify.batch_report(second))
+    assert {row.outcome for row in rows} == {"done", None}
+    assert [row.line for row in rows if row.outcome is None] == [322]
+    assert all(row.leaves_done == row.leaves_total > 0 for row in rows if row.job_id)
