@@ -13,13 +13,15 @@ Only re-exports. What is not in `__all__` may change without notice.
 from orchestrator.client import Ramify
 from orchestrator.dead_letters import DeadLetters, Replayed
 from orchestrator.ingest import Progress
-from orchestrator.intake import BatchFullError, Rejected, Submitted
+from orchestrator.intake import BatchFullError, BatchLine, Rejected, Submitted, bounded_lines, read_questions
 from orchestrator.outage import Outage
 from orchestrator.planning.plan_file import PlanFile
 from orchestrator.retry import Retried
 from orchestrator.sessions import KeptSession
 from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError, SettingsError
 from shared.jobs import State
+from shared.jobs.job_list import JobList
+from shared.jobs.states import Outcome
 from shared.models import (
     Answer,
     BatchStatus,
@@ -43,6 +45,7 @@ from shared.models import (
     SearchMode,
     Summary,
 )  # fmt: skip
+from shared.models.batch import BatchPosition, BatchSource, LineKind, LineRecord, LineReport
 from shared.models.cost import Budget, Spending
 from shared.models.enumeration import ListRow, ListTable
 from shared.models.find import FindRequest, FindResult, MatchedContext, QueryResult, SessionResult
@@ -51,11 +54,13 @@ from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.settings import Settings, load_settings
 
 __all__ = [
-    "Answer", "BatchFullError", "BatchStatus", "BatchWhy", "Budget", "ChatMessage", "Citation", "ContextType", "Cost",
-    "DeadLetter", "DeadLetters", "DocumentOutcome", "DocumentStatus", "Facet", "Filters", "FindRequest", "FindResult",
-    "Hit", "InputError", "JobEvent", "JobRequest", "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult",
-    "LeafStatus", "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind", "NotFoundError",
-    "NotRunningError", "Outage", "PlanEntry", "PlanFile", "Progress", "QueryResult", "Ramify", "RamifyError",
-    "Rejected", "Replayed", "Retried", "SearchMode", "Session", "SessionResult", "Settings", "SettingsError",
-    "Spending", "State", "Submitted", "Summary", "TypedQuery", "Why", "load_settings",
+    "Answer", "BatchFullError", "BatchLine", "BatchPosition", "BatchSource", "BatchStatus", "BatchWhy", "Budget",
+    "ChatMessage", "Citation", "ContextType", "Cost", "DeadLetter", "DeadLetters", "DocumentOutcome",
+    "DocumentStatus", "Facet", "Filters", "FindRequest", "FindResult", "Hit", "InputError", "JobEvent", "JobList",
+    "JobRequest", "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus", "LineKind",
+    "LineRecord", "LineReport", "ListRow", "ListTable", "MatchedContext", "MergedHit", "Node", "NodeKind",
+    "NotFoundError", "NotRunningError", "Outage", "Outcome", "PlanEntry", "PlanFile", "Progress", "QueryResult",
+    "Ramify", "RamifyError", "Rejected", "Replayed", "Retried", "SearchMode", "Session", "SessionResult", "Settings",
+    "SettingsError", "Spending", "State", "Submitted", "Summary", "TypedQuery", "Why", "bounded_lines",
+    "load_settings", "read_questions",
 ]  # fmt: skip
