@@ -99,7 +99,7 @@ def report(  # noqa: PLR0913 - the signature is the command line
 ) -> None:
     """Say of each line of a batch what became of it, how long it took, and what it has cost."""
     from orchestrator.cli.line_reports import check_states, report_csv, wanted
-    from orchestrator.cli.render.batches import accounts_line, draw_batch, draw_lines
+    from orchestrator.cli.render.batches import REPORT_COLUMNS, accounts_line, draw_batch, draw_lines
 
     check_states(state or ())
     with invocation_of(ctx).client(tenant) as client:
@@ -113,5 +113,5 @@ def report(  # noqa: PLR0913 - the signature is the command line
         else:
             streams.show(draw_batch(found))
             for table in draw_lines(lines):
-                streams.show(table)
+                streams.show(table, REPORT_COLUMNS)
     raise typer.Exit(streams.batch_exit_code(found))

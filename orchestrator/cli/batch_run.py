@@ -84,20 +84,13 @@ class BatchRun:
         """`intake` None: all lines were entered before."""
         tell = _print_line if self._as_json and self._follows else None
         ended = EndedLines(self._client, batch_id, out, tell) if out or tell else None
-
-        def entered(record: LineRecord) -> None:
-            if not record.job_id:
-                refused.add(Rejected(line=record.number, reason=record.reason or "", text=record.text or ""))
-            if ended:
-                ended.expect(record)
-                ended.poll_now_and_then()
-
         try:
-            for record in self._client.batch_lines(batch_id) if resume else ():
-                entered(record)
-            taken = intake.enter(batch_id, entered) if intake else self._taken(batch_id, refused)
+            taken = self._enter(batch_id, intake, refused, ended, resume=resume)
         except (KeyboardInterrupt, RamifyError) as error:
-            streams.note(f"batch {batch_id} holds the lines read so far: `ramify batch --resume {batch_id}` goes on")
+            if intake:
+                streams.note(
+                    f"batch {batch_id} holds the lines read so far: `ramify batch --resume {batch_id}` goes on"
+                )
             if isinstance(error, KeyboardInterrupt):
                 return streams.INTERRUPTED
             raise
@@ -110,7 +103,22 @@ class BatchRun:
         streams.note(taken.sentence())
         return self._follow(taken, ended, out)
 
-    def _taken(self, batch_id: str, refused: RejectsFile) -> BatchTaken:
+    def _enter(
+        self, batch_id: str, intake: FileIntake | None, refused: RejectsFile, ended: EndedLines | None, *, resume: bool
+    ) -> BatchTaken:
+        """Enter what is left of the file; refused lines go to theirs, and `ended` expects all others."""
+
+        def entered(record: LineRecord) -> None:
+            if not record.job_id:
+                refused.add(Rejected(line=record.number, reason=record.reason or "", text=record.text or ""))
+            if ended:
+                ended.expect(record)
+                ended.poll_now_and_then()
+
+        for record in self._client.batch_lines(batch_id) if resume else ():
+            entered(record)
+        if intake:
+            return intake.enter(batch_id, entered)
         return BatchTaken(self._client.batch_status(batch_id), refused.written)
 
     def _show(self, taken: BatchTaken) -> int:

@@ -42,15 +42,21 @@ def job_exit_code(job: JobStatus) -> int:
 
 
 def batch_exit_code(batch: BatchStatus) -> int:
-    """Partial as soon as one job ended otherwise than done, or a line was refused."""
-    return PARTIAL if batch.finished > batch.done or batch.rejected else DONE
+    """Partial as soon as one job ended otherwise than done, or a line was refused, or lines were never read."""
+    unread = batch.terminal and not batch.read_whole
+    return PARTIAL if batch.finished > batch.done or batch.rejected or unread else DONE
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Tables on stdout, progress on stderr. Reads no markup and no emoji codes: what it prints is not ours."""
+def console(*, stderr: bool = False, columns: int = 0) -> Console:
+    """Tables on stdout, progress on stderr. Reads no markup and no emoji codes: what it prints is not ours.
+
+    `columns`: prints as if the terminal had so many at least, and leaves it to the terminal to wrap them.
+    """
     from rich.console import Console
 
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    made = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    made.width = max(made.width, columns)
+    return made
 
 
 @contextmanager
@@ -65,9 +71,9 @@ def progress(
         yield partial(bar.update, bar.add_task(name, total=total, **fields))
 
 
-def show(renderable: RenderableType) -> None:
-    """Print for people, on stdout."""
-    console().print(renderable)
+def show(renderable: RenderableType, columns: int = 0) -> None:
+    """Print for people, on stdout. `columns` as of `console`."""
+    console(columns=columns).print(renderable)
 
 
 def output(value: T, draw: Callable[[T], RenderableType], *, as_json: bool) -> None:

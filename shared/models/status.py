@@ -120,6 +120,11 @@ class BatchStatus(Model):
         """True when every job of the batch has ended, and every known job that it names."""
         return not (self.open or self.known_open)
 
+    @property
+    def read_whole(self) -> bool:
+        """False while the file that it is made from is read, or when that was cut off."""
+        return self.closed_at is not None or not self.source
+
     def kinds(self) -> dict[str, int]:
         """The lines by what was made of them; kinds of which there are none are left out."""
         names = ("enqueued", "known", "duplicate", "rejected", "blank")

@@ -26,6 +26,8 @@ _COLUMNS = {
     "line": 6, "id": 12, "key": 12, "job": 21, "state": 16, "leaves": 6, "waited": 7, "ran": 7, "calls": 5, "tokens": 7,
     "estimated": 11, "spent": 8, "error": 30,
 }  # fmt: skip
+#: Characters of a line of the report: the columns, and a blank on both sides of each.
+REPORT_COLUMNS = sum(_COLUMNS.values()) + 2 * len(_COLUMNS)
 _RIGHT = frozenset({"line", "leaves", "waited", "ran", "calls", "tokens", "estimated", "spent"})
 
 
@@ -36,6 +38,7 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
         {
             "batch": batch.batch_id,
             "lines": _sum(batch.lines, batch.kinds()),
+            "read": "" if batch.read_whole else f"not to its end: `ramify batch --resume {batch.batch_id}` goes on",
             "jobs": _sum(batch.enqueued, batch.outcomes()),
             "finished": f"{batch.finished:,} of {batch.enqueued:,}",
             "also open": waits,
@@ -71,7 +74,7 @@ def draw_batches(batches: Sequence[BatchStatus], now: float) -> Table:
     for batch in batches:
         age = duration(max(0.0, now - batch.created_at) * 1000)
         left = f"{batch.open + batch.known_open:,}"
-        unread = Text("" if batch.closed_at else " (not read to its end)", "yellow")
+        unread = Text("" if batch.read_whole else " (not read to its end)", "yellow")
         table.add_row(plain(batch.batch_id), age, left, plain(batch.source).append(unread), accounts_line(batch))
     return table
 

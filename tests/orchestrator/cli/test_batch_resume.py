@@ -197,6 +197,21 @@ def test_given_another_file_when_gone_on_with_then_it_is_refused_and_nothing_cha
     assert client.hgetall(BatchKeys(batch_id).batch) == before
 
 
+def test_given_a_batch_that_was_cut_off_when_all_its_jobs_have_ended_then_its_status_does_not_pass_for_whole(
+    client: redis.Redis, settings: Settings, ramify: Ramify
+) -> None:
+    write(["one?", "two?"])
+    batch_id = interrupted()
+    for job_id in ramify.batch_jobs(batch_id):
+        WalkedJob(JobStore(client, settings), job_id).finish("admitted")
+    done = CliRunner().invoke(app, ["status", batch_id])
+    assert done.exit_code == 3
+    assert "not to its end" in done.stdout
+    assert "(not read to" in CliRunner().invoke(app, ["batches"]).stdout
+    assert batch("--resume", batch_id)[0] == 0
+    assert CliRunner().invoke(app, ["status", batch_id]).exit_code == 0
+
+
 def interrupted(*arguments: str) -> str:
     """A batch whose command was cut off behind the first page, by Ctrl-C."""
     close = Ramify.close_batch
@@ -240,7 +255,8 @@ def test_given_a_batch_from_stdin_when_gone_on_with_then_its_lines_must_be_given
     done = CliRunner().invoke(app, ["batch", "--resume", found[1], "-"], input=lines + "three?\n")
     assert done.exit_code == 0
     assert done.stdout.startswith(f"batch {found[1]}: 3 enqueued of 3 lines, in ")
-    assert batch("--resume", found[1])[0] == 0  # all is read: stdin is not asked for again
+    again = CliRunner().invoke(app, ["batch", "--resume", found[1]])
+    assert again.exit_code == 0, again.exception  # all is read: stdin is not asked for again
 
 
 def test_given_an_unknown_batch_when_gone_on_with_then_it_is_said(client: redis.Redis) -> None:
@@ -288,6 +304,7 @@ def test_given_a_batch_when_reported_then_each_line_and_the_accounts_are_there(
     assert noted.startswith("lines 40 = ")
     _, said, _ = batch("report", batch_id)
     assert "lines     40 = " in said
+    assert re.search(r"(?m)^ +4 +id-4 +\w{21} ", said)
     for state in ("failed", "rejected", "duplicate"):
         shown = json.loads(batch("report", batch_id, "--json", "--state", state)[1])["lines"]
         assert {row["line"] for row in shown} == {
