@@ -296,7 +296,7 @@ class JobStore:
 
     def unwatched(self, job_ids: Sequence[str]) -> list[str]:
         """Those of these jobs that the reaper has no more to check: they have ended."""
-        scores = self.client.zmscore(ACTIVE, job_ids) if job_ids else []
+        scores = self.client.zmscore(ACTIVE, list(job_ids)) if job_ids else []
         return [job_id for job_id, score in zip(job_ids, scores, strict=True) if score is None]
 
     def due(self, limit: int = 500) -> list[str]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shared.contract import priority
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.admission import QUANTUM, Enqueued, EnqueueResult
-from shared.jobs.keys import ACTIVE, AdmissionKeys
+from shared.jobs.keys import ACTIVE, RECENT, AdmissionKeys
 from shared.models import JobRequest, Lane
 from shared.settings import Settings
 from tests.model.checks import Checks
@@ -251,3 +251,19 @@ def test_the_accounts_are_true_after_any_history(make: Make, steps: list[tuple[s
         elif what == "cancel" and bench.tenant_of:
             bench.leave(list(bench.tenant_of)[number % len(bench.tenant_of)], 0)
         bench.true()
+
+
+@pytest.mark.parametrize("broken", ["ring", "counts", "queue", "active", "recent"])
+def test_given_a_key_of_another_type_when_entered_then_no_job_is_half_made(
+    store: JobStore, client: redis.Redis, broken: str
+) -> None:
+    queues = AdmissionKeys(Lane.INTERACTIVE.value)
+    key = {
+        "ring": queues.ring, "counts": queues.counts, "queue": f"{queues.waiting}default", "active": ACTIVE,
+        "recent": RECENT,
+    }[broken]  # fmt: skip
+    client.set(key, "x")
+    before = {name: client.dump(name) for name in client.scan_iter()}
+    with pytest.raises(redis.ResponseError, match=r"WRONGTYPE.*is a string"):
+        store.enqueue([(new_id(), JobRequest(question=f"why, {number}?")) for number in range(3)])
+    assert {name: client.dump(name) for name in client.scan_iter()} == before
