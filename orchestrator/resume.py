@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from celery import Celery, Signature, chord
 
+from orchestrator.planning.tree import MIN_CHILDREN
 from shared.contract import TaskMessage, TaskName
 from shared.errors import DamagedError, RamifyError
 from shared.jobs import Job, JobReader, JobStore
@@ -54,7 +55,7 @@ def resumed_tree(
     done = {name for name, state in states.items() if state == LeafStatus.DONE and name in nodes} - again
     while lost := {name for name in done if not done.issuperset(nodes[name].depends_on)}:
         done -= lost
-    start = {node.id: _unbound(node, done, again) for node in nodes.values()}
+    start = {node.id: _unbound(_as_planned(node, again), done, again) for node in nodes.values()}
     settled = grown_branches(start.values()) | done
     waiting = [node for node in start.values() if node.depends_on and node.bound_by is None]
     return ResumedTree(
@@ -70,6 +71,13 @@ def _above(node: Node, nodes: Mapping[str, Node]) -> Iterator[str]:
     while node.parent_id is not None and (parent := nodes.get(node.parent_id)) is not None:
         yield parent.id
         node = parent
+
+
+def _as_planned(node: Node, again: frozenset[str]) -> Node:
+    """A leaf that is to be repaired and has room for children is a branch that could not be refined."""
+    if node.id in again and node.budget >= MIN_CHILDREN:
+        return node.model_copy(update={"kind": NodeKind.BRANCH})
+    return node
 
 
 def _unbound(node: Node, done: set[str], again: frozenset[str]) -> Node:

@@ -96,7 +96,14 @@ def plan_refine(run: TaskRun) -> None:
 
 
 def _grow(run: TaskRun, branch: Node, nodes: tuple[Node, ...]) -> None:
-    """Claim the children in the store first: the chord would count those of a branch delivered twice twice."""
+    """Claim the children in the store first: the chord would count those of a branch delivered twice twice.
+
+    A branch that became a leaf since something was missing keeps its budget: a repair refines it.
+    """
+    if run.fallbacks.taken:
+        nodes = tuple(
+            node.model_copy(update={"budget": branch.budget}) if node.id == branch.id else node for node in nodes
+        )
     if run.jobs.grow(run.job.id, branch.id, nodes):
         for node in nodes:
             if not node.depends_on:

@@ -18,7 +18,7 @@ for i = 7, #ARGV, 5 do
   if same and not busy and sent == ARGV[i + 2] then
     redis.call('HSET', KEYS[3], 'sent:' .. item, ARGV[1] .. ' again')
     if ARGV[i + 3] ~= '' then redis.call('HDEL', KEYS[1], 'claim:' .. ARGV[i + 3]) end
-    redis.call('HDEL', KEYS[3], 'postponed:' .. ARGV[i + 4])
+    redis.call('HDEL', KEYS[3], 'postponed:' .. item, 'postponed:' .. ARGV[i + 4])
     out[#out + 1] = item
   end
 end

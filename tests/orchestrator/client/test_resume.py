@@ -129,3 +129,11 @@ def test_given_a_plan_that_was_made_without_something_then_a_repair_plans_anew(
 ) -> None:
     found = resumed(route(), {"0.0": node("0.0")}, {"0.0": "done"}, {item: ("llm_unavailable",)}, repairs=repairs)
     assert (found is None) == anew
+
+
+def test_given_a_branch_that_became_a_leaf_without_the_llm_then_it_is_refined_again() -> None:
+    leaf = node("0.1", budget=3)
+    found = of([node("0.0"), leaf], done="0.0 0.1", again="0.1")
+    assert states(found) == {"0.0": "pending", "0.1": "open"}
+    assert [one.kind for one in found.start] == [NodeKind.BRANCH]
+    assert of([node("0.0"), leaf], done="0.0 0.1", again="0.0").kept == ("0.1",)

@@ -441,14 +441,16 @@ def test_work_that_waits_for_a_server_is_sent_when_its_gate_opens_and_not_while_
     assert bench.client.hget(JobKeys(waiting[0].id).job, "redriven") is None
 
 
-def test_a_root_rerank_that_has_waited_is_sent_with_its_merge_which_may_merge_again(bench: Bench) -> None:
+@pytest.mark.parametrize("item", ["rerank.root", "merge.tree"])
+def test_a_root_rerank_that_has_waited_is_sent_with_its_merge_which_may_merge_again(bench: Bench, item: str) -> None:
     job = bench.job(State.MERGING, silent_for=0.0)
-    bench.jobs.put_pool(job.id, MergedPool())
-    assert bench.jobs.work.postpone(job, "rerank.root", "rerank", "it answered 500", 0.0)
+    if item == "rerank.root":
+        bench.jobs.put_pool(job.id, MergedPool())
+    assert bench.jobs.work.postpone(job, item, "rerank", "it answered 500", 0.0)
     bench.clock.at += 60
     bench.look()
     assert bench.tasks("merge") == ["merge.tree"]
-    assert bench.jobs.work.items(job.id)["rerank.root"].postponed is None
+    assert bench.jobs.work.items(job.id)[item].postponed is None
     bench.clock.at += 2
     bench.look()
     assert bench.sent() == {}, "the merge is on its way"
