@@ -6,17 +6,20 @@ from io import StringIO
 
 import pytest
 from rich.console import Console, RenderableType
+from typer.testing import CliRunner
 
 from orchestrator.cli import streams
 from orchestrator.cli.follow import sentence
+from orchestrator.cli.main import app
 from orchestrator.cli.render.answer import draw_answer
 from orchestrator.cli.render.batches import draw_batch
 from orchestrator.cli.render.tables import draw_job
 from orchestrator.diagnosis.wording import degraded_parts, waiting_for
+from orchestrator.intake import as_request
 from shared.models import BatchStatus, JobEvent, JobStatus
 from shared.models.status import Postponement
 from shared.providers.gates.gate import time_of_day
-from tests.fakes.ramify_client import CREATED, answer
+from tests.fakes.ramify_client import CREATED, FakeRamify, answer
 
 AT = {
     "plan.job": ("llm_unavailable",),
@@ -98,3 +101,13 @@ def test_a_batch_whose_jobs_wait_for_a_server_shows_how_many_and_which() -> None
     batch = BatchStatus(batch_id="b1", lines=9, enqueued=9, open=9, postponed=3, waits_for=wait, created_at=CREATED)
     assert "3 for a server: LLM server at h answered 500; tried again at " in shown(draw_batch(batch))
     assert "for a server" not in shown(draw_batch(batch.model_copy(update={"postponed": 0, "waits_for": None})))
+
+
+def test_what_is_done_while_a_server_fails_is_an_option_and_a_field_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = FakeRamify()
+    monkeypatch.setattr("orchestrator.client.Ramify", client.opened)
+    assert CliRunner().invoke(app, ["ask", "why?", "--on-outage", "wait"]).exit_code == 0
+    assert [request.on_outage for request in client.requests.values()] == ["wait"]
+    refused = CliRunner().invoke(app, ["ask", "why?", "--on-outage", "maybe"])
+    assert (refused.exit_code, "on_outage: 'maybe' cannot be used" in refused.stderr) == (2, True)
+    assert as_request({"question": "why?", "on_outage": "degrade"}, {"on_outage": "wait"}).on_outage == "degrade"
