@@ -91,7 +91,7 @@ def _deaths(world: World, job_id: str) -> int:
 def _wait_s(world: World, job_ids: Iterable[str]) -> float:
     """For how long work still waits for a server that has failed."""
     work = (item for job_id in job_ids for item in world.jobs.work.items(job_id).values())
-    return max((item.postponed.until - world.clock.at for item in work if item.postponed), default=0.0)
+    return max((max(0.0, item.postponed.until - world.clock.at) for item in work if item.postponed), default=0.0)
 
 
 def _nothing_left(world: World) -> None:
