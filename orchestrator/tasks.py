@@ -17,7 +17,7 @@ from shared.cache import Cache
 from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.models import Cost, Facet, LeafResult, LeafStatus, Node
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.find import IntentReply, IntentRequest
 from shared.models.route import PlannerName, Route
 from shared.providers.fallbacks import Fallbacks, note_reason, noting
@@ -74,7 +74,7 @@ def _keep_as_leaf(run: TaskRun, reason: str) -> None:
     if node is None:
         _record_lost_branch(run, reason)
         return
-    note_reason(Reason.LLM_UNAVAILABLE)
+    note_reason(Degradation.LLM_UNAVAILABLE)
     run.annotate(warnings=[f"Subquestion {node.id} could not be refined: {reason}"])
     _grow(run, node, (as_leaf(node),))
 
@@ -124,7 +124,7 @@ def intent(raw: dict[str, Any]) -> str:
         with noting(fallbacks := Fallbacks()):
             found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S)
             if not request.llm and app.conf.ramify.has_llm and found.retrieval:
-                note_reason(Reason.OVER_BUDGET)
+                note_reason(Degradation.OVER_BUDGET)
                 found = found.model_copy(update={"warnings": (*found.warnings, NO_CALLS)})
         found = found.model_copy(update={"degraded": tuple(sorted(fallbacks.take()))})
         return IntentReply(intent=found).model_dump_json()

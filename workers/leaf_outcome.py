@@ -6,7 +6,7 @@ from redis.exceptions import ResponseError
 
 from shared.contract import TaskName
 from shared.models import LeafResult, LeafStatus, Node, SearchResult
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.providers.fallbacks import note_reason
 from shared.tasks.task_run import TaskRun
 from workers.search.leaf import leaf_result_limit
@@ -15,8 +15,8 @@ from workers.search.variants import VARIANT, merge_variants
 
 #: What a leaf goes without whose last task fails.
 _WITHOUT = {
-    TaskName.RERANK_LEAF.value: Reason.RERANK_UNAVAILABLE,
-    TaskName.RERANK_COLUMNS.value: Reason.LLM_UNAVAILABLE,
+    TaskName.RERANK_LEAF.value: Degradation.RERANK_UNAVAILABLE,
+    TaskName.RERANK_COLUMNS.value: Degradation.LLM_UNAVAILABLE,
 }
 
 
@@ -43,7 +43,7 @@ def leaf_failed(run: TaskRun, reason: str) -> None:
 
     As it was found, where its search was done; else its failure is its result.
     """
-    if not _recorded_as_found(run, run.node_id, _WITHOUT.get(run.task.name, Reason.OUT_OF_TIME), reason):
+    if not _recorded_as_found(run, run.node_id, _WITHOUT.get(run.task.name, Degradation.OUT_OF_TIME), reason):
         failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
         run.jobs.record_leaf(run.job.id, failed)
 
@@ -52,10 +52,10 @@ def record_searched(run: TaskRun) -> None:
     """Record the leaves that have been searched and wait for their last task, whose time is up."""
     for node_id, state in run.jobs.leaf_states(run.job.id).items():
         if state == "searched":
-            _recorded_as_found(run, node_id, Reason.OUT_OF_TIME, "the job's time was up")
+            _recorded_as_found(run, node_id, Degradation.OUT_OF_TIME, "the job's time was up")
 
 
-def _recorded_as_found(run: TaskRun, node_id: str, without: Reason, reason: str) -> bool:
+def _recorded_as_found(run: TaskRun, node_id: str, without: Degradation, reason: str) -> bool:
     """As its search left it, with a warning: hits in fused order; a shard's rows are stored already. False: nothing."""
     try:
         node, found = run.jobs.node(run.job.id, node_id), run.jobs.candidates(run.job.id, node_id)

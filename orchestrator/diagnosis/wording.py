@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.connections.heartbeat import SilentWorker, WorkerBeat
 from shared.contract import POOL_QUEUES, Queue, TaskName
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.status import Postponement
 from shared.providers.gates.gate import time_of_day
 
@@ -20,7 +20,7 @@ _STEPS = {
     TaskName.RERANK_ROOT.value: "order of the results",
     TaskName.MERGE_SUMMARISE.value: "summary",
 }
-_LLM = (Reason.LLM_UNAVAILABLE.value, Reason.LLM_REPLY_UNUSABLE.value)
+_LLM = (Degradation.LLM_UNAVAILABLE.value, Degradation.LLM_REPLY_UNUSABLE.value)
 _INSTEAD = {
     **{(TaskName.PLAN_JOB.value, reason): "planned by rules" for reason in _LLM},
     **{(TaskName.MERGE_SUMMARISE.value, reason): "summary from extracts" for reason in _LLM},

@@ -276,7 +276,7 @@ class JobStore:
     ) -> None:
         """Add to a job's costs and warnings, and to the reasons for what it was made without, at `item` of its work.
 
-        `degraded`: codes of `Reason`.
+        `degraded`: codes of `Degradation`.
 
         Does nothing for a job that is gone.
         """

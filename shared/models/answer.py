@@ -98,7 +98,7 @@ class Answer(Model):
     route: Route | None = None
     retrieval: bool = True
     warnings: tuple[str, ...] = ()
-    degraded: tuple[str, ...] = Field(default=(), description="codes of `Reason`: what it was made without")
+    degraded: tuple[str, ...] = Field(default=(), description="codes of `Degradation`: what it was made without")
     degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="the same by item of the work")
     cost: Cost = Cost()
     budget: Spending | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class Degradation(StrEnum):
     """What a part of an answer was made without."""
 
     LLM_UNAVAILABLE = "llm_unavailable"

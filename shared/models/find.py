@@ -164,5 +164,5 @@ class SessionResult(FindResult):
     planned_by: str = "rules"
     job_id: str | None = None
     partial: bool = False
-    degraded: tuple[str, ...] = Field(default=(), description="codes of `Reason`: what it was made without")
+    degraded: tuple[str, ...] = Field(default=(), description="codes of `Degradation`: what it was made without")
     coverage: str = ""

@@ -121,7 +121,7 @@ class SessionIntent(Model):
     reason: str = ""
     by: str = Field(default="rules", description="llm or rules")
     warnings: tuple[str, ...] = ()
-    degraded: tuple[str, ...] = Field(default=(), description="codes of `Reason`: what it was made without")
+    degraded: tuple[str, ...] = Field(default=(), description="codes of `Degradation`: what it was made without")
     cost: Cost = Cost()
 
     @property

@@ -29,7 +29,7 @@ class JobStatus(Model):
     """A snapshot of a job's hash. Times are Unix seconds.
 
     `retry_of`: the ended job that this one tries again; `retried_as`: the job that tries this one again. `degraded`:
-    codes of `Reason`, for what was made without something; `degraded_at`: the same by item of the job's work.
+    codes of `Degradation`, for what was made without something; `degraded_at`: the same by item of the job's work.
     `postponed`: items that wait for a server now, where the job was asked for alone.
     It may wait for its turn until `waits_until` and has `deadline_s` seconds from its turn on: before that there is no
     `deadline_at`.

@@ -15,16 +15,16 @@ from threading import Lock
 from typing import Literal
 
 from shared.errors import DeadlineError, ReplyError, TransientError
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.providers.metering import BudgetError
 
 #: What an answer can do without.
 Helper = Literal["llm", "embedding", "rerank", "store"]
-_UNAVAILABLE: dict[Helper, Reason] = {
-    "llm": Reason.LLM_UNAVAILABLE,
-    "embedding": Reason.EMBEDDING_UNAVAILABLE,
-    "rerank": Reason.RERANK_UNAVAILABLE,
-    "store": Reason.STORE_UNAVAILABLE,
+_UNAVAILABLE: dict[Helper, Degradation] = {
+    "llm": Degradation.LLM_UNAVAILABLE,
+    "embedding": Degradation.EMBEDDING_UNAVAILABLE,
+    "rerank": Degradation.RERANK_UNAVAILABLE,
+    "store": Degradation.STORE_UNAVAILABLE,
 }
 _PROVIDERS: dict[Helper, str] = {"llm": "llm", "embedding": "embedding", "rerank": "rerank", "store": "qdrant"}
 
@@ -49,12 +49,12 @@ class Fallbacks:
     def __init__(self, waits_until: float = -math.inf) -> None:
         self._waits_until = waits_until
         self._lock = Lock()
-        self._new: list[Reason] = []
+        self._new: list[Degradation] = []
         #: All that `take` has returned.
-        self.taken: frozenset[Reason] = frozenset()
+        self.taken: frozenset[Degradation] = frozenset()
         self.count = 0
 
-    def note(self, reason: Reason) -> None:
+    def note(self, reason: Degradation) -> None:
         """Add a reason."""
         with self._lock:
             self._new.append(reason)
@@ -64,7 +64,7 @@ class Fallbacks:
         """True while the task is to wait for a server that failed so."""
         return isinstance(error, TransientError) and time.monotonic() < self._waits_until
 
-    def take(self) -> frozenset[Reason]:
+    def take(self) -> frozenset[Degradation]:
         """The reasons since the last call."""
         with self._lock:
             new, self._new = frozenset(self._new), []
@@ -93,7 +93,7 @@ def fell_back(helper: Helper, error: BaseException) -> None:
     note_reason(reason_for(helper, error))
 
 
-def note_reason(reason: Reason) -> None:
+def note_reason(reason: Degradation) -> None:
     """The task goes on without something, for this reason."""
     if (fallbacks := _FALLBACKS.get()) is not None:
         fallbacks.note(reason)
@@ -105,12 +105,12 @@ def fallbacks_so_far() -> int:
     return fallbacks.count if fallbacks else 0
 
 
-def reason_for(helper: Helper, error: BaseException) -> Reason:
+def reason_for(helper: Helper, error: BaseException) -> Degradation:
     """The reason of one failure of a helper."""
     if isinstance(error, BudgetError):
-        return Reason.OVER_BUDGET
+        return Degradation.OVER_BUDGET
     if isinstance(error, DeadlineError):
-        return Reason.OUT_OF_TIME
+        return Degradation.OUT_OF_TIME
     if isinstance(error, ReplyError) and helper == "llm":
-        return Reason.LLM_REPLY_UNUSABLE
+        return Degradation.LLM_REPLY_UNUSABLE
     return _UNAVAILABLE[helper]

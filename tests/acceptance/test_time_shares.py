@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.models import Answer
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from tests.acceptance.conftest import NOTES, SHARED
 from tests.fakes.answers import marks
 from tests.fakes.openai_server import FakeOpenAI
@@ -72,23 +72,23 @@ def asked(client: Ramify, **options: object) -> Answer:
 @pytest.mark.parametrize(
     ("where", "options", "reason"),
     [
-        (("embeddings", ""), {"subqueries": ASPECTS}, Reason.EMBEDDING_UNAVAILABLE),
-        (("chat", "<route>"), {}, Reason.LLM_UNAVAILABLE),
-        (("chat", "<decomposition>"), {}, Reason.LLM_UNAVAILABLE),
-        (("chat", "<rewrites>"), {"subqueries": ASPECTS, "mode": "deep"}, Reason.LLM_UNAVAILABLE),
-        (("chat", "<scores>"), {"subqueries": ASPECTS}, Reason.RERANK_UNAVAILABLE),
-        (("chat", "<passages>"), {"subqueries": CHAIN}, Reason.LLM_UNAVAILABLE),
-        (("chat", "<memories>"), {"summary": True, "subqueries": ASPECTS[:2]}, Reason.LLM_UNAVAILABLE),
+        (("embeddings", ""), {"subqueries": ASPECTS}, Degradation.EMBEDDING_UNAVAILABLE),
+        (("chat", "<route>"), {}, Degradation.LLM_UNAVAILABLE),
+        (("chat", "<decomposition>"), {}, Degradation.LLM_UNAVAILABLE),
+        (("chat", "<rewrites>"), {"subqueries": ASPECTS, "mode": "deep"}, Degradation.LLM_UNAVAILABLE),
+        (("chat", "<scores>"), {"subqueries": ASPECTS}, Degradation.RERANK_UNAVAILABLE),
+        (("chat", "<passages>"), {"subqueries": CHAIN}, Degradation.LLM_UNAVAILABLE),
+        (("chat", "<memories>"), {"summary": True, "subqueries": ASPECTS[:2]}, Degradation.LLM_UNAVAILABLE),
     ],
     ids=["embedding", "routing", "decomposition", "rewriting", "rerank", "binding", "summary"],
 )
 def test_given_a_helper_that_hangs_when_asked_then_all_leaves_answer_without_it(
-    patient: Ramify, fake: FakeOpenAI, where: tuple[str, str], options: dict[str, Any], reason: Reason
+    patient: Ramify, fake: FakeOpenAI, where: tuple[str, str], options: dict[str, Any], reason: Degradation
 ) -> None:
     fault(fake, *where, Hang(60))
     degraded = set(asked(patient, **options).degraded)
     if where[1] == "<passages>":  # the next rerank may ask the same LLM with less time than it has just let pass
-        degraded.discard(Reason.RERANK_UNAVAILABLE)
+        degraded.discard(Degradation.RERANK_UNAVAILABLE)
     assert degraded == {reason}
 
 
@@ -99,7 +99,11 @@ def test_given_an_llm_of_which_nothing_comes_when_it_is_asked_for_everything_the
     fault(fake, "chat", "", step)
     answer = asked(patient, mode="deep", summary=True)
     assert answer.summary.kind == "extractive"
-    assert set(answer.degraded) <= {Reason.LLM_UNAVAILABLE, Reason.RERANK_UNAVAILABLE, Reason.OUT_OF_TIME}
+    assert set(answer.degraded) <= {
+        Degradation.LLM_UNAVAILABLE,
+        Degradation.RERANK_UNAVAILABLE,
+        Degradation.OUT_OF_TIME,
+    }
 
 
 def test_given_servers_that_answer_when_asked_for_everything_then_nothing_is_missing(
@@ -114,4 +118,4 @@ def test_given_a_rerank_server_that_hangs_when_asked_then_the_fused_order_stands
     with_models: Ramify, fake: FakeOpenAI
 ) -> None:
     fake.handle("rerank", lambda _: Hang(60))
-    assert asked(with_models, subqueries=ASPECTS).degraded == (Reason.RERANK_UNAVAILABLE,)
+    assert asked(with_models, subqueries=ASPECTS).degraded == (Degradation.RERANK_UNAVAILABLE,)

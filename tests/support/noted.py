@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.providers.fallbacks import Fallbacks, noting
 
 
-def reasons_of(act: Callable[[], object]) -> set[Reason]:
+def reasons_of(act: Callable[[], object]) -> set[Degradation]:
     """The reasons that `act` notes."""
     with noting(fallbacks := Fallbacks()):
         act()

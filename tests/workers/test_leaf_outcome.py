@@ -13,7 +13,7 @@ from shared.jobs import JobReader, JobStore, State, new_id
 from shared.jobs.budget import Ledger
 from shared.jobs.keys import JobKeys
 from shared.models import Facet, Hit, JobRequest, LeafStatus, Node, SearchResult
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.providers.fallbacks import noting
 from shared.providers.gates import gate
 from shared.settings import Settings
@@ -65,10 +65,10 @@ FOUND = SearchResult(hits=(hit("a", 0.9), hit("b", 0.5)), mode="default", candid
 
 @pytest.mark.parametrize(
     ("task", "reason"),
-    [(TaskName.RERANK_LEAF, Reason.RERANK_UNAVAILABLE), (TaskName.RERANK_COLUMNS, Reason.LLM_UNAVAILABLE)],
+    [(TaskName.RERANK_LEAF, Degradation.RERANK_UNAVAILABLE), (TaskName.RERANK_COLUMNS, Degradation.LLM_UNAVAILABLE)],
 )
 def test_given_candidates_when_the_leafs_last_task_fails_then_it_is_done_with_them_and_says_without_what(
-    outcome: Any, jobs: JobStore, task: TaskName, reason: Reason
+    outcome: Any, jobs: JobStore, task: TaskName, reason: Degradation
 ) -> None:
     run = run_of(jobs, searching(jobs, ("0.1", FOUND)), task, "0.1")
     with noting(run.fallbacks):
@@ -116,7 +116,9 @@ def test_given_the_deadline_when_merged_by_force_then_searched_leaves_stand_in_f
         "0.2": ["b", "a"],
     }
     assert jobs.leaf_states(job_id) == {"0.1": "done", "0.2": "done", "0.3": "pending"}
-    assert JobReader(jobs.client).status(job_id).degraded_at == dict.fromkeys(("0.1", "0.2"), (Reason.OUT_OF_TIME,))
+    assert JobReader(jobs.client).status(job_id).degraded_at == dict.fromkeys(
+        ("0.1", "0.2"), (Degradation.OUT_OF_TIME,)
+    )
 
 
 def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_answer_is_written_next(
@@ -139,5 +141,5 @@ def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_
     assert pool is not None
     assert (job.state, [one.chunk_id for one in pool.hits]) == (State.SUMMARISING, ["a", "b"])
     status = JobReader(jobs.client).status(job_id)
-    assert status.degraded == (Reason.OUT_OF_TIME,)
+    assert status.degraded == (Degradation.OUT_OF_TIME,)
     assert "The merged results were not reranked: the job's time was up." in status.warnings

@@ -9,7 +9,7 @@ import pytest
 
 from shared.errors import InputError, PermanentError, RamifyError, ReplyError, StoreError, TransientError
 from shared.models import Facet, Filters, Hit, LeafResult, LeafStatus, MergedHit, MergedPool, Node, Source
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.enumeration import ListRow
 from shared.models.hits import SearchResult
 from shared.models.route import Intent, QueryType, Routed
@@ -92,20 +92,24 @@ def llm(reply: str | Exception) -> Any:
     ("strategy", "more", "reasons"),
     [
         ("hybrid", {}, set()),
-        ("hybrid", {"embedding": LATE}, {Reason.EMBEDDING_UNAVAILABLE}),
-        ("hybrid", {"embedding": REFUSED}, {Reason.OVER_BUDGET}),
-        ("hierarchical", {"embedding": LATE}, {Reason.EMBEDDING_UNAVAILABLE}),
+        ("hybrid", {"embedding": LATE}, {Degradation.EMBEDDING_UNAVAILABLE}),
+        ("hybrid", {"embedding": REFUSED}, {Degradation.OVER_BUDGET}),
+        ("hierarchical", {"embedding": LATE}, {Degradation.EMBEDDING_UNAVAILABLE}),
         ("hybrid", {"dense": None, "embed": None}, set()),
-        ("deep", {"llm": llm(LATE)}, {Reason.LLM_UNAVAILABLE}),
-        ("deep", {"llm": llm("no rewrites")}, {Reason.LLM_REPLY_UNUSABLE}),
-        ("deep", {"llm": llm(REFUSED), "embedding": LATE}, {Reason.OVER_BUDGET, Reason.EMBEDDING_UNAVAILABLE}),
+        ("deep", {"llm": llm(LATE)}, {Degradation.LLM_UNAVAILABLE}),
+        ("deep", {"llm": llm("no rewrites")}, {Degradation.LLM_REPLY_UNUSABLE}),
+        (
+            "deep",
+            {"llm": llm(REFUSED), "embedding": LATE},
+            {Degradation.OVER_BUDGET, Degradation.EMBEDDING_UNAVAILABLE},
+        ),
         ("deep", {"llm": None}, set()),
         ("keyword", {"trigrams": None}, set()),
-        ("hierarchical", {"timeout_s": -1.0}, {Reason.OUT_OF_TIME}),
+        ("hierarchical", {"timeout_s": -1.0}, {Degradation.OUT_OF_TIME}),
     ],
 )
 def test_given_a_helper_that_fails_when_searched_then_its_reason_is_noted_and_none_for_what_is_not_there(
-    strategy: str, more: dict[str, Any], reasons: set[Reason]
+    strategy: str, more: dict[str, Any], reasons: set[Degradation]
 ) -> None:
     assert reasons_of(lambda: searched(strategy, **more)) == reasons
 
@@ -113,7 +117,7 @@ def test_given_a_helper_that_fails_when_searched_then_its_reason_is_noted_and_no
 def test_given_a_store_that_fails_behind_the_arms_when_searched_then_their_candidates_stay() -> None:
     found: list[SearchResult] = []
     assert reasons_of(lambda: found.append(searched("two_pass", store=Store(fails_from=2)))) == {
-        Reason.STORE_UNAVAILABLE
+        Degradation.STORE_UNAVAILABLE
     }
     assert {one.chunk_id for one in found[0].hits} == {"a", "b"}
     assert "the store does not answer" in found[0].warnings[0]
@@ -134,7 +138,7 @@ def test_given_wordings_that_cannot_be_embedded_when_searched_together_then_it_i
     kit = tools(embedding=LATE)
     stages = split(named(kit.settings.strategies, "hybrid"))[0]
     query = Query(QUESTION, Filters(), 5, variants=("one wording", "another wording"))
-    assert reasons_of(lambda: search_variants(query, "hybrid", stages, kit)) == {Reason.EMBEDDING_UNAVAILABLE}
+    assert reasons_of(lambda: search_variants(query, "hybrid", stages, kit)) == {Degradation.EMBEDDING_UNAVAILABLE}
 
 
 @pytest.mark.parametrize("after", [ValueError("a fault"), "no state"])
@@ -149,7 +153,7 @@ def test_given_a_stage_of_a_plugin_that_fails_when_run_then_it_is_the_plugins_re
     monkeypatch.setattr(engine, "_plugin_run", lambda _: stage)
     options = SimpleNamespace(stage="theirs", plugin="package")
     assert reasons_of(lambda: engine.plugin_stage(SearchState(Query("q", Filters(), 5)), options, tools())) == {  # type: ignore[arg-type]
-        Reason.PLUGIN_FAILED
+        Degradation.PLUGIN_FAILED
     }
 
 
@@ -185,33 +189,37 @@ class HalfScorer:
 @pytest.mark.parametrize(
     ("inner", "reason"),
     [
-        (Broken(LATE), Reason.RERANK_UNAVAILABLE),
-        (Broken(REFUSED), Reason.OVER_BUDGET),
-        (ScoringReranker(HalfScorer(None), 500), Reason.RERANK_UNAVAILABLE),
-        (ScoringReranker(HalfScorer(REFUSED), 500), Reason.OVER_BUDGET),
+        (Broken(LATE), Degradation.RERANK_UNAVAILABLE),
+        (Broken(REFUSED), Degradation.OVER_BUDGET),
+        (ScoringReranker(HalfScorer(None), 500), Degradation.RERANK_UNAVAILABLE),
+        (ScoringReranker(HalfScorer(REFUSED), 500), Degradation.OVER_BUDGET),
     ],
 )
-def test_given_a_reranker_that_fails_or_scores_in_part_when_asked_then_it_is_noted(inner: Any, reason: Reason) -> None:
+def test_given_a_reranker_that_fails_or_scores_in_part_when_asked_then_it_is_noted(
+    inner: Any, reason: Degradation
+) -> None:
     assert reasons_of(lambda: GuardedReranker(inner).rerank("q", (hit("a"), hit("b")), 5)) == {reason}
 
 
-@pytest.mark.parametrize(("timeout_s", "reason"), [(5.0, Reason.RERANK_UNAVAILABLE), (0.0, Reason.OUT_OF_TIME)])
-def test_given_no_time_when_reranked_then_that_is_the_reason(timeout_s: float, reason: Reason) -> None:
+@pytest.mark.parametrize(
+    ("timeout_s", "reason"), [(5.0, Degradation.RERANK_UNAVAILABLE), (0.0, Degradation.OUT_OF_TIME)]
+)
+def test_given_no_time_when_reranked_then_that_is_the_reason(timeout_s: float, reason: Degradation) -> None:
     assert reasons_of(lambda: GuardedReranker(Broken(LATE)).rerank("q", (hit("a"),), timeout_s)) == {reason}
 
 
 @pytest.mark.parametrize(
     ("reply", "reasons"),
     [
-        (LATE, {Reason.LLM_UNAVAILABLE}),
-        (GARBLED, {Reason.LLM_REPLY_UNUSABLE}),
-        (REFUSED, {Reason.OVER_BUDGET}),
+        (LATE, {Degradation.LLM_UNAVAILABLE}),
+        (GARBLED, {Degradation.LLM_REPLY_UNUSABLE}),
+        (REFUSED, {Degradation.OVER_BUDGET}),
         ("<unknown/>", set()),
         (None, set()),
     ],
 )
 def test_given_an_answer_that_is_not_read_when_bound_then_the_fault_is_noted_and_an_unknown_one_is_none(
-    reply: Any, reasons: set[Reason]
+    reply: Any, reasons: set[Degradation]
 ) -> None:
     nodes = [Node(id=f"0.{n}", level=1, facet=Facet.CORE, query=q) for n, q in ((1, "Who directed it?"), (2, "#1?"))]
     parent = Parent(nodes[0], LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(hit("a"),)))
@@ -221,10 +229,14 @@ def test_given_an_answer_that_is_not_read_when_bound_then_the_fault_is_noted_and
 
 @pytest.mark.parametrize(
     ("reply", "timeout_s", "reason"),
-    [(LATE, 9.0, Reason.LLM_UNAVAILABLE), ("no rows", 9.0, Reason.LLM_REPLY_UNUSABLE), ("", 0.1, Reason.OUT_OF_TIME)],
+    [
+        (LATE, 9.0, Degradation.LLM_UNAVAILABLE),
+        ("no rows", 9.0, Degradation.LLM_REPLY_UNUSABLE),
+        ("", 0.1, Degradation.OUT_OF_TIME),
+    ],
 )
 def test_given_columns_that_are_not_read_when_filled_then_it_is_noted(
-    reply: Any, timeout_s: float, reason: Reason
+    reply: Any, timeout_s: float, reason: Degradation
 ) -> None:
     rows = [(ListRow(doc_id="d", uri="ramify://d", path="d.md", title="D"), "a text")]
     extraction = Extraction(llm(reply), timeout_s, load_settings())
@@ -242,15 +254,15 @@ def findings(reply: Any, timeout_s: float = 9.0) -> Findings:
 @pytest.mark.parametrize(
     ("reply", "timeout_s", "reasons"),
     [
-        (PermanentError("401"), 9.0, {Reason.LLM_UNAVAILABLE}),
-        ("It cites nothing.", 9.0, {Reason.LLM_REPLY_UNUSABLE}),
-        ("It is slow [1].", 0.1, {Reason.OUT_OF_TIME}),
+        (PermanentError("401"), 9.0, {Degradation.LLM_UNAVAILABLE}),
+        ("It cites nothing.", 9.0, {Degradation.LLM_REPLY_UNUSABLE}),
+        ("It is slow [1].", 0.1, {Degradation.OUT_OF_TIME}),
         ("It is slow [1].", 9.0, set()),
         (None, 9.0, set()),
     ],
 )
 def test_given_a_summary_that_cannot_be_used_when_written_then_it_is_noted(
-    reply: Any, timeout_s: float, reasons: set[Reason]
+    reply: Any, timeout_s: float, reasons: set[Degradation]
 ) -> None:
     found = findings(reply, timeout_s)
     assert reasons_of(lambda: summarise(found, lambda: extract(QUESTION, found.pool, found.nodes))) == reasons
@@ -262,4 +274,4 @@ def test_given_an_aggregator_that_fails_or_is_not_there_when_answered_then_it_is
 
     known = {"theirs": Aggregator(fails, s.TruthStage)}
     for name in ("theirs", "gone"):
-        assert reasons_of(lambda name=name: aggregate(name, findings(None), {}, known)) == {Reason.PLUGIN_FAILED}
+        assert reasons_of(lambda name=name: aggregate(name, findings(None), {}, known)) == {Degradation.PLUGIN_FAILED}

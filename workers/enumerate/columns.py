@@ -11,7 +11,7 @@ from shared.errors import RamifyError
 from shared.language.sentences import sentences
 from shared.language.text import plain, value_key
 from shared.models import Cost
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.enumeration import MAX_VALUE, ListRow
 from shared.providers.fallbacks import fell_back, note_reason
 from shared.providers.llm.client import LLM, spent
@@ -66,7 +66,7 @@ class Extraction:
         for start in range(0, len(rows), self._size):
             batch = rows[start : start + self._size]
             if time.monotonic() > self._end - LEAST_S:
-                note_reason(Reason.OUT_OF_TIME)
+                note_reason(Degradation.OUT_OF_TIME)
                 self.warnings.append(f"No time was left to read the columns of {len(rows) - start} rows with the LLM.")
                 break
             try:

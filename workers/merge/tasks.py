@@ -12,7 +12,7 @@ from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import no_such_job
 from shared.models import LeafResult, LeafStatus, MergedPool
 from shared.models.answer import EarlyReply, EarlyRequest
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.route import PlannerName
 from shared.providers.fallbacks import note_reason
 from shared.providers.time_shares import seconds_for
@@ -51,12 +51,12 @@ def merge_tree(run: TaskRun) -> None:
     nodes, tables = jobs.nodes(job.id), Tables(jobs.client, registry.settings)
     if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
         if table.partial:
-            note_reason(Reason.OUT_OF_TIME)
+            note_reason(Degradation.OUT_OF_TIME)
         run.annotate(warnings=list_warnings(table))
     pool = merged(run, nodes, jobs.results(job.id))
     ranked = tree.only_original_leaf(pool)
     if late := not ranked and not seconds_for("root rerank", job.remaining(WRITE_S)):
-        note_reason(Reason.OUT_OF_TIME)
+        note_reason(Degradation.OUT_OF_TIME)
         run.annotate(warnings=["The merged results were not reranked: the job's time was up."])
     if ranked or late:
         skip_next(run.task, TaskName.RERANK_ROOT)
@@ -94,7 +94,7 @@ def merge_summarise(run: TaskRun) -> None:
 
 def _merged_anew(run: TaskRun) -> MergedPool:
     """The pool was lost after it had been reranked: what the leaves have recorded is still there."""
-    note_reason(Reason.RERANK_UNAVAILABLE)
+    note_reason(Degradation.RERANK_UNAVAILABLE)
     run.annotate(warnings=["The merged results were lost and are merged anew, in the order of the leaves' own scores."])
     return merged(run, run.jobs.nodes(run.job.id), run.jobs.results(run.job.id))
 
@@ -107,7 +107,7 @@ def _wants_llm(run: TaskRun) -> bool:
 def _warnings(run: TaskRun, failed: list[LeafResult]) -> list[str]:
     warnings = [f"Leaf {leaf.node_id} did not answer: {leaf.error}" for leaf in failed]
     if _wants_llm(run) and not registry.settings.has_llm:
-        note_reason(Reason.NOT_CONFIGURED)
+        note_reason(Degradation.NOT_CONFIGURED)
         warnings.append("A summary by LLM was asked for, but no LLM is configured: the summary is extractive.")
     return warnings
 

@@ -10,7 +10,7 @@ from celery.signals import worker_shutdown
 from shared.contract import TaskName
 from shared.errors import DamagedError
 from shared.models import Hit, SearchResult
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.providers.fallbacks import note_reason
 from shared.providers.rerankers import reranker
 from shared.providers.rerankers.base import Reranked
@@ -76,7 +76,7 @@ def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
 def _keep_merged_order(run: TaskRun, reason: str) -> None:
     """The root rerank failed: the merged order stands, and the answer says so. Without a pool it is merged again."""
     if (pool := run.jobs.pool(run.job.id)) is not None:
-        note_reason(Reason.RERANK_UNAVAILABLE)
+        note_reason(Degradation.RERANK_UNAVAILABLE)
         run.annotate(warnings=[f"The merged results could not be reranked: {reason}"])
         run.jobs.start_summarising(run.job.id, pool)
 

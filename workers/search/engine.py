@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.errors import InputError, RamifyError
 from shared.models import SearchResult
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.hits import StageTrace
 from shared.plugins import STAGES as PLUGIN_STAGES
 from shared.plugins import plugins, run_of, why
@@ -88,12 +88,12 @@ def plugin_stage(state: SearchState, options: PluginStage, tools: Tools) -> Sear
     except RamifyError:
         raise
     except Exception as error:  # noqa: BLE001 - any fault of a plugin is its own
-        note_reason(Reason.PLUGIN_FAILED)
+        note_reason(Degradation.PLUGIN_FAILED)
         fault = f"The stage {options.stage} of {options.plugin} failed, so it did nothing ({why(error)})."
         return state.skip(fault, warn=True)
     if isinstance(after, SearchState):
         return after
-    note_reason(Reason.PLUGIN_FAILED)
+    note_reason(Degradation.PLUGIN_FAILED)
     given = type(after).__name__
     return state.skip(f"The stage {options.stage} of {options.plugin} gave a {given}, so it did nothing.", warn=True)
 

@@ -13,7 +13,7 @@ from shared.errors import InputError, NotFoundError
 from shared.jobs import JobStore, State
 from shared.jobs.keys import JobKeys
 from shared.models import Cost
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.settings import Settings, load_settings
 from tests.fakes.walked_jobs import WalkedJob
 
@@ -43,7 +43,7 @@ def test_a_report_has_a_row_for_each_line_with_what_became_of_it(ramify: Ramify,
     batch = ramify.submit_many(QUESTIONS)
     first, last = batch.job_ids[0], batch.job_ids[3]
     store.annotate(
-        first, Cost(llm_calls=2, llm_tokens_in=300, embed_calls=1), item="0.1", degraded=[Reason.OUT_OF_TIME]
+        first, Cost(llm_calls=2, llm_tokens_in=300, embed_calls=1), item="0.1", degraded=[Degradation.OUT_OF_TIME]
     )
     assert WalkedJob(store, first).to("summarising").done()
     ramify.cancel(last, State.FAILED, "no store")
@@ -112,7 +112,7 @@ def test_a_retry_of_a_batch_keeps_lines_ids_and_keys(ramify: Ramify, store: JobS
 def test_jobs_are_found_by_state_batch_tenant_and_reason_whatever_came_later(ramify: Ramify, store: JobStore) -> None:
     batch = ramify.submit_many(QUESTIONS)
     first, second, _, last = batch.job_ids
-    store.annotate(first, item="0.1", degraded=[Reason.OUT_OF_TIME])
+    store.annotate(first, item="0.1", degraded=[Degradation.OUT_OF_TIME])
     WalkedJob(store, first).to("summarising").done()
     WalkedJob(store, second).to("summarising").done(partial=True)
     theirs = ramify.submit("why?", tenant="acme")

@@ -25,7 +25,7 @@ from shared.models import (
     NodeKind,
     SearchResult,
 )
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from tests.fakes.walked_jobs import WalkedJob, enter
 
 
@@ -262,7 +262,7 @@ def test_an_ended_job_has_one_outcome_and_counts_for_each_of_its_reasons(
     enter(store, batch_id, [(job_id, JobRequest(question="q"))])
     assert store.batches.status(batch_id).outcomes() == {"open": 1}
     for reason in filter(None, degraded.split(",")):
-        store.annotate(job_id, item="0.1", degraded=[Reason(reason)])
+        store.annotate(job_id, item="0.1", degraded=[Degradation(reason)])
     walked = WalkedJob(store, job_id)
     if state == "done":
         walked.to("summarising").done(partial=partial == "1")
@@ -280,7 +280,7 @@ def test_an_ended_job_gets_no_more_reasons_but_what_it_has_cost(store: JobStore)
     store.batches.open(batch_id)
     enter(store, batch_id, [(job_id, JobRequest(question="q"))])
     assert WalkedJob(store, job_id).to("summarising").done()
-    store.annotate(job_id, Cost(llm_calls=1), ["late"], item="0.1", degraded=[Reason.LLM_UNAVAILABLE])
+    store.annotate(job_id, Cost(llm_calls=1), ["late"], item="0.1", degraded=[Degradation.LLM_UNAVAILABLE])
     status = JobReader(store.client).status(job_id)
     assert (status.degraded, status.cost.llm_calls, status.warnings) == ((), 1, ("late",))
     assert store.batches.status(batch_id).outcomes() == {"done": 1}

@@ -14,7 +14,7 @@ from shared.errors import DamagedError, DeadlineError, PermanentError, ReplyErro
 from shared.jobs import JobReader, State, new_id
 from shared.jobs.keys import JobKeys
 from shared.models import JobRequest
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.providers.fallbacks import Helper, fell_back, reason_for
 from shared.providers.metering import BudgetError, carried
 from shared.settings import Settings
@@ -100,16 +100,16 @@ def test_given_what_a_step_went_on_without_when_it_ends_then_the_job_says_why_an
 @pytest.mark.parametrize(
     ("helper", "error", "reason"),
     [
-        ("llm", TransientError("500"), Reason.LLM_UNAVAILABLE),
-        ("llm", ReplyError("no list"), Reason.LLM_REPLY_UNUSABLE),
-        ("embedding", PermanentError("401"), Reason.EMBEDDING_UNAVAILABLE),
-        ("rerank", ReplyError("no scores"), Reason.RERANK_UNAVAILABLE),
-        ("store", DeadlineError("late"), Reason.OUT_OF_TIME),
-        ("rerank", BudgetError("none left"), Reason.OVER_BUDGET),
+        ("llm", TransientError("500"), Degradation.LLM_UNAVAILABLE),
+        ("llm", ReplyError("no list"), Degradation.LLM_REPLY_UNUSABLE),
+        ("embedding", PermanentError("401"), Degradation.EMBEDDING_UNAVAILABLE),
+        ("rerank", ReplyError("no scores"), Degradation.RERANK_UNAVAILABLE),
+        ("store", DeadlineError("late"), Degradation.OUT_OF_TIME),
+        ("rerank", BudgetError("none left"), Degradation.OVER_BUDGET),
     ],
 )
 def test_given_a_helpers_failure_when_named_then_its_code_says_what_kind_it_was(
-    helper: Helper, error: Exception, reason: Reason
+    helper: Helper, error: Exception, reason: Degradation
 ) -> None:
     assert reason_for(helper, error) is reason
 

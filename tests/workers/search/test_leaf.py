@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from shared.models import Chunk, Filters, JobRequest
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.find import FindRequest
 from shared.providers.encoders import Bm25Encoder
 from shared.settings import load_settings
@@ -116,7 +116,7 @@ def test_given_an_embedding_server_that_cannot_tell_its_size_when_searched_then_
 
     server.handle("embeddings", lambda _: step)
     begun, found = time.monotonic(), list[str]()
-    assert reasons_of(lambda: found.extend(texts())) == {Reason.EMBEDDING_UNAVAILABLE}
+    assert reasons_of(lambda: found.extend(texts())) == {Degradation.EMBEDDING_UNAVAILABLE}
     assert (found, time.monotonic() - begun < 3.0) == ([chunk.text], True)
     server.forget()
     assert reasons_of(texts) == set()

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shared.errors import shown
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.plugins import AGGREGATORS, plugins, run_of, why
 from shared.providers.fallbacks import note_reason
 from shared.settings import sections as options
@@ -49,7 +49,7 @@ def aggregate(
         except Exception as error:
             log.exception("aggregator %s failed", name)
             reason = f"aggregator {name} failed ({type(error).__name__}: {shown(str(error))})"
-    note_reason(Reason.PLUGIN_FAILED)
+    note_reason(Degradation.PLUGIN_FAILED)
     plain = simple(found, options.SimpleAggregator())
     return SIMPLE, plain.model_copy(update={"warnings": (*plain.warnings, f"The plain answer was made: {reason}.")})
 

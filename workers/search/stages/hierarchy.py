@@ -13,7 +13,7 @@ from typing import NamedTuple
 from qdrant_client import models
 
 from shared.models import Hit
-from shared.models.degraded import Reason
+from shared.models.degraded import Degradation
 from shared.models.hits import OpenedDirectory, Via
 from shared.providers.fallbacks import note_reason
 from shared.providers.rerankers.lexical import lexical_scores
@@ -58,7 +58,7 @@ def hierarchy(state: SearchState, options: s.HierarchyStage, tools: Tools) -> Se
         order.take(search.inside(opened))
         if time.monotonic() > end and order.stopped is None:
             order.stopped = "its time was up"
-            note_reason(Reason.OUT_OF_TIME)
+            note_reason(Degradation.OUT_OF_TIME)
     found = by_score([_candidate(reached, options.alpha) for reached in order.reached.values()])
     found = found[: 2 * state.query.wanted]
     return search.state.but(arms=(), candidates=found, trail=tuple(order.trail), stopped=order.stopped)
