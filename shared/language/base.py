@@ -88,7 +88,8 @@ class DateWords:
     """How spans of time are named, in folded text.
 
     `spans` are patterns with groups: y (year), n (month's name), m (month), d (day), q (quarter), h (half of the year),
-    rel (a key of `relative`), or n and unit (a count of a key of `units`). `ahead` has a group `word` and ends with
+    s (a key of `seasons`), w (week of a year), wm (week of a month), rel (a key of `relative`), or n and unit (a count
+    of a key of `units`). `ahead` has a group `word` and ends with
     `$`; `behind` is the inside of a group; both name keys of `bends`. `lead`, `join`, `reach`, `join_tail` and
     `year_lead` are alternatives inside a group.
     """
@@ -97,6 +98,13 @@ class DateWords:
     months: Mapping[str, int] = field(default_factory=dict)
     quarters: Mapping[str, int] = field(default_factory=dict)
     halves: Mapping[str, int] = field(default_factory=dict)
+    #: A season -> its first month of three.
+    seasons: Mapping[str, int] = field(default_factory=dict)
+    #: Patterns and what takes their place, again and again: a year that is said once goes to each span it is said of.
+    shared_years: Sequence[tuple[re.Pattern[str], str]] = ()
+    #: A part of a year with "this year" (group rel), and how its year is written instead.
+    named_year: re.Pattern[str] | None = None
+    year_form: str = "{}"
     #: A word for a span near today -> its unit and how many of them back: last year is ("year", 1).
     relative: Mapping[str, tuple[DateUnit, int]] = field(default_factory=dict)
     #: A unit -> its length in days.

@@ -32,8 +32,9 @@ class Scan(Model):
 
     All of it must hold: `filters` (the request's own), `found` (what the question names), one of each group of `tags`,
     none of the `without_*`, a passage of one of `facets`, and every condition. `columns` are the fields that were
-    asked for, `counting` that the number was. `documents` and `index_version`: what the filter held when the scan was
-    planned.
+    asked for, `counting` that the number was. `unread`: words of the question that are in none of it; documents that
+    meet more of `ranking`, which is made of them, come first. `documents` and `index_version`: what the filter held
+    when the scan was planned.
     """
 
     filters: Filters = Filters()
@@ -42,10 +43,13 @@ class Scan(Model):
     without_tags: tuple[str, ...] = ()
     without_kinds: tuple[str, ...] = ()
     without_paths: tuple[str, ...] = ()
+    without_dates: Filters = Filters()
     facets: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     columns: tuple[str, ...] = Field(default=(), max_length=MAX_COLUMNS)
     counting: bool = False
+    unread: tuple[str, ...] = ()
+    ranking: tuple[Condition, ...] = ()
     understood: str = ""
     documents: int = Field(default=0, ge=0)
     index_version: int = Field(default=0, ge=0)
@@ -55,7 +59,7 @@ class ListRow(Model):
     """One document of the list. `uri` is its source, `sentence` the one that matches (the first one without words).
 
     `fields` has the columns that it says something about, `copy_of` the number (from 1) of an earlier row with the
-    same text. `digest` tells equal texts.
+    same text. `digest` tells equal texts. `near`: so much of the scan's `ranking` it meets.
     """
 
     doc_id: str
@@ -69,6 +73,7 @@ class ListRow(Model):
     fields: dict[str, str] = Field(default_factory=dict)
     copy_of: int | None = None
     digest: str = ""
+    near: int = 0
 
 
 class RowPage(Model):
@@ -98,12 +103,14 @@ class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
     `matched` counts documents, `copies` those among them with the text of an earlier row. `pages` of `page_rows` rows
-    each are in the job store, all rows together, in the order of their paths. `partial`: not everything was read;
+    each are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that
+    were not understood, those that have more of them first. `partial`: not everything was read;
     `changed`: the corpus was written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts
     a model's values that do not stand in the document.
     """
 
     understood: str
+    unread: tuple[str, ...] = ()
     counting: bool = False
     coverage: str = ""
     scanned: int = 0

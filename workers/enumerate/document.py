@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.language.sentences import sentences
 from shared.language.text import CJK, plain, terms, value_key
-from shared.models.enumeration import MAX_SENTENCE, ListRow, Scan
+from shared.models.enumeration import MAX_SENTENCE, Condition, ListRow, Scan
 from shared.uri import SCHEME, quoted
 from workers.display import plain_line
 
@@ -59,7 +59,7 @@ class ListedDocument:
         """The chunks as they stand in the document."""
         return sorted(self.chunks, key=lambda chunk: chunk.ordinal)
 
-    def row(self, sentence: str, fields: dict[str, str]) -> ListRow:
+    def row(self, sentence: str, fields: dict[str, str], near: int = 0) -> ListRow:
         """The document's row in a list. Its digest is equal for equal texts, whatever their white space and case."""
         digest = hashlib.blake2b(digest_size=12)
         for chunk in self.in_order():
@@ -76,6 +76,7 @@ class ListedDocument:
             sentence=sentence,
             fields=fields,
             digest=digest.hexdigest(),
+            near=near,
         )
 
 
@@ -115,10 +116,8 @@ class Matcher:
 
     def __init__(self, scan: Scan) -> None:
         self._facets = frozenset(scan.facets)
-        self._conditions = [
-            (condition, [ConditionWords(words, exact=condition.exact) for words in condition.words])
-            for condition in scan.conditions
-        ]
+        self._conditions = [_ready(condition) for condition in scan.conditions]
+        self._ranking = [_ready(condition) for condition in scan.ranking]
 
     def fits(self, document: ListedDocument) -> bool:
         """True when the document says all that it must and nothing that it must not."""
@@ -134,15 +133,27 @@ class Matcher:
             for condition, ways in self._conditions
         )
 
+    def near(self, document: ListedDocument) -> int:
+        """How many of the words that were not understood it has."""
+        if not self._ranking:
+            return 0
+        texts = [plain(document.title), *(chunk.plain for chunk in document.chunks)]
+        return sum(any(map(words.stand_in, texts)) for _, ways in self._ranking for words in ways)
+
     def sentence(self, document: ListedDocument) -> str:
         """The first sentence that says what is asked for; where only the title or a tag does, the document's first."""
         chunks = [chunk for chunk in document.in_order() if not self._facets or chunk.facet in self._facets]
-        asked = [words for condition, ways in self._conditions if not condition.negated for words in ways]
+        said = (*self._conditions, *self._ranking)
+        asked = [words for condition, ways in said if not condition.negated for words in ways]
         for words in asked:
             for chunk in chunks:
                 if words.stand_in(chunk.plain) and (found := _sentence(chunk, words)):
                     return found
         return next((found for chunk in chunks if (found := _sentence(chunk, None))), "")
+
+
+def _ready(condition: Condition) -> tuple[Condition, list[ConditionWords]]:
+    return condition, [ConditionWords(words, exact=condition.exact) for words in condition.words]
 
 
 def _sentence(chunk: ListedChunk, words: ConditionWords | None) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain
 
 from shared.jobs.tables import Tables
 from shared.models import Node
 from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
 from shared.settings.sections import EnumerationSettings
+from workers.enumerate.scan import place_of
 
 
 def merge_rows(
@@ -36,7 +37,7 @@ def merge_rows(
         chain.from_iterable(map(partial(tables.page, job_id, node_id), range(report.pages)))
         for node_id, report in known.items()
     ]
-    joined.write(heapq.merge(*streams, key=lambda row: (row.path, row.doc_id)))
+    joined.write(heapq.merge(*streams, key=place_of))
     table = _table(scan, list(reports.values()), joined, limits)
     if keep:
         tables.put_table(job_id, table)
@@ -44,20 +45,23 @@ def merge_rows(
 
 
 class _Joined:
-    """The list while it is written. Of earlier rows only the digests stay in memory."""
+    """The list while it is written. Of earlier rows only ids and digests stay in memory."""
 
     def __init__(self, put: Callable[[int, Sequence[ListRow]], None] | None, limits: EnumerationSettings) -> None:
         """`put` gets the pages by their numbers; None: they are counted only."""
         self._put, self._limits = put, limits
         self._page: list[ListRow] = []
         self._numbers: dict[bytes, int] = {}
+        self._listed: set[str] = set()
         self.first: list[ListRow] = []
         self.matched = self.copies = self.pages = 0
 
     def write(self, rows: Iterator[ListRow]) -> None:
-        """Write all rows in their order; equal documents come one after the other."""
-        for _, same in groupby(rows, key=lambda row: row.doc_id):
-            self._add(next(same))
+        """Write all rows in their order, each document once: one that changed meanwhile may stand at two places."""
+        for row in rows:
+            if row.doc_id not in self._listed:
+                self._listed.add(row.doc_id)
+                self._add(row)
         self._flush()
 
     def _add(self, row: ListRow) -> None:
@@ -86,6 +90,7 @@ def _table(
     versions = {scan.index_version} | {v for report in known for v in (report.first_version, report.last_version)}
     return ListTable(
         understood=scan.understood,
+        unread=scan.unread,
         counting=scan.counting,
         coverage=f"scanned {scanned:,} of {scan.documents:,} document{'' if scan.documents == 1 else 's'}",
         scanned=scanned,

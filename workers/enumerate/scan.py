@@ -34,11 +34,13 @@ def documents_of(scan: Scan) -> models.Filter:
     out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
     out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
     out += [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in scan.without_paths]
+    dates = scan.without_dates.model_copy(update={"namespace": scan.found.namespace})
+    out += [to_filter(dates)] if dates.after or dates.before else []
     return models.Filter(must=must, must_not=out or None)
 
 
 class Scanned(NamedTuple):
-    """What a shard holds: rows by path, how many documents were read, texts for the LLM, and whether it was cut."""
+    """What a shard holds: rows in order, how many documents were read, texts for the LLM, and whether it was cut."""
 
     rows: Sequence[ListRow] = ()
     scanned: int = 0
@@ -49,7 +51,7 @@ class Scanned(NamedTuple):
 def scan_shard(
     store: ChunkStore, scan: Scan, shard: Shard, *, excerpts: int = 0, stopped: Callable[[], bool] = lambda: False
 ) -> Scanned:
-    """Every document of the shard that fits, ordered by path.
+    """Every document of the shard that fits, in the order of the list.
 
     `excerpts`: of so many rows with missing columns the text is kept for the LLM. `stopped` is asked after each batch.
     """
@@ -63,16 +65,21 @@ def scan_shard(
             scanned += 1
             if matcher.fits(document):
                 fields = columns_of(document, scan.columns) if scan.columns else {}
-                row = document.row(matcher.sentence(document), fields)
+                row = document.row(matcher.sentence(document), fields, matcher.near(document))
                 rows[row.doc_id] = row
                 if len(fields) < len(scan.columns) and len(texts) < excerpts:
                     texts[row.doc_id] = _excerpt(document)
         if stopped():
             cut = True
             break
-    ordered = sorted(rows.values(), key=lambda row: (row.path, row.doc_id))
+    ordered = sorted(rows.values(), key=place_of)
     numbered = [(number, texts[row.doc_id]) for number, row in enumerate(ordered) if row.doc_id in texts]
     return Scanned(ordered, scanned, [Excerpt(number=number, text=text) for number, text in numbered], cut)
+
+
+def place_of(row: ListRow) -> tuple[int, str, str]:
+    """The order of a list: what has more of the words that were not understood, then by path."""
+    return -row.near, row.path, row.doc_id
 
 
 def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[ListedDocument]:

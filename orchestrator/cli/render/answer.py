@@ -168,7 +168,7 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
     coverage = table.coverage or f"scanned {table.scanned} of {table.planned} documents"
     yield head.append(" · ").append(plain(coverage, "yellow" if table.partial else "green"))
     for note in _list_notes(table):
-        yield Text(note, "yellow")
+        yield plain(note, "yellow")
     shown = table.rows[:_MAX_ROWS]
     if shown:
         yield Text()
@@ -179,6 +179,8 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
 
 
 def _list_notes(table: ListTable) -> Iterator[str]:
+    if table.unread:
+        yield f"Not understood as conditions: {', '.join(table.unread)}."
     if table.partial:
         yield "The list is not complete: the job's time was up, or a part of the corpus was not read."
     if table.changed:

@@ -1,23 +1,26 @@
-"""Reads what is left of a question: bare values, and the words that a document must contain. Pure, linear."""
+"""Reads what is left of a question: bare values, words that documents must contain, and what is neither. Pure."""
 
 from __future__ import annotations
 
 import re
 
 from orchestrator.planning.lists.markers import NamedValues
+from orchestrator.planning.lists.runs import Run
 from orchestrator.planning.lists.words import GAP, HOLD, KnownName, Names, Sentence, compiled, unique
 from shared.language.text import HAN, is_han, terms
 from shared.models.enumeration import Condition
 
-_WORD = rf"[^\W_{HAN}](?:[\w.+#'\-/&]*[\w+#])?"
+_WORD = rf"[^\W_{HAN}](?:(?:[^\W{HAN}]|[.+#'\-/&])*(?:[^\W{HAN}]|[+#]))?"
 _SIGNS = re.compile(r"[^\w]|_")
 _MIN_HAN = 2
+#: Tokens between a word and the documents that it stands before: 的, a space, 有哪些.
+_MOST_BETWEEN = 4
 #: Words for documents that may stand in a row, 会议记录文件, before the reading of each looks no further.
 _MOST_NOUNS = 8
 #: One token: a gap, a quoted text, a phrase of the lists, a word, or one Han character.
 _TOKEN = (
-    rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|(?P<inner_frame><inner_frame>)|(?P<tail><tail>)|(?P<mention><mention>)"
-    r"|(?P<about><about>)|(?P<about_after><about_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
+    rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|(?P<order><order>)|(?P<code>[\w.+\-]*@[\w.\-]*\w)|(?P<inner_frame><inner_frame>)|(?P<tail><tail>)|(?P<mention><mention>)"
+    r"|(?P<other><other>)|(?P<about><about>)|(?P<about_after><about_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
     rf"|(?P<either><either>)|(?P<both><both>)|(?P<noun><noun>)|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>\s+)|(?P<sign>.)"
 )
 
@@ -25,15 +28,20 @@ _TOKEN = (
 class ContentReader:
     """Reads a sentence once. `conditions` are what a document must say; kinds and tags go to `named`.
 
-    `names_documents`: the sentence speaks of documents as such, or of a kind of them.
+    Bare words directly before the documents ("kafka notes") and names of code are conditions too, and stand in
+    `assumed`; all other bare words are no condition: they stand in `unread`. `names_documents`: the sentence speaks of
+    documents as such, or of a kind of them.
     """
 
     def __init__(self, sentence: Sentence, kinds: Names, tags: Names, named: NamedValues) -> None:
         self._sentence, self._kinds, self._tags, self._named = sentence, kinds, tags, named
         self.conditions: list[Condition] = []
+        self.assumed: list[str] = []
+        self.unread: list[Run] = []
+        self._run = Run()
         self.names_documents = False
         self._mode, self._negated, self._either, self._piece = "", False, False, ""
-        self._negation_used = True
+        self._negation_used, self._negation_start, self._piece_start = True, 0, 0
         self._read()
 
     @property
@@ -52,6 +60,7 @@ class ContentReader:
                 break
             place = self._next_place(token)
         self._end_piece()
+        self._end_run(len(text))
 
     def _next_place(self, token: re.Match[str]) -> int:
         """Take in one token; returns where the next begins."""
@@ -60,29 +69,39 @@ class ContentReader:
             self._piece += text[0]
             return token.start() + 1
         if kind == "han" or (kind == "noun" and is_han(text) and not self._at_end(token.end())):
+            self._piece_start = self._piece_start if self._piece else token.start()
             self._piece += text[0]
             return token.start() + 1
         if kind != "space":
             self._end_piece()
+        if kind in {"both", "either"} and self._run:
+            self._run.join(either=kind == "either")
+            return token.end()
+        if kind not in {"space", "word", "code"} and not self._of_run(kind, text):
+            self._end_run(token.start(), about=kind == "about_after")
         if kind == "held":
             held = self._sentence.held(token.start())
             self._add(held[0] if held else "", exact=True)
+        elif kind in {"word", "code"} or self._of_run(kind, text):
+            self._word(text, token.start())
         else:
-            self._phrase_of(kind, text)
+            self._phrase_of(kind, text, token)
         return token.end()
 
-    def _phrase_of(self, kind: str, text: str) -> None:
+    def _of_run(self, kind: str, text: str) -> bool:
+        """True for a phrase that is a word like any other: documents behind "mentions" are sought in the text."""
+        return kind == "other" or (kind == "noun" and bool(self._mode) and not is_han(text))
+
+    def _phrase_of(self, kind: str, text: str, token: re.Match[str]) -> None:
         """What a phrase of this kind means for what follows."""
-        if kind == "word":
-            self._word(text)
-        elif kind in {"mention", "about"}:
+        if kind in {"mention", "about"}:
             self._mode = kind
         elif kind == "negation":
-            self._negated, self._negation_used = True, False
+            self._negated, self._negation_used, self._negation_start = True, False, token.start()
         elif kind == "either":
             self._either = bool(self.conditions)
-        elif kind == "noun" and self._mode and not is_han(text):
-            self._word(text)  # documents are what is sought in the text
+        elif kind == "tail" and self._mode and is_han(text) and self._documents_follow(token.end()):
+            self._mode = ""
         elif kind == "noun":
             self.names_documents = True
         elif kind == "about_after" and self.conditions:
@@ -115,22 +134,43 @@ class ContentReader:
         if self._mode:
             return self._phrase(place)
         if denied := compiled("<non!>").match(text, place):
-            return self._denied_kind(place, denied.end())
-        for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
-            known = names.at(text, place)
-            if known and self._whole(known, place, kind=target == "kinds"):
-                self._name(target, known.values)
-                return known.end
+            return self._denied_value(place, denied.end())
+        if known := self._known(place):
+            self._end_run(place)
+            self._name(known[0], known[1].values)
+            return known[1].end
         return None
 
-    def _denied_kind(self, place: int, name: int) -> int | None:
-        """The kind in "non-recipe notes", "非会议的", which are denied. Returns where its name ends."""
-        known = self._kinds.at(self._sentence.text, name)
-        if not known or not self._whole(known, place, kind=True):
+    def _known(self, place: int) -> tuple[str, KnownName] | None:
+        """The kind or the tag that begins at `place`, and which of the two it is."""
+        for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
+            known = names.at(self._sentence.text, place)
+            if known and self._whole(known, place, kind=target == "kinds"):
+                return target, known
+        return None
+
+    def _documents_follow(self, place: int) -> bool:
+        """True when what stands before `place` belongs to the documents behind it: "kafka notes", 队列的笔记."""
+        for _ in range(_MOST_BETWEEN):
+            token = compiled(_TOKEN).match(self._sentence.text, place)
+            if token is None:
+                return False
+            if token.lastgroup == "noun" or self._known(place):
+                return True
+            if token.lastgroup not in {"space", "tail"}:
+                return False
+            place = token.end()
+        return False
+
+    def _denied_value(self, place: int, name: int) -> int | None:
+        """The kind or tag in "non-recipe notes", "非会议的", which are denied. Returns where its name ends."""
+        known = self._known(name)
+        if not known:
             return None
+        self._end_run(place)
         self._negated = True
-        self._name("kinds", known.values)
-        return known.end
+        self._name(known[0], known[1].values)
+        return known[1].end
 
     def _phrase(self, place: int) -> int | None:
         """A tag of several words behind "about": one condition instead of one for each word."""
@@ -166,16 +206,43 @@ class ContentReader:
             named.tags.append(unique(values))
         self._negated = self._either = False
 
-    def _word(self, text: str) -> None:
+    def _word(self, text: str, start: int) -> None:
         word = text.removesuffix("'s")
-        if compiled("<frame>").fullmatch(word) or not terms(word):
-            return
-        self._add(word, exact=_SIGNS.search(word) is not None)
+        other = compiled("<other>").fullmatch(word) is not None
+        if not other and (compiled("<frame>").fullmatch(word) or not terms(word)):
+            self._end_run(start)
+        elif self._mode and not other:
+            self._add(word, exact=_SIGNS.search(word) is not None)
+        else:
+            self._mode = ""
+            self._run.add(word, start, exact=_SIGNS.search(word) is not None)
 
     def _end_piece(self) -> None:
         piece, self._piece = self._piece, ""
-        if piece:
+        if piece and self._mode:
             self._add(piece, exact=True)
+        elif piece:
+            self._run.add(piece, self._piece_start, exact=True)
+
+    def _end_run(self, place: int, *, about: bool = False) -> None:
+        """What the bare words up to `place` are: conditions before documents and before "related", else unread."""
+        run, self._run = self._run, Run()
+        if not run:
+            return
+        if about or (not (run.is_field or self._negated) and self._documents_follow(place)):
+            self.assumed += [] if about else run.spelt()
+            for joint, part in run.parts:
+                if joint == "either":
+                    self._either = bool(self.conditions)
+                self._add(part.text, exact=part.exact)
+            return
+        for part in run.codes():
+            self.assumed.append(part.text)
+            self._add(part.text, exact=True)
+        if run := run.without_codes():
+            self.unread.append(run.denied(self._negation_start) if self._negated else run)
+            self._either, self._negation_used = False, True
+            self._negated = self._negated and not self._documents_follow(place)
 
     def _add(self, text: str, *, exact: bool) -> None:
         if not text.strip():

@@ -27,6 +27,8 @@ _BEHIND = r"\s*(?P<word><behind>)"
 _BARE_YEAR = rf"(?P<lead>^|(?<![a-z])(?:<year_lead>|-) ){_YEAR}{_END}"
 #: So far before a span its prepositions are looked for, in characters.
 _LOOK_BACK = 20
+#: So many parts of a year may share it: "january, february and march 2026".
+_MOST_SHARED = 12
 
 
 class DateSpan(NamedTuple):
@@ -68,6 +70,25 @@ def spans(text: str, today: date) -> DateSpan | None:
         return None
     lead = _compiled(_LEAD).search(text[max(0, joined.start - _LOOK_BACK) : joined.start])
     return joined._replace(start=joined.start - len(lead[0])) if lead else joined
+
+
+def with_years(text: str, today: date) -> str:
+    """A folded question with the year beside every part of it: "february and april 2026", 今年3月到5月."""
+    for dates in _dates():
+        if dates.named_year:
+            text = dates.named_year.sub(lambda found, dates=dates: _with_year(found, dates, today), text)  # type: ignore[misc]
+        for _ in range(_MOST_SHARED):
+            before = text
+            for pattern, instead in dates.shared_years:
+                text = pattern.sub(instead, text)
+            if text == before:
+                break
+    return text
+
+
+def _with_year(found: re.Match[str], dates: DateWords, today: date) -> str:
+    year = dates.year_form.format(today.year - dates.relative[found["rel"]][1])
+    return found[0].replace(found["rel"], year)
 
 
 def several(text: str, today: date) -> bool:
@@ -116,18 +137,53 @@ def _days(found: dict[str, str | None], today: date) -> tuple[date, date] | None
         days = int(found["n"] or 0) * _known("units", unit)
         return today - timedelta(days=min(days, 36_500)), today
     year = int(found.get("y") or found.get("yy") or 0)
-    quarter = found.get("q") or found.get("qq")
-    if quarter:
-        first = 3 * (_known("quarters", quarter) or int(quarter)) - 2
-        return date(year, first, 1), _month_end(year, first + 2)
-    if half := found.get("h"):
-        begins = 6 * _known("halves", half) - 5
-        return date(year, begins, 1), _month_end(year, begins + 5)
     name, number = found.get("n"), found.get("m")
-    return _of_calendar(year, month_number(name) if name else int(number or 0), found.get("d"))
+    month = month_number(name) if name else int(number or 0)
+    if week := found.get("w"):
+        return _week_of_year(year, int(week))
+    if week := found.get("wm"):
+        return _week_of_month(year, month, 0 if week == "last" else _known("quarters", week) or int(week))
+    return _months(found, year) or _of_calendar(year, month, found.get("d"))
 
 
-def _known(field: Literal["quarters", "halves", "units"], word: str) -> int:
+def _months(found: dict[str, str | None], year: int) -> tuple[date, date] | None:
+    """A quarter, a half or a season of a year; None where none is named."""
+    first, count = 0, 3
+    if quarter := found.get("q") or found.get("qq"):
+        first = 3 * (_known("quarters", quarter) or int(quarter)) - 2
+    elif half := found.get("h"):
+        first, count = 6 * _known("halves", half) - 5, 6
+    elif season := found.get("s"):
+        first = _known("seasons", season)
+    if not first:
+        return None
+    years, month = divmod(first + count - 2, 12)
+    return date(year, first, 1), _month_end(year + years, month + 1)
+
+
+def _week_of_year(year: int, week: int) -> tuple[date, date] | None:
+    """Monday to Sunday, as ISO 8601 counts weeks."""
+    try:
+        monday = date.fromisocalendar(year, week, 1)
+    except ValueError:
+        return None
+    return monday, monday + timedelta(days=6)
+
+
+def _week_of_month(year: int, month: int, week: int) -> tuple[date, date] | None:
+    """Seven days from the first one on; 0: the last seven. The fifth week ends with the month."""
+    if not 1 <= month <= 12:
+        return None
+    end = _month_end(year, month)
+    if not week:
+        return end - timedelta(days=6), end
+    first = 7 * week - 6
+    return (
+        (date(year, month, first), min(date(year, month, first) + timedelta(days=6), end)) if first <= end.day else None
+    )
+
+
+def _known(field: Literal["quarters", "halves", "units", "seasons"], word: str) -> int:
     """What a word counts; 0 when no language knows it."""
     return next((table[word] for dates in _dates() if word in (table := getattr(dates, field))), 0)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from orchestrator.planning.lists.dates import DateSpan
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
 from shared.language import derived, languages
-from shared.language.text import value_key
-from shared.models.enumeration import MAX_COLUMNS, Values
+from shared.language.text import terms, value_key
+from shared.models import Filters
+from shared.models.enumeration import MAX_COLUMNS, Condition, Values
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 _PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
+_IMPORT = r"<imports>\s*(?P<name>[a-z_][\w.]*\w)(?![\w\-])"
 _HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
 _MAX_COLUMN_CHARS = 40
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
@@ -22,12 +25,17 @@ _JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?![a-z
 _COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
 _BETWEEN_COLUMNS = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
 _FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
-_NEGATION = r"<negation><negation_tail!>?\s*$"
+_NEGATION = r"<negation><negation_tail!>{0,4}\s*"
+#: So far before a value its negation is looked for, in characters.
+_LOOK_BACK = 60
 
 
 @dataclass
 class NamedValues:
-    """What a question names expressly, so far. `warnings` are for the reader of the answer."""
+    """What a question names expressly, so far. `warnings` are for the reader of the answer.
+
+    `assumed`: what may be meant otherwise, for a warning.
+    """
 
     tags: list[tuple[str, ...]] = field(default_factory=list)
     without_tags: list[str] = field(default_factory=list)
@@ -36,6 +44,10 @@ class NamedValues:
     paths: list[str] = field(default_factory=list)
     without_paths: list[str] = field(default_factory=list)
     facets: list[str] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    dates: Filters = field(default_factory=Filters)
+    without_dates: Filters = field(default_factory=Filters)
     columns: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
 
@@ -50,6 +62,25 @@ def take_columns(sentence: Sentence, named: NamedValues) -> None:
     if wanted and all(len(part) <= _MAX_COLUMN_CHARS and len(part.split()) <= 4 for part in wanted):
         named.columns = unique([part for part in wanted if value_key(part) not in listed("built_in")])[:MAX_COLUMNS]
         sentence.take(found.start(), len(sentence.text))
+
+
+def take_dates(sentence: Sentence, span: DateSpan, named: NamedValues) -> None:
+    """The span of time that was found; "except in 2025" and 除2025年以外 leave it out."""
+    if _negated(sentence, span.start):
+        named.without_dates = Filters(after=span.first, before=span.last)
+    else:
+        named.dates = Filters(after=span.first, before=span.last)
+    sentence.take(_start(sentence, span.start), span.end)
+
+
+def take_imports(sentence: Sentence, named: NamedValues) -> None:
+    """The module in "files that import asyncio": the lines that import it, as Python writes them."""
+    found = compiled(_IMPORT).search(sentence.text)
+    if found and terms(found["name"]):
+        lines = (f"import {found['name']}", f"from {found['name']}")
+        named.conditions.append(Condition(words=lines, exact=True, negated=_negated(sentence, found.start())))
+        named.assumed.append(found[0].strip())
+        sentence.take(_start(sentence, found.start()), found.end())
 
 
 def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
@@ -223,13 +254,17 @@ def _folders(spelt: str, values: Values) -> tuple[str, ...]:
 
 
 def _negated(sentence: Sentence, start: int) -> bool:
-    return compiled(_NEGATION).search(sentence.text[:start]) is not None
+    return _start(sentence, start) < start
 
 
 def _start(sentence: Sentence, start: int) -> int:
     """Where the negation before `start` begins, if there is one."""
-    found = compiled(_NEGATION).search(sentence.text[:start])
-    return found.start() if found else start
+    for found in compiled(_NEGATION).finditer(sentence.text, max(0, start - _LOOK_BACK)):
+        if found.start() >= start:
+            break
+        if found.end() >= start:
+            return found.start()
+    return start
 
 
 def _around(sentence: Sentence, start: int, end: int) -> tuple[int, int]:

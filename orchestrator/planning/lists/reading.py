@@ -1,4 +1,4 @@
-"""Turns a question into the scan of what it asks for: values that exist in the corpus, then words. Pure."""
+"""Turns a question into the scan of what it asks for: values that exist, words, and what was not understood. Pure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
-from orchestrator.planning.lists.dates import DateSpan, several, spans
+from orchestrator.planning.lists.dates import several, spans, with_years
 from orchestrator.planning.lists.markers import (
     NamedValues,
     take_columns,
+    take_dates,
     take_facets,
+    take_imports,
     take_kinds,
     take_paths,
     take_tags,
 )
+from orchestrator.planning.lists.runs import named as named_runs
+from orchestrator.planning.lists.runs import told
 from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names, unique
+from shared.language import reader_sentence
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.enumeration import Condition, Scan, Values
@@ -44,7 +49,9 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     """What `question` wants all of, among the documents under `filters`, which hold besides it.
 
     `values` are those that exist there. A value named expressly ("tagged redis") is a filter; a bare one ("redis
-    notes") is one where it exists; behind "about" a tag counts beside the words; all other words must be contained.
+    notes") is one where it exists; behind "about" a tag counts beside the words; words behind "mentions" and before the
+    documents must be contained. What is none of these is named in a warning and only orders the list; where nothing
+    else was understood, the question is to be searched.
     """
     sentence = Sentence(question)
     counting = compiled("<counting>").search(sentence.text) is not None
@@ -52,8 +59,10 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     if compiled("<none_at_all>").search(sentence.text):
         return Reading(warnings=(_NONE_AT_ALL,))
     take_columns(sentence, named)
+    take_imports(sentence, named)
+    sentence.text = with_years(sentence.text, today)
     if span := spans(sentence.text, today):
-        sentence.take(span.start, span.end)
+        take_dates(sentence, span, named)
     elif several(sentence.text, today):
         return Reading(warnings=(_SEVERAL,))
     kinds, tags = kind_names(values.kinds), Names(values.tags)
@@ -62,25 +71,42 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     take_facets(sentence, named)
     take_kinds(sentence, kinds, named)
     content = ContentReader(sentence, kinds, tags, named)
-    if content.denies_unknown:
-        return Reading(warnings=(_DENIED,))
-    if len(content.conditions) > MAX_CONDITIONS:
-        return Reading(warnings=(_LONG,))
-    scan = _scan(filters, named, span, content).model_copy(
-        update={"counting": counting, "index_version": values.index_version}
+    unread = named_runs(content.unread, sentence, question)
+    scan = _scan(filters, named, content).model_copy(
+        update={"counting": counting, "index_version": values.index_version, "unread": unread}
     )
-    condition = understood(scan)
-    if not condition and not content.names_documents:
-        return Reading(warnings=(_NOTHING,))
-    scan = scan.model_copy(update={"understood": condition or "all documents"})
-    return Reading(scan=scan, warnings=tuple(named.warnings))
+    if why := _why_not(scan, content, question):
+        return Reading(warnings=(why,))
+    scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
+    return Reading(scan=scan, warnings=(*named.warnings, *_doubts(scan, [*named.assumed, *content.assumed], question)))
 
 
-def _scan(filters: Filters, named: NamedValues, span: DateSpan | None, content: ContentReader) -> Scan:
+def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
+    """Why the question is no list; empty where it is one."""
+    if content.denies_unknown:
+        return _DENIED
+    if len(content.conditions) > MAX_CONDITIONS:
+        return _LONG
+    if scan.unread and not understood(scan.model_copy(update={"filters": Filters()})):
+        return told("list_unread_alone", scan.unread, question)
+    return "" if understood(scan) or content.names_documents else _NOTHING
+
+
+def _doubts(scan: Scan, assumed: list[str], question: str) -> Iterator[str]:
+    """What was not understood, and what may be meant otherwise, in the question's language."""
+    if scan.unread:
+        yield told("list_unread", scan.unread, question)
+    if scan.ranking:
+        yield reader_sentence("list_ranked", question)
+    if assumed:
+        yield told("list_assumed", unique(assumed), question)
+
+
+def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
     """What was taken out of the sentence, and what was left in it, as one scan."""
     found = Filters(
-        after=span.first if span else None,
-        before=span.last if span else None,
+        after=named.dates.after,
+        before=named.dates.before,
         kinds=unique(named.kinds),
         paths=unique(named.paths),
         namespace=filters.namespace,
@@ -92,9 +118,11 @@ def _scan(filters: Filters, named: NamedValues, span: DateSpan | None, content: 
         without_tags=unique(named.without_tags),
         without_kinds=unique(named.without_kinds),
         without_paths=unique(named.without_paths),
+        without_dates=named.without_dates,
         facets=unique(named.facets),
-        conditions=tuple(dict.fromkeys(content.conditions)),
+        conditions=tuple(dict.fromkeys((*named.conditions, *content.conditions))),
         columns=named.columns,
+        ranking=unique([word for run in content.unread for word in run.ranking()])[:MAX_CONDITIONS],
     )
 
 
@@ -116,6 +144,7 @@ def _parts(scan: Scan) -> Iterator[str]:
     for name, values in (("tag", scan.without_tags), ("kind", scan.without_kinds), ("path", scan.without_paths)):
         if values:
             yield f"not {name} = {' or '.join(values)}"
+    yield from (f"not {dated}" for dated in _filters(scan.without_dates))
     for condition in scan.conditions:
         yield _condition(condition)
 

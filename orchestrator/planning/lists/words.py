@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from shared.language import derived, languages
 from shared.language.tables import NEVER, with_lists
 from shared.language.text import is_han, plain, value_key
+
+T = TypeVar("T", bound=Hashable)
 
 #: Stands where something was taken out.
 GAP = "\x1f"
@@ -49,7 +51,7 @@ def _alternatives(name: str) -> str:
 def _bounded(phrase: str) -> str:
     first = phrase.removeprefix("(?:")[0]
     head = r"(?<![a-z0-9])" if first.isascii() and first.isalpha() else ""
-    tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " else ""
+    tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " and not is_han(phrase) else ""
     return f"{head}(?:{phrase}){tail}"
 
 
@@ -89,7 +91,7 @@ class Sentence:
         return _HELD.sub(lambda found: self.quoted[ord(found[1]) - _FIRST_HELD], text)
 
 
-def unique(items: Sequence[str]) -> tuple[str, ...]:
+def unique(items: Sequence[T]) -> tuple[T, ...]:
     """Each once, in order."""
     return tuple(dict.fromkeys(items))
 

@@ -164,8 +164,9 @@ def test_given_a_filter_of_the_caller_when_listed_then_it_holds_besides_the_ques
     put(store, noise(30, start=100, tags=("t1",), kind="resource"))
     table, _ = listing.ask("all notes tagged t1", Filters(kinds=("memory",)))
     assert (table.matched, table.understood) == (30, "kind = memory, tag = t1")
-    none, _ = listing.ask("all resources", Filters(kinds=("memory",)))
-    assert none.matched == 0
+    no_such_kind = listing.read("all resources", Filters(kinds=("memory",)))
+    assert no_such_kind.scan is None, "no list of all memories"
+    assert "resources" in no_such_kind.warnings[0]
 
 
 def test_given_a_merge_that_is_delivered_again_when_joined_then_the_list_stays_as_it_was(

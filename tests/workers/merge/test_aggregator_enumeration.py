@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.language import languages
+from shared.language import Language, languages
 from shared.models.enumeration import ListRow, ListTable
 from shared.settings.sections import EnumerationAggregator
 from tests.fakes.findings import Scripted, found, hit
@@ -42,6 +42,17 @@ def test_given_a_chinese_question_then_the_list_is_told_in_chinese() -> None:
     assert "列表不完整。查看期间语料有改动。" in text
     assert "| # | 标题 | 来源 | 日期 | 内容 |" in text
     assert text.endswith("……另有 29 篇。")
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        (ENGLISH, "Not understood, so no condition of the list: owned by Ada, open."),
+        (CHINESE, "未能理解、因此没有作为条件的词：owned by Ada、open。"),
+    ],
+)
+def test_given_words_that_were_not_understood_then_the_answer_names_them(language: Language, said: str) -> None:
+    assert said in as_markdown(table(row(1), unread=("owned by Ada", "open")), 20, language)
 
 
 def test_given_columns_then_these_are_told_instead_of_a_sentence() -> None:

@@ -44,6 +44,9 @@ def _headline(table: ListTable, language: Language) -> str:
     understood = plain_line(table.understood)
     end = sentence_in(language, "understood", understood) if understood else sentence_in(language, "full_stop")
     parts = [counted + end, sentence_in(language, "scanned", table.scanned, table.planned)]
+    if table.unread:
+        unread = sentence_in(language, "comma").join(table.unread)
+        parts.append(sentence_in(language, "list_not_read", plain_line(unread)))
     parts += [sentence_in(language, "copies", table.copies)] if table.copies else []
     parts += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
     return sentence_in(language, "space").join(parts)
