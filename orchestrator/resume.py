@@ -143,13 +143,18 @@ def resumed(
 ) -> ResumedTree | None:
     """What a retry starts with; None when the question is planned anew. `degraded`: reasons by item. Pure.
 
-    A list is read anew, and so is a plan that is to be repaired.
+    A list is read anew. So is a plan that was made without something, where it is to be repaired or no leaf holds.
+    A leaf that runs again anyway is refined again, too, where it was made without something.
     """
     if route is None or route.planner is PlannerName.ENUMERATION or not nodes:
         return None
-    if repairs and TaskName.PLAN_JOB in degraded:
-        return None
-    return resumed_tree(nodes, states, frozenset(degraded) if repairs else frozenset())
+    again = degraded if repairs else (name for name in degraded if _is_lost_leaf(nodes.get(name), states))
+    tree = resumed_tree(nodes, states, frozenset(again))
+    return None if TaskName.PLAN_JOB in degraded and (repairs or not tree.kept) else tree
+
+
+def _is_lost_leaf(node: Node | None, states: Mapping[str, str]) -> bool:
+    return node is not None and node.kind is NodeKind.LEAF and states.get(node.id) != LeafStatus.DONE
 
 
 @dataclass(frozen=True)

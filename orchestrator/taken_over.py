@@ -18,7 +18,10 @@ from shared.models.route import Route
 
 
 class TakenOver(Model):
-    """`leaves` of `leaves_total` hold; `saved` are the calls and tokens of what holds, as the old jobs counted them."""
+    """`leaves` of `leaves_total` hold; `saved` are the calls and tokens of what holds, as the old jobs counted them.
+
+    Not of what was made without something: nobody knows which of its calls had delivered nothing.
+    """
 
     leaves: int = Field(default=0, ge=0)
     leaves_total: int = Field(default=0, ge=0)
@@ -61,14 +64,16 @@ def _of_job(
         nodes = {node.id: node for node in map(Node.model_validate_json, raw)}
     except (KeyError, ValueError):
         return TakenOver(leaves_total=total)
-    tree = resumed(route, nodes, states, degraded_at(fields), repairs=repairs)
+    degraded = degraded_at(fields)
+    tree = resumed(route, nodes, states, degraded, repairs=repairs)
     if tree is None:
         return TakenOver(leaves_total=total)
     saved = dict.fromkeys(Cost.model_fields, 0)
     for field, value in fields.items():
         kind, _, rest = field.partition(":")
         item, _, name = rest.rpartition(":")
-        if kind == "paid" and name in saved and tree.holds(item) and value.isdecimal():
+        holds = tree.holds(item) and item not in degraded
+        if kind == "paid" and name in saved and holds and value.isdecimal():
             saved[name] += int(value)
     return TakenOver(leaves=len(tree.kept), leaves_total=total, saved=Cost(**saved))
 

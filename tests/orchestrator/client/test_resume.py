@@ -122,13 +122,31 @@ def test_given_a_branch_that_was_refined_without_something_then_it_is_refined_ag
 
 
 @pytest.mark.parametrize(
-    ("repairs", "item", "anew"), [(True, "plan.job", True), (False, "plan.job", False), (True, "0.0", False)]
+    ("repairs", "item", "state", "anew"),
+    [
+        (True, "plan.job", "done", True),
+        (False, "plan.job", "done", False),
+        (False, "plan.job", "failed", True),
+        (False, "0.0", "failed", False),
+        (True, "0.0", "done", False),
+    ],
 )
-def test_given_a_plan_that_was_made_without_something_then_a_repair_plans_anew(
-    repairs: bool, item: str, anew: bool
+def test_given_a_plan_that_was_made_without_something_then_it_is_made_anew_for_a_repair_and_where_no_leaf_holds(
+    repairs: bool, item: str, state: str, anew: bool
 ) -> None:
-    found = resumed(route(), {"0.0": node("0.0")}, {"0.0": "done"}, {item: ("llm_unavailable",)}, repairs=repairs)
+    found = resumed(route(), {"0.0": node("0.0")}, {"0.0": state}, {item: ("llm_unavailable",)}, repairs=repairs)
     assert (found is None) == anew
+
+
+@pytest.mark.parametrize(("state", "started"), [("failed", [NodeKind.BRANCH]), ("done", [])])
+def test_given_a_failed_leaf_that_was_to_be_a_branch_then_a_plain_retry_refines_it_again(
+    state: str, started: list[NodeKind]
+) -> None:
+    nodes = {"0.0": node("0.0"), "0.1": node("0.1", budget=3)}
+    ends, degraded = {"0.0": "done", "0.1": state}, {"0.1": ("llm_unavailable",)}
+    found = resumed(route(), nodes, ends, degraded, repairs=False)
+    assert found is not None
+    assert [one.kind for one in found.start] == started
 
 
 def test_given_a_branch_that_became_a_leaf_without_the_llm_then_it_is_refined_again() -> None:
