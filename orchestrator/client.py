@@ -20,7 +20,7 @@ from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchLine, QuestionInput, Rejected, Submitted, as_request
 from orchestrator.local.state import connection
 from orchestrator.outage import Outage
-from orchestrator.retry import Retried, Retrying, checked_limits, job_or_batch
+from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
 from orchestrator.submitting import Submitter, checked
@@ -311,17 +311,23 @@ class Ramify:
             return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason, unknown=True)
 
     def retry(
-        self, id_: str, *, degraded: bool = False, deadline_s: float | None = None, queue_limit_s: float | None = None
+        self,
+        id_: str,
+        *,
+        degraded: bool = False,
+        deadline_s: float | None = None,
+        queue_limit_s: float | None = None,
+        on_outage: str | None = None,
     ) -> Retried:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
 
         `degraded`: of the answers that were made without something, that part runs again, and nothing else is tried.
-        `deadline_s`, `queue_limit_s`: of each new job; None: as the old one asked for.
-        Raises: NotFoundError, InputError for a limit that cannot be and when there is nothing to try again (yet),
+        `deadline_s`, `queue_limit_s`, `on_outage`: of each new job; None: as the old one asked for.
+        Raises: NotFoundError, InputError for one of these that cannot be and when there is nothing to try again (yet),
         LaneFullError.
         """
-        limits = checked_limits({"deadline_s": deadline_s, "queue_limit_s": queue_limit_s})
-        retrying = Retrying(self._jobs, self._submitter, limits, degraded=degraded)
+        given = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s, "on_outage": on_outage}
+        retrying = Retrying(self._jobs, self._submitter, checked_changes(given), degraded=degraded)
         with reachable(self.settings):
             return job_or_batch(id_, retrying.job, retrying.batch, self._scope)
 

@@ -61,15 +61,15 @@ class _Claim:
     request: JobRequest
 
 
-def checked_limits(given: Mapping[str, float | None]) -> dict[str, float]:
-    """The limits of time that were given for the new jobs, by field of the request. Raises: InputError."""
-    limits = {name: value for name, value in given.items() if value is not None}
-    checked = as_request("?", limits)
-    return {name: getattr(checked, name) for name in limits}
+def checked_changes(given: Mapping[str, object]) -> dict[str, object]:
+    """What was given for the new jobs and is not None, by field of the request. Raises: InputError."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    checked = as_request("?", changes)
+    return {name: getattr(checked, name) for name in changes}
 
 
 class Retrying:
-    """Makes the new jobs, with `limits` of time instead of the old ones' (fields of a request).
+    """Makes the new jobs, with `changes` of the old ones' requests (fields).
 
     `degraded`: of answers that were made without something, that part runs again; else of what has no complete answer.
     Every method may raise redis.exceptions.RedisError.
@@ -79,11 +79,11 @@ class Retrying:
         self,
         jobs: JobStore,
         submitter: Submitter,
-        limits: Mapping[str, float] | None = None,
+        changes: Mapping[str, object] | None = None,
         *,
         degraded: bool = False,
     ) -> None:
-        self._jobs, self._submitter, self._limits = jobs, submitter, dict(limits or {})
+        self._jobs, self._submitter, self._changes = jobs, submitter, dict(changes or {})
         self._degraded = degraded
 
     def job(self, job_id: str, tenant: str | None = None) -> Retried:
@@ -221,7 +221,7 @@ class Retrying:
 
     def _request(self, old: EndedJob) -> JobRequest | None:
         """The new job's, without the idempotency key: under that the old job would answer. None: it is damaged."""
-        changes = {"idempotency_key": None, **self._limits}
+        changes = {"idempotency_key": None, **self._changes}
         try:
             return JobRequest.model_validate_json(old.request).model_copy(update=changes)
         except ValidationError:

@@ -210,11 +210,16 @@ def retry(  # noqa: PLR0913 - the signature is the command line
         float | None,
         typer.Option("--queue-limit", help="Seconds that each may wait for its turn. (default: as before)"),
     ] = None,
+    on_outage: Annotated[
+        str | None,
+        typer.Option(help="When a server fails: wait for it, or degrade, go on without it. (default: as before)"),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Try an ended job, or the jobs of a batch, again: only what failed or is missing runs, as a new job."""
     with invocation_of(ctx).client(tenant) as client:
-        made = client.retry(id_, degraded=degraded, deadline_s=deadline_s, queue_limit_s=queue_limit_s)
+        limits = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s}
+        made = client.retry(id_, degraded=degraded, on_outage=on_outage, **limits)
         new_id = made.job_id or made.batch_id or ""
         if warning := client.too_slow(new_id):
             streams.warn(warning)

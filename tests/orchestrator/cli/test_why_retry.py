@@ -53,9 +53,15 @@ class Client(FakeRamify):
         return self.found
 
     def retry(
-        self, id_: str, *, degraded: bool = False, deadline_s: float | None = None, queue_limit_s: float | None = None
+        self,
+        id_: str,
+        *,
+        degraded: bool = False,
+        deadline_s: float | None = None,
+        queue_limit_s: float | None = None,
+        on_outage: str | None = None,
     ) -> Retried:
-        self.asked.append((id_, self.tenant, degraded, deadline_s, queue_limit_s))
+        self.asked.append((id_, self.tenant, degraded, deadline_s, queue_limit_s, on_outage))
         if isinstance(self.made, InputError):
             raise self.made
         return self.made
@@ -128,9 +134,9 @@ def test_given_an_ended_job_when_retried_then_the_new_id_is_all_of_stdout(client
     done = ramify("retry", "j1", "--tenant", "acme")
     assert (done.exit_code, done.stdout) == (0, "j2\n")
     assert "ramify status j2 --watch" in done.stderr
-    assert client.asked == [("j1", "acme", False, None, None)]
-    ramify("retry", "j1", "--deadline", "90", "--queue-limit", "600")
-    assert client.asked[-1] == ("j1", None, False, 90, 600)
+    assert client.asked == [("j1", "acme", False, None, None, None)]
+    ramify("retry", "j1", "--deadline", "90", "--queue-limit", "600", "--on-outage", "degrade")
+    assert client.asked[-1] == ("j1", None, False, 90, 600, "degrade")
     assert json.loads(ramify("retry", "j1", "--json").stdout)["job_id"] == "j2"
     over = TakenOver(leaves=6, leaves_total=8, saved=Cost(llm_calls=3, llm_tokens_in=40))
     client.made = Retried(
@@ -142,7 +148,7 @@ def test_given_an_ended_job_when_retried_then_the_new_id_is_all_of_stdout(client
     assert "2 complete answers are degraded: `ramify retry --degraded b1` repairs them" in said
     assert json.loads(ramify("retry", "b1", "--json").stdout)["taken_over"]["saved"]["llm_calls"] == 3
     ramify("retry", "j1", "--degraded")
-    assert client.asked[-1] == ("j1", None, True, None, None)
+    assert client.asked[-1] == ("j1", None, True, None, None, None)
 
 
 @pytest.mark.parametrize(("end", "code"), [("done", 0), ("partial", 3), ("failed", 1)])

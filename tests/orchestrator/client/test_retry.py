@@ -75,8 +75,26 @@ def test_a_retry_may_give_the_new_jobs_more_time(ramify: Ramify, store: JobStore
     assert [job.deadline_s for job_id in again if (job := store.job(job_id))] == [7, 7]
 
 
-@pytest.mark.parametrize("given", [{"deadline_s": 0}, {"deadline_s": float("nan")}, {"queue_limit_s": -1}])
-def test_a_limit_that_cannot_be_is_refused_before_anything_is_tried(ramify: Ramify, given: dict[str, float]) -> None:
+def test_a_retry_may_say_anew_what_is_done_while_a_server_fails(ramify: Ramify, store: JobStore) -> None:
+    old = partial(ramify, store, on_outage="wait")
+    assert asked_on_outage(store, ramify.retry(old.id, on_outage="degrade").job_id) == "degrade"
+    other = partial(ramify, store, on_outage="wait")
+    assert asked_on_outage(store, ramify.retry(other.id).job_id) == "wait", "as before"
+    taken = ramify.submit_many(["why?", "what?"])
+    ramify.cancel_batch(taken.batch_id)
+    again = ramify.batch_jobs(ramify.retry(taken.batch_id, on_outage="degrade").batch_id or "")
+    assert [asked_on_outage(store, job_id) for job_id in again] == ["degrade", "degrade"]
+
+
+def asked_on_outage(store: JobStore, job_id: str | None) -> str | None:
+    job = store.job(job_id or "")
+    return job.request.on_outage if job else None
+
+
+@pytest.mark.parametrize(
+    "given", [{"deadline_s": 0}, {"deadline_s": float("nan")}, {"queue_limit_s": -1}, {"on_outage": "maybe"}]
+)
+def test_a_limit_that_cannot_be_is_refused_before_anything_is_tried(ramify: Ramify, given: dict[str, Any]) -> None:
     (name,) = given
     with pytest.raises(InputError, match=name) as raised:
         ramify.retry("0" * 21, **given)
@@ -354,6 +372,21 @@ def test_a_plain_retry_keeps_what_was_degraded_and_says_so_in_the_new_job(
     new = begun(ramify, store, app, client, old.id)
     assert store.leaf_states(new) == {"0.0": "done", "0.1": "pending", "0.2": "done"}
     assert ramify.status(new).degraded_at == {"plan.job": ("llm_unavailable",), "0.0": ("llm_unavailable",)}
+
+
+def test_a_degraded_plan_of_which_no_leaf_holds_is_made_anew_and_saves_nothing(
+    ramify: Ramify, store: JobStore, app: Celery
+) -> None:
+    old = degraded(ramify, store, "plan.job", failed=("0.0", "0.1", "0.2"))
+    made = ramify.retry(old.id)
+    assert (made.taken_over.leaves, made.taken_over.leaves_total, made.taken_over.saved) == (0, 3, Cost())
+    assert not resume(*step_of(store, app, made.job_id or ""))
+
+
+def test_what_was_made_without_something_and_holds_counts_as_no_saving(ramify: Ramify, store: JobStore) -> None:
+    old = degraded(ramify, store, "plan.job", "0.0", failed=("0.1",))
+    made = ramify.retry(old.id)
+    assert (made.taken_over.leaves, made.taken_over.saved) == (2, Cost(llm_calls=1, llm_tokens_in=10)), "leaf 0.2"
 
 
 def test_a_job_without_an_answer_or_with_a_whole_one_is_not_repaired(ramify: Ramify, store: JobStore) -> None:
