@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from functools import lru_cache
 
 from orchestrator.accounting import GONE
 from orchestrator.cli import streams
@@ -17,28 +17,34 @@ from orchestrator.client import Ramify
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.jobs.states import Outcome, State
 from shared.models import Answer, BatchStatus
-from shared.models.batch import LineRecord, LineReport
+from shared.models.batch import LineRecord
 
-#: Lines whose jobs are read in one round trip.
-_PAGE = 100
+#: Jobs that are looked at, and lines that are reported, in one round trip.
+_PAGE, _LINES_PAGE = 100, 20
+#: Answers that are held, for the lines behind that have the same job.
+_HELD = 16
 #: Seconds of one poll while lines are still being submitted, and when only the answers are awaited.
 _SHORT_POLL_S, _LONG_POLL_S = 0.3, 5.0
 
 
 def answered_lines(client: Ramify, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[AnsweredLine]:
     """Every line that is not blank, or those of these `numbers`, in order; one whose job is open has no answer yet."""
+
+    @lru_cache(_HELD)
+    def answer_of(job_id: str) -> tuple[Answer | None, str | None]:
+        return _answer(client, job_id)
+
     for found in client.batch_report(batch_id, numbers):
-        answer, fault = _answer(client, found)
+        is_done = found.job_id is not None and found.state == State.DONE
+        answer, fault = answer_of(found.job_id or "") if is_done else (None, None)
         error = fault or found.error or ("it has expired" if found.state == GONE else None)
         yield AnsweredLine(**dict(found) | {"answer": answer, "error": error})
 
 
-def _answer(client: Ramify, found: LineReport) -> tuple[Answer | None, str | None]:
-    """The answer of a line, or why it cannot be read. Raises: NotRunningError."""
-    if found.job_id is None or found.state != State.DONE:
-        return None, None
+def _answer(client: Ramify, job_id: str) -> tuple[Answer | None, str | None]:
+    """The answer of a job, or why it cannot be read. Raises: NotRunningError."""
     try:
-        return client.result(found.job_id), None
+        return client.result(job_id), None
     except NotRunningError:
         raise
     except RamifyError as error:
@@ -48,8 +54,9 @@ def _answer(client: Ramify, found: LineReport) -> tuple[Answer | None, str | Non
 class EndedLines:
     """Tells of each line of a batch once, when its job has ended: to the file of `--out`, and to `tell`.
 
-    Holds a number and an id of each open line, and looks at the open jobs in turns, for a bounded time a poll, so that
-    a large batch stays cheap to follow. `code` is the exit code that follows from all lines so far.
+    Holds a number and an id of each open line, looks at the open jobs in turns, and tells of lines for a bounded time a
+    poll: a large batch stays cheap to follow, and lines are entered while many answers are still to be written.
+    `code` is the exit code that follows from all lines so far.
     """
 
     def __init__(
@@ -98,43 +105,43 @@ class EndedLines:
     def _look(self, seconds: float) -> bool:
         """Look at each open job once, for `seconds` at most. True when that was enough for all."""
         end, left = time.monotonic() + seconds, len(self._open)
-        while self._ended and time.monotonic() < end:
-            numbers = list(islice(self._ended, _PAGE))
-            self._end(numbers)
-            while self._ended and self._ended[0] <= numbers[-1]:
-                self._ended.popleft()
-        while left and time.monotonic() < end:
-            page = [self._open.popleft() for _ in range(min(left, _PAGE))]
-            left -= len(page)
-            self._check(page)
+        while (self._ended or left) and time.monotonic() < end:
+            if self._ended:
+                self._tell_some(end)
+            else:
+                count = min(left, _PAGE)
+                self._check([self._open.popleft() for _ in range(count)])
+                left -= count
         self._polled = time.monotonic()
         return not left and not self._ended
 
     def _check(self, job_ids: Sequence[str]) -> None:
-        """Tell of the lines whose jobs have ended, or are gone; the other jobs are looked at again."""
+        """Choose the lines whose jobs have ended, or are gone; the other jobs are looked at again."""
         try:
             found = {status.job_id: status for status in self._client.statuses(job_ids)}
-            ended = [job_id for job_id in job_ids if job_id not in found or found[job_id].terminal]
-            if numbers := sorted(number for job_id in ended for number in self._lines[job_id]):
-                self._end(numbers)
+            for job_id in job_ids:
+                if job_id not in found or found[job_id].terminal:
+                    self._ended.extend(self._lines.pop(job_id))
         finally:
             self._open.extend(job_id for job_id in job_ids if job_id in self._lines)
 
-    def _end(self, numbers: Sequence[int]) -> None:
-        for found in answered_lines(self._client, self._batch_id, numbers):
-            if self._out:
-                self._out.add(found)
-            if self._tell:
-                self._tell(found)
-            if found.outcome != Outcome.DONE:
-                self.code = streams.PARTIAL
-            self._forget(found)
+    def _tell_some(self, end: float) -> None:
+        """Tell of a page of the chosen lines, or as many as fit before `end`: an outage tells nothing twice."""
+        left = dict.fromkeys(self._ended.popleft() for _ in range(min(len(self._ended), _LINES_PAGE)))
+        try:
+            for found in answered_lines(self._client, self._batch_id, list(left)):
+                self._tell_of(found)
+                left.pop(found.line, None)
+                if time.monotonic() > end:
+                    return
+            left.clear()  # what is no longer kept of the batch
+        finally:
+            self._ended.extendleft(reversed(left))
 
-    def _forget(self, found: AnsweredLine) -> None:
-        """It is told of: an outage in the middle of a page tells nothing twice."""
-        if found.job_id is None:
-            self._ended.popleft()
-        elif left := self._lines.get(found.job_id):
-            left.remove(found.line)
-            if not left:
-                del self._lines[found.job_id]
+    def _tell_of(self, found: AnsweredLine) -> None:
+        if self._out:
+            self._out.add(found)
+        if self._tell:
+            self._tell(found)
+        if found.outcome != Outcome.DONE:
+            self.code = streams.PARTIAL

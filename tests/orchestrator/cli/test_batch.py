@@ -1,6 +1,7 @@
 """`ramify batch`: what is taken and refused, which files are written, what is waited for."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from orchestrator.cli.follow import follow_batch
 from orchestrator.cli.main import app
 from shared.errors import NotRunningError
 from shared.models import Lane
+from shared.models.batch import LineRecord
 from tests.fakes.ramify_client import FakeRamify
 
 
@@ -190,6 +192,43 @@ def test_given_redis_away_in_the_middle_of_a_page_when_polled_again_then_no_line
     monkeypatch.setattr(client, "result", answers)
     ended.finish()
     assert told == [1, 2, 3]
+
+
+def test_given_many_answers_to_write_when_lines_are_entered_then_they_wait_for_a_moment_only(client, monkeypatch):
+    batch_id, told, answers = client.open_batch(), [], client.result
+    ended = EndedLines(client, batch_id, None, lambda found: told.append(found.line))
+    for record in client.add_to_batch(batch_id, [f"q{number}" for number in range(100)]):
+        ended.expect(record)
+    for number in range(101, 1_000):
+        client.lines.append(LineRecord(number=number, kind="duplicate", job_id=f"job{number % 100:05}"))
+        ended.expect(client.lines[-1])
+
+    def slow(job_id):
+        time.sleep(0.01)
+        return answers(job_id)
+
+    monkeypatch.setattr(client, "result", slow)
+    monkeypatch.setattr(time, "monotonic", lambda real=time.monotonic: real() + 2.0)
+    began = time.perf_counter()
+    ended.poll_now_and_then()
+    assert time.perf_counter() - began < 3.0, "a page of jobs may be the answer to any number of lines"
+    assert 0 < len(told) < 500
+    ended.finish()
+    assert sorted(told) == list(range(1, 1_000))
+
+
+def test_given_lines_of_one_job_when_told_then_its_answer_is_read_once_a_page(client, monkeypatch):
+    batch_id, told, read, answers = client.open_batch(), [], [], client.result
+    ended = EndedLines(client, batch_id, None, lambda found: told.append(found.answer))
+    client.lines += client.add_to_batch(batch_id, ["one"])
+    client.lines = [LineRecord(number=number, kind="duplicate", job_id="job00000") for number in range(1, 101)]
+    for record in client.lines:
+        ended.expect(record)
+    monkeypatch.setattr(client, "result", lambda job_id: read.append(job_id) or answers(job_id))
+    ended.finish()
+    assert len(told) == 100
+    assert all(told)
+    assert len(read) == 5
 
 
 def test_given_an_open_batch_when_followed_then_changes_are_given_until_time_is_up(client, monkeypatch):
