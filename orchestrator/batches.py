@@ -55,8 +55,8 @@ class BatchIntake:
         """Enter the lines of a file, from its first one on: those that were entered before are passed over.
 
         Page by page with flat memory; yields the record of each line that is not blank, in their order. Raises:
-        NotFoundError, InputError when the lines are not those that were entered before, BatchFullError when too many
-        jobs wait.
+        NotFoundError, InputError when the lines are not those that were entered before, BatchCancelledError,
+        BatchFullError when too many jobs wait.
         """
         position = self._jobs.batches.position(batch_id)
         yield from self._enter(batch_id, position, _following(batch_id, position, lines))

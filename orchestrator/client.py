@@ -137,7 +137,7 @@ class Ramify:
         """Enqueue questions behind those of the batch, page by page with flat memory; yields what became of each.
 
         `options` hold for each question. One that cannot be taken is a rejected line.
-        Raises: NotFoundError; BatchFullError when too many jobs wait: what was taken before stays.
+        Raises: NotFoundError; BatchCancelledError; BatchFullError when too many jobs wait: what was taken before stays.
         """
         with self._own_batch(batch_id):
             yield from self._batches.add(batch_id, questions, options)
@@ -305,8 +305,12 @@ class Ramify:
             return bool(self._jobs.endings.stop([job_id], state, reason, unknown=True))
 
     def cancel_batch(self, batch_id: str, reason: str = "cancelled by the caller") -> int:
-        """End all open jobs of a batch; returns how many. Raises: NotFoundError."""
+        """End all open jobs of a batch; returns how many. One that is still filled takes no more lines.
+
+        Raises: NotFoundError.
+        """
         with self._own_batch(batch_id):
+            self._jobs.batches.cancel(batch_id)
             open_jobs = (job_id for job_id, state in self._jobs.batches.members(batch_id) if not state)
             return self._jobs.endings.stop(open_jobs, State.CANCELLED, reason, unknown=True)
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from orchestrator.intake import as_request
 from orchestrator.submitting import Submitter
 from orchestrator.taken_over import TakenOver, taken_over
-from shared.errors import InputError, LaneFullError, NotFoundError, RamifyError
+from shared.errors import BatchCancelledError, InputError, LaneFullError, NotFoundError, RamifyError
 from shared.jobs import JobStore, State, new_id
 from shared.jobs.endings import EndedJob
 from shared.jobs.keys import id_time
@@ -240,7 +240,11 @@ class Retrying:
             if claim := claimed.get(old.job_id):
                 job = self._jobs.new_job(claim.new, request, batch_id=batch_id, retry_of=old.job_id)
                 lines.append(NewLine(line.number, job, line.id, line.meta, line.key))
-        records = self._submitter.enter(batch_id, Page(read, "", page[-1][0].number, "", lines))
+        try:
+            records = self._submitter.enter(batch_id, Page(read, "", page[-1][0].number, "", lines))
+        except BatchCancelledError:
+            self._settle(claimed, [])
+            raise
         made = frozenset(record.job_id for record in records)
         taken = [old for old, claim in claimed.items() if claim.new in made]
         self._settle(claimed, taken)

@@ -75,7 +75,7 @@ class Submitter:
     def enter(self, batch_id: str, page: Page) -> list[LineRecord]:
         """Enter lines of a batch. What the records say holds also when this was cut off and is done again.
 
-        Raises: NotFoundError, InputError when another client adds lines to it, RedisError.
+        Raises: NotFoundError, BatchCancelledError, InputError when another client adds lines to it, RedisError.
         """
         found = _retried(lambda: self._jobs.batches.enter(batch_id, page))
         self._dispatcher.try_run()

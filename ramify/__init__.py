@@ -18,7 +18,15 @@ from orchestrator.outage import Outage
 from orchestrator.planning.plan_file import PlanFile
 from orchestrator.retry import Retried
 from orchestrator.sessions import KeptSession
-from shared.errors import InputError, LaneFullError, NotFoundError, NotRunningError, RamifyError, SettingsError
+from shared.errors import (
+    BatchCancelledError,
+    InputError,
+    LaneFullError,
+    NotFoundError,
+    NotRunningError,
+    RamifyError,
+    SettingsError,
+)  # fmt: skip
 from shared.jobs import State
 from shared.jobs.job_list import JobList
 from shared.jobs.states import Outcome
@@ -54,7 +62,8 @@ from shared.models.status import BatchWhy, DeadLetter, Why
 from shared.settings import Settings, load_settings
 
 __all__ = [
-    "Answer", "BatchFullError", "BatchLine", "BatchPosition", "BatchSource", "BatchStatus", "BatchWhy", "Budget",
+    "Answer", "BatchCancelledError",
+    "BatchFullError", "BatchLine", "BatchPosition", "BatchSource", "BatchStatus", "BatchWhy", "Budget",
     "ChatMessage", "Citation", "ContextType", "Cost", "DeadLetter", "DeadLetters", "DocumentOutcome",
     "DocumentStatus", "Facet", "Filters", "FindRequest", "FindResult", "Hit", "InputError", "JobEvent", "JobList",
     "JobRequest", "JobStatus", "KeptSession", "Lane", "LaneFullError", "LeafResult", "LeafStatus", "LineKind",

@@ -50,6 +50,19 @@ class LaneFullError(RamifyError):
         super().__init__(message)
 
 
+class BatchCancelledError(RamifyError):
+    """The batch was cancelled while its lines were submitted: it takes no more of them. `read`: lines taken before."""
+
+    exit_code = 3
+
+    def __init__(self, batch_id: str, read: int) -> None:
+        self.batch_id, self.read = batch_id, read
+        super().__init__(
+            f"batch {batch_id} was cancelled after line {read:,}: it takes no more lines, and `ramify batch report "
+            f"{batch_id}` says what became of those"
+        )
+
+
 class TransientError(RamifyError):
     """May succeed when tried again: connection lost, 429, 5xx, timeout.
 

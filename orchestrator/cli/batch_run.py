@@ -17,7 +17,7 @@ from orchestrator.cli.render.batches import accounts_line, draw_batch
 from orchestrator.cli.text import counted, plain
 from orchestrator.client import Ramify
 from orchestrator.intake import Rejected
-from shared.errors import RamifyError
+from shared.errors import BatchCancelledError, RamifyError
 from shared.models.batch import LineRecord
 
 
@@ -45,23 +45,26 @@ class BatchRun:
     def resume(self, batch_id: str, source: str | None, rejects: Path | None) -> int:
         """Submit the lines that were not, and write the answers that were not.
 
-        Raises: NotFoundError, InputError when the file is another one than the batch was made of.
+        Raises: NotFoundError, InputError when the file is another one than the batch was made of; BatchCancelledError
+        when there is nothing to write either.
         """
         found = self._client.resume_batch(batch_id)
         kept = found.source
         if self._out is None and kept.out:
             self._out = Path(kept.out)
         self._check_out(source or streams.STDIN)
-        closed = self._client.batch_status(batch_id).closed_at is not None
+        status = self._client.batch_status(batch_id)
+        if status.cancelled_early and not self._follows:
+            raise BatchCancelledError(batch_id, status.lines)
+        closed = status.closed_at is not None or status.cancelled_early
         rejects = rejects or Path(kept.options.get("rejects", f"{batch_id}.rejects.jsonl"))
         file = None if closed else BatchFile.of(kept, source, rejects)
         with ExitStack() as stack:
             refused = stack.enter_context(RejectsFile(rejects))
             intake = stack.enter_context(FileIntake(self._client, file, refused)) if file else None
             out = stack.enter_context(OutFile(self._out)) if self._out else None
-            streams.note(
-                f"batch {batch_id}: " + (f"goes on behind line {found.read:,}" if intake else "all is submitted")
-            )
+            submitted = "it was cancelled, and takes no more lines" if status.cancelled_early else "all is submitted"
+            streams.note(f"batch {batch_id}: " + (f"goes on behind line {found.read:,}" if intake else submitted))
             if out:
                 out.begin(batch_id, resume=True)
             return self._run(batch_id, intake, refused, out, resume=True)
@@ -87,7 +90,7 @@ class BatchRun:
         try:
             taken = self._enter(batch_id, intake, refused, ended, resume=resume)
         except (KeyboardInterrupt, RamifyError) as error:
-            if intake:
+            if intake and not isinstance(error, BatchCancelledError):
                 streams.note(
                     f"batch {batch_id} holds the lines read so far: `ramify batch --resume {batch_id}` goes on"
                 )

@@ -180,8 +180,12 @@ def cancel(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json
         found = _lookup(client, id_)
         if isinstance(found, BatchStatus):
             count = client.cancel_batch(id_)
-            done = {"batch_id": id_, "cancelled": count, "enqueued": found.enqueued}
+            found = client.batch_status(id_)
+            done = {"batch_id": id_, "cancelled": count, "enqueued": found.enqueued, "lines": found.lines}
+            done["takes_no_more_lines"] = found.cancelled_early
             outcome = f"{count} of {found.enqueued} jobs cancelled"
+            if found.cancelled_early:
+                outcome += f"; it was still being read: it takes no lines behind line {found.lines:,}"
         else:
             cancelled = client.cancel(id_)
             state = client.status(id_).state

@@ -155,6 +155,8 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
     if status.terminal:
         done = f"{status.done:,} of {jobs(status.enqueued)} are done"
         message = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
+        if status.cancelled_early:
+            message += _unread(status)
         if status.retried_as:
             return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
         repair = "retry --degraded" if counts else "result"
@@ -163,11 +165,18 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
     message += f" ({bad})." if bad else "."
     if status.known_open:
         message += f" It waits for {jobs(status.known_open)} of others, which its lines name by their keys."
-    if status.source and status.closed_at is None:
-        message += f" Of {status.source} {status.lines:,} lines were read so far: if nobody reads on, resume it"
-        message += f" (`ramify batch --resume {status.batch_id}`)."
+    if not status.read_whole:
+        message += _unread(status)
     if eta is not None:
         message += f" At the present pace it may take about {duration(eta)} more."
     if slowest:
         message += f" The slowest, {slowest.job_id}, is {slowest.state} since {duration(slowest.for_s)}."
     return f"{message}{why}", f"ramify status {status.batch_id} --watch"
+
+
+def _unread(status: BatchStatus) -> str:
+    """How far it was read, and whether it may go on."""
+    if status.cancelled_early:
+        return f" It was cancelled before all was read: it took no lines behind line {status.lines:,}."
+    read = f" Of {status.source} {status.lines:,} lines were read so far: if nobody reads on, resume it"
+    return f"{read} (`ramify batch --resume {status.batch_id}`)."

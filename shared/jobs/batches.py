@@ -11,7 +11,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from shared.connections.clock import ServerClock
-from shared.errors import DamagedError, InputError, NotFoundError
+from shared.errors import BatchCancelledError, DamagedError, InputError, NotFoundError
 from shared.jobs.admission import AdmissionQueues
 from shared.jobs.budget import budget_fields, spending
 from shared.jobs.codec import text
@@ -76,6 +76,10 @@ class Batches:
         """Note that all lines have been read."""
         self._client.hset(BatchKeys(batch_id).batch, "closed_at", f"{self._clock.now():.3f}")
 
+    def cancel(self, batch_id: str) -> bool:
+        """Take no more lines, as a batch that is still read. False when all had been read. Its jobs go on."""
+        return bool(self._run("cancel_batch", [BatchKeys(batch_id).batch], [f"{self._clock.now():.3f}"]))
+
     def position(self, batch_id: str) -> BatchPosition:
         """How far it was read, and from where. Raises: NotFoundError."""
         names = ["read", "digest", "source", "tenant"]
@@ -88,7 +92,7 @@ class Batches:
     def enter(self, batch_id: str, page: Page) -> list[LineRecord]:
         """Enter lines and create their jobs, in one step; the same page again changes nothing. Returns their records.
 
-        Raises: NotFoundError, InputError when other lines were entered in their place.
+        Raises: NotFoundError, BatchCancelledError, InputError when other lines were entered in their place.
         """
         keys, args = script_input(batch_id, page, self._admission)
         found = self._run("enter_lines", keys, args)
@@ -97,6 +101,8 @@ class Batches:
         if found == -1:
             fix = "another client is adding lines to it: let one at a time do that, and resume when it has ended"
             raise InputError("batch id", batch_id, fix)
+        if found == -2:
+            raise BatchCancelledError(batch_id, page.read_before)
         return [_record(line.number, raw) for line, raw in zip(page.lines, found, strict=True)]
 
     def lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[list[LineRecord]]:
@@ -210,7 +216,8 @@ def _status(batch_id: str, raw: Mapping[str, object], now: float) -> BatchStatus
         budget = None
     return BatchStatus(
         batch_id=batch_id, **{name: fields.whole(name) for name in _COUNTS}, reasons=reasons, budget=budget,
-        created_at=fields.number("created_at", 0.0), closed_at=fields.number("closed_at", 0.0) or None,
+        created_at=fields.number("created_at", 0.0),
+        **{name: fields.number(name, 0.0) or None for name in ("closed_at", "cancelled_at")},
         source=_source(fields.text("source")).name,
         **{name: fields.text(name) or None for name in ("tenant", "retry_of", "retried_as")},
     )  # fmt: skip

@@ -84,8 +84,9 @@ class BatchStatus(Model):
     `degraded` (complete, but something helpful was left out), `partial` (leaves are missing), `failed`, `expired` and
     `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded.
     `source`: the file that it was read from; `closed_at`: when all of it had been read, None while that goes on or when
-    it was cut off. Retries as for jobs. `tenant`: whose it is; None when a client of all tenants has opened it.
-    `postponed`: open jobs that wait for a server, `waits_for` that wait of them which ends first.
+    it was cut off; `cancelled_at`: when it was cancelled before that, and took no more lines. Retries as for jobs.
+    `tenant`: whose it is; None when a client of all tenants has opened it. `postponed`: open jobs that wait for a
+    server, `waits_for` that wait of them which ends first.
     """
 
     batch_id: str
@@ -110,6 +111,7 @@ class BatchStatus(Model):
     source: str = ""
     created_at: float
     closed_at: float | None = None
+    cancelled_at: float | None = None
     tenant: str | None = None
     budget: Spending | None = None
     retry_of: str | None = None
@@ -123,7 +125,12 @@ class BatchStatus(Model):
     @property
     def read_whole(self) -> bool:
         """False while the file that it is made from is read, or when that was cut off."""
-        return self.closed_at is not None or not self.source
+        return self.closed_at is not None or not (self.source or self.cancelled_at)
+
+    @property
+    def cancelled_early(self) -> bool:
+        """True when it was cancelled before all its lines had been read: it takes no more."""
+        return self.cancelled_at is not None and not self.read_whole
 
     def kinds(self) -> dict[str, int]:
         """The lines by what was made of them; kinds of which there are none are left out."""

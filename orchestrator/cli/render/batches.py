@@ -38,7 +38,7 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
         {
             "batch": batch.batch_id,
             "lines": _sum(batch.lines, batch.kinds()),
-            "read": "" if batch.read_whole else f"not to its end: `ramify batch --resume {batch.batch_id}` goes on",
+            "read": _unread(batch),
             "jobs": _sum(batch.enqueued, batch.outcomes()),
             "finished": f"{batch.finished:,} of {batch.enqueued:,}",
             "also open": waits,
@@ -49,6 +49,13 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
             "pace": "" if elapsed_s is None else _pace(batch, rate, elapsed_s),
         }
     )
+
+
+def _unread(batch: BatchStatus) -> str:
+    if batch.read_whole:
+        return ""
+    later = "it was cancelled" if batch.cancelled_early else f"`ramify batch --resume {batch.batch_id}` goes on"
+    return f"not to its end: {later}"
 
 
 def _waits(batch: BatchStatus) -> Text:

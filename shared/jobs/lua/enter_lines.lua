@@ -6,17 +6,19 @@
 --      many are blank   8-11 why a line is rejected that finds no room (end of its JSON): first lane, its tenant's share
 --      there, second lane, its tenant's share there   12... per line that is not blank: number, its lane (0 or 1, 2:
 --      rejected), end of its JSON, and with a job as in `create`
--- Returns 0 when there is no such batch, -1 when other lines were entered, else the record of each line, as JSON.
+-- Returns 0 when there is no such batch, -1 when other lines were entered, -2 when it was cancelled before these were,
+--      else the record of each line, as JSON.
 -- with count
 -- with create
 -- with states
 local wrong = check_keys(7)
 for i = 3, 6 do wrong = wrong or check(KEYS[i], 'hash') end
 if wrong then return wrong end
-local read, digest = unpack(redis.call('HMGET', KEYS[3], 'read', 'digest'))
+local read, digest, cancelled = unpack(redis.call('HMGET', KEYS[3], 'read', 'digest', 'cancelled_at'))
 if not read then return 0 end
 local again = read == ARGV[5] and digest == ARGV[6] and (read ~= ARGV[3] or digest ~= ARGV[4])
 if not again and (read ~= ARGV[3] or digest ~= ARGV[4]) then return -1 end
+if not again and cancelled then return -2 end
 
 local out, at, key, ttl = {}, 12, 7, ARGV[2]
 local counts = {lines = tonumber(ARGV[7]), blank = tonumber(ARGV[7])}

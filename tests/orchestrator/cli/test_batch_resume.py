@@ -21,8 +21,11 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.client import Ramify
+from orchestrator.submitting import Submitter
 from shared.jobs import JobStore, State
 from shared.jobs.keys import RECENT, BatchKeys
+from shared.jobs.lines import Page
+from shared.models.batch import LineRecord
 from shared.settings import Settings
 from tests.fakes.walked_jobs import WalkedJob
 from tests.support.waiting import until
@@ -228,6 +231,36 @@ def interrupted(*arguments: str) -> str:
     found = re.search(r"holds the lines read so far: `ramify batch --resume (\w+)`", said)
     assert found, said
     return found[1]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",), ("--wait",), ("--out", "out.jsonl")])
+def test_given_a_cancel_while_lines_are_submitted_when_the_next_are_then_both_commands_say_that_it_is_over(
+    client: redis.Redis, ramify: Ramify, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    write([f"question {number}?" for number in range(LINES)])
+    enter, cancelled = Submitter.enter, list[str]()
+
+    def entered(submitter: Submitter, batch_id: str, page: Page) -> list[LineRecord]:
+        found = enter(submitter, batch_id, page)
+        if not cancelled:
+            cancelled.append(CliRunner().invoke(app, ["cancel", batch_id]).stdout)
+        return found
+
+    monkeypatch.setattr(Submitter, "enter", entered)
+    code, shown, said = batch("q.jsonl", *arguments)
+    assert cancelled == ["200 of 200 jobs cancelled; it was still being read: it takes no lines behind line 200\n"]
+    (status,) = ramify.batches()
+    sentence = f"error: batch {status.batch_id} was cancelled after line 200: it takes no more lines"
+    assert (code, sentence in said, "goes on" in said.split("\n", 1)[1]) == (3, True, False)
+    assert (status.lines, status.cancelled, status.open) == (200, 200, 0)
+    assert "Traceback" not in shown + said
+    code, _, said = batch("--resume", status.batch_id, *[one for one in arguments if one == "--wait"])
+    assert code == 3
+    assert "takes no more lines" in said
+    if "--out" in arguments:
+        assert len(rows_of("out.jsonl")) == 200
+    assert ramify.batch_status(status.batch_id) == status
+    assert "not to its end: it was cancelled" in CliRunner().invoke(app, ["status", status.batch_id]).stdout
 
 
 def test_given_options_of_lines_when_gone_on_with_then_they_are_refused(client: redis.Redis) -> None:

@@ -20,7 +20,7 @@ import redis
 from orchestrator.client import Ramify
 from orchestrator.intake import BatchFullError, bounded_lines, read_questions
 from orchestrator.reaper.reaper import Reaper
-from shared.errors import InputError, LaneFullError
+from shared.errors import BatchCancelledError, InputError, LaneFullError
 from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.keys import JobKeys
 from shared.settings import Settings, load_settings
@@ -108,7 +108,7 @@ class Day:
     def read(self, batch: str | None = None, most: int = 12) -> None:
         """A client begins with a file, or goes on with it."""
         if batch := batch or self.some(self.files):
-            with doomed(self.ramify._redis, self.dice, most), suppress(BatchFullError):
+            with doomed(self.ramify._redis, self.dice, most), suppress(BatchFullError, BatchCancelledError):
                 lines = read_questions(bounded_lines(io.BytesIO(self.files[batch])))
                 list(self.ramify.read_into_batch(batch, lines))
 
@@ -180,7 +180,7 @@ def test_a_batch_adds_up_after_every_step_and_every_line_of_it_in_the_end(
         day.check()
     for batch, content in day.files.items():
         read = 0
-        while read < len(content.splitlines()):
+        while read < len(content.splitlines()) and not day.ramify.batch_status(batch).cancelled_early:
             day.read(batch, most=1_000_000)
             day.end()
             read = day.ramify.resume_batch(batch).read
@@ -189,9 +189,11 @@ def test_a_batch_adds_up_after_every_step_and_every_line_of_it_in_the_end(
     day.check()
     made = [client.hget(key, "batch_id") for key in client.scan_iter("ramify:{*}:job")]
     for batch, content in day.files.items():
-        status = day.ramify.batch_status(batch)
-        assert status.lines == len(content.splitlines())
-        assert status.blank == sum(not line for line in content.splitlines())
+        status, lines = day.ramify.batch_status(batch), content.splitlines()
+        if status.cancelled_early:
+            lines = lines[: day.ramify.resume_batch(batch).read]
+        assert status.lines == len(lines)
+        assert status.blank == sum(not line for line in lines)
         assert status.terminal
         assert made.count(batch.encode()) == status.enqueued, "no job stands beside the lines"
     assert client.keys("*named_by*") == []

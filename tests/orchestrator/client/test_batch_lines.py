@@ -10,9 +10,10 @@ import pytest
 import redis
 
 from orchestrator.client import Ramify
-from orchestrator.intake import bounded_lines, read_questions
-from shared.errors import InputError, NotFoundError
+from orchestrator.intake import as_request, bounded_lines, read_questions
+from shared.errors import BatchCancelledError, InputError, NotFoundError
 from shared.jobs import JobStore, State
+from shared.jobs.lines import NewLine, Page
 from shared.models import BatchStatus
 from shared.models.batch import BatchSource, LineKind, LineRecord
 from shared.settings import Settings
@@ -117,13 +118,15 @@ def test_a_batch_that_waits_for_jobs_of_others_says_so_and_its_own_can_be_tried_
     _, records = read(ramify, keyed(0, 2))
     other = ramify.open_batch(source=BatchSource(name="more.jsonl"))
     read(ramify, keyed(0, 3), other)
+    assert (
+        f"Of more.jsonl 3 lines were read so far: if nobody reads on, resume it (`ramify batch --resume {other}`)"
+        in ramify.why(other).said
+    )
     ramify.cancel_batch(other)
     said = ramify.why(other).said
     assert "It waits for 2 jobs of others, which its lines name by their keys." in said
-    assert (
-        f"Of more.jsonl 3 lines were read so far: if nobody reads on, resume it (`ramify batch --resume {other}`)"
-        in said
-    )
+    assert "It was cancelled before all was read: it took no lines behind line 3." in said
+    assert "--resume" not in said
     made = ramify.retry(other)
     assert made.jobs == 1
     assert [row.line for row in ramify.batch_report(made.batch_id or "")] == [3]
@@ -175,6 +178,46 @@ def test_of_two_clients_that_fill_one_batch_one_is_told(ramify: Ramify) -> None:
     assert counts(ramify.batch_status(batch_id)) == {"lines": 201, "enqueued": 201}
     with pytest.raises(NotFoundError):
         list(ramify.add_to_batch("0" * 21, ["why?"]))
+
+
+def test_a_batch_that_is_cancelled_while_it_is_filled_takes_no_more_lines_and_adds_up(
+    ramify: Ramify, client: redis.Redis
+) -> None:
+    batch_id = ramify.open_batch(source=BatchSource(name="q.jsonl"))
+    filling = ramify.add_to_batch(batch_id, (f"slow {n}?" for n in range(700)))
+    for _ in range(201):
+        next(filling)
+    assert ramify.cancel_batch(batch_id) == 400
+    with pytest.raises(BatchCancelledError, match=f"batch {batch_id} was cancelled after line 400: it takes no more"):
+        list(filling)
+    with pytest.raises(BatchCancelledError):
+        list(ramify.add_to_batch(batch_id, ["one more?"]))
+    status, found = ramify.batch_status(batch_id), assert_adds_up(client, batch_id)
+    assert (found["lines"], found["enqueued"], found["cancelled"], found["open"]) == (400, 400, 400, 0)
+    assert (status.cancelled_early, status.read_whole, status.terminal) == (True, False, True)
+    assert "it took no lines behind line 400" in ramify.why(batch_id).said
+    retried = ramify.retry(batch_id)
+    assert (retried.jobs, ramify.batch_status(retried.batch_id or "").open) == (400, 400)
+
+
+def test_a_batch_that_was_read_whole_is_cancelled_as_it_is(ramify: Ramify) -> None:
+    batch_id, _ = read(ramify, keyed(0, 3))
+    ramify.close_batch(batch_id)
+    assert ramify.cancel_batch(batch_id) == 3
+    status = ramify.batch_status(batch_id)
+    assert (status.cancelled_at, status.cancelled_early, status.cancelled) == (None, False, 3)
+
+
+def test_lines_that_were_entered_before_the_cancel_are_confirmed_to_a_client_that_asks_again(
+    ramify: Ramify, store: JobStore, client: redis.Redis
+) -> None:
+    batch_id = ramify.open_batch()
+    job = store.new_job("1" * 21, as_request("why?"), batch_id=batch_id)
+    page = Page(0, "", 1, "d", [NewLine(1, job)])
+    entered = store.batches.enter(batch_id, page)
+    ramify.cancel_batch(batch_id)
+    assert store.batches.enter(batch_id, page) == entered
+    assert assert_adds_up(client, batch_id)["lines"] == 1
 
 
 def test_the_newest_batches_are_listed_and_those_that_are_gone_leave_the_list(
