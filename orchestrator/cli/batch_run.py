@@ -17,7 +17,7 @@ from orchestrator.cli.render.batches import accounts_line, draw_batch
 from orchestrator.cli.text import counted, plain
 from orchestrator.client import Ramify
 from orchestrator.intake import Rejected
-from shared.errors import BatchCancelledError, RamifyError
+from shared.errors import BatchCancelledError, InputError, RamifyError
 from shared.models.batch import LineRecord
 
 
@@ -31,6 +31,7 @@ class BatchRun:
         """Raises: InputError for what cannot be read, written or taken; then there is no batch."""
         self._check_out(source)
         file = BatchFile.checked(source, rejects, defaults, self._client.tenant)
+        self._check_apart(file.rejects)
         with ExitStack() as stack:
             refused = stack.enter_context(RejectsFile(file.rejects))
             intake = stack.enter_context(FileIntake(self._client, file, refused))
@@ -52,12 +53,13 @@ class BatchRun:
         kept = found.source
         if self._out is None and kept.out:
             self._out = Path(kept.out)
-        self._check_out(source or streams.STDIN)
+        self._check_out(source or kept.options.get("file", streams.STDIN))
         status = self._client.batch_status(batch_id)
         if status.cancelled_early and not self._follows:
             raise BatchCancelledError(batch_id, status.lines)
         closed = status.closed_at is not None or status.cancelled_early
         rejects = rejects or Path(kept.options.get("rejects", f"{batch_id}.rejects.jsonl"))
+        self._check_apart(rejects)
         file = None if closed else BatchFile.of(kept, source, rejects)
         with ExitStack() as stack:
             refused = stack.enter_context(RejectsFile(rejects))
@@ -74,6 +76,10 @@ class BatchRun:
             format_of(self._out)
             streams.writable("--out", self._out, source)
             self._follows = True
+
+    def _check_apart(self, rejects: Path) -> None:
+        if self._out and streams.is_same_file(self._out, rejects):
+            raise InputError("--out", str(self._out), "it is the file of the rejects: name another")
 
     def _run(
         self,

@@ -30,12 +30,13 @@ class OutFile:
     """Open for appending; locked, so that two commands never write the same. Every method raises InputError."""
 
     def __init__(self, path: Path) -> None:
-        """Changes nothing yet."""
+        """Changes nothing yet. A symbolic link is followed: it stays, and the file that it names is written."""
         self.path, self._batch_id = path, ""
+        self._target = Path(os.path.realpath(path))
         self._format: OutFormat = format_of(path)
         self._records: dict[int, _Record] = {}
         try:
-            self._handle: IO[bytes] = path.open("a+b", buffering=0)
+            self._handle: IO[bytes] = self._target.open("a+b", buffering=0)
         except OSError as error:
             raise self._error(error) from None
         try:
@@ -111,7 +112,7 @@ class OutFile:
             raise self._error(error) from None
 
     def _sort(self, head: str) -> None:
-        part = self.path.with_name(f"{self.path.name}.part")
+        part = self._target.with_name(f"{self._target.name}.part")
         with part.open("wb") as sorted_file:
             sorted_file.write(head.encode())
             for _, record in sorted(self._records.items()):
@@ -119,7 +120,7 @@ class OutFile:
                 sorted_file.write(self._handle.read(record.end - record.start))
             sorted_file.flush()
             os.fsync(sorted_file.fileno())
-        part.replace(self.path)
+        part.replace(self._target)
 
     def _append(self, text: str) -> int:
         """Returns how many bytes were written."""

@@ -178,15 +178,22 @@ def lines_of(name: str) -> Iterator[tuple[IO[bytes], int | None]]:
 
 
 def writable(option: str, path: Path, source: str = STDIN) -> Path:
-    """`path`, if a file can be written there. Raises: InputError when it cannot."""
+    """`path`, if a file can be written there, or where it links to. Raises: InputError when it cannot."""
     if path.is_dir():
         raise InputError(option, str(path), "it is a folder: name a file in it")
-    folder = path.absolute().parent
+    target = Path(os.path.realpath(path))
+    folder = target.parent
     if not folder.is_dir():
         raise InputError(option, str(path), f"there is no folder {folder}: create it first")
-    target = path if path.exists() else folder
-    if not os.access(target, os.W_OK):
+    if not os.access(target if target.exists() else folder, os.W_OK):
         raise InputError(option, str(path), "it cannot be written: name a file in another folder")
-    if source != STDIN and path.exists() and Path(source).exists() and path.samefile(source):
+    if source != STDIN and is_same_file(path, Path(source)):
         raise InputError(option, str(path), "it is the file that is read: name another")
     return path
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths name one file, which need not be there yet."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)

@@ -101,6 +101,8 @@ def test_given_no_usable_line_when_batched_then_it_says_so_and_there_is_no_batch
         (("q.jsonl", "--out", "out.txt"), "--out"),
         (("q.jsonl", "--out", "q.jsonl"), "--out"),
         (("q.jsonl", "--rejects", "nowhere/r.jsonl"), "--rejects"),
+        (("q.jsonl", "--out", "x.jsonl", "--rejects", "./x.jsonl"), "--out"),
+        (("q.jsonl", "--out", "q.jsonl.rejects.jsonl"), "--out"),
         (("q.jsonl", "--mode", "deepest"), "mode"),
     ],
 )

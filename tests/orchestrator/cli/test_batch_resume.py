@@ -292,6 +292,17 @@ def test_given_a_batch_from_stdin_when_gone_on_with_then_its_lines_must_be_given
     assert again.exit_code == 0, again.exception  # all is read: stdin is not asked for again
 
 
+def test_given_a_file_of_the_batch_as_out_when_gone_on_with_then_it_is_refused_and_stays(client: redis.Redis) -> None:
+    source = write(["one?", '{"half'])
+    batch_id = json.loads(batch(source, "--json")[1])["batch_id"]
+    Path("link.jsonl").symlink_to("q.jsonl.rejects.jsonl")
+    for out in ("q.jsonl", "q.jsonl.rejects.jsonl", "link.jsonl"):
+        before = Path(out).read_bytes()
+        code, _, said = batch("--resume", batch_id, "--out", out)
+        assert (code, Path(out).read_bytes()) == (2, before)
+        assert "name another" in said
+
+
 def test_given_an_unknown_batch_when_gone_on_with_then_it_is_said(client: redis.Redis) -> None:
     code, _, said = batch("--resume", "nobody")
     assert (code, said.count("\n")) == (2, 1)

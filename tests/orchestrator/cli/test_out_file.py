@@ -81,6 +81,22 @@ def test_given_markdown_when_finished_then_it_is_in_the_order_of_the_lines_below
     assert Path("out.md").read_text(encoding="utf-8") == text
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_given_a_link_when_written_then_it_stays_and_the_file_that_it_names_has_the_answers(ending):
+    Path("kept").mkdir()
+    link, target = Path(f"out.{ending}"), Path(f"kept/there.{ending}")
+    link.symlink_to(target)
+    with OutFile(link) as out:
+        out.begin("b1", resume=False)
+        for line in LINES:
+            out.add(line)
+        out.finish(COUNTS)
+    assert link.readlink() == target
+    assert [path.name for path in Path("kept").iterdir()] == [target.name]
+    assert set(write(str(target))) == {1, 2, 3, 4}
+    assert ("lines 4 = " in target.read_text(encoding="utf-8")) == (ending == "md")
+
+
 def test_given_an_answer_with_headings_and_tags_when_written_as_markdown_then_it_stays_text():
     made = answer("job1", "q", text="# Facts\nOrder <b>holds</b>. [1]\n## 7. More")
     write("out.md", answered(1, answer=made))
