@@ -99,9 +99,18 @@ def report(  # noqa: PLR0913 - the signature is the command line
 ) -> None:
     """Say of each line of a batch what became of it, how long it took, and what it has cost."""
     from orchestrator.cli.line_reports import check_states, report_csv, wanted
-    from orchestrator.cli.render.batches import REPORT_COLUMNS, accounts_line, draw_batch, draw_lines
+    from orchestrator.cli.render.batches import (
+        accounts_line,
+        draw_batch,
+        draw_lines,
+        left_out,
+        report_columns,
+        report_width,
+    )
 
     check_states(state or ())
+    if json and csv:
+        raise InputError("--csv", "beside --json", "stdout holds one of them: give one of the two")
     with invocation_of(ctx).client(tenant) as client:
         found = client.batch_status(id_)
         lines = wanted(client.batch_report(id_), state or ())
@@ -112,6 +121,9 @@ def report(  # noqa: PLR0913 - the signature is the command line
             streams.note(accounts_line(found))
         else:
             streams.show(draw_batch(found))
-            for table in draw_lines(lines):
-                streams.show(table, REPORT_COLUMNS)
+            names = report_columns(streams.room())
+            for table in draw_lines(lines, names):
+                streams.show(table, report_width(names))
+            if missing := left_out(names):
+                streams.note(missing)
     raise typer.Exit(streams.batch_exit_code(found))

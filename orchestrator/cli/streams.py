@@ -59,6 +59,12 @@ def console(*, stderr: bool = False, columns: int = 0) -> Console:
     return made
 
 
+def room() -> int | None:
+    """Characters of a line of the terminal, or what COLUMNS says; None where stdout is none and nothing limits it."""
+    made = console()
+    return made.width if made.is_terminal or os.environ.get("COLUMNS", "").isdecimal() else None
+
+
 @contextmanager
 def progress(
     name: str, *columns: ProgressColumn, total: int | None = None, **fields: Any

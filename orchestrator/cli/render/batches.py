@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from rich.console import RenderableType
@@ -23,11 +23,17 @@ from shared.models.batch import LineReport
 _PAGE = 500
 #: Of the report, with their widths in characters.
 _COLUMNS = {
-    "line": 6, "id": 12, "key": 12, "job": 21, "state": 16, "leaves": 6, "waited": 7, "ran": 7, "calls": 5, "tokens": 7,
+    "line": 8, "id": 12, "key": 12, "job": 21, "state": 16, "leaves": 6, "waited": 7, "ran": 7, "calls": 5, "tokens": 7,
     "estimated": 11, "spent": 8, "error": 30,
 }  # fmt: skip
-#: Characters of a line of the report: the columns, and a blank on both sides of each.
-REPORT_COLUMNS = sum(_COLUMNS.values()) + 2 * len(_COLUMNS)
+#: The columns by their worth: the first three are there however narrow the report is, of the others those that fit.
+_BY_WORTH = (
+    "line", "job", "state", "id", "error", "ran", "leaves", "spent", "waited", "calls", "tokens", "key", "estimated",
+)  # fmt: skip
+_ALWAYS = 3
+#: Between two columns.
+_GAP = 2
+_WHOLE = frozenset({"line", "job", "id", "key"})
 _RIGHT = frozenset({"line", "leaves", "waited", "ran", "calls", "tokens", "estimated", "spent"})
 
 
@@ -103,31 +109,66 @@ def _pace(batch: BatchStatus, rate: float | None, elapsed_s: float) -> str:
     return f"{rate:.1f} jobs/s {elapsed}" + (f", about {duration(left * 1000)} left" if left else "")
 
 
-def draw_lines(lines: Iterable[LineReport]) -> Iterator[Table]:
+def report_columns(room: int | None) -> tuple[str, ...]:
+    """The columns of a report that fit into `room` characters (None: all), in their order."""
+    chosen, used = set[str](), -_GAP
+    for place, name in enumerate(_BY_WORTH):
+        needs = _COLUMNS[name] + _GAP
+        if place < _ALWAYS or room is None or used + needs <= room:
+            chosen.add(name)
+            used += needs
+    return tuple(name for name in _COLUMNS if name in chosen)
+
+
+def left_out(names: Collection[str]) -> str:
+    """Which columns a report with these ones lacks, as a sentence; empty for none."""
+    missing = ", ".join(name for name in _COLUMNS if name not in names)
+    return f"no room for {missing}: a wider terminal, --csv and --json show all" if missing else ""
+
+
+def report_width(names: Collection[str]) -> int:
+    """Characters of a line of the report with these columns."""
+    return sum(_COLUMNS[name] + _GAP for name in names) - _GAP
+
+
+def draw_lines(lines: Iterable[LineReport], names: Sequence[str]) -> Iterator[Table]:
     """A table for each 500 lines, the columns of all of one width, so that a large batch is shown while it is read."""
     stream = iter(lines)
     while page := list(islice(stream, _PAGE)):
-        table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
-        for name, width in _COLUMNS.items():
-            table.add_column(name, width=width, overflow="fold", justify="right" if name in _RIGHT else "left")
+        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+        for name in names:
+            whole = name in _WHOLE
+            table.add_column(
+                name,
+                width=_COLUMNS[name],
+                no_wrap=whole,
+                overflow="ellipsis" if whole else "fold",
+                justify="right" if name in _RIGHT else "left",
+            )
         for line in page:
-            table.add_row(*_report_cells(line))
+            cells = _report_cells(line)
+            table.add_row(*(cells[name] for name in names))
         yield table
 
 
-def _report_cells(line: LineReport) -> Iterator[Text]:
-    own_id = "" if line.id is None else str(line.id)
+def _report_cells(line: LineReport) -> dict[str, Text]:
     ended = line.leaves_done + line.leaves_failed
     cost = "" if line.cost_estimated is None else f"{line.cost_estimated[0]:.4g}-{line.cost_estimated[1]:.4g}"
-    yield from (Text(f"{line.line:,}"), plain(own_id), plain(line.key or ""), plain(line.job_id or ""), _ended(line))
-    yield from (
-        Text(f"{ended}/{line.leaves_total}" if line.job_id else ""),
-        _seconds(line.waited_s),
-        _seconds(line.ran_s),
-    )
-    yield from (Text(str(line.spent.llm_calls or "")), Text(str(tokens(line) or "")), Text(cost))
-    yield Text("" if line.cost_spent is None else f"{line.cost_spent:.4g}")
-    yield plain(line.error or "", "red")
+    return {
+        "line": Text(str(line.line)),
+        "id": plain("" if line.id is None else str(line.id)),
+        "key": plain(line.key or ""),
+        "job": plain(line.job_id or ""),
+        "state": _ended(line),
+        "leaves": Text(f"{ended}/{line.leaves_total}" if line.job_id else ""),
+        "waited": _seconds(line.waited_s),
+        "ran": _seconds(line.ran_s),
+        "calls": Text(str(line.spent.llm_calls or "")),
+        "tokens": Text(str(tokens(line) or "")),
+        "estimated": Text(cost),
+        "spent": Text("" if line.cost_spent is None else f"{line.cost_spent:.4g}"),
+        "error": plain(line.error or "", "red"),
+    }
 
 
 def _seconds(value: float | None) -> Text:

@@ -247,6 +247,53 @@ def test_given_an_open_batch_when_followed_then_changes_are_given_until_time_is_
     assert not follow_batch(client, "batch001").terminal
 
 
+ALL = ["line", "id", "key", "job", "state", "leaves", "waited", "ran", "calls", "tokens", "estimated", "spent", "error"]
+
+
+@pytest.mark.parametrize(
+    ("room", "fit"),
+    [
+        ("40", ["line", "job", "state"]),
+        ("80", ["line", "id", "job", "state", "leaves", "ran"]),
+        ("100", ["line", "id", "job", "state", "error"]),
+        ("120", ["line", "id", "job", "state", "leaves", "ran", "calls", "error"]),
+        ("500", ALL),
+        (None, ALL),
+    ],
+)
+def test_given_a_narrow_place_when_reported_then_lines_and_jobs_are_whole_and_what_is_left_out_is_said(
+    client, monkeypatch, room, fit
+):
+    if room:
+        monkeypatch.setenv("COLUMNS", room)
+    else:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    client.ends = lambda _: "failed"
+    client.open_batch()
+    job_ids = [f"{number:021}" for number in range(2)]
+    monkeypatch.setattr(
+        client, "submit", lambda request: client.requests.setdefault(job_ids[-1], request) and job_ids.pop()
+    )
+    list(client.add_to_batch("batch001", [{"question": "q", "id": "long-" * 20}, {"question": "q", "id": 7}]))
+    client.lines[1] = client.lines[1].model_copy(update={"number": 1_234_567})
+    done = ramify("batch", "report", "batch001")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert fit in rows
+    assert [row[0] for row in rows if f"{0:021}" in row or f"{1:021}" in row] == ["1", "1234567"]
+    assert max(map(len, done.stdout.splitlines())) <= max(int(room or 500), 49)
+    missing = [name for name in ALL if name not in fit]
+    assert done.stderr == (
+        f"no room for {', '.join(missing)}: a wider terminal, --csv and --json show all\n" if missing else ""
+    )
+
+
+def test_given_two_forms_when_reported_then_one_must_be_chosen(client):
+    ramify("batch", write("one"))
+    done = ramify("batch", "report", "batch001", "--json", "--csv")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: --csv: ")
+
+
 def client_requests(*questions):
     from orchestrator.intake import as_request
 
