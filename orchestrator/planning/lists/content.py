@@ -74,6 +74,9 @@ class ContentReader:
             return token.start() + 1
         if kind != "space":
             self._end_piece()
+        if compiled("<negation_end>").fullmatch(text):
+            self._end_run(token.start())
+            self._negated = self._negated and not self._negation_used
         if kind in {"both", "either"} and self._run:
             self._run.join(either=kind == "either")
             return token.end()
@@ -120,6 +123,8 @@ class ContentReader:
     def _at_end(self, place: int) -> bool:
         """True when no word of Han characters goes on at `place`."""
         for _ in range(_MOST_NOUNS):
+            if compiled("<verb_behind>").match(self._sentence.text, place):
+                return True
             token = compiled(_TOKEN).match(self._sentence.text, place)
             if token is None or token.lastgroup != "noun":
                 return token is None or token.lastgroup != "han"

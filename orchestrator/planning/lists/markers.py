@@ -21,13 +21,15 @@ _MAX_COLUMN_CHARS = 40
 _MOST_HINTS = 3
 _WORD_END = re.compile(r"\w{1,40}$")
 #: Between the values of a list; "redis or celery" wants one of them.
-_JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?![a-z])\s*)"
+_JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?:(?<![a-z])|(?![a-z]))\s*)"
 _COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
 _BETWEEN_COLUMNS = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
 _FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
 _NEGATION = r"<negation><negation_tail!>{0,4}\s*"
 #: So far before a value its negation is looked for, in characters.
 _LOOK_BACK = 60
+#: Words such as "with" before "tag" behind which values are looked for.
+_MOST_MARKS = 6
 
 
 @dataclass
@@ -105,21 +107,31 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: 
     while found := compiled("<tagged_after>").search(sentence.text, place):
         place = found.end()
         head = sentence.text[: found.start()]
-        marks = list(compiled(r"<tagged_before>\s*").finditer(head))
-        begun = marks[-1].end() if marks else None
-        if begun is not None and GAP not in head[begun:] and head[begun:].strip():
-            values, either, end = _listed(sentence, begun, names)
-            if values and end >= len(head.rstrip()):
-                negated = marks[-1].group().startswith(listed("negating")) or _negated(sentence, marks[-1].start())
-                _add_tags(values, names, truncated, named, either=either, negated=negated)
-                sentence.take(_start(sentence, marks[-1].start()), found.end())
-                place = 0
-                continue
+        if before := _values_before(sentence, head, names):
+            mark, values, either = before
+            negated = mark.group().startswith(listed("negating")) or _negated(sentence, mark.start())
+            _add_tags(values, names, truncated, named, either=either, negated=negated)
+            sentence.take(_start(sentence, mark.start()), found.end())
+            place = 0
+            continue
         if known := _known_end(head, names):
             start, name = known
             _add_tags([name], names, truncated, named, negated=_negated(sentence, start))
             sentence.take(_start(sentence, start), found.end())
             place = 0
+
+
+def _values_before(sentence: Sentence, head: str, names: Names) -> tuple[re.Match[str], list[str], bool] | None:
+    """The longest list of values that begins behind "with" and ends where `head` ends, and whether one is enough."""
+    marks = list(compiled(r"<tagged_before>\s*").finditer(head))[-_MOST_MARKS:]
+    for mark in marks:
+        if GAP in head[mark.end() :] or not head[mark.end() :].strip():
+            continue
+        values, either, end = _listed(sentence, mark.end(), names)
+        known = mark is marks[-1] or all(map(names.of, values))  # only the nearest takes what no document has
+        if values and known and end >= len(head.rstrip()):
+            return mark, values, either
+    return None
 
 
 def _known_end(head: str, names: Names) -> tuple[int, str] | None:
