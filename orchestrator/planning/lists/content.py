@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.planning.lists.markers import NamedValues
+from orchestrator.planning.lists.markers import NamedValues, denied_behind
 from orchestrator.planning.lists.runs import Run
 from orchestrator.planning.lists.words import GAP, HOLD, KnownName, Names, Sentence, compiled, unique
 from shared.language.text import HAN, is_han, terms
@@ -142,6 +142,7 @@ class ContentReader:
             return self._denied_value(place, denied.end())
         if known := self._known(place):
             self._end_run(place)
+            self._negated = self._negated or denied_behind(text, known[1].end)
             self._name(known[0], known[1].values)
             return known[1].end
         return None
@@ -234,7 +235,8 @@ class ContentReader:
         run, self._run = self._run, Run()
         if not run:
             return
-        if about or (not (run.is_field or self._negated) and self._documents_follow(place)):
+        denied = self._negated or denied_behind(self._sentence.text, place)
+        if about or (not (run.is_field or denied) and self._documents_follow(place)):
             self.assumed += [] if about else run.spelt()
             for joint, part in run.parts:
                 if joint == "either":
@@ -245,7 +247,7 @@ class ContentReader:
             self.assumed.append(part.text)
             self._add(part.text, exact=True)
         if run := run.without_codes():
-            self.unread.append(run.denied(self._negation_start) if self._negated else run)
+            self.unread.append(run.denied(self._negation_start if self._negated else run.start) if denied else run)
             self._either, self._negation_used = False, True
             self._negated = self._negated and not self._documents_follow(place)
 

@@ -68,7 +68,7 @@ def take_columns(sentence: Sentence, named: NamedValues) -> None:
 
 def take_dates(sentence: Sentence, span: DateSpan, named: NamedValues) -> None:
     """The span of time that was found; "except in 2025" and 除2025年以外 leave it out."""
-    if _negated(sentence, span.start):
+    if _negated(sentence, span.start) or denied_behind(sentence.text, span.end):
         named.without_dates = Filters(after=span.first, before=span.last)
     else:
         named.dates = Filters(after=span.first, before=span.last)
@@ -110,20 +110,27 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: 
         if before := _values_before(sentence, head, names):
             mark, values, either = before
             negated = mark.group().startswith(listed("negating")) or _negated(sentence, mark.start())
+            negated = negated or denied_behind(sentence.text, found.end())
             _add_tags(values, names, truncated, named, either=either, negated=negated)
             sentence.take(_start(sentence, mark.start()), found.end())
             place = 0
             continue
         if known := _known_end(head, names):
             start, name = known
-            _add_tags([name], names, truncated, named, negated=_negated(sentence, start))
+            _add_tags(
+                [name],
+                names,
+                truncated,
+                named,
+                negated=_negated(sentence, start) or denied_behind(sentence.text, found.end()),
+            )
             sentence.take(_start(sentence, start), found.end())
             place = 0
 
 
 def _values_before(sentence: Sentence, head: str, names: Names) -> tuple[re.Match[str], list[str], bool] | None:
     """The longest list of values that begins behind "with" and ends where `head` ends, and whether one is enough."""
-    marks = list(compiled(r"<tagged_before>\s*").finditer(head))[-_MOST_MARKS:]
+    marks = list(compiled("<tagged_before> *").finditer(head))[-_MOST_MARKS:]
     for mark in marks:
         if GAP in head[mark.end() :] or not head[mark.end() :].strip():
             continue
@@ -267,6 +274,11 @@ def _folders(spelt: str, values: Values) -> tuple[str, ...]:
 
 def _negated(sentence: Sentence, start: int) -> bool:
     return _start(sentence, start) < start
+
+
+def denied_behind(text: str, end: int) -> bool:
+    """True when what ends there is denied behind it: 2026年3月以外."""
+    return compiled(" *<negation_end>").match(text, end) is not None
 
 
 def _start(sentence: Sentence, start: int) -> int:

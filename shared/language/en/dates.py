@@ -25,6 +25,7 @@ _OF_YEAR = r",? (?:of |in )?(?:the year )?"
 _SHARED_JOIN = (
     r"(?:\s*(?:, and|,|[-–—~])\s*|\s+(?:to|until|till|through|and|or|up to|up until)(?: the| in| from)?(?: end of)? )"
 )
+_DAYS_TO = "(?: to | and | until |[-–])"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _UNITS: tuple[DateUnit, ...] = ("year", "month", "week", "quarter")
 _BENDS: dict[str, Bend] = {
@@ -58,6 +59,18 @@ DATES = DateWords(
     halves={"first": 1, "1st": 1, "1": 1, "second": 2, "2nd": 2, "last": 2, "2": 2},
     seasons={"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12},
     shared_years=(
+        (re.compile(r"(?<!\w)weeks (\d{1,2})( to | and | through |[-–])(\d{1,2})(?!\w)"), r"week \1\2week \3"),
+        (
+            re.compile(rf"(?<![\w\-])(\d{{1,2}}){_SUFFIX}{_DAYS_TO}(?=\d{{1,2}}{_SUFFIX} (?:of )?({_MONTH_NAME}))"),
+            r"\1 \2 to ",
+        ),
+        (
+            re.compile(
+                rf"(?<!\w)({_MONTH_NAME}) (\d{{1,2}}){_SUFFIX}{_DAYS_TO}(\d{{1,2}}{_SUFFIX})(?=,? (?:19|20)\d\d)"
+            ),
+            r"\1 \2 to \1 \3",
+        ),
+        (re.compile(rf"(?<!\w)({_PART})[-–—/~](?={_PART}{_OF_YEAR}(?:19|20)\d\d(?!\w))"), r"\1 to "),
         (
             re.compile(rf"(?<!\w)({_ORDINAL})({_SHARED_JOIN})(?:the )?({_ORDINAL}|last) (quarter|half)(?!\w)"),
             r"\1 \4\2\3 \4",

@@ -145,7 +145,23 @@ def test_given_filters_of_the_caller_when_read_then_they_hold_and_are_told() -> 
     assert (scan.filters.tags, scan.found.namespace) == (("x",), "mine")
 
 
-@pytest.mark.parametrize("text", ["列" * 4000, "a " * 2000, "'\"" * 2000, "not " * 1000, "tagged " * 500, "#a" * 1900])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "列" * 4000,
+        "a " * 2000,
+        "'\"" * 2000,
+        "not " * 1000,
+        "tagged " * 500,
+        "#a" * 1900,
+        "march and " * 100,
+        "2026年3月到" * 100,
+        "1-" * 500,
+        "@" * 1000,
+        "q1/" * 300,
+        "不带a标签" * 150,
+    ],
+)
 def test_given_a_hostile_question_when_read_then_it_takes_no_time(text: str) -> None:
     begun = time.process_time()
     read(text)
