@@ -44,7 +44,7 @@ def leaf_failed(run: TaskRun, reason: str) -> None:
     As it was found, where its search was done; else its failure is its result.
     """
     if not _recorded_as_found(run, run.node_id, _WITHOUT.get(run.task.name, Degradation.OUT_OF_TIME), reason):
-        failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason)
+        failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason, out_of_time=run.out_of_time)
         run.jobs.record_leaf(run.job.id, failed)
 
 

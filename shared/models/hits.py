@@ -176,13 +176,17 @@ class SearchResult(Model):
 
 
 class LeafResult(Model):
-    """The recorded outcome of one leaf: its best hits, or the error that ended it."""
+    """The recorded outcome of one leaf: its best hits, or the error that ended it.
+
+    `out_of_time`: that error is only that the job's time was up.
+    """
 
     node_id: str
     status: LeafStatus
     hits: tuple[Hit, ...] = ()
     candidates: int = 0
     error: str | None = None
+    out_of_time: bool = False
     warnings: tuple[str, ...] = ()
     timings_ms: dict[str, float] = Field(default_factory=dict)
     stages: tuple[StageTrace, ...] = ()

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from celery import Celery
@@ -49,6 +49,8 @@ class TaskRun:
     tally: Tally = field(default_factory=Tally)
     #: The costs that are in the job's account.
     booked: list[Cost] = field(default_factory=list)
+    #: For `on_error`: it failed only because the job's time was up.
+    out_of_time: bool = False
 
     @property
     def item(self) -> str:
@@ -199,7 +201,7 @@ class TaskRegistry:
             exc_info=not isinstance(error, RamifyError),
         )  # fmt: skip
         run.annotate(getattr(error, "cost", None))  # what it has spent, and gone on without, before it failed
-        on_error(run, reason)
+        on_error(replace(run, out_of_time=isinstance(error, DeadlineError)), reason)
 
     def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
         """A message of another release: a warning in the job, if it can be found; it ends by its deadline."""

@@ -12,7 +12,8 @@ from shared.contract import TaskMessage, TaskName
 from shared.jobs import JobReader, JobStore, State, new_id
 from shared.jobs.budget import Ledger
 from shared.jobs.keys import JobKeys
-from shared.models import Facet, Hit, JobRequest, LeafStatus, Node, SearchResult
+from shared.jobs.lines import NewLine, Page
+from shared.models import Facet, Hit, JobRequest, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.degraded import Degradation
 from shared.providers.fallbacks import noting
 from shared.providers.gates import gate
@@ -42,10 +43,15 @@ def hit(name: str, score: float, variant: float | None = None) -> Hit:
     return Hit(chunk_id=name, doc_id=name, path=name, title=name, text=name, score=score, parts=parts)
 
 
-def searching(jobs: JobStore, *found: tuple[str, SearchResult]) -> str:
-    """A job whose named leaves have been searched."""
-    job_id = new_id()
-    jobs.enqueue([(job_id, JobRequest(question="why?"))])
+def searching(jobs: JobStore, *found: tuple[str, SearchResult], batch_id: str | None = None) -> str:
+    """A job whose named leaves have been searched, of a batch if that is named."""
+    job_id, request = new_id(), JobRequest(question="why?")
+    if batch_id:
+        jobs.batches.enter(
+            batch_id, Page(0, "", 1, "d", [NewLine(1, jobs.new_job(job_id, request, batch_id=batch_id))])
+        )
+    else:
+        jobs.enqueue([(job_id, request)])
     jobs.start_planning(job_id, "t")
     jobs.start_searching(job_id, NODES)
     for node_id, result in found:
@@ -121,9 +127,8 @@ def test_given_the_deadline_when_merged_by_force_then_searched_leaves_stand_in_f
     )
 
 
-def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_answer_is_written_next(
-    outcome: Any, jobs: JobStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def merge_tasks(jobs: JobStore, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The merge pool's tasks, on this Redis."""
     from workers.merge import tasks
 
     for name, value in {
@@ -133,6 +138,13 @@ def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_
         "_ledger": Ledger(jobs.client, settings),
     }.items():
         monkeypatch.setattr(tasks.registry, name, value)
+    return tasks
+
+
+def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_answer_is_written_next(
+    outcome: Any, jobs: JobStore, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = merge_tasks(jobs, settings, monkeypatch)
     job_id = searching(jobs, ("0.1", FOUND), ("0.2", FOUND))
     jobs.client.hset(JobKeys(job_id).job, "deadline_at", "1")
     tasks.merge_tree.apply(args=(TaskMessage(job_id=job_id, force=True).wire(),), throw=True)
@@ -143,3 +155,27 @@ def test_given_nobody_who_reranks_when_merged_by_force_at_the_deadline_then_the_
     status = JobReader(jobs.client).status(job_id)
     assert status.degraded == (Degradation.OUT_OF_TIME,)
     assert "The merged results were not reranked: the job's time was up." in status.warnings
+
+
+@pytest.mark.parametrize("fault", [None, "no store"])
+def test_given_leaves_without_an_answer_at_the_deadline_when_summarised_then_only_missing_time_is_the_reason(
+    outcome: Any, jobs: JobStore, settings: Settings, monkeypatch: pytest.MonkeyPatch, fault: str | None
+) -> None:
+    tasks, batch_id = merge_tasks(jobs, settings, monkeypatch), new_id()
+    from workers.search.tasks import search_leaf
+
+    jobs.batches.open(batch_id)
+    job_id = searching(jobs, batch_id=batch_id)
+    jobs.client.hset(JobKeys(job_id).job, "deadline_at", "1")
+    search_leaf.apply(args=(TaskMessage(job_id=job_id, node_id="0.1").wire(),), throw=True)
+    assert jobs.results(job_id)["0.1"].out_of_time
+    if fault:
+        outcome.leaf_failed(run_of(jobs, job_id, TaskName.SEARCH_LEAF, "0.2"), fault)
+    jobs.start_merging(job_id, "t", force=True)
+    jobs.start_summarising(job_id, MergedPool())
+    tasks.merge_summarise.apply(args=(TaskMessage(job_id=job_id).wire(),), throw=True)
+    status, batch = JobReader(jobs.client).status(job_id), jobs.batches.status(batch_id)
+    reasons = {} if fault else {"out_of_time": 1}
+    assert (status.state, status.degraded, batch.reasons, batch.failed) == ("failed", tuple(reasons), reasons, 1)
+    said = "until the deadline, 120 s after the job's turn came: `ramify retry ID --deadline SECONDS` gives more"
+    assert (said in (status.error or "")) is (fault is None)

@@ -23,6 +23,7 @@ from workers.merge.extract import nothing_found
 H = TypeVar("H", bound=Hit)
 #: Seconds kept back from the root rerank and the LLM so that the answer is written before the deadline.
 WRITE_S = 1.0
+TIME_UP = "the job's time was up"
 _LOST = "its record in the tree is lost"
 #: The verdict of an answer for which nothing was searched.
 NO_RETRIEVAL = "no retrieval needed"
@@ -68,7 +69,7 @@ def all_leaves(
     nodes: Mapping[str, Node],
     states: Mapping[str, str],
     results: Mapping[str, LeafResult],
-    then: str = "the job's time was up",
+    then: str = TIME_UP,
 ) -> list[LeafResult]:
     """Every leaf of the tree in its order; those that recorded nothing until `then` count as failed.
 
@@ -78,7 +79,12 @@ def all_leaves(
     grown = grown_branches(nodes.values()) | {node_id for node_id, state in states.items() if state == "grown"}
     return [
         (results.get(node_id) if node_id in nodes else None)
-        or LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=_reason(node_id, nodes, states, then))
+        or LeafResult(
+            node_id=node_id,
+            status=LeafStatus.FAILED,
+            error=_reason(node_id, nodes, states, then),
+            out_of_time=then == TIME_UP and node_id in nodes and states.get(node_id) not in ENDED_LEAVES,
+        )
         for node_id in sorted({*nodes, *states, *results} - grown, key=node_order)
     ]
 

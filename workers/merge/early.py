@@ -12,7 +12,7 @@ from shared.models import Answer, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.enumeration import ListTable
 from shared.tasks.task_run import TaskRun
 from workers.enumerate.merge_rows import merge_rows
-from workers.merge.answer import all_leaves, build_answer, merged, run_aggregator, verdict
+from workers.merge.answer import TIME_UP, all_leaves, build_answer, merged, run_aggregator, verdict
 
 _ENDED = {State.CANCELLED: "the job was cancelled", State.EXPIRED: "the job expired", State.FAILED: "the job failed"}
 #: How an open node of the tree stands.
@@ -32,7 +32,7 @@ def early_answer(run: TaskRun) -> Answer:
     """
     job, jobs = run.job, run.jobs
     nodes, states, results = jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id)
-    leaves = all_leaves(nodes, states, results, _ENDED.get(job.state, "the job's time was up"))
+    leaves = all_leaves(nodes, states, results, _ENDED.get(job.state, TIME_UP))
     if not job.terminal:
         unended = {node_id for node_id in nodes if states.get(node_id) not in ENDED_LEAVES} - results.keys()
         leaves = [_open(leaf, states) if leaf.node_id in unended else leaf for leaf in leaves]
@@ -58,7 +58,7 @@ def _pool(jobs: JobStore, job_id: str) -> MergedPool | None:
 def _open(leaf: LeafResult, states: Mapping[str, str]) -> LeafResult:
     state = states.get(leaf.node_id)
     status = LeafStatus(state) if state in set(LeafStatus) else LeafStatus.PENDING
-    return leaf.model_copy(update={"status": status, "error": None})
+    return leaf.model_copy(update={"status": status, "error": None, "out_of_time": False})
 
 
 def _warnings(

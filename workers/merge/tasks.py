@@ -79,8 +79,7 @@ def merge_summarise(run: TaskRun) -> None:
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
-        reason = failed[0].error if failed else "the job has no leaves"
-        jobs.stop(job, State.FAILED, f"none of the {len(leaves)} leaves answered; the first said: {reason}")
+        jobs.stop(job, State.FAILED, _unanswered(run, failed))
         return
     pool = jobs.pool(job.id) or _merged_anew(run)
     run.annotate(warnings=_warnings(run, failed))
@@ -90,6 +89,18 @@ def merge_summarise(run: TaskRun) -> None:
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
     jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
+
+
+def _unanswered(run: TaskRun, failed: list[LeafResult]) -> str:
+    """Why no leaf has answered. Where only time was missing, that is a reason, noted before the job ends."""
+    reason = failed[0].error if failed else "the job has no leaves"
+    late = not run.job.remaining(run.job.leaf_reserve)
+    if failed and late and all(leaf.out_of_time for leaf in failed):
+        note_reason(Degradation.OUT_OF_TIME)
+        run.annotate()
+        limit = f"the deadline, {run.job.deadline_s:g} s after the job's turn came"
+        reason = f"{reason}; only time was missing until {limit}: `ramify retry ID --deadline SECONDS` gives more"
+    return f"none of the {len(failed)} leaves answered; the first said: {reason}"
 
 
 def _merged_anew(run: TaskRun) -> MergedPool:
