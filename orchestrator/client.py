@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -262,26 +262,27 @@ class Ramify:
         self,
         limit: int = 20,
         *,
-        state: str | None = None,
+        state: str | Collection[str] | None = None,
         batch: str | None = None,
         degraded: bool | str | None = None,
         tenant: str | None = None,
     ) -> JobList:
         """The newest jobs, newest first.
 
-        `state` may be `open`, `partial` or `degraded` too. `batch`: its jobs and those that its lines name; a bound
-        client chooses its own of a batch of several tenants. `degraded`: for any reason (True), for this one, or for
-        none (False). Looks through the newest 100,000 at most; `cut` says that there are more.
+        `state`: one or several; it may be `open`, `partial` or `degraded` too. `batch`: its jobs and those that its
+        lines name; a bound client chooses its own of a batch of several tenants. `degraded`: for any reason (True), for
+        this one, or for none (False). Looks through the newest 100,000 at most; `cut` says that there are more.
         Raises: InputError, NotFoundError.
         """
-        if state is not None and state not in STATES:
-            raise InputError("state", state, f"choose from {', '.join(STATES)}")
+        states = frozenset([state] if isinstance(state, str) else state or ())
+        if unknown := sorted(states.difference(STATES)):
+            raise InputError("state", unknown[0], f"choose from {', '.join(STATES)}")
         of_tenant = self.tenant if tenant is None else bound_tenant(self.tenant, tenant)
         with reachable(self.settings):
             if batch is not None:
                 self._scope.check_batch(batch, nobodys=True)
                 self._jobs.batches.position(batch)
-            return newest_jobs(self._redis, limit, JobFilter(state, batch, of_tenant, degraded))
+            return newest_jobs(self._redis, limit, JobFilter(states, batch, of_tenant, degraded))
 
     def why(self, id_: str) -> Why | BatchWhy:
         """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""

@@ -118,7 +118,8 @@ def _show_early(client: Ramify, found: JobStatus | BatchStatus, *, as_json: bool
 
 
 def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
-    """Every line with its answer. Partial when a line has none (yet), or one that is not complete."""
+    """Every line with its answer. Partial when a line's job has ended without one, or with one that is not complete."""
+    from orchestrator.accounting import GONE
     from orchestrator.cli.batch_answers import answered_lines
     from orchestrator.cli.render.batches import answer_cells
 
@@ -131,7 +132,8 @@ def _batch_result(client: Ramify, batch_id: str, *, as_json: bool) -> int:
             streams.line(found)
         else:
             table.add_row(*answer_cells(found))
-        if found.outcome != "done":
+        is_open = found.job_id and found.outcome is None and found.state != GONE
+        if found.outcome != "done" and not is_open:
             code = streams.PARTIAL
     if not as_json:
         streams.show(table)
@@ -143,7 +145,8 @@ def jobs(  # noqa: PLR0913 - the signature is the command line
     *,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=10_000, help="How many.")] = 20,
     state: Annotated[
-        str | None, typer.Option(help="Only those in this state, or that ended so, as failed, degraded, open.")
+        list[str] | None,
+        typer.Option(help="Only those in this state, or that ended so, as failed, degraded, open; repeatable."),
     ] = None,
     batch: Annotated[
         str | None, typer.Option(metavar="ID", help="Only the jobs that answer this batch's lines.")

@@ -40,11 +40,11 @@ class JobList(list[JobStatus]):
 class JobFilter:
     """Which jobs are wanted, of `tenant`; None: all.
 
-    `state` is one of STATES; `batch`: the jobs of a batch and those that its lines name; `degraded`: with this reason,
-    or with any (True), or with none (False).
+    `states`: one of these, of STATES; none: any. `batch`: the jobs of a batch and those that its lines name;
+    `degraded`: with this reason, or with any (True), or with none (False).
     """
 
-    state: str | None = None
+    states: frozenset[str] = frozenset()
     batch: str | None = None
     tenant: str | None = None
     degraded: bool | str | None = None
@@ -56,7 +56,7 @@ class JobFilter:
         if state in TERMINAL:
             names = {state, outcome_of(State(state), partial=row.text("partial") == "1", degraded=reasons)}
         fits = self.degraded in (reasons if isinstance(self.degraded, str) else {None, bool(reasons)})
-        return fits and self.state in {None, *names}
+        return fits and not (self.states and self.states.isdisjoint(names))
 
 
 def newest_jobs(client: Redis, limit: int, wanted: JobFilter) -> JobList:

@@ -306,6 +306,9 @@ def test_given_a_batch_when_looked_after_then_status_result_and_cancel_know_it(c
     rows = [json.loads(line) for line in ramify("result", "batch001", "--json").stdout.splitlines()]
     assert [row["question"] for row in rows] == ["one", "two"]
     assert "Streams keep order" in ramify("result", "batch001").stdout
+    client.ends = lambda question: "searching" if question == "two" else "done"
+    for arguments in (("status",), ("result",), ("result", "--json"), ("batch", "report")):
+        assert ramify(*arguments, "batch001").exit_code == 0, "nothing is wrong so far"
     client.ends = lambda question: "searching" if question == "two" else "failed"
     done = ramify("result", "batch001", "--json")
     assert done.exit_code == 3

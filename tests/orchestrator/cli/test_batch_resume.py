@@ -380,6 +380,8 @@ def test_given_batches_and_jobs_when_listed_then_filters_combine(client: redis.R
     ended = {job["state"] for job in run("jobs", "--batch", newest["batch_id"], "--json")["jobs"]}
     assert ended <= {"done", "failed"}
     assert run("jobs", "--batch", newest["batch_id"], "--state", "open", "--json") == {"jobs": []}
+    some = run("jobs", "--batch", newest["batch_id"], "--state", "done", "--state", "failed", "--json")["jobs"]
+    assert len(some) == 2
     assert run("jobs", "--degraded", "--json") == {"jobs": []}
     for arguments in (("--state", "dne"), ("--batch", "nobody")):
         done = CliRunner().invoke(app, ["jobs", *arguments])

@@ -124,6 +124,8 @@ def test_jobs_are_found_by_state_batch_tenant_and_reason_whatever_came_later(ram
 
     assert ids(state="done") == [second, first]
     assert (ids(state="partial"), ids(state="degraded")) == ([second], [first])
+    assert ids(state=("partial", "degraded")) == [second, first]
+    assert ids(state=["open", "partial"], batch=batch.batch_id) == [last, second]
     assert ids(batch=batch.batch_id) == [last, second, first]
     assert ids(batch=batch.batch_id, state="open") == [last]
     assert ids(batch=other) == [second], "a job that its line names"
@@ -133,6 +135,8 @@ def test_jobs_are_found_by_state_batch_tenant_and_reason_whatever_came_later(ram
     assert len(ids(degraded=False, state="queued")) == 5
     with pytest.raises(InputError, match="choose from queued, planning"):
         ids(state="finished")
+    with pytest.raises(InputError, match="finished"):
+        ids(state=["done", "finished"])
     with pytest.raises(NotFoundError):
         ids(batch="0" * 21)
 
