@@ -39,7 +39,8 @@ class Retried(Model):
     """What a retry has made: a job, or a batch of `jobs` jobs. `retry_of` is the old one.
 
     `taken_over` is not done again, and not paid again: `saved_cost` in money, None where a price is not known.
-    `degraded`: complete answers that were made without something, and that this retry leaves as they are.
+    `degraded`: complete answers that were made without something, that this retry leaves as they are, and that no other
+    one has tried again.
     """
 
     retry_of: str
@@ -127,8 +128,6 @@ class Retrying:
         if old.open:
             fix = f"it is still {old.state.value}: wait for its end, or `ramify cancel {old.job_id}` it first"
             raise InputError("job id", old.job_id, fix)
-        if not self._wanted(old):
-            raise InputError("job id", old.job_id, self._unwanted(old))
         newer = self._newer([old]).get(old.job_id)
         if newer and newer.open:
             raise _already_retried(old.job_id, newer.job_id)
@@ -136,6 +135,8 @@ class Retrying:
             show = f"retry --degraded {newer.job_id}" if newer.degraded else f"result {newer.job_id}"
             fix = f"its retry has answered{', degraded' if newer.degraded else ''}: `ramify {show}`"
             raise InputError("job id", old.job_id, fix)
+        if not self._wanted(old):
+            raise InputError("job id", old.job_id, self._unwanted(old))
 
     def _wanted(self, old: EndedJob) -> bool:
         """Whether this retry is for such a job."""
@@ -185,23 +186,32 @@ class Retrying:
             taken, read = taken + more, page[-1][0].number
             over += self._taken_over(old.job_id for _, old, _ in page)
             if why:
-                self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
+                self._jobs.retries.link_batch(new, batch_id, repairs=self._degraded)
                 held = f"batch {new} has {taken} jobs" if taken else "no job was taken"
                 raise LaneFullError(f"{why}; {held}: `ramify retry {batch_id}` again takes the others", [])
         if not taken:
             raise InputError("batch id", batch_id, self._nothing_left(status))
         self._jobs.batches.close(new)
-        self._jobs.retries.link_batch(new, batch_id, status.retried_as or "")
-        left = 0 if self._degraded else status.degraded
+        self._jobs.retries.link_batch(new, batch_id, repairs=self._degraded)
+        left = 0 if self._degraded else self._repairable(status)
         return self._made(Retried(batch_id=new, retry_of=batch_id, jobs=taken, degraded=left), over)
+
+    def _repairable(self, status: BatchStatus) -> int:
+        """How many of a batch's answers are degraded, and are neither repaired nor tried again yet."""
+        if not status.degraded:
+            return 0
+        repair = Retrying(self._jobs, self._submitter, degraded=True)
+        return sum(1 for _ in repair._unanswered(status.batch_id))
 
     def _nothing_left(self, status: BatchStatus) -> str:
         """Why no job of a batch is tried again."""
+        newest = f": `ramify why {status.retried_as}` says how far that is" if status.retried_as else ""
         if self._degraded:
-            return "none of its answers is degraded, or all that are were tried again already"
+            return f"none of its answers is degraded, or all that are were tried again already{newest}"
         fix = "none of its jobs is left to be tried again: all are answered, or tried again already"
-        repair = f"; `ramify retry --degraded {status.batch_id}` repairs the {status.degraded} that are degraded"
-        return f"{fix}{repair if status.degraded else ''}"
+        left = self._repairable(status)
+        repair = f"; `ramify retry --degraded {status.batch_id}` repairs the {left} that are degraded"
+        return f"{fix}{repair if left else newest}"
 
     def _unanswered(self, batch_id: str) -> Iterator[tuple[LineRecord, EndedJob, JobRequest]]:
         """(line, old job, request) of what is to be tried again, in the order of the lines."""

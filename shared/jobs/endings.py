@@ -159,9 +159,9 @@ class Retries:
                 self._run("retried", [keys.job, keys.events], [jobs.ttl_s, jobs.max_events, new], client=pipe)
             pipe.execute()
 
-    def link_batch(self, new: str, old: str, seen: str) -> None:
-        """Note at batch `old` that `new` tries its jobs again."""
-        self._run("claim_retry", [BatchKeys(old).batch], [new, seen, 0])
+    def link_batch(self, new: str, old: str, *, repairs: bool) -> None:
+        """Note at batch `old` that `new` tries its jobs again. `repairs`: those that are degraded."""
+        self._run("link_batch", [BatchKeys(old).batch], [new, "repairs" if repairs else "retries"])
 
     def record_resumed(self, job_id: str, old: str, leaves: int, total: int) -> None:
         """Note that a job has taken over `leaves` of the `total` leaves of `old`."""

@@ -84,8 +84,9 @@ class BatchStatus(Model):
     `degraded` (complete, but something helpful was left out), `partial` (leaves are missing), `failed`, `expired` and
     `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded.
     `source`: the file that it was read from; `closed_at`: when all of it had been read, None while that goes on or when
-    it was cut off; `cancelled_at`: when it was cancelled before that, and took no more lines. Retries as for jobs.
-    `tenant`: whose it is; None when a client of all tenants has opened it. `postponed`: open jobs that wait for a
+    it was cut off; `cancelled_at`: when it was cancelled before that, and took no more lines. `retried_as` is the newest
+    of `retries` and `repairs`: the batches that try again what has no complete answer, and what is degraded, oldest
+    first. `tenant`: whose it is; None when a client of all tenants has opened it. `postponed`: open jobs that wait for a
     server, `waits_for` that wait of them which ends first.
     """
 
@@ -116,6 +117,8 @@ class BatchStatus(Model):
     budget: Spending | None = None
     retry_of: str | None = None
     retried_as: str | None = None
+    retries: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
 
     @property
     def terminal(self) -> bool:
@@ -275,7 +278,7 @@ class BatchWhy(Model):
 
     `outcomes` are the jobs by outcome, open ones among them; `reasons`: why how many are degraded. `expiring`: about
     how many of the waiting ones will have waited for too long before their turn comes; `eta_s` is of the others.
-    `postponed`: how many of those under way wait for a server.
+    `postponed`: how many of those under way wait for a server. `retries`, `repairs`: as in its status.
     """
 
     batch_id: str
@@ -298,6 +301,8 @@ class BatchWhy(Model):
     budget: Spending | None = None
     retry_of: str | None = None
     retried_as: str | None = None
+    retries: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
 
 
 class DeadLetter(Model):

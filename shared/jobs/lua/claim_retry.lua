@@ -1,6 +1,6 @@
--- Links an ended job or batch to the one that tries it again. Only a caller that has seen the newest link may set the
+-- Links an ended job to the one that tries it again. Only a caller that has seen the newest link may set the
 -- next one (compare and set): of two at once one wins. The state of the old one does not change.
--- KEYS 1 job or batch hash of the old one
+-- KEYS 1 job hash of the old one
 -- ARGV 1 id of the new one ('': none)   2 link seen ('': none)   3 1: the new one runs again what was degraded, too
 -- Returns 1, or 0 when the link is another one now, or the old one is gone.
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
