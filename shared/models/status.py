@@ -82,7 +82,7 @@ class BatchStatus(Model):
     Of `lines` read each is one of `enqueued` (a job of this batch), `known` (its key names an earlier job), `duplicate`
     (its key was seen in this batch), `rejected` and `blank`. Of the `enqueued` jobs each is one of `open`, `done`,
     `degraded` (complete, but something helpful was left out), `partial` (leaves are missing), `failed`, `expired` and
-    `cancelled`. `known_open`: known jobs that have not ended. `reasons`: why how many ended jobs are degraded.
+    `cancelled`. `known_open`: known jobs that have not ended. `reasons`: how many ended jobs of any outcome carry each.
     `source`: the file that it was read from; `closed_at`: when all of it had been read, None while that goes on or when
     it was cut off; `cancelled_at`: when it was cancelled before that, and took no more lines. `retried_as` is the newest
     of `retries` and `repairs`: the batches that try again what has no complete answer, and what is degraded, oldest
@@ -276,7 +276,7 @@ class CommonError(Model):
 class BatchWhy(Model):
     """One batch. `waiting`, `under_way` and `finished` sum to `enqueued`; `eta_s`: about how many seconds it may take.
 
-    `outcomes` are the jobs by outcome, open ones among them; `reasons`: why how many are degraded. `expiring`: about
+    `outcomes` are the jobs by outcome, open ones among them; `reasons`: as in its status. `expiring`: about
     how many of the waiting ones will have waited for too long before their turn comes; `eta_s` is of the others.
     `postponed`: how many of those under way wait for a server. `retries`, `repairs`: as in its status.
     """
