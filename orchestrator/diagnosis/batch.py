@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from redis.exceptions import ResponseError
 
@@ -31,23 +32,25 @@ def why_batch(store: JobStore, batch_id: str) -> BatchWhy:
     error = _common(store, batch_id)
     outlook = _outlook(store, batch_id, faults) if waiting else Outlook()
     expiring = min(waiting, outlook.expiring(status.open))
-    eta = _eta(store, lane, status.open - expiring, faults)
-    message, command = _answer(status, waiting, under_way, eta, slowest, error)
+    postponed, providers = _waits(store, running), unavailable_providers(store.client, store.settings)
+    held = _held(store, postponed, providers) if status.open else ""
+    eta = None if held else _eta(store, lane, status.open - expiring, faults)
+    if status.terminal:
+        message, command = _ended(status, error)
+    else:
+        message, command = _open(status, waiting, under_way, eta, slowest)
+        message = f"{held}{message}{_commonest(error)}"
     if expiring:
         then = f"`ramify retry {batch_id} --queue-limit SECONDS` tries them again when it has ended"
         message = f"{message} About {jobs(expiring)} will expire: {outlook.sentence('the last turn')}; {then}."
-    postponed = _waits(store, running)
-    if postponed:
-        soonest = min(postponed, key=lambda wait: wait.until)
-        message = f"{message} {_waiting_jobs(len(postponed))} for a server: {waiting_for(soonest, store.clock.now())}."
     if status.open:
         message, command = _with_workers(store, message, command)
     return BatchWhy(
         batch_id=batch_id, said=message, next=command, enqueued=status.enqueued, waiting=waiting,
         under_way=under_way, finished=status.finished, known_open=status.known_open, outcomes=status.outcomes(),
         reasons=status.reasons, expiring=expiring, postponed=len(postponed), eta_s=eta, slowest=slowest, error=error,
-        providers=unavailable_providers(store.client, store.settings), faults=tuple(faults), budget=status.budget,
-        retry_of=status.retry_of, retried_as=status.retried_as,
+        providers=providers, faults=tuple(faults), budget=status.budget, retry_of=status.retry_of,
+        retried_as=status.retried_as, retries=status.retries, repairs=status.repairs,
     )  # fmt: skip
 
 
@@ -97,6 +100,14 @@ def _waits(store: JobStore, job_ids: list[str]) -> list[Postponement]:
     return [min(found, key=lambda wait: wait.until) for found in waits if found]
 
 
+def _held(store: JobStore, postponed: list[Postponement], providers: Sequence[str]) -> str:
+    """What keeps its jobs, as the beginning of the answer: then the pace of what has ended promises nothing."""
+    if postponed:
+        soonest = min(postponed, key=lambda wait: wait.until)
+        return f"{_waiting_jobs(len(postponed))} for a server: {waiting_for(soonest, store.clock.now())}. "
+    return "".join(f"{provider[:1].upper()}{provider[1:]}. " for provider in providers[:1])
+
+
 def _waiting_jobs(number: int) -> str:
     return "1 of its jobs waits" if number == 1 else f"{number:,} of its jobs wait"
 
@@ -141,42 +152,64 @@ def _eta(store: JobStore, lane: Lane, left: int, faults: list[str]) -> float | N
     return round(ends / place.ends_per_s, 1) if place.ends_per_s and left else None
 
 
-def _answer(  # noqa: PLR0913, PLR0917 - what the sentence is made of
-    status: BatchStatus,
-    waiting: int,
-    under_way: int,
-    eta: float | None,
-    slowest: Slowest | None,
-    error: CommonError | None,
+def _ended(status: BatchStatus, error: CommonError | None) -> tuple[str, str]:
+    """How it ended, what tries it again, and what is left to be tried again or repaired."""
+    retry, repair = f"ramify retry {status.batch_id}", f"ramify retry --degraded {status.batch_id}"
+    unanswered = status.partial + status.failed + status.expired + status.cancelled
+    done = f"{status.done:,} of {jobs(status.enqueued)} are done"
+    said = [f"It has ended: {', '.join(part for part in (done, _bad(status)) if part)}.{_commonest(error)}"]
+    if status.cancelled_early:
+        said.append(_unread(status))
+    if status.reasons:
+        said.append(f"Something was left out: {_reasons(status)}.")
+    if status.retries:
+        said.append(f"It is tried again as {' and '.join(status.retries)}.")
+    if status.repairs:
+        said.append(f"Its degraded answers are made again as {' and '.join(status.repairs)}.")
+    if status.retried_as and not (status.retries or status.repairs):  # as an older release wrote it
+        said.append(f"It is tried again as {status.retried_as}.")
+    if unanswered and status.repairs and not status.retries:
+        said.append(f"`{retry}` tries again what has no complete answer.")
+    if status.degraded and not status.repairs:
+        said.append(f"`{repair}` repairs the degraded ones.")
+    otherwise = retry if unanswered else repair if status.degraded else f"ramify result {status.batch_id}"
+    return " ".join(said), f"ramify why {status.retried_as}" if status.retried_as else otherwise
+
+
+def _bad(status: BatchStatus) -> str:
+    counts = status.outcomes().items()
+    return ", ".join(f"{count:,} {name}" for name, count in counts if name not in {"open", "done"})
+
+
+def _reasons(status: BatchStatus) -> str:
+    return ", ".join(f"{reason} ({jobs(count)})" for reason, count in sorted(status.reasons.items()))
+
+
+def _commonest(error: CommonError | None) -> str:
+    return f" The commonest error: {error.error} ({error.count} of {error.looked_at})." if error else ""
+
+
+def _open(
+    status: BatchStatus, waiting: int, under_way: int, eta: float | None, slowest: Slowest | None
 ) -> tuple[str, str]:
-    counts = {name: count for name, count in status.outcomes().items() if name not in {"open", "done"}}
-    bad = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    why = f" The commonest error: {error.error} ({error.count} of {error.looked_at})." if error else ""
-    if status.terminal:
-        done = f"{status.done:,} of {jobs(status.enqueued)} are done"
-        message = f"It has ended: {', '.join(part for part in (done, bad) if part)}.{why}"
-        if status.cancelled_early:
-            message += _unread(status)
-        if status.retried_as:
-            return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
-        repair = "retry --degraded" if counts else "result"
-        return message, f"ramify {'retry' if set(counts) - {'degraded'} else repair} {status.batch_id}"
+    """How far it is, and what its open jobs wait for."""
     message = f"{jobs(waiting)} wait, {under_way:,} are under way, {status.finished:,} of {status.enqueued:,} ended"
+    bad = _bad(status)
     message += f" ({bad})." if bad else "."
     if status.known_open:
         message += f" It waits for {jobs(status.known_open)} of others, which its lines name by their keys."
     if not status.read_whole:
-        message += _unread(status)
+        message += f" {_unread(status)}"
     if eta is not None:
         message += f" At the present pace it may take about {duration(eta)} more."
     if slowest:
         message += f" The slowest, {slowest.job_id}, is {slowest.state} since {duration(slowest.for_s)}."
-    return f"{message}{why}", f"ramify status {status.batch_id} --watch"
+    return message, f"ramify status {status.batch_id} --watch"
 
 
 def _unread(status: BatchStatus) -> str:
     """How far it was read, and whether it may go on."""
     if status.cancelled_early:
-        return f" It was cancelled before all was read: it took no lines behind line {status.lines:,}."
-    read = f" Of {status.source} {status.lines:,} lines were read so far: if nobody reads on, resume it"
+        return f"It was cancelled before all was read: it took no lines behind line {status.lines:,}."
+    read = f"Of {status.source} {status.lines:,} lines were read so far: if nobody reads on, resume it"
     return f"{read} (`ramify batch --resume {status.batch_id}`)."

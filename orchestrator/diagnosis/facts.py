@@ -60,7 +60,7 @@ class Facts:
 
 
 def unavailable_providers(client: Redis, settings: Settings) -> tuple[str, ...]:
-    """A sentence for each provider that the settings name and that is paused, or whose breaker is open.
+    """A sentence for each provider that the settings name and that is paused, or whose breaker lets no call pass.
 
     Raises: redis.exceptions.RedisError.
     """
@@ -70,6 +70,8 @@ def unavailable_providers(client: Redis, settings: Settings) -> tuple[str, ...]:
         if gate.state == "open":
             failures = f"{gate.failures} failures in a row: it {gate.why}"
             found.append(f"{name} is left alone until {time_of_day(gate.until)} after {failures}")
+        elif gate.probing:
+            found.append(f"{name} is tried with one call, which all others wait for, since it {gate.why}")
         elif gate.paused_until:
             found.append(f"{name} wants no request until {time_of_day(gate.paused_until)}")
     return tuple(found)

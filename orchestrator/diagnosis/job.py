@@ -220,8 +220,10 @@ def _ended(facts: Facts) -> tuple[str, str]:
         return f"{message} It is tried again as {status.retried_as}.", f"ramify why {status.retried_as}"
     if facts.dead_letters:
         return f"{message} Work of it killed its workers and was retired.", f"ramify dead show {facts.dead_letters[0]}"
-    repairs = status.state == State.DONE and not status.partial
-    return message, f"ramify retry {'--degraded ' if repairs else ''}{status.job_id}"
+    if status.state == State.DONE and status.degraded:
+        repair = f"ramify retry --degraded {status.job_id}"
+        return f"{message} `{repair}` makes again what is {'missing or ' if status.partial else ''}degraded.", repair
+    return message, f"ramify retry {status.job_id}"
 
 
 def _failures(facts: Facts) -> str:
@@ -238,7 +240,7 @@ def _last_error(facts: Facts) -> str | None:
         return status.error
     if facts.failed:
         return facts.failed[-1].error
-    return status.warnings[-1] if status.warnings else None
+    return status.warnings[-1] if status.warnings and not status.terminal else None
 
 
 def _open_work(facts: Facts) -> tuple[PendingWork, ...]:

@@ -84,10 +84,10 @@ class BatchStatus(Model):
     `degraded` (complete, but something helpful was left out), `partial` (leaves are missing), `failed`, `expired` and
     `cancelled`. `known_open`: known jobs that have not ended. `reasons`: how many ended jobs of any outcome carry each.
     `source`: the file that it was read from; `closed_at`: when all of it had been read, None while that goes on or when
-    it was cut off; `cancelled_at`: when it was cancelled before that, and took no more lines. `retried_as` is the newest
-    of `retries` and `repairs`: the batches that try again what has no complete answer, and what is degraded, oldest
-    first. `tenant`: whose it is; None when a client of all tenants has opened it. `postponed`: open jobs that wait for a
-    server, `waits_for` that wait of them which ends first.
+    it was cut off; `cancelled_at`: when it was cancelled before that, and took no more lines. `retried_as` is the
+    newest of `retries` and `repairs`: the batches that try again what has no complete answer, and what is degraded,
+    oldest first. `tenant`: whose it is; None when a client of all tenants has opened it. `postponed`: open jobs that
+    wait for a server, `waits_for` that wait of them which ends first.
     """
 
     batch_id: str

@@ -12,6 +12,7 @@ from orchestrator.cli.render.answer import budget_line, cost_line, times_line
 from orchestrator.cli.render.tree import state_text
 from orchestrator.cli.text import columns, duration, pairs, plain, snippet, warnings
 from orchestrator.diagnosis.wording import degraded_parts, waiting_for, worker_name
+from shared.jobs.states import State, outcome_of
 from shared.jobs.work import read_attempt
 from shared.models import BatchStatus, JobStatus
 from shared.models.status import BatchWhy, DeadLetter, Why
@@ -25,9 +26,13 @@ def draw_jobs(jobs: Sequence[JobStatus], now: float) -> Table:
     for job in jobs:
         age = duration(max(0.0, now - job.created_at) * 1000)
         leaves = f"{job.leaves_done + job.leaves_failed}/{job.leaves_total}"
-        state = state_text(job.state, partial=job.partial)
-        table.add_row(plain(job.job_id), state, leaves, age, plain(job.question))
+        table.add_row(plain(job.job_id), state_text(_outcome(job)), leaves, age, plain(job.question))
     return table
+
+
+def _outcome(job: JobStatus) -> str:
+    """How a job has ended, else its state."""
+    return outcome_of(State(job.state), partial=job.partial, degraded=job.degraded) if job.terminal else job.state
 
 
 def draw_job(job: JobStatus, now: float) -> RenderableType:
@@ -54,7 +59,14 @@ def draw_job(job: JobStatus, now: float) -> RenderableType:
 
 def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
     """The jobs or batches that this one tries again, or is tried again as."""
-    return {"tries again": status.retry_of or "", "tried again as": status.retried_as or ""}
+    newer, repairs = (status.retried_as,) if status.retried_as else (), ()
+    if isinstance(status, BatchStatus | BatchWhy) and (status.retries or status.repairs):
+        newer, repairs = status.retries, status.repairs
+    return {
+        "tries again": status.retry_of or "",
+        "tried again as": ", ".join(newer),
+        "repaired as": ", ".join(repairs),
+    }
 
 
 def draw_dead_letters(dead_letters: Sequence[DeadLetter], total: int) -> RenderableType:

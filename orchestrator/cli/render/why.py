@@ -83,7 +83,9 @@ def _batch_facts(why: BatchWhy) -> RenderableType:
         {
             "batch": why.batch_id,
             "jobs": f"{why.waiting} wait{expiring}, {why.under_way} under way, {why.finished} of {why.enqueued} ended",
+            "waits": plain(f"{why.postponed:,} for a server" if why.postponed else "", "yellow"),
             "slowest": slowest,
+            "reasons": ", ".join(f"{count:,} {reason}" for reason, count in sorted(why.reasons.items())),
             "commonest error": plain(why.error.error if why.error else "", "red"),
             "providers": plain("; ".join(why.providers), "yellow"),
             "budget": budget_line(why.budget),

@@ -245,6 +245,24 @@ def test_given_a_long_question_when_jobs_are_listed_then_ids_stay_whole_at_80_co
     assert len(text.splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"state": "done"}, "done"),
+        ({"state": "done", "degraded": ("llm_unavailable",)}, "degraded"),
+        ({"state": "done", "degraded": ("llm_unavailable",), "partial": True}, "partial"),
+        ({"state": "cancelled", "degraded": ("llm_unavailable",)}, "cancelled"),
+        ({"state": "searching", "degraded": ("llm_unavailable",)}, "searching"),
+        ({"state": "unreadable"}, "unreadable"),
+    ],
+)
+def test_given_a_job_when_jobs_are_listed_then_its_outcome_stands_in_the_column_of_the_state(
+    fields: dict[str, object], said: str
+):
+    text = shown(draw_jobs([FakeStatus("why?").model_copy(update=fields)], CREATED), width=120)
+    assert text.splitlines()[1].split()[1] == said
+
+
 def drawn(what: object) -> str:
     console = Console(width=120, file=io.StringIO())
     with console.capture() as capture:
