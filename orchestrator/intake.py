@@ -27,6 +27,7 @@ MAX_ID_BYTES, MAX_META_BYTES = 400, 8_000
 #: Characters of a line that are shown.
 _START = 200
 _READ = 1 << 16
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 _PIECE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -99,7 +100,7 @@ def as_request(
     try:
         return _of_tenant(JobRequest.model_validate(fields), tenant)
     except ValidationError as error:
-        raise request_fault(error) from None
+        raise request_fault(error, given=question) from None
 
 
 def _of_tenant(request: JobRequest, tenant: str | None) -> JobRequest:
@@ -126,7 +127,7 @@ def read_questions(
     digest = ""
     for number, raw in enumerate(lines, 1):
         digest = _chained(digest, raw)
-        if not raw.strip():
+        if _is_blank(raw):
             yield BatchLine(number=number, digest=digest)
             continue
         start = raw[:_START].decode("utf-8", errors="replace").rstrip("\r\n")
@@ -136,6 +137,11 @@ def read_questions(
             yield _rejected(number, digest, error, start)
         else:
             yield _line(number, digest, value, start, defaults, tenant)
+
+
+def _is_blank(raw: bytes) -> bool:
+    """Nothing but white space of any script."""
+    return not raw.strip() or not raw.decode("utf-8-sig", "replace").strip()
 
 
 def number_questions(
@@ -183,7 +189,8 @@ def _without_own(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str
         raise InputError("meta", meta, "write an object")
     for name, value, most in (("id", own_id, MAX_ID_BYTES), ("meta", meta, MAX_META_BYTES)):
         try:
-            size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+            written = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+            size = len(value.encode()) if isinstance(value, str) else len(written)
         except (ValueError, TypeError, RecursionError):  # half a surrogate pair, infinity, an object of Python's
             raise InputError(name, value, "it cannot be written as JSON in UTF-8") from None
         if size > most:
@@ -207,16 +214,27 @@ def _question(raw: bytes) -> str | Mapping[str, Any]:
     try:
         value = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
+        if text in _NO_NUMBERS:
+            raise _no_question(text) from None
         if text[:1] not in '{["':
             return text
-        raise InputError("line", text, f"write valid JSON ({json_fault(error)})") from None
+        fault = str(error) if isinstance(error, _NoNumberError) else json_fault(error)
+        raise InputError("line", text, f"write valid JSON ({fault})") from None
     if isinstance(value, str | dict):
         return value
-    raise InputError("line", text, 'it is no question: write a sentence, or an object with a "question"')
+    raise _no_question(text)
+
+
+def _no_question(text: str) -> InputError:
+    return InputError("line", text, 'it is no question: write a sentence, or an object with a "question"')
+
+
+class _NoNumberError(ValueError):
+    """NaN or Infinity, which Python reads beside JSON."""
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise _NoNumberError(f"{name} is no number in JSON")
 
 
 def bounded_lines(handle: Any) -> Iterator[bytes]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+
 _SHOWN, _LONGEST_NAME, _LONGEST_FIX = 80, 300, 1500
 
 
@@ -128,10 +131,18 @@ def _line(text: str, most: int) -> str:
 
 
 def shown(value: object) -> str:
-    """`value` as one printable line of at most 80 characters; control characters are escaped."""
-    text = repr(value) if isinstance(value, str) else str(value)
+    """`value` as one printable line of at most 80 characters; control characters are escaped, lists are JSON."""
+    text = repr(value) if isinstance(value, str) else _as_json(value)
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+
+
+def _as_json(value: object) -> str:
+    """As callers write it: null, true, {"a": 1}; numbers and what JSON does not know as Python does."""
+    if value is None or isinstance(value, bool | dict | list | tuple):
+        with suppress(ValueError, TypeError, RecursionError):
+            return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def encodable(text: str) -> bool:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 
 from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import csv_cell
+from orchestrator.cli.text import OWN_NAMES, csv_cell, csv_id
 from shared.errors import InputError
 from shared.jobs.job_list import OPEN, STATES
 from shared.models.batch import LineKind, LineReport
@@ -54,12 +54,13 @@ def report_csv(lines: Iterable[LineReport]) -> None:
                 "tokens": tokens(line),
                 "cost_estimated_least": least,
                 "cost_estimated_most": most,
+                **{name: None if (own := getattr(line, name)) is None else csv_id(own) for name in OWN_NAMES},
                 "meta": None if line.meta is None else encoded(line.meta),
             }
         )
-        writer.writerow("" if cells[name] is None else _cell(cells[name]) for name in _COLUMNS)
+        writer.writerow("" if cells[name] is None else _cell(name, cells[name]) for name in _COLUMNS)
 
 
-def _cell(value: object) -> object:
+def _cell(name: str, value: object) -> object:
     """Numbers as they are: a negative one is no formula."""
-    return csv_cell(value) if isinstance(value, str) else value
+    return csv_cell(value) if isinstance(value, str) and name not in OWN_NAMES else value

@@ -10,12 +10,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import clean, csv_cell, one_line
+from orchestrator.cli.text import OWN_NAMES, clean, csv_cell, csv_id, one_line
 from shared.errors import InputError
 from shared.models import Answer
 from shared.models.batch import LineReport
@@ -79,14 +79,16 @@ def _csv_record(found: AnsweredLine) -> str:
         "coverage": answer.coverage if answer else "",
         "meta": "" if found.meta is None else encoded(found.meta),
     }
-    values = (cells[name] if name in cells else getattr(found, name) for name in _CSV_COLUMNS)
-    return _csv_line("" if value is None else str(value) for value in values)
+    values = ((name, cells[name] if name in cells else getattr(found, name)) for name in _CSV_COLUMNS)
+    return _csv_line(
+        "" if value is None else csv_id(value) if name in OWN_NAMES else csv_cell(str(value)) for name, value in values
+    )
 
 
-def _csv_line(cells: Iterator[str] | tuple[str, ...]) -> str:
+def _csv_line(cells: Iterable[str]) -> str:
     """One line of the file: no cell has a line break."""
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
+    csv.writer(written, lineterminator="\n").writerow(cells)
     return written.getvalue()
 
 

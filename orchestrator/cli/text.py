@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 _HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _CITATION = r"\[\d{1,3}\]"
 _HEADING = re.compile(r"#{1,6} +")
-#: A cell that begins so is a formula to a spreadsheet.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: A cell that begins so is a formula to a spreadsheet, also behind white space; or has been one, behind apostrophes.
+_FORMULA = re.compile("[\\s']*[=+\\-@＝＋－＠]")
+#: Columns of a CSV about lines that hold a caller's own names.
+OWN_NAMES = ("id", "key")
+#: What JSON escapes, and what looks as if it had been.
+_ESCAPED = re.compile(r"\\(?=u[0-9a-f]{4})")
 
 
 def clean(text: str) -> str:
@@ -38,8 +42,23 @@ def one_line(text: str) -> str:
 
 def csv_cell(text: str) -> str:
     """One line for a cell of CSV; what a spreadsheet would read as a formula begins with an apostrophe."""
-    shown = one_line(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return _guarded(one_line(text))
+
+
+def csv_id(value: str | float) -> str:
+    """A caller's own name as a cell: two that differ stay so. What has no shape is escaped; numbers are no formulas."""
+    if not isinstance(value, str):
+        return str(value)
+    shown = _ESCAPED.sub(r"\\u005c", value)
+    return _guarded("".join(c if _has_shape(c) else f"\\u{ord(c):04x}" for c in shown))
+
+
+def _guarded(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _has_shape(c: str) -> bool:
+    return unicodedata.category(c) not in {"Cc", "Cs", "Zl", "Zp"} and not _HIDDEN.match(c)
 
 
 def duration(ms: float) -> str:

@@ -60,12 +60,15 @@ def environment_fault(error: Exception) -> SettingsError:
     return SettingsError(name, HIDDEN, f"a table or a list is written as JSON, or one setting at a time: {name}__NAME")
 
 
-def request_fault(error: ValidationError, where: str = "") -> InputError:
-    """The first fault of a request, naming the field; `where` is put before it (a line number, say)."""
+def request_fault(error: ValidationError, where: str = "", given: Any = None) -> InputError:
+    """The first fault of a request, naming the field; `where` is put before it (a line number, say).
+
+    `given`: what the caller wrote, shown where a field of the request itself is missing.
+    """
     fault = error.errors()[0]
     name = ".".join(str(part) for part in fault["loc"]) or "request"
-    given = f"{fault['input']}" if isinstance(fault["input"], dict) else fault["input"]
-    return InputError(f"{where}{name}", given, sentence(fault))
+    is_own = fault["type"] == "missing" and len(fault["loc"]) == 1 and given is not None
+    return InputError(f"{where}{name}", given if is_own else fault["input"], sentence(fault))
 
 
 def _strategy_fault(fault: Any, where: list[str]) -> SettingsError:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.cli.line_reports import report_csv
 from orchestrator.cli.out_file import OutFile
 from orchestrator.cli.out_formats import AnsweredLine
 from shared.errors import InputError
@@ -61,6 +62,26 @@ def test_given_csv_when_lines_are_added_then_each_is_one_line_and_no_cell_is_a_f
     assert (rows[0]["answer"], rows[0]["sources"]) == ("Streams keep order. [1]", "[1] Note 1 — notes/1.md")
     assert rows[0]["coverage"] == "2 of 2 leaves answered"
     assert [rows[4][name] for name in ("id", "key", "question")] == ["'=1+1", "'@x", "'-2 +3"]
+
+
+def test_given_ids_when_written_as_csv_then_those_that_differ_stay_so_and_both_files_say_the_same(capsys):
+    ids = (
+        "=1", "'=1", "''=1", " =1", "＝1", "'＝1", "＋1", "－1", "＠a", -5, "-5x", 0.5, "a\x01b", "ab", "a b", "a  b",
+        "a\nb", "a\\u000ab", "a\\nb", "a\u2028b", "\u202eab", "ab\ufeff", "'tis", "C:\\users", "a\x85b",
+    )  # fmt: skip
+    lines = [answered(number, id=own_id, key=str(own_id)) for number, own_id in enumerate(ids, 1)]
+    write("out.csv", *lines)
+    rows = list(csv.DictReader(Path("out.csv").read_text(encoding="utf-8").splitlines()))
+    shown = dict(zip(ids, (row["id"] for row in rows), strict=True))
+    assert len(set(shown.values())) == len(ids)
+    for own_id in ("=1", "'=1", "＝1", "＋1", "－1", "＠a", "-5x"):
+        assert shown[own_id] == f"'{own_id}"
+    assert [shown[own_id] for own_id in (-5, 0.5, "'tis", "C:\\users")] == ["-5", "0.5", "'tis", "C:\\users"]
+    assert (shown["a\x01b"], shown["a\nb"]) == ("a\\u0001b", "a\\u000ab")
+    report_csv(lines)
+    reported = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    for name in ("id", "key"):
+        assert [row[name] for row in reported] == [row[name] for row in rows]
 
 
 def test_given_markdown_when_finished_then_it_is_in_the_order_of_the_lines_below_the_counts():

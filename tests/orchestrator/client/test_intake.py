@@ -38,6 +38,15 @@ def test_objects_strings_and_plain_lines_in_both_languages_are_questions() -> No
         ("[1, 2]", "is no question: write a sentence"),
         ("null", "is no question"),
         ("true", "is no question"),
+        ("NaN", "is no question"),
+        (" -Infinity ", "is no question"),
+        ('{"id": NaN}', "write valid JSON (NaN is no number in JSON)"),
+        ("{}", "question: {} cannot be used: field required"),
+        ('{"id": 7, "mode": "deep"}', 'question: {"mode": "deep"} cannot be used: field required'),
+        ('{"question": true}', "question: true cannot be used"),
+        ('{"question": null}', "question: null cannot be used"),
+        ('{"question": ["a", null]}', 'question: ["a", null] cannot be used'),
+        ('{"question": "a", "filters": {"tags": {"a": false}}}', 'filters.tags: {"a": false} cannot be used'),
         (" 12.5e3 ", "is no question"),
         ('{"question": "a", "id": [1]}', "write a text or a number"),
         ('{"question": "a", "id": true}', "write a text or a number"),
@@ -73,7 +82,7 @@ def test_a_line_of_any_length_costs_bounded_memory_and_the_next_one_is_read() ->
 
 
 def test_a_question_that_only_looks_like_a_value_is_taken() -> None:
-    taken = read("NaN", "null and void?", "12 monkeys?", "Infinity")
+    taken = read("NaN of what?", "null and void?", "12 monkeys?", "Infinity and beyond?", "nan")
     assert all(line.request for line in taken)
 
 
@@ -103,6 +112,21 @@ def test_what_the_caller_wrote_beside_a_question_belongs_to_its_line() -> None:
     assert bad.rejected
     assert (bad.id, bad.meta) == (7, None), "also with a line that is rejected"
     assert none.request == line.request
+
+
+def test_an_id_may_have_400_bytes_however_json_writes_it() -> None:
+    fit = read(*(json.dumps({"question": "a?", "id": own_id}) for own_id in ("x" * 400, "是" * 133, '"' * 400)))
+    assert all(line.request for line in fit)
+    for own_id in ("x" * 401, "是" * 134):
+        (line,) = read(json.dumps({"question": "a?", "id": own_id}))
+        assert line.rejected
+        assert "it may have 400 bytes" in line.rejected.reason
+
+
+def test_white_space_of_any_script_is_a_blank_line() -> None:
+    for line in read("\u3000\n", "\u00a0\u2003 \t", "\ufeff", "\u2028"):
+        assert not line.request
+        assert not line.rejected
 
 
 def test_the_digest_of_a_line_tells_all_lines_up_to_it() -> None:
