@@ -58,7 +58,7 @@ def planted() -> list[Planted]:
                 + (("sev3",) if number % 4 == 0 else ()),
                 owner=_OWNERS[number * 7 % 4],
                 cause=_CAUSES[number * 5 % 4],
-                folder=_FOLDERS[number * 11 % 3],
+                folder=_FOLDERS[number // 3 % 3],
             )
         )
     return made

@@ -103,8 +103,8 @@ class ContentReader:
             self._negated, self._negation_used, self._negation_start = True, False, token.start()
         elif kind == "either":
             self._either = bool(self.conditions)
-        elif kind == "tail" and self._mode and is_han(text) and self._documents_follow(token.end()):
-            self._mode = ""
+        elif kind == "tail" and is_han(text) and self._documents_follow(token.end()):
+            self._mode, self._negated = "", self._negated and not self._negation_used
         elif kind == "noun":
             self.names_documents = True
         elif kind == "about_after" and self.conditions:
@@ -142,7 +142,7 @@ class ContentReader:
             return self._denied_value(place, denied.end())
         if known := self._known(place):
             self._end_run(place)
-            self._negated = self._negated or denied_behind(text, known[1].end)
+            self._negated = self._negated or (not self._named.denies and denied_behind(text, known[1].end))
             self._name(known[0], known[1].values)
             return known[1].end
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from orchestrator.planning.lists.dates import DateSpan
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
 from shared.language import derived, languages
-from shared.language.text import terms, value_key
+from shared.language.text import HAN, terms, value_key
 from shared.models import Filters
 from shared.models.enumeration import MAX_COLUMNS, Condition, Values
 
@@ -19,7 +19,7 @@ _HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
 _MAX_COLUMN_CHARS = 40
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
 _MOST_HINTS = 3
-_WORD_END = re.compile(r"\w{1,40}$")
+_WORD_END = re.compile(rf"(?:(?<!\w)|(?<=[{HAN}]))[^\W{HAN}]{{1,40}}$|[{HAN}]\w{{0,39}}(?<=[{HAN}])$")
 #: Between the values of a list; "redis or celery" wants one of them.
 _JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?:(?<![a-z])|(?![a-z]))\s*)"
 _COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
@@ -52,6 +52,12 @@ class NamedValues:
     without_dates: Filters = field(default_factory=Filters)
     columns: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def denies(self) -> bool:
+        """True when something is left out already."""
+        dates = self.without_dates
+        return bool(self.without_tags or self.without_kinds or self.without_paths or dates.after or dates.before)
 
 
 def take_columns(sentence: Sentence, named: NamedValues) -> None:

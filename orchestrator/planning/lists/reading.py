@@ -83,7 +83,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
 
 def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
     """Why the question is no list; empty where it is one."""
-    if content.denies_unknown:
+    wanted = (*scan.found.kinds, *(tag for group in scan.tags for tag in group))
+    if content.denies_unknown or {*wanted} & {*scan.without_kinds, *scan.without_tags}:
         return _DENIED
     if len(content.conditions) > MAX_CONDITIONS:
         return _LONG
