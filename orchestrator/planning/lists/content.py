@@ -102,7 +102,7 @@ class ContentReader:
         elif kind == "negation":
             self._negated, self._negation_used, self._negation_start = True, False, token.start()
         elif kind == "either":
-            self._either = bool(self.conditions)
+            self._either = bool(self.conditions or self._named.tags)
         elif kind == "tail" and is_han(text) and self._documents_follow(token.end()):
             self._mode, self._negated = "", self._negated and not self._negation_used
         elif kind == "noun":

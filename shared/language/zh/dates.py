@@ -62,10 +62,10 @@ DATES = DateWords(
     ahead=re.compile(r"(?P<word>自从?|从|截至|早于|晚于|在)\s*$"),
     behind=("以前", "之前", "前", "以后", "之后", "后", "以来", "至今", "起"),
     bends=_BENDS,
-    lead=("[在于从自]",),
+    lead=("介于", "[在于从自]"),
     join=("至", "到", "和", "与", "或", "及", "以及", "、"),
     reach=("至", "到"),
-    between=("从", "自"),
+    between=("从", "自", "介于"),
     days=(re.compile(r"(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})(?!\d)"),),
     headings=(r"\d{4}年\d{1,2}月(?:\d{1,2}日)?",),
 )  # fmt: skip

@@ -80,6 +80,11 @@ EXACT: list[tuple[str, Fits]] = [
     ("2026年第10周到第12周的事故", incident(first="2026-03-02", last="2026-03-22")),
     ("列出2025年以外的所有事故", incident(first="2026-01-01")),
     ("除了redis标签的事故以外的所有事故", incident(no_tag="redis")),
+    (
+        "List all redis or celery decisions",
+        lambda one: one.kind == "decision" and bool({"redis", "celery"} & {*one.tags}),
+    ),
+    ("2026年3月到5月之间的事故有几个", incident(first="2026-03-01", last="2026-05-31")),
     ("redis标签以外的事故有哪些", incident(no_tag="redis")),
     ("sev3以外的事故有哪些", incident(no_tag="sev3")),
     (
