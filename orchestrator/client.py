@@ -29,7 +29,7 @@ from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.job_list import STATES, JobFilter, JobList, newest_jobs
 from shared.jobs.reader import PAST_TIME_S
 from shared.jobs.tables import Tables
-from shared.jobs.tenant_scope import TenantScope
+from shared.jobs.tenant_scope import TenantScope, no_such_batch
 from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus
 from shared.models.batch import BatchPosition, BatchSource, LineRecord, LineReport
 from shared.models.cost import Budget
@@ -270,8 +270,9 @@ class Ramify:
         """The newest jobs, newest first.
 
         `state`: one or several; it may be `open`, `partial` or `degraded` too. `batch`: its jobs and those that its
-        lines name; a bound client chooses its own of a batch of several tenants. `degraded`: for any reason (True), for
-        this one, or for none (False). Looks through the newest 100,000 at most; `cut` says that there are more.
+        lines name; a bound client chooses its own of a batch of several tenants, and does not find one without any.
+        `degraded`: for any reason (True), for this one, or for none (False). Looks through the newest 100,000 at most;
+        `cut` says that there are more.
         Raises: InputError, NotFoundError.
         """
         states = frozenset([state] if isinstance(state, str) else state or ())
@@ -279,10 +280,15 @@ class Ramify:
             raise InputError("state", unknown[0], f"choose from {', '.join(STATES)}")
         of_tenant = self.tenant if tenant is None else bound_tenant(self.tenant, tenant)
         with reachable(self.settings):
-            if batch is not None:
-                self._scope.check_batch(batch, nobodys=True)
-                self._jobs.batches.position(batch)
-            return newest_jobs(self._redis, limit, JobFilter(states, batch, of_tenant, degraded))
+            wanted = JobFilter(states, batch, of_tenant, degraded)
+            if batch is None:
+                return newest_jobs(self._redis, limit, wanted)
+            self._scope.check_batch(batch, nobodys=True)
+            owner = self._jobs.batches.position(batch).tenant
+            found = newest_jobs(self._redis, limit, wanted)
+            if self.tenant not in {None, owner} and not found.looked_at:
+                raise no_such_batch(batch)
+            return found
 
     def why(self, id_: str) -> Why | BatchWhy:
         """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""

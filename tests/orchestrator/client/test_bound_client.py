@@ -202,6 +202,12 @@ def test_given_batches_when_their_jobs_are_listed_then_anothers_is_unknown_and_o
     mixed = ramify.submit_many([{"question": f"{name}?", "tenant": name} for name in ("acme", "other")])
     assert [job.question for job in acme.jobs(batch=mixed.batch_id)] == ["acme?"]
     assert len(ramify.jobs(batch=mixed.batch_id)) == 2
+    assert acme.jobs(batch=mixed.batch_id, state="done") == [], "it has jobs of it, but none of these"
+    assert acme.jobs(batch=acme.open_batch()) == [], "its own"
+    without = ramify.submit_many([{"question": "one?", "tenant": "other"}]).batch_id
+    with pytest.raises(NotFoundError) as error:
+        acme.jobs(batch=without)
+    assert str(error.value).replace(without, UNKNOWN) == unknown[0]
 
 
 def test_given_a_bound_client_when_it_submits_then_the_job_is_its_tenants(acme: Ramify, ramify: Ramify) -> None:
