@@ -58,7 +58,7 @@ class BatchSource(Model):
 
 
 class BatchPosition(Model):
-    """How far a batch was read: lines, and the digest of all of them. `source` is where it was read from.
+    """How far a batch was read: number of the last line, and the digest of all. `source` is where it was read from.
 
     `tenant`: the only one that its lines may be of; None: any.
     """
