@@ -54,7 +54,7 @@ class LaneFullError(RamifyError):
 
 
 class BatchCancelledError(RamifyError):
-    """The batch was cancelled while its lines were submitted: it takes no more of them. `read`: lines taken before."""
+    """The batch was cancelled while its lines were submitted: it takes no more of them. `read`: the last one taken."""
 
     exit_code = 3
 

@@ -56,7 +56,7 @@ class BatchRun:
         self._check_out(source or kept.options.get("file", streams.STDIN))
         status = self._client.batch_status(batch_id)
         if status.cancelled_early and not self._follows:
-            raise BatchCancelledError(batch_id, status.lines)
+            raise BatchCancelledError(batch_id, found.read)
         closed = status.closed_at is not None or status.cancelled_early
         rejects = rejects or Path(kept.options.get("rejects", f"{batch_id}.rejects.jsonl"))
         self._check_apart(rejects)

@@ -188,7 +188,7 @@ def cancel(ctx: typer.Context, id_: Id, *, tenant: options.OfTenant = None, json
             done["takes_no_more_lines"] = found.cancelled_early
             outcome = f"{count} of {found.enqueued} jobs cancelled"
             if found.cancelled_early:
-                outcome += f"; it was still being read: it takes no lines behind line {found.lines:,}"
+                outcome += f"; it was still being read: it takes no more than these {found.lines:,} lines"
         else:
             cancelled = client.cancel(id_)
             state = client.status(id_).state

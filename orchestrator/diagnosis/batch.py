@@ -210,6 +210,6 @@ def _open(
 def _unread(status: BatchStatus) -> str:
     """How far it was read, and whether it may go on."""
     if status.cancelled_early:
-        return f"It was cancelled before all was read: it took no lines behind line {status.lines:,}."
+        return f"It was cancelled before all was read: it took no more than {status.lines:,} lines."
     read = f"Of {status.source} {status.lines:,} lines were read so far: if nobody reads on, resume it"
     return f"{read} (`ramify batch --resume {status.batch_id}`)."

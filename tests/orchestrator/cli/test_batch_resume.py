@@ -248,7 +248,7 @@ def test_given_a_cancel_while_lines_are_submitted_when_the_next_are_then_both_co
 
     monkeypatch.setattr(Submitter, "enter", entered)
     code, shown, said = batch("q.jsonl", *arguments)
-    assert cancelled == ["200 of 200 jobs cancelled; it was still being read: it takes no lines behind line 200\n"]
+    assert cancelled == ["200 of 200 jobs cancelled; it was still being read: it takes no more than these 200 lines\n"]
     (status,) = ramify.batches()
     sentence = f"error: batch {status.batch_id} was cancelled after line 200: it takes no more lines"
     assert (code, sentence in said, "goes on" in said.split("\n", 1)[1]) == (3, True, False)
