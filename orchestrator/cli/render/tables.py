@@ -59,14 +59,10 @@ def draw_job(job: JobStatus, now: float) -> RenderableType:
 
 def retries(status: JobStatus | BatchStatus | Why | BatchWhy) -> dict[str, str]:
     """The jobs or batches that this one tries again, or is tried again as."""
-    newer, repairs = (status.retried_as,) if status.retried_as else (), ()
+    rows = {"tries again": status.retry_of or "", "tried again as": status.retried_as or ""}
     if isinstance(status, BatchStatus | BatchWhy) and (status.retries or status.repairs):
-        newer, repairs = status.retries, status.repairs
-    return {
-        "tries again": status.retry_of or "",
-        "tried again as": ", ".join(newer),
-        "repaired as": ", ".join(repairs),
-    }
+        rows |= {"tried again as": ", ".join(status.retries), "repaired as": ", ".join(status.repairs)}
+    return rows
 
 
 def draw_dead_letters(dead_letters: Sequence[DeadLetter], total: int) -> RenderableType:
