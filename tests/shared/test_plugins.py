@@ -271,10 +271,13 @@ def test_given_a_stage_that_fails_when_run_then_it_is_left_out_with_a_warning_an
     assert found.trace[0].skipped == found.warnings[0]
 
 
-def test_given_a_stage_that_cannot_reach_its_server_when_run_then_the_leaf_is_told_to_try_again(install):
+def test_given_a_stage_that_cannot_reach_its_server_when_run_then_what_was_found_stays_or_else_the_leaf_fails(install):
     install(run="from shared.errors import TransientError\ndef newest(*_):\n    raise TransientError('busy')")
+    found = after({"stage": "newest"})
+    assert len(found.candidates) == 3
+    assert "The stage newest failed, so it did nothing: busy" in found.warnings
     with pytest.raises(TransientError, match="busy"):
-        after({"stage": "newest"})
+        run(stages({"stage": "newest"}), state(), Tools(settings=load_settings()))
 
 
 def test_given_a_stage_that_asks_the_store_when_put_behind_the_rerank_then_it_is_refused(install):
