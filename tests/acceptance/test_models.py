@@ -210,7 +210,7 @@ def test_citations_of_sources_that_do_not_exist_are_removed_and_counted(ask: Ask
 def test_a_job_whose_summary_hangs_can_be_read_early_and_after_its_cancel_without_another_call(
     with_models: Ramify, fake: FakeOpenAI
 ) -> None:
-    fake.handle("chat", lambda body: Hang(30) if "<memories>\n" in str(body["messages"]) else Reply())
+    fake.handle("chat", lambda body: Hang(30) if "<memories>\n" in body["messages"][0]["content"] else Reply())
     job_id = with_models.submit(
         "Why does a consumer of Redis Streams need XACK and XPENDING?", deadline_s=40, summary=True
     )
