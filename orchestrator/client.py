@@ -33,6 +33,7 @@ from shared.jobs.tenant_scope import TenantScope, no_such_batch
 from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus
 from shared.models.batch import BatchPosition, BatchSource, LineRecord, LineReport
 from shared.models.cost import Budget
+from shared.models.degraded import OnOutage
 from shared.models.enumeration import ListRow
 from shared.models.find import FindResult, SessionResult
 from shared.models.request import Session
@@ -333,11 +334,13 @@ class Ramify:
         """Try an ended job, or the jobs of an ended batch, again: what is missing runs, under a new id.
 
         `degraded`: of the answers that were made without something, that part runs again, and nothing else is tried.
-        `deadline_s`, `queue_limit_s`, `on_outage`: of each new job; None: as the old one asked for.
+        `deadline_s`, `queue_limit_s`, `on_outage`: of each new job; None: as the old one asked for, but a repair
+        waits for a server that fails.
         Raises: NotFoundError, InputError for one of these that cannot be and when there is nothing to try again (yet),
         LaneFullError.
         """
-        given = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s, "on_outage": on_outage}
+        outage = on_outage or (OnOutage.WAIT if degraded else None)
+        given = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s, "on_outage": outage}
         retrying = Retrying(self._jobs, self._submitter, checked_changes(given), degraded=degraded)
         with reachable(self.settings):
             return job_or_batch(id_, retrying.job, retrying.batch, self._scope)

@@ -219,7 +219,9 @@ def retry(  # noqa: PLR0913 - the signature is the command line
     ] = None,
     on_outage: Annotated[
         str | None,
-        typer.Option(help="When a server fails: wait for it, or degrade, go on without it. (default: as before)"),
+        typer.Option(
+            help="When a server fails: wait for it, or degrade, go on without it. (default: as before, a repair waits)"
+        ),
     ] = None,
     json: options.Json = False,
 ) -> None:

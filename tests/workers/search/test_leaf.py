@@ -111,12 +111,12 @@ def test_given_an_embedding_server_that_cannot_tell_its_size_when_searched_then_
     opened.store("default").upsert([ChunkPoint(chunk=chunk, document_hash="h", source="s", sparse=sparse, dense=dense)])
     leaf = LeafQuery(text="zebra", strategy="hybrid", filters=Filters(), tenant="default", wanted=5)
 
-    def texts() -> list[str]:
-        return [hit.text for hit in run_search_stages(leaf, opened, None, 3.0).hits]
+    def texts(seconds: float = 30.0) -> list[str]:
+        return [hit.text for hit in run_search_stages(leaf, opened, None, seconds).hits]
 
     server.handle("embeddings", lambda _: step)
     begun, found = time.monotonic(), list[str]()
-    assert reasons_of(lambda: found.extend(texts())) == {Degradation.EMBEDDING_UNAVAILABLE}
+    assert reasons_of(lambda: found.extend(texts(3.0))) == {Degradation.EMBEDDING_UNAVAILABLE}
     assert (found, time.monotonic() - begun < 3.0) == ([chunk.text], True)
     server.forget()
     assert reasons_of(texts) == set()
