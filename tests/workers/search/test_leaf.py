@@ -103,7 +103,8 @@ def test_given_an_embedding_server_that_cannot_tell_its_size_when_searched_then_
     tmp_path: Path, server: FakeOpenAI, step: Step
 ) -> None:
     embedding = {"provider": "endpoint", "base_url": server.url, "model": "fake"}
-    opened = SearchResources(load_settings(data_dir=tmp_path, embedding=embedding))
+    unbroken = {"breaker": {"failures": 0}}  # a breaker that an earlier test of this process shares would refuse calls
+    opened = SearchResources(load_settings(data_dir=tmp_path, embedding=embedding, providers=unbroken))
     built = BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len, dense="endpoint:fake", dim=64)
     opened.store("default").create(built)
     chunk = Chunk(chunk_id=str(uuid4()), doc_id="d", path="a.md", title="a", text="a striped zebra")
