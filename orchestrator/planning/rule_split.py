@@ -31,8 +31,11 @@ def split(question: str) -> Split:
     if language is None:
         return Split()
     found = language.split(text)
-    wanted = language.answers.kind(fold(text).strip(_ENDS))
-    return Split() if found.kind is SplitKind.BROAD and wanted in _LOOKUPS else found
+    return Split() if found.kind is SplitKind.BROAD and _is_lookup(text, language) else found
+
+
+def _is_lookup(text: str, language: Language) -> bool:
+    return language.answers.kind(fold(text).strip(_ENDS)) in _LOOKUPS
 
 
 def nested(question: str) -> tuple[str, ...]:
@@ -72,8 +75,7 @@ def _stands(query: str, said: str, others: Sequence[str]) -> bool:
         return False
     if _names(query) or any(not own.isdisjoint(terms(one)) for one in (said, *others)):
         return True
-    fact = language.answers.kind(fold(query).strip(_ENDS)) in _LOOKUPS
-    return not said and (not others or (len(own) >= _OWN_TERMS and not fact))
+    return not said and (not others or (len(own) >= _OWN_TERMS and not _is_lookup(query, language)))
 
 
 def _says_nothing(query: str) -> bool:

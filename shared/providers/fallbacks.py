@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Literal
 
 from shared.errors import DeadlineError, ReplyError, TransientError
 from shared.models.degraded import Degradation
+from shared.providers.context import set_within
 from shared.providers.metering import BudgetError
 
 #: What an answer can do without.
@@ -75,14 +75,9 @@ class Fallbacks:
 _FALLBACKS: ContextVar[Fallbacks | None] = ContextVar("ramify_fallbacks", default=None)
 
 
-@contextmanager
-def noting(fallbacks: Fallbacks) -> Iterator[None]:
+def noting(fallbacks: Fallbacks) -> AbstractContextManager[None]:
     """Fallbacks inside are noted in `fallbacks`."""
-    token = _FALLBACKS.set(fallbacks)
-    try:
-        yield
-    finally:
-        _FALLBACKS.reset(token)
+    return set_within(_FALLBACKS, fallbacks)
 
 
 def fell_back(helper: Helper, error: BaseException) -> None:

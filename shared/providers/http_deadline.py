@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from ssl import SSLContext
 from typing import Any
@@ -17,21 +17,18 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 import httpx
 
+from shared.providers.context import set_within
+
 _SLICE_BYTES = 65_536
 _deadline: ContextVar[float] = ContextVar("http_deadline", default=math.inf)
 
 
-@contextmanager
-def until(deadline: float) -> Iterator[None]:
+def until(deadline: float) -> AbstractContextManager[None]:
     """Every read, write and connect in this block (and thread) ends at `deadline`, on the clock `time.monotonic`.
 
     A block in a block ends with the first of the two. Raises: httpx.TimeoutException from the call that is cut short.
     """
-    token = _deadline.set(earliest(deadline))
-    try:
-        yield
-    finally:
-        _deadline.reset(token)
+    return set_within(_deadline, earliest(deadline))
 
 
 def earliest(deadline: float) -> float:

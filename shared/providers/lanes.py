@@ -7,23 +7,19 @@ pool of threads is lent to interactive tasks.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from threading import Lock
 
 from shared.models import Lane
+from shared.providers.context import set_within
 
 _LANE: ContextVar[Lane] = ContextVar("ramify_lane", default=Lane.INTERACTIVE)
 
 
-@contextmanager
-def in_lane(lane: Lane) -> Iterator[None]:
+def in_lane(lane: Lane) -> AbstractContextManager[None]:
     """Calls of servers inside are made for work of `lane`."""
-    token = _LANE.set(lane)
-    try:
-        yield
-    finally:
-        _LANE.reset(token)
+    return set_within(_LANE, lane)
 
 
 class LentPlaces:

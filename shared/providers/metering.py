@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from threading import Lock
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from shared.errors import PermanentError
 from shared.models import Cost
+from shared.providers.context import set_within
 from shared.settings import Settings
 from shared.settings.services import Prices
 
@@ -152,24 +153,14 @@ _METER: ContextVar[Meter | None] = ContextVar("ramify_meter", default=None)
 _TALLY: ContextVar[Tally | None] = ContextVar("ramify_tally", default=None)
 
 
-@contextmanager
-def tallied(tally: Tally) -> Iterator[None]:
+def tallied(tally: Tally) -> AbstractContextManager[None]:
     """Calls inside are counted in `tally`."""
-    token = _TALLY.set(tally)
-    try:
-        yield
-    finally:
-        _TALLY.reset(token)
+    return set_within(_TALLY, tally)
 
 
-@contextmanager
-def metered(meter: Meter | None) -> Iterator[None]:
+def metered(meter: Meter | None) -> AbstractContextManager[None]:
     """Paid calls inside go on `meter`."""
-    token = _METER.set(meter)
-    try:
-        yield
-    finally:
-        _METER.reset(token)
+    return set_within(_METER, meter)
 
 
 def carried(function: Callable[..., T]) -> Callable[..., T]:

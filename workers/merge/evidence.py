@@ -70,6 +70,7 @@ class Pages:
         asked, self.titles = flat(question), [flat(bare(hit.title)) for hit in hits]
         self.leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
         self.named = [bool(title.strip()) and title in asked for title in self.titles]
+        self.named_count = sum(self.named)
         texts = [flat(hit.text) for hit in hits]
         self.reached, self.led_to = [False] * len(hits), [False] * len(hits)
         for at, title in enumerate(self.titles):
@@ -114,26 +115,37 @@ class SentenceScorer:
         self._question, self._pages, self._sentences = question, pages, sentences
         self._asked = terms(question)
 
-    def scores(self, query: str, ranks: Sequence[float]) -> list[float]:
-        """Of every sentence; `ranks`: how well each hit did for the query, 0..1."""
+    def scores(
+        self, query: str, ranks: Sequence[float], sentences: Sequence[QuotableSentence]
+    ) -> dict[QuotableSentence, float]:
+        """Of these sentences; `ranks`: how well each hit did for the query, 0..1."""
         weights = self._term_weights(terms(query))
         if query != self._question:
             for term, weight in self._term_weights(self._asked).items():
                 weights.setdefault(term, _CONTEXT * weight)
         need, cjk = AskedFor(query), is_cjk_text(query)
-        several = sum(self._pages.named) > 1
-        return [
-            self._score(one, weights, need, ranks[one.number - 1], several=several)
+        rests = [self._without(weights, lead) for lead in self._pages.leads]
+        return {
+            one: self._score(one, weights, rests[one.number - 1], need, ranks[one.number - 1])
             + _WEIGHTS.foreign * (is_cjk_text(one.text) != cjk)
-            for one in self._sentences
-        ]
+            for one in sentences
+        }
+
+    def _without(self, weights: Mapping[str, float], lead: frozenset[str]) -> dict[str, float]:
+        """The weights of the terms that neither this title and heading nor a page that is named has."""
+        had = lead | self._pages.named_terms
+        return {term: weight for term, weight in weights.items() if term not in had}
 
     def _score(
-        self, one: QuotableSentence, weights: Mapping[str, float], need: AskedFor, rank: float, *, several: bool
+        self,
+        one: QuotableSentence,
+        weights: Mapping[str, float],
+        rest: Mapping[str, float],
+        need: AskedFor,
+        rank: float,
     ) -> float:
         at, pages, add = one.number - 1, self._pages, _WEIGHTS
-        lead = pages.leads[at]
-        rest = {term: weight for term, weight in weights.items() if term not in lead | pages.named_terms}
+        lead, several = pages.leads[at], pages.named_count > 1
         shown = need.shown(one.text, pages.titles[at])
         score = add.own * share(weights, one.words) + add.inherited * share(weights, one.words | lead)
         score += add.rest * share(rest, one.words) + add.rank * rank + add.place / (1 + one.position)
@@ -144,7 +156,7 @@ class SentenceScorer:
             return score + (add.compared + first if several else add.named)
         if pages.reached[at]:
             return score + add.reached_kind * shown + (0.0 if several else add.reached)
-        return score + (add.led_to if pages.led_to[at] and not any(pages.named) else 0.0)
+        return score + (add.led_to if pages.led_to[at] and not pages.named_count else 0.0)
 
     def _term_weights(self, asked: Sequence[str]) -> dict[str, float]:
         """Root of the IDF over sentences: all chunks hold the topic. Terms that no sentence holds are left out."""

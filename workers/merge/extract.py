@@ -136,9 +136,9 @@ class Picker:
 
         `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
-        scores = dict(zip(self._passages, self._scorer.scores(query, self._ranks(node_id)), strict=True))
         left = [one for one in self._passages if node_id is None or node_id in self._nodes[one.number - 1]]
         left = [one for one in left if containing and flat(containing) in flat(one.quote)] or left
+        scores = self._scorer.scores(query, self._ranks(node_id), left)
         chosen: list[QuotableSentence] = []
         used, least = 0, -math.inf
         for one in sorted(left, key=lambda one: (-scores[one], one.number, one.position)):

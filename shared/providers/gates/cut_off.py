@@ -8,25 +8,21 @@ before, and without this every leaf of a job would wait its share out.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from threading import Lock
 from typing import NamedTuple
+
+from shared.providers.context import set_within
 
 #: Jobs that are remembered; those whose time is over are forgotten first.
 _MOST = 500
 _JOB: ContextVar[str] = ContextVar("ramify_calls_of", default="")
 
 
-@contextmanager
-def calls_of(job: str) -> Iterator[None]:
+def calls_of(job: str) -> AbstractContextManager[None]:
     """Calls inside belong together: they share one deadline."""
-    token = _JOB.set(job)
-    try:
-        yield
-    finally:
-        _JOB.reset(token)
+    return set_within(_JOB, job)
 
 
 class CutOff(NamedTuple):
