@@ -15,7 +15,7 @@ from orchestrator.intake import (
     number_questions,
 )  # fmt: skip
 from orchestrator.retry import pages
-from orchestrator.submitting import Submitter, checked
+from orchestrator.submitting import Submitter
 from shared.errors import InputError
 from shared.jobs import JobStore, new_id
 from shared.jobs.lines import NewLine, Page
@@ -86,7 +86,7 @@ class BatchIntake:
             return NewLine(**given)
         given["key"] = line.request.idempotency_key
         try:
-            request = checked(as_request(line.request, tenant=tenant), self._settings)
+            request = self._submitter.checked(as_request(line.request, tenant=tenant))
         except InputError as error:
             return NewLine(**given, reason=str(error), text=line.request.question[:_SHOWN])
         return NewLine(**given, job=self._jobs.new_job(new_id(), request, batch_id=batch_id))

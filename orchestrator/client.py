@@ -15,7 +15,7 @@ from orchestrator.dead_letters import DeadLetters
 from orchestrator.diagnosis.batch import why_batch, with_waits
 from orchestrator.diagnosis.job import why_job
 from orchestrator.diagnosis.pace import batch_too_slow, job_too_slow
-from orchestrator.early import early_answer, no_answer
+from orchestrator.early import early_answer, no_answer, no_list
 from orchestrator.ingest import Ingest, Progress
 from orchestrator.intake import BatchLine, QuestionInput, Rejected, Submitted, as_request
 from orchestrator.local.state import connection
@@ -23,8 +23,8 @@ from orchestrator.outage import Outage
 from orchestrator.retry import Retried, Retrying, checked_changes, job_or_batch
 from orchestrator.searching import Searching
 from orchestrator.sessions import KeptSession
-from orchestrator.submitting import Submitter, checked
-from shared.errors import InputError, NotRunningError, RamifyError
+from orchestrator.submitting import Submitter
+from shared.errors import InputError, NotRunningError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.job_list import STATES, JobFilter, JobList, newest_jobs
 from shared.jobs.reader import PAST_TIME_S
@@ -97,7 +97,7 @@ class Ramify:
 
         Raises: InputError when the question or an option cannot be taken, LaneFullError when too many jobs wait.
         """
-        request = checked(as_request(question, options, self.tenant), self.settings)
+        request = self._submitter.checked(as_request(question, options, self.tenant))
         with reachable(self.settings):
             job_ids, full = self._submitter.submit([(new_id(), request)])
             if full:
@@ -226,9 +226,7 @@ class Ramify:
             tables = Tables(self._redis, self.settings)
             table = tables.table(job_id)
             if table is None:
-                state = self._reader.status(job_id).state
-                fix = 'ask for one, as in `ramify ask "List all notes"`'
-                raise RamifyError(f"job {job_id} ({state}) has no list: {fix}")
+                raise no_list(self._reader.status(job_id))
             yield from tables.rows(job_id, table.pages)
 
     def batch_status(self, batch_id: str) -> BatchStatus:
@@ -285,9 +283,8 @@ class Ramify:
             if batch is None:
                 return newest_jobs(self._redis, limit, wanted)
             self._scope.check_batch(batch, nobodys=True)
-            owner = self._jobs.batches.position(batch).tenant
             found = newest_jobs(self._redis, limit, wanted)
-            if self.tenant not in {None, owner} and not found.looked_at:
+            if self.tenant not in {None, self._jobs.batches.position(batch).tenant} and not found.looked_at:
                 raise no_such_batch(batch)
             return found
 
@@ -295,7 +292,12 @@ class Ramify:
         """What a job or a batch waits for, or how it ended; takes milliseconds. Raises: NotFoundError."""
         with reachable(self.settings):
             ask_job, ask_batch = partial(why_job, self._app, self._jobs), partial(why_batch, self._jobs)
-            return job_or_batch(id_, ask_job, ask_batch, self._scope)
+            found = job_or_batch(id_, ask_job, ask_batch, self._scope)
+            return found.model_copy(update={"settings": self.settings_differ()})
+
+    def settings_differ(self) -> str | None:
+        """One sentence where running pools have other settings than this client, with what to do; None where not."""
+        return self._submitter.running.difference()
 
     def too_slow(self, id_: str) -> str | None:
         """A warning that a job, or jobs of a batch, will expire while they wait: the pace of their lane will not do.
@@ -356,6 +358,7 @@ class Ramify:
         Besides: `target_uri` (`ramify://namespace/folder/` or the beginning of a path), `plan=True` for the plan.
         Raises: InputError, NotRunningError when no search worker answers in time.
         """
+        self._submitter.running.check_strategy(options.get("strategy"))
         return self._searching.find(query, options)
 
     def search(
@@ -371,8 +374,7 @@ class Ramify:
 
     def _run_job(self, request: JobRequest) -> Answer:
         """Submit a job and wait for its answer. Raises: RamifyError when it ends without one."""
-        deadline_s = request.deadline_s or self.settings.jobs.deadline_s
-        limit_s = request.queue_limit_s or deadline_s  # the caller waits, too
+        limit_s = request.queue_limit_s or request.deadline_s or self.settings.jobs.deadline_s  # the caller waits, too
         job_id = self.submit(request.model_copy(update={"queue_limit_s": limit_s}))
         for _ in self.stream(job_id):
             pass  # the stream ends with the job

@@ -36,6 +36,12 @@ def no_answer(status: JobStatus) -> RamifyError:
     return RamifyError(f"job {job_id} ended {status.state} without an answer: {reason}{early}")
 
 
+def no_list(status: JobStatus) -> RamifyError:
+    """For a job without rows: what to ask instead."""
+    fix = 'ask for one, as in `ramify ask "List all notes"`'
+    return RamifyError(f"job {status.job_id} ({status.state}) has no list: {fix}")
+
+
 def _nothing_yet(status: JobStatus) -> RamifyError:
     leaves = f"none of its {status.leaves_total} leaves has answered" if status.leaves_total else "nothing was searched"
     if not status.terminal:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import redis
 from celery import Celery
 
+from orchestrator.diagnosis.settings import RunningSettings
 from orchestrator.intake import check_prices
 from shared.connections.connect import LOST
 from shared.errors import LaneFullError
@@ -19,7 +20,6 @@ from shared.jobs.budget import with_default_budget
 from shared.jobs.lines import Page
 from shared.models import JobRequest
 from shared.models.batch import LineRecord
-from shared.settings import Settings
 from shared.settings.strategies import named
 from shared.tasks.signatures import Dispatcher
 
@@ -32,23 +32,28 @@ _LET_IN_S = 2.0
 T = TypeVar("T")
 
 
-def checked(request: JobRequest, settings: Settings) -> JobRequest:
-    """The request. Raises: InputError for an unknown strategy, and for a cost limit where a price is missing."""
-    if request.strategy is not None:
-        named(settings.strategies, request.strategy)
-    check_prices(with_default_budget(request, settings), settings)
-    return request
-
-
 class Submitter:
     """Enqueues the jobs of one client in their lanes."""
 
     def __init__(self, app: Celery, jobs: JobStore) -> None:
         self._jobs = jobs
+        self.running = RunningSettings(jobs.client, jobs.settings)
         self._dispatcher = Dispatcher(app, jobs)
         jobs.endings.on_end = self._let_in
         self._let_in_at = -_LET_IN_S
         self._unconfirmed: list[str] = []
+
+    def checked(self, request: JobRequest) -> JobRequest:
+        """The request. Raises: InputError for an unknown strategy, and for a cost limit where a price is missing.
+
+        A strategy has to be known here and in the pools that run.
+        """
+        settings = self._jobs.settings
+        if request.strategy is not None:
+            self.running.check_strategy(request.strategy)
+            named(settings.strategies, request.strategy)
+        check_prices(with_default_budget(request, settings), settings)
+        return request
 
     def submit(self, jobs: Jobs, retry_of: Mapping[str, str] | None = None) -> tuple[list[str], LaneFullError | None]:
         """Enqueue all of them, or as many as there is room for: then the error names in `refused` the others.

@@ -39,8 +39,7 @@ def ask(
     fields = _question_fields(question, plan, invocation_of(ctx).settings())
     with invocation_of(ctx).client(given["tenant"]) as client:
         job_id = client.submit(fields, **options.request_fields(given))
-        if warning := client.too_slow(job_id):
-            streams.warn(warning)
+        streams.warn_about(client, job_id)
         if not detach:
             raise typer.Exit(_follow(client, job_id, as_json=json))
     if json:

@@ -105,8 +105,7 @@ class BatchRun:
             raise
         if taken.rejects:
             streams.warn(f"refused: {counted(taken.status.rejected, 'line')}; {taken.rejects} says why")
-        if warning := self._client.too_slow(batch_id):
-            streams.warn(warning)
+        streams.warn_about(self._client, batch_id)
         if taken.full or not self._follows:
             return self._show(taken)
         streams.note(taken.sentence())

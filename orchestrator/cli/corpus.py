@@ -31,13 +31,13 @@ def ingest(  # noqa: PLR0913 - the signature is the command line
 ) -> None:
     """Put documents into the corpus. What has not changed is left alone; a bad file is reported and skipped."""
     with invocation_of(ctx).client(tenant) as client:
+        differ = client.settings_differ()
         steps = client.ingest(paths, prune=prune, namespace=namespace or "default")
         counts, passed_over, last = follow_ingest(steps, as_json=json)
     for sentence in passed_over:
         streams.warn(f"passed over: {sentence}")
     warnings = last.warnings if last else ()
-    for sentence in warnings:
-        streams.warn(sentence)
+    streams.warn_all((*warnings, differ))
     if not sum(counts.values()):
         streams.warn("no documents were found there")
     if json:

@@ -230,8 +230,7 @@ def retry(  # noqa: PLR0913 - the signature is the command line
         limits = {"deadline_s": deadline_s, "queue_limit_s": queue_limit_s}
         made = client.retry(id_, degraded=degraded, on_outage=on_outage, **limits)
         new_id = made.job_id or made.batch_id or ""
-        if warning := client.too_slow(new_id):
-            streams.warn(warning)
+        streams.warn_about(client, new_id)
         if wait:
             try:
                 streams.note(f"{made.retry_of} is tried again as {new_id}: {_taken_over(made)}")

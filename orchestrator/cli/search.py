@@ -31,9 +31,9 @@ def find(
     text = streams.text_argument("QUERY", query)
     with invocation_of(ctx).client(given["tenant"]) as client:
         found = client.find(text, **options.request_fields(given))
+        differ = client.settings_differ()
     streams.output(found, draw_found, as_json=json)
-    for warning in found.warnings:
-        streams.warn(warning)
+    streams.warn_all((*found.warnings, differ))
 
 
 @options.shared
@@ -64,11 +64,11 @@ def search(  # noqa: PLR0913 - the signature is the command line
         kept = client.session(session_id) if session_id is not None else None
         conversation = kept if session is None else read_session(session)
         found = client.search(text, conversation, **options.request_fields(given))
+        differ = client.settings_differ()
         if remember and kept is not None:
             kept.append("user", text)
     streams.output(found, draw_session, as_json=json)
-    for warning in found.warnings:
-        streams.warn(warning)
+    streams.warn_all((*found.warnings, differ))
     raise typer.Exit(streams.PARTIAL if found.partial or found.degraded else streams.DONE)
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import ProgressColumn
 
+    from orchestrator.client import Ramify
     from shared.models import BatchStatus, JobStatus
 
 #: Exit codes. 2, bad usage or input, comes with the errors.
@@ -114,6 +115,17 @@ def note(sentence: str) -> None:
 def warn(sentence: str) -> None:
     """A warning on stderr."""
     note(f"warning: {sentence}")
+
+
+def warn_all(sentences: Iterable[str | None]) -> None:
+    """A warning for each sentence that there is."""
+    for sentence in filter(None, sentences):
+        warn(sentence)
+
+
+def warn_about(client: Ramify, id_: str) -> None:
+    """What the submitter of a job or batch should know: other settings in the pools, and that it will wait too long."""
+    warn_all((client.settings_differ(), client.too_slow(id_)))
 
 
 def fail(sentence: str) -> None:

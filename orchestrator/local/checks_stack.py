@@ -12,6 +12,7 @@ from celery.exceptions import TimeoutError as NoReplyError
 from redis import Redis
 from redis.exceptions import RedisError
 
+from orchestrator.diagnosis.settings import RESTART, difference, telling
 from orchestrator.diagnosis.wording import remedy, silence
 from orchestrator.local.checks import NOT_RUNNING, START, Check, failed, passed, quick_client, size, unknown
 from orchestrator.local.redis_server import require_redis
@@ -30,6 +31,7 @@ from shared.models import Lane
 from shared.providers.gates.gate import NAMES, time_of_day
 from shared.providers.gates.state import GateState, providers, read_gates
 from shared.settings import Settings
+from shared.settings.fingerprint import fingerprint
 from shared.tasks.app import make_app
 
 _INSPECT_S = 2.0
@@ -92,7 +94,8 @@ def _pools_and_store(connected: Settings | None) -> tuple[Sequence[Check], Check
             name = _node_name(worker)
             ages[name] = min(age, ages.get(name, age))
         silent = [one for one in heartbeat.silent_workers(client) if _node_name(one.worker) not in answers]
-    found = pools(answers, beats, ages, silent)
+        told = telling(client)
+    found = [*pools(answers, beats, ages, silent), *pool_settings(connected, told)]
     if any(TaskName.SEARCH_INFO.queue.value in queues for queues in answers.values()):
         return found, _store(connected)
     searching = [one for one in silent if TaskName.SEARCH_INFO.queue in POOL_QUEUES.get(one.pool, ())]
@@ -129,6 +132,15 @@ def pools(
     names = ", ".join(sorted(answers))
     faults = [*_unserved(answers, beats, silent), *_without_heartbeat(answers, ages)]
     return faults or [passed("pools", f"{len(answers)} workers serve all queues: {names}")]
+
+
+def pool_settings(settings: Settings, told: Sequence[WorkerBeat]) -> Iterator[Check]:
+    """Whether the pools that tell their settings have those of this command, and of each other."""
+    name = "pool settings"
+    if other := difference(fingerprint(settings), told):
+        yield failed(name, other.removesuffix(f": {RESTART}."), RESTART)
+    elif told:
+        yield passed(name, "all pools have the settings of this command")
 
 
 def _node_name(worker: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from pydantic import Field
 from redis import Redis
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -24,6 +25,7 @@ from shared.connections.connect import drop_idle
 from shared.connections.process import identity, pid_namespace, stopped
 from shared.models.base import Model
 from shared.settings import Settings
+from shared.settings.fingerprint import fingerprint
 
 #: Sorted set: worker id -> its last heartbeat, in seconds of Redis' clock.
 WORKERS = "ramify:workers"
@@ -76,11 +78,12 @@ def _key_part(text: str) -> str:
 
 
 class WorkerBeat(Model):
-    """A worker's heartbeat as stored. `queues`: those that it takes messages from."""
+    """A worker's heartbeat as stored. `queues`: those that it takes messages from; `settings`: their fingerprint."""
 
     worker: str
     pool: str
     queues: tuple[str, ...]
+    settings: dict[str, str] = Field(default_factory=dict)
 
 
 class SilentWorker(Model):
@@ -103,6 +106,7 @@ class Heartbeat:
 
     def __init__(self, client: Redis, settings: Settings, queues: tuple[str, ...] = ()) -> None:
         self._client, self._settings, self.queues = client, settings, queues
+        self._said = {"queues": queues, "settings": fingerprint(settings)}
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -149,7 +153,7 @@ class Heartbeat:
         self._client.expire(key(me), TTL_S)
         now = ServerClock(self._client).now()
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.set(key(me), json.dumps({"pool": _OwnPool.pool, "queues": self.queues}), ex=TTL_S)
+            pipe.set(key(me), json.dumps({"pool": _OwnPool.pool, **self._said}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)

@@ -225,8 +225,9 @@ class Why(Model):
     """One job. `said` answers the question, `next` is the command to go on with; the rest are the facts.
 
     `redrives` are the latest, `redriven` counts all. `dead_letters`: their ids. `providers`: those that are
-    left alone now. `faults`: what could not be read. `wait_left_s`: seconds that a waiting job may still wait;
-    `deadline_left_s`: of its deadline, None while it waits and when it has ended.
+    left alone now. `settings`: where those of pools differ from this process's. `faults`: what could not be read.
+    `wait_left_s`: seconds that a waiting job may still wait; `deadline_left_s`: of its deadline, None while it waits
+    and when it has ended.
     """
 
     job_id: str
@@ -247,6 +248,7 @@ class Why(Model):
     deaths: tuple[Death, ...] = ()
     dead_letters: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+    settings: str | None = None
     last_error: str | None = None
     faults: tuple[str, ...] = ()
     wait_left_s: float | None = None
@@ -297,6 +299,7 @@ class BatchWhy(Model):
     slowest: Slowest | None = None
     error: CommonError | None = None
     providers: tuple[str, ...] = ()
+    settings: str | None = None
     faults: tuple[str, ...] = ()
     budget: Spending | None = None
     retry_of: str | None = None

@@ -194,6 +194,9 @@ class FakeRamify:
         self.wanted = wanted
         return JobList([self.status(job_id) for job_id in reversed(self.requests)][:limit])
 
+    def settings_differ(self):
+        return self.warnings.get("settings")
+
     def too_slow(self, id_):
         return self.warnings.get(id_)
 

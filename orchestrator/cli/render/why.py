@@ -21,7 +21,8 @@ def draw_why(found: Why | BatchWhy) -> RenderableType:
     """The answer in bold, then what it was read from."""
     facts = list(_job_facts(found)) if isinstance(found, Why) else [_batch_facts(found)]
     then = Text("→ ", "yellow").append(plain(found.next))
-    return Group(plain(found.said, "bold"), *facts, *warnings(found.faults), then)
+    settings = (found.settings,) if found.settings else ()
+    return Group(plain(found.said, "bold"), *facts, *warnings((*settings, *found.faults)), then)
 
 
 def _job_facts(why: Why) -> Iterator[RenderableType]:

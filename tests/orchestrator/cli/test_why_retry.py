@@ -124,10 +124,10 @@ def test_given_a_batch_too_slow_for_its_limit_when_asked_why_then_the_expiring_a
 
 
 def test_given_a_pace_that_will_not_do_when_retried_then_a_warning_says_so(client: Client) -> None:
-    client.warnings["j2"] = "its turn comes too late"
+    client.warnings |= {"j2": "its turn comes too late", "settings": "the pools differ"}
     done = ramify("retry", "j1")
     assert (done.exit_code, done.stdout) == (0, "j2\n")
-    assert "its turn comes too late" in done.stderr
+    assert done.stderr.splitlines()[:2] == ["warning: the pools differ", "warning: its turn comes too late"]
 
 
 def test_given_an_ended_job_when_retried_then_the_new_id_is_all_of_stdout(client: Client) -> None:

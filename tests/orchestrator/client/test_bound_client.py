@@ -61,7 +61,7 @@ OF_DEAD_LETTER: Mapping[str, Call] = {
 REQUESTS = {"find", "ingest", "open_batch", "search", "session", "submit", "submit_many"}
 LISTS = {"batches", "jobs", "statuses", "dead"}
 DEAD_LISTS = {"list", "count", "drop"}
-NEUTRAL = {"close"}
+NEUTRAL = {"close", "settings_differ"}
 
 
 @pytest.fixture
