@@ -31,6 +31,7 @@ from workers.search.leaf import LeafQuery, leaf_result_limit, run_rerank_stages,
 from workers.search.resources import SearchResources
 from workers.search.stages.rescoring import spent
 from workers.search.state import Tools
+from workers.shown_hits import kind_share, shown_hits
 
 _PIECE_BYTES = 1_000_000
 _TIMEOUT_S = 60.0
@@ -131,7 +132,8 @@ class _QuestionSearch:
         self.cost += first.cost + found.cost
         self.warnings += found.warnings
         self.nodes[node.id] = node
-        hits = found.hits[: leaf_result_limit(node, limits, self.chunks)]
+        share = kind_share(self._tools.settings.stages_of(self._strategy))
+        hits = shown_hits(found.hits, leaf_result_limit(node, limits, self.chunks), share)
         self.leaves[node.id] = models.LeafResult(
             node_id=node.id, status=models.LeafStatus.DONE, hits=hits, reranker=found.reranked_by
         )

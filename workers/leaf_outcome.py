@@ -10,8 +10,8 @@ from shared.models.degraded import Degradation
 from shared.providers.fallbacks import note_reason
 from shared.tasks.task_run import TaskRun
 from workers.search.leaf import leaf_result_limit
-from workers.search.stages.truth import keep_truth
 from workers.search.variants import VARIANT, merge_variants
+from workers.shown_hits import leaf_kind_share, shown_hits
 
 #: What a leaf goes without whose last task fails.
 _WITHOUT = {
@@ -22,12 +22,14 @@ _WITHOUT = {
 
 def record_found(run: TaskRun, node: Node, found: SearchResult) -> None:
     """Record a leaf with what it has found, best first."""
-    limits = run.jobs.settings.multi_query
+    settings = run.jobs.settings
+    limits = settings.multi_query
+    share = leaf_kind_share(run.job.request, node, settings)
     shown = run.job.request.top_n or limits.max_total_results
     result = LeafResult(
         node_id=node.id,
         status=LeafStatus.DONE,
-        hits=keep_truth(found.hits, leaf_result_limit(node, limits, shown)),
+        hits=shown_hits(found.hits, leaf_result_limit(node, limits, shown), share),
         candidates=found.candidates,
         warnings=found.warnings,
         timings_ms=found.timings_ms,

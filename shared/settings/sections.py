@@ -67,7 +67,18 @@ class SearchSettings(SettingsSection):
     trigrams: bool = Field(default=True, description="ingest: index trigrams for typo-tolerant keyword search")
     candidate_multiplier: int = Field(default=5, ge=1, le=50, description="find: candidates per wanted result")
     source_boosts: dict[str, float] = Field(default_factory=dict, description='path prefix = factor, "docs/" = 1.2')
-    excludes: tuple[str, ...] = Field(default=(), description='path prefixes never shown, e.g. ["archive/", "test/"]')
+    excludes: tuple[str, ...] = Field(default=(), description='path prefixes never shown, e.g. ["notes/drafts/"]')
+    exclude_folders: tuple[str, ...] = Field(
+        default=("archive/", "test/"),
+        description="folders anywhere below an ingested one that a search leaves out unless its path filter names them",
+    )
+
+    @field_validator("exclude_folders")
+    @classmethod
+    def _folders(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if bad := next((name for name in value if not name.strip("/") or name.startswith("/")), None):
+            raise ValueError(f'{bad!r} is no name of a folder: write "archive/"')
+        return tuple(f"{name.rstrip('/')}/" for name in value)
 
 
 class ProviderTraits(NamedTuple):

@@ -45,12 +45,17 @@ class StrongSignalStage(StageOptions):
 
 
 class LexicalStage(StageOptions):
-    """The BM25 arm, for the question and every rewrite. `limit` 0: twice the candidates wanted."""
+    """The BM25 arm, for the question and every rewrite. `limit` 0: twice the candidates wanted.
+
+    `title`, `truth`: a hit's score is raised by so much of itself where title or compiled truth have all asked terms.
+    """
 
     stage: Literal["lexical"] = "lexical"
     weight: Weight = 1.0
     rewrite_weight: Weight = 0.5
     limit: int = Field(default=0, ge=0, le=1000)
+    title: Share = 0.1
+    truth: Share = 0.08
 
 
 class DenseStage(StageOptions):
@@ -90,6 +95,7 @@ class NeighboursStage(StageOptions):
     depth: int = Field(default=0, ge=0, le=4, description="0: multi_query.search_depth")
     branch: int = Field(default=0, ge=0, le=20, description="0: multi_query.branch_limit")
     limit: HitLimit = 10
+    share: Share = Field(default=0.4, description="of the candidates wanted: places kept for the nearest neighbours")
 
 
 class EdgesStage(StageOptions):
@@ -110,11 +116,15 @@ class EdgesStage(StageOptions):
 
 
 class TruthStage(StageOptions):
-    """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score."""
+    """Every page found keeps its compiled truth right behind its best chunk, at `share` of its score.
+
+    `detail`: low has no timeline before the truth, high the timeline before it, auto as the question's intent says.
+    """
 
     store_calls: ClassVar[int] = 2
     stage: Literal["truth"] = "truth"
     share: Share = Field(default=0.999, gt=0)
+    detail: Literal["auto", "low", "default", "high"] = "auto"
 
 
 class HopsStage(StageOptions):

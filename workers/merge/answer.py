@@ -19,6 +19,7 @@ from shared.tasks.task_run import TaskRun
 from workers.merge import tree
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
 from workers.merge.extract import nothing_found
+from workers.shown_hits import leaf_kind_share
 
 H = TypeVar("H", bound=Hit)
 #: Seconds kept back from the root rerank and the LLM so that the answer is written before the deadline.
@@ -31,9 +32,11 @@ NO_RETRIEVAL = "no retrieval needed"
 
 def merged(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafResult]) -> MergedPool:
     """One list of what the leaves that answered have recorded."""
-    limits = run.jobs.settings.multi_query
+    settings, request = run.jobs.settings, run.job.request
     done = [leaf for leaf in results.values() if leaf.status is LeafStatus.DONE]
-    return tree.merge_tree(done, nodes, limits, run.job.request.top_n or limits.max_total_results)
+    shares = [leaf_kind_share(request, nodes[leaf.node_id], settings) for leaf in done if leaf.node_id in nodes]
+    cap = request.top_n or settings.multi_query.max_total_results
+    return tree.merge_tree(done, nodes, settings.multi_query, cap, min(shares, default=1.0))
 
 
 def run_aggregator(

@@ -7,22 +7,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from shared.models import Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, Source
 from shared.models.hits import Effect
 from shared.models.plan import node_order
+from shared.providers.rerankers.base import score_parts
 from shared.settings.sections import MultiQuerySettings
 from workers.merge.dedup import near_duplicates
+from workers.shown_hits import shown_hits
 
 #: Weight of a hit's score for its own subquestion in its final score.
 LEAF_SHARE = 0.5
 
 
 def merge_tree(
-    leaves: Sequence[LeafResult], nodes: Mapping[str, Node], limits: MultiQuerySettings, cap: int
+    leaves: Sequence[LeafResult],
+    nodes: Mapping[str, Node],
+    limits: MultiQuerySettings,
+    cap: int,
+    per_kind: float = 1.0,
 ) -> MergedPool:
     """The best hits of all leaves, at most `cap`, best first; ties are broken by chunk id.
 
     A chunk found by several leaves stands once, with its best score and all its sources; a near-duplicate is folded
     into the better hit (`limits.dedup_threshold`). Each leaf keeps at least its `limits.min_per_leaf` best hits, or
     as many as fit for all leaves alike; where not even one fits, the question's own leaf and then the best leaves
-    get theirs. The places left go to the best scores. Scores of leaves that were reranked differently are not
+    get theirs. The places left go to the best scores. `per_kind` is the share of the places that one kind may have, and
+    pages keep their truth (`workers.shown_hits`). Scores of leaves that were reranked differently are not
     compared: such hits are ordered by their rank, and a warning says so.
     """
     found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: node_order(leaf.node_id))}
@@ -33,7 +40,9 @@ def merge_tree(
         node_id: list(dict.fromkeys(folds.get(hit.chunk_id, hit.chunk_id) for hit in leaf.hits))
         for node_id, leaf in found.items()
     }
-    kept = _chosen(ranked, list(merged), nodes, quota=limits.min_per_leaf, cap=cap)
+    chosen = _chosen(ranked, list(merged), nodes, quota=limits.min_per_leaf, cap=cap)
+    chosen_first = sorted(merged.values(), key=lambda hit: hit.chunk_id not in chosen)
+    kept = {hit.chunk_id for hit in shown_hits(chosen_first, cap, per_kind)}
     rerankers = {leaf.reranker for leaf in found.values() if leaf.hits}
     return MergedPool(
         hits=tuple(hit for chunk_id, hit in merged.items() if chunk_id in kept),
@@ -78,7 +87,8 @@ def apply_root_rerank(
             if "rerank" in hit.parts:
                 parts["rerank"] = hit.parts["rerank"]
             score = weight * known.score + (1 - weight) * hit.score
-            detail: dict[str, float | str] = {"leaf": known.score, "root": hit.score, "weight": 1 - weight}
+            root = {"root": hit.score, "weight": 1 - weight, **score_parts(hit)}
+            detail: dict[str, float | str] = {"leaf": known.score, **root}
             effect = Effect(stage="root rerank", effect=score - known.score, detail=detail)
             explain = (*known.explain, effect) if known.explain else ()
             placed[hit.chunk_id] = known.model_copy(update={"score": score, "parts": parts, "explain": explain})

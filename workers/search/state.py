@@ -48,12 +48,18 @@ class Query:
 
 
 class SearchArm(NamedTuple):
-    """One ranked list to be asked of the store; `hits` where it has been asked already."""
+    """One ranked list to be asked of the store; `hits` where it has been asked already.
+
+    `text` is what is asked, `title` and `truth` what its terms count for in a title and in compiled truth.
+    """
 
     name: str
     request: models.QueryRequest
     weight: float
     hits: list[Hit] | None = None
+    text: str = ""
+    title: float = 0.0
+    truth: float = 0.0
 
 
 class Candidate(NamedTuple):

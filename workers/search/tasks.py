@@ -13,7 +13,7 @@ from shared.errors import InputError, RamifyError
 from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.providers.http_deadline import until
-from shared.settings.strategies import named, split
+from shared.settings.strategies import named
 from shared.tasks.task_run import TaskRun, remote
 from workers.app import app, registry, shared_cache
 from workers.leaf_outcome import leaf_failed
@@ -27,8 +27,8 @@ from workers.search.leaf import (
 )
 from workers.search.related import contexts
 from workers.search.resources import search_resources
-from workers.search.stages.truth import keep_truth
 from workers.search.state import Tools
+from workers.shown_hits import kind_share, shown_hits
 
 _FIND_TIMEOUT_S = 10.0
 
@@ -52,7 +52,7 @@ def search_find(raw: dict[str, Any]) -> str:
         request = FindRequest.model_validate(raw)
         settings = registry.settings
         name = strategy_of(request, settings)
-        split(named(settings.strategies, name))
+        stages = named(settings.strategies, name)
         leaf = LeafQuery(
             text=request.query, strategy=name, filters=request.filters, tenant=request.tenant, explain=request.explain,
             wanted=max(request.top_n * settings.search.candidate_multiplier, settings.multi_query.candidates_per_query),
@@ -60,7 +60,8 @@ def search_find(raw: dict[str, Any]) -> str:
         )  # fmt: skip
         with until(time.monotonic() + _FIND_TIMEOUT_S):
             found = _whole_strategy(leaf)
-        hits = tuple(hit.model_copy(update={"vector": ()}) for hit in keep_truth(found.hits, request.top_n))
+        best = shown_hits(found.hits, request.top_n, kind_share(stages))
+        hits = tuple(hit.model_copy(update={"vector": ()}) for hit in best)
         found, shown = _with_contexts(found.model_copy(update={"hits": hits}), request)
         return FindReply(result=found, contexts=shown).model_dump_json()
     except (RamifyError, ValidationError) as error:

@@ -10,6 +10,9 @@ from pydantic import Field
 from shared.models import Hit
 from shared.models.base import Model
 
+#: How the parts of a lexical score begin in `Hit.parts`.
+LEXICAL_PART = "lexical_"
+
 
 class Reranked(Model):
     """Hits best first, by which reranker, and what it cost.
@@ -73,3 +76,12 @@ def with_score(hit: Hit, score: float, raw: float | None = None) -> Hit:
 def unscored(hit: Hit, score: float) -> Hit:
     """`hit` at `score` without a reranker's score: only its old one is noted."""
     return hit.model_copy(update={"score": score, "parts": {**hit.parts, "fused": hit.score}})
+
+
+def score_parts(hit: Hit) -> dict[str, float | str]:
+    """What the score of a hit was made of, if it is a reranker's: its raw score, and the parts of that it names."""
+    if hit.parts.get("rerank") != hit.score:
+        return {}
+    named = {name: value for name, value in hit.parts.items() if name.startswith(LEXICAL_PART)}
+    raw = {"raw": hit.parts["rerank_raw"]} if "rerank_raw" in hit.parts else {}
+    return {**raw, **{name.removeprefix(LEXICAL_PART): value for name, value in named.items()}}

@@ -9,11 +9,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from shared.language.text import terms
 from shared.models import Hit
-from shared.providers.rerankers.base import Reranked, rescored
+from shared.providers.rerankers.base import LEXICAL_PART, Reranked, rescored
 from shared.providers.rerankers.calibration import from_lexical
 
 # The fused score counts as much as two of the four agreements. One setting for every corpus, taken as it is because the
@@ -33,10 +33,34 @@ class LexicalReranker:
     name = "lexical:v2"
 
     def rerank(self, query: str, hits: Sequence[Hit], timeout_s: float) -> Reranked:  # noqa: ARG002 (milliseconds)
-        """Re-sort by `lexical_scores`; the hits' scores are calibrated."""
-        raw = lexical_scores(query, hits)
-        ranked = rescored(hits, from_lexical(raw).scores, raw)
+        """Re-sort by `lexical_scores`; the hits' scores are calibrated, and what they are made of is in their parts."""
+        made_of = lexical_parts(query, hits)
+        raw = [parts.score for parts in made_of]
+        shown = [
+            hit.model_copy(update={"parts": {**hit.parts, **parts.named()}})
+            for hit, parts in zip(hits, made_of, strict=True)
+        ]
+        ranked = rescored(shown, from_lexical(raw).scores, raw)
         return Reranked(hits=ranked, reranker=self.name, documents=len(hits))
+
+
+class LexicalParts(NamedTuple):
+    """What a lexical score is made of, each 0..1: (2 * fused + words + lead + pairs + title) / 6 is the score."""
+
+    fused: float
+    words: float
+    lead: float
+    pairs: float
+    title: float
+
+    @property
+    def score(self) -> float:
+        """The weighted mean."""
+        return (_FUSED * self.fused + self.words + self.lead + self.pairs + self.title) / (_FUSED + _AGREEMENTS)
+
+    def named(self) -> dict[str, float]:
+        """As `Hit.parts` has them."""
+        return {f"{LEXICAL_PART}{name}": value for name, value in self._asdict().items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +74,16 @@ class LexicalDocument:
 
 
 def lexical_scores(query: str, hits: Sequence[Hit]) -> list[float]:
-    """One score in 0..1 per hit.
+    """One score in 0..1 per hit: `LexicalParts.score`."""
+    return [parts.score for parts in lexical_parts(query, hits)]
 
-    The mean of the fused score over the best one (twice) and: IDF-weighted share of the question's terms in
-    the chunk; the same in its title and heading; 1 if the question names the title, less if one of the three best hits
-    does; IDF-weighted share of the question's neighbouring term pairs that are neighbours in the chunk.
+
+def lexical_parts(query: str, hits: Sequence[Hit]) -> list[LexicalParts]:
+    """How question and each hit agree, as (fused, words, lead, pairs, title).
+
+    fused: the fused score over the best one; words: IDF-weighted share of the question's terms in the chunk; lead: the
+    same in its title and heading; title: 1 if the question names the title, less if one of the three best hits does;
+    pairs: IDF-weighted share of the question's neighbouring term pairs that are neighbours in the chunk.
     The IDF is that of the candidates: on six sets it beats the corpus's own, since a term that all candidates share
     cannot tell them apart. A question of stop words only leaves the fused order as it is.
     """
@@ -63,16 +92,16 @@ def lexical_scores(query: str, hits: Sequence[Hit]) -> list[float]:
     weights = candidate_idf(asked, [document.words for document in documents])
     pairs = {pair: weights[pair[0]] + weights[pair[1]] for pair in pairwise(asked)}
     question = _joined(asked)
-    named = [float(bool(document.title) and document.title in question) for document in documents]
-    sums = []
+    found = []
     for fused, document in zip(_scaled([hit.score for hit in hits]), documents, strict=True):
         neighbours = set(pairwise(document.sequence)) if pairs else set()
-        agreement = _share(weights, document.words) + _share(weights, document.lead) + _share(pairs, neighbours)
-        sums.append(_FUSED * fused + agreement)
+        words, lead = _share(weights, document.words), _share(weights, document.lead)
+        named = float(bool(document.title) and document.title in question)
+        found.append(LexicalParts(fused, words, lead, _share(pairs, neighbours), named))
     if asked:
-        first_look = [one + name for one, name in zip(sums, named, strict=True)]
-        named = [max(both) for both in zip(named, _mentioned(documents, first_look), strict=True)]
-    return [(one + name) / (_FUSED + _AGREEMENTS) for one, name in zip(sums, named, strict=True)]
+        mentioned = _mentioned(documents, [parts.score for parts in found])
+        found = [p._replace(title=max(p.title, mention)) for p, mention in zip(found, mentioned, strict=True)]
+    return found
 
 
 def candidate_idf(asked: Iterable[str], documents: Sequence[frozenset[str]]) -> dict[str, float]:

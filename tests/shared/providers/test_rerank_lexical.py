@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.errors import PermanentError, RamifyError, ReplyError, TransientError
 from shared.models import Hit
-from shared.providers.rerankers.base import Reranked
+from shared.providers.rerankers.base import Reranked, score_parts
 from shared.providers.rerankers.guarded import GuardedReranker
 from shared.providers.rerankers.lexical import LexicalReranker, candidate_idf, lexical_scores
 
@@ -67,6 +67,17 @@ def test_scores_given_a_mention_then_worked_out_by_hand() -> None:
     """The question names "aa" (1); the best hit names "bb" (1), the second best names "cc" (1/2); no fused score."""
     hits = [hit("a", "bb", 0.0, title="aa"), hit("b", "cc", 0.0, title="bb"), hit("c", "zz", 0.0, title="cc")]
     assert lexical_scores("aa", hits) == pytest.approx([(1 + 1 + 1) / 6, 1 / 6, 0.5 / 6])
+
+
+def test_a_reranked_hit_names_what_its_score_is_made_of() -> None:
+    """Two hits, terms xx (in both) and yy (in one): idf 0.1823 and 0.6931; the pair xx yy is in the first alone."""
+    first, second = LexicalReranker().rerank("xx yy", [hit("a", "xx yy", 2.0), hit("b", "xx", 1.0)], 1).hits
+    made_of = {"raw": 0.666667, "fused": 1.0, "words": 1.0, "lead": 0.0, "pairs": 1.0, "title": 0.0}  # 4 / 6
+    assert score_parts(first) == pytest.approx(made_of, abs=1e-6)
+    assert first.score == pytest.approx(0.911600, abs=1e-6)  # 1 / (1 + e^-(17 * 2/3 - 9))
+    raw = {"raw": 0.201376, "fused": 0.5, "words": 0.208256, "lead": 0.0, "pairs": 0.0, "title": 0.0}  # 1.208256 / 6
+    assert score_parts(second) == pytest.approx(raw, abs=1e-6)
+    assert score_parts(second.model_copy(update={"score": 0.3})) == {}, "a score that is no reranker's"
 
 
 def test_scores_given_chunks_of_one_title_then_they_do_not_name_each_other() -> None:

@@ -6,15 +6,18 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
+from qdrant_client import models
 
 from shared.models import Filters, Hit
+from shared.models.hits import PagePart, Via
 from shared.models.plan import Facet
 from shared.settings import load_settings
 from shared.settings import stages as s
 from workers.search.stages import diversity, rescoring
 from workers.search.stages.expansion import is_strong_signal
-from workers.search.stages.fusion import fuse
-from workers.search.state import Candidate, Query, SearchState, Tools
+from workers.search.stages.fusion import boosted, fuse
+from workers.search.state import Candidate, Query, SearchArm, SearchState, Tools
+from workers.shown_hits import most_of_a_kind, shown_hits
 
 TOOLS = Tools(
     settings=load_settings(
@@ -44,12 +47,25 @@ def scores(found: SearchState) -> dict[str, float]:
     return {c.hit.chunk_id: round(c.score, 6) for c in found.candidates}
 
 
-def test_rrf_is_weight_over_k_plus_rank_with_a_bonus_for_the_first_three() -> None:
+def test_rrf_is_weight_over_k_plus_rank_with_one_bonus_that_keeps_the_weights() -> None:
     lists = {"x": [hit("a"), hit("b")], "y": [hit("b")]}
     fused = fuse(lists, {"x": 1.0, "y": 2.0}, s.FusionStage(k=60, first_bonus=0.05, next_bonus=0.02))
-    assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx(
-        {"a": 1 / 61 + 0.05, "b": 1 / 62 + 0.02 + 2 / 61 + 0.05}
-    )
+    # a: 1/61 + 0.05 * 1/2; b: 1/62 + 2/61 + 0.05, its bonus 0.02 * 1/2 of x is not paid too
+    assert scores(SearchState(state().query, candidates=fused)) == {"b": 0.098916, "a": 0.041393}
+    bonus = fused[1].effects[-1]
+    assert (bonus.stage, bonus.effect) == ("fusion bonus", 0.025)
+    assert bonus.detail == {"arm": "x", "bonus": 0.05, "share": 0.5}
+
+
+def test_six_arms_at_rank_one_get_one_bonus_and_the_question_stays_twice_its_rewrites() -> None:
+    weights = {"bm25": 2.0, "dense": 2.0, "bm25#1": 1.0, "dense#1": 1.0, "bm25#2": 1.0, "dense#2": 1.0}
+    options = s.FusionStage(k=60, first_bonus=0.05, next_bonus=0.02)
+    (best,) = fuse({name: [hit("a")] for name in weights}, weights, options)
+    assert best.score == pytest.approx(0.181148, abs=1e-6), "8/61 + 0.05, not 8/61 + 6 * 0.05"
+    one_each = {"bm25": [hit("asked")], "bm25#1": [hit("rewritten")], "dense": []}
+    asked, rewritten = fuse(one_each, weights, options)
+    assert (asked.hit.chunk_id, asked.score) == ("asked", pytest.approx(0.082787, abs=1e-6))  # 2/61 + 0.05
+    assert rewritten.score == pytest.approx(0.041393, abs=1e-6), "1/61 + 0.025: half of it"
 
 
 def test_linear_fusion_scales_each_arm_by_its_best() -> None:
@@ -65,7 +81,7 @@ def test_the_first_bonus_is_for_rank_one_and_the_next_for_ranks_two_and_three() 
     assert {c.hit.chunk_id: c.score for c in fused} == pytest.approx(
         {"a": 1 / 61 + 0.05, "b": 1 / 62 + 0.02, "c": 1 / 63 + 0.02, "d": 1 / 64}
     )
-    assert [c.effects[0].detail for c in fused][3] == {"rank": 4, "score": 9.0, "weight": 1.0}
+    assert [c.effects[0].detail for c in fused][3] == {"rank": 4, "score": 9.0, "weight": 1.0, "k": 60}
 
 
 def test_linear_fusion_counts_a_score_below_zero_as_nothing() -> None:
@@ -106,12 +122,74 @@ def test_the_longest_prefix_boosts_and_excludes_hide_unless_asked_for() -> None:
     assert names(rescoring.exclude(asked, s.ExcludeStage(), TOOLS)) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    ("path", "asked", "kept"),
+    [
+        ("notes/archive/x.md", "", False),
+        ("notes/2024/archive/x.md", "", False),
+        ("notes/test/x.md", "", False),
+        ("notes/tests/x.md", "", True),
+        ("notes/archive.md", "", True),
+        ("archive/x.md", "", True),
+        ("notes/archive/x.md", "notes/archive/", True),
+        ("notes/archive/x.md", "notes/archive", True),
+        ("notes/archive/x.md", "notes/", False),
+    ],
+)
+def test_folders_of_noise_are_left_out_wherever_they_stand_below_an_ingested_one(
+    path: str, asked: str, kept: bool
+) -> None:
+    filters = Filters(paths=(asked,)) if asked else Filters()
+    found = rescoring.exclude(state(hit("a", path=path), filters=filters), s.ExcludeStage(), TOOLS)
+    assert bool(found.candidates) is kept
+
+
+def test_what_is_left_out_among_the_best_is_told_with_the_way_to_it_and_callers_stay() -> None:
+    called = Via(chunk_id="x", bridge="x", hop=1, how="called by")
+    hits = [hit(f"{n:02}", 1 - n / 100) for n in range(9)]
+    hits += [hit("b", 0.5, path="n/test/b.md"), hit("c", 0.4, path="n/archive/c.md")]
+    hits.append(hit("d", 0.3, path="n/test/d.py", via=called))
+    found = rescoring.exclude(state(*hits, wanted=20), s.ExcludeStage(), TOOLS)
+    assert names(found)[-1] == "d"
+    assert len(found.candidates) == 10
+    assert found.note == "left out: 2"
+    (warning,) = found.warnings
+    assert warning == "What was found in n/test/ is left out (search.exclude_folders); `--path n/test/` searches there."
+    bare = Tools(settings=load_settings(search={"exclude_folders": []}))
+    assert len(rescoring.exclude(state(*hits), s.ExcludeStage(), bare).candidates) == 12
+
+
+def test_on_equal_words_the_title_beats_compiled_truth_and_truth_beats_text() -> None:
+    words = {"text": "zebra herds", "title": "page"}
+    found = [
+        hit("a text", 2.0, **words),
+        hit("b truth", 2.0, part=PagePart.TRUTH, **words),
+        hit("c title", 2.0, text="something", title="Zebra herds"),
+        hit("d half", 2.0, text="something else", title="Zebra"),
+    ]
+    arm = SearchArm("bm25", models.QueryRequest(), 1.0, text="zebra herds", title=0.1, truth=0.05)
+    raised = boosted(found, arm)
+    # times 1 + 0.1, 1 + 0.1 / 2, 1 + 0.05, 1
+    assert [(h.chunk_id, round(h.score, 6)) for h in raised] == [
+        ("c title", 2.2), ("b truth", 2.1), ("d half", 2.1), ("a text", 2.0)
+    ]  # fmt: skip
+    ranks = {
+        c.hit.chunk_id: c.effects[0].detail
+        for c in fuse({"bm25": raised, "y": []}, {"bm25": 1, "y": 1}, s.FusionStage())
+    }
+    assert ranks["c title"] == {
+        "rank": 1, "score": pytest.approx(2.2), "weight": 1, "unboosted": 2.0, "title": 0.1, "truth": 0.0,
+        "k": 60,
+    }  # fmt: skip
+
+
 def test_backlinks_multiply_by_one_and_a_weighted_logarithm() -> None:
     hits = (hit("none", 1.04), hit("one", 1, backlinks=1), hit("many", 1, backlinks=19))
     found = rescoring.backlinks(state(*hits), s.BacklinksStage(), TOOLS)
     assert scores(found) == {"many": 1.149787, "none": 1.04, "one": 1.034657}  # 1 + 0.05 ln 20, 1 + 0.05 ln 2
     assert names(found) == ["many", "none", "one"]
-    assert found.candidates[0].effects[-1].detail == {"factor": pytest.approx(1.149787), "links": 19}
+    detail = {"factor": pytest.approx(1.149787), "links": 19, "weight": 0.05}
+    assert found.candidates[0].effects[-1].detail == detail
 
 
 def test_without_backlinks_nothing_changes() -> None:
@@ -175,6 +253,18 @@ def test_a_kind_that_has_its_share_makes_room_for_others_and_fills_up_behind_the
 def test_a_share_of_less_than_one_hit_is_one_hit() -> None:
     hits = [hit("a"), hit("b"), hit("f", kind="memory")]
     assert names(diversity.caps(state(*hits, wanted=1), s.CapsStage(per_kind=0.5), TOOLS)) == ["a", "f", "b"]
+
+
+def test_a_share_of_one_kind_holds_in_the_results_that_are_shown() -> None:
+    hits = [hit(f"r{n}") for n in range(9)] + [hit(f"m{n}", kind="memory") for n in range(3)]
+    assert [h.chunk_id for h in shown_hits(hits, 5, 0.6)] == ["r0", "r1", "r2", "m0", "m1"], "3 of 5"
+    ten = [h.chunk_id for h in shown_hits(hits, 10, 0.6)]
+    assert ten == ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "m0", "m1", "m2"], (
+        "6 of 10, and one where no other is left"
+    )
+    assert [h.chunk_id for h in shown_hits(hits, 4)] == ["r0", "r1", "r2", "r3"]
+    assert [h.kind for h in shown_hits(hits[:9], 4, 0.6)] == ["resource"] * 4
+    assert most_of_a_kind(0.29, 100) == 29, "0.29 * 100 is a little less to a computer"
 
 
 @pytest.mark.parametrize(("depth", "kept"), [(None, 5), (1, 5), (2, 10), (3, 10)])

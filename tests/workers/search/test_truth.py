@@ -15,13 +15,15 @@ from shared.models.hits import PagePart
 from shared.providers.encoders import Bm25Encoder
 from shared.providers.rerankers import reranker
 from shared.settings import load_settings
+from shared.settings.stages import TruthStage
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import OpenedStore
 from workers.search.engine import continue_search, search
-from workers.search.stages.truth import keep_truth
-from workers.search.state import Query, Tools
+from workers.search.stages.truth import detail_of, truth
+from workers.search.state import Candidate, Query, SearchState, Tools
+from workers.shown_hits import shown_hits
 
 SPARSE = Bm25Encoder(10.0)
 
@@ -143,7 +145,81 @@ def test_given_a_cut_when_the_truth_of_a_shown_page_stands_behind_it_then_it_tak
         hit("ct", "c", PagePart.TRUTH),
     ]
 
-    assert [one.chunk_id for one in keep_truth(hits, 3)] == ["a1", "b1", "at"]
-    assert [one.chunk_id for one in keep_truth(hits, 1)] == ["at"]
-    assert [one.chunk_id for one in keep_truth(hits, 4)] == ["a1", "b1", "a2", "at"]
-    assert [one.chunk_id for one in keep_truth(hits, 0)] == []
+    assert [one.chunk_id for one in shown_hits(hits, 3)] == ["a1", "b1", "at"]
+    assert [one.chunk_id for one in shown_hits(hits, 1)] == ["at"]
+    assert [one.chunk_id for one in shown_hits(hits, 4)] == ["a1", "b1", "a2", "at"]
+    assert [one.chunk_id for one in shown_hits(hits, 0)] == []
+
+
+@pytest.mark.parametrize(
+    ("detail", "scores"),
+    [
+        ("default", {"log": 1.0, "held": 0.9, "text": 0.5}),
+        ("low", {"held": 1.0, "log": 0.9, "text": 0.5}),
+        ("high", {"log": 1.0, "held": 0.9, "text": 0.5}),
+    ],
+)
+def test_low_detail_puts_the_truth_before_the_timeline_of_its_page(detail: str, scores: dict[str, float]) -> None:
+    found = ordered(detail, log=(1.0, PagePart.TIMELINE), held=(0.2, PagePart.TRUTH), text=(0.5, PagePart.TEXT))
+    assert found == pytest.approx(scores)
+
+
+@pytest.mark.parametrize(
+    ("detail", "scores"),
+    [
+        ("default", {"held": 1.0, "text": 0.95, "log": 0.2}),
+        ("low", {"held": 1.0, "text": 0.95, "log": 0.2}),
+        ("high", {"log": 1.0, "held": 0.9, "text": 0.81}),
+    ],
+)
+def test_high_detail_puts_the_timeline_before_the_truth_of_its_page(detail: str, scores: dict[str, float]) -> None:
+    found = ordered(detail, held=(1.0, PagePart.TRUTH), text=(0.95, PagePart.TEXT), log=(0.2, PagePart.TIMELINE))
+    assert found == pytest.approx(scores)
+
+
+def test_high_detail_keeps_timeline_and_truth_behind_text_that_is_better() -> None:
+    found = ordered("high", text=(1.0, PagePart.TEXT), held=(0.3, PagePart.TRUTH), log=(0.2, PagePart.TIMELINE))
+    assert found == pytest.approx({"text": 1.0, "log": 0.9, "held": 0.81})
+
+
+def ordered(detail: str, **parts: tuple[float, PagePart]) -> dict[str, float]:
+    """The scores of one page's chunks behind the stage, best first; share 0.9."""
+    candidates = []
+    for name, (score, part) in parts.items():
+        hit = Hit(chunk_id=name, doc_id="page", path="page.md", title="page", text=name, score=score, part=part)
+        candidates.append(Candidate(hit, 0.0).plus("search", score))
+    state = SearchState(Query("q", Filters(), 5), candidates=tuple(candidates))
+    options = TruthStage.model_validate({"share": 0.9, "detail": detail})
+    found = truth(state, options, Tools(settings=load_settings()))
+    assert all(sum(e.effect for e in c.effects) == pytest.approx(c.score) for c in found.candidates)
+    assert [c.score for c in found.candidates] == sorted((c.score for c in found.candidates), reverse=True)
+    return {c.hit.chunk_id: c.score for c in found.candidates}
+
+
+@pytest.mark.parametrize(
+    ("question", "detail"),
+    [
+        ("Who is Ada Lovelace?", "low"),
+        ("什么是预写日志？", "low"),
+        ("When did we last restore the orders database?", "high"),
+        ("公司什么时候成立的？", "high"),
+        ("flush interval of the log", "default"),
+    ],
+)
+def test_the_detail_is_what_the_question_is_after(question: str, detail: str) -> None:
+    assert detail_of(question) == detail
+
+
+def test_given_a_question_of_when_then_the_timeline_that_fits_it_is_fetched_and_leads(store: Counted) -> None:
+    store.upsert([
+        piece("page", 0, "the orders database holds all orders", PagePart.TRUTH),
+        piece("page", 1, "2026-01-02 moved to another host", PagePart.TIMELINE),
+        piece("page", 2, "2026-03-02 restored within an hour", PagePart.TIMELINE),
+        piece("plain", 0, "nothing held"),
+    ])  # fmt: skip
+
+    assert texts(find(store, "what holds orders database"))[:1] == ["the orders database holds all orders"]
+    found = find(store, "When was the orders database last restored?")
+
+    at = texts(found).index("2026-03-02 restored within an hour")
+    assert texts(found)[at + 1] == "the orders database holds all orders"

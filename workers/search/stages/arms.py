@@ -76,5 +76,8 @@ def _with_arms(
     for number, query in enumerate(queries):
         request = common.model_copy(update={"query": query, "using": name})
         weight = options.weight if not number or isinstance(options, s.TrigramStage) else options.rewrite_weight
-        arms.append(SearchArm(f"{name}#{number}" if number else name, request, weight))
+        arm = SearchArm(f"{name}#{number}" if number else name, request, weight)
+        if isinstance(options, s.LexicalStage):
+            arm = arm._replace(text=state.query.texts[number], title=options.title, truth=options.truth)
+        arms.append(arm)
     return state.but(arms=(*state.arms, *arms))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import pairwise
 
 from shared.language.text import terms
@@ -16,33 +17,42 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)\s*|[。！？\n]\s*")
 
 
 def neighbours(state: SearchState, options: s.NeighboursStage, tools: Tools) -> SearchState:
-    """Add neighbours of the best hits, one batched call a layer. They compete by their cosine to the question.
+    """Add neighbours of the best hits, one batched call a layer, and keep as many candidates as are wanted.
 
-    A neighbour's score is its cosine times the lowest ratio of score to cosine among the arms' own hits, so that it
-    never passes a hit of the arms with the same cosine.
+    The neighbours nearest to the question have up to `share` of those places: a dense arm has already seen what is
+    nearer to the question than they are, so by score alone none of them would ever be kept. A neighbour's score is its
+    cosine to the question times the lowest ratio of score to cosine among the arms' own hits that are kept, so that it
+    never passes one with the same cosine.
     """
     if not state.vector:
         return state.skip("no vector of the question")
     depth = options.depth or tools.settings.multi_query.search_depth
     branch = options.branch or tools.settings.multi_query.branch_limit
-    known = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
+    known = {candidate.hit.chunk_id for candidate in state.candidates}
     layer = [candidate.hit for candidate in state.candidates if candidate.hit.vector][:branch]
-    cosines = [(one.score, similarity(state.vector, one.hit.vector)) for one in state.candidates]
-    ratio = min((score / cosine for score, cosine in cosines if cosine > 0), default=0.0)
-    added: list[Candidate] = []
+    found: list[tuple[float, int, Hit]] = []
     for number in range(1, depth):
         fresh = _neighbours_of(layer, known, state, options, tools)
-        if not fresh:
+        near = sorted(((similarity(state.vector, hit.vector), hit) for hit in fresh), key=_nearest_first)
+        if not near:
             break
-        scored = by_score([_scored(hit, state, ratio, number) for hit in fresh])
-        known |= {candidate.hit.chunk_id: candidate for candidate in scored}
-        added += scored
-        layer = [candidate.hit for candidate in scored[:branch]]
-    return state.but(candidates=by_score([*state.candidates, *added]))
+        known |= {hit.chunk_id for _, hit in near}
+        found += [(cosine, number, hit) for cosine, hit in near]
+        layer = [hit for _, hit in near[:branch]]
+    best = sorted(found, key=lambda one: _nearest_first((one[0], one[2])))[: int(options.share * state.query.wanted)]
+    kept = state.candidates[: state.query.wanted - len(best)]
+    cosines = [(one.score, similarity(state.vector, one.hit.vector)) for one in kept]
+    ratio = min((score / cosine for score, cosine in cosines if cosine > 0), default=0.0)
+    added = [_scored(hit, cosine, ratio, layer=number) for cosine, number, hit in best]
+    return state.but(candidates=by_score([*kept, *added]))
+
+
+def _nearest_first(one: tuple[float, Hit]) -> tuple[float, str]:
+    return -one[0], one[1].chunk_id
 
 
 def _neighbours_of(
-    seeds: list[Hit], known: dict[str, Candidate], state: SearchState, options: s.NeighboursStage, tools: Tools
+    seeds: list[Hit], known: Collection[str], state: SearchState, options: s.NeighboursStage, tools: Tools
 ) -> list[Hit]:
     store, _ = tools.need_store()
     common = tools.request(to_filter(state.query.filters), options.limit)
@@ -51,11 +61,10 @@ def _neighbours_of(
     return [hit for chunk_id, hit in found.items() if chunk_id not in known]
 
 
-def _scored(hit: Hit, state: SearchState, ratio: float, layer: int) -> Candidate:
-    cosine = similarity(state.vector, hit.vector)
+def _scored(hit: Hit, cosine: float, ratio: float, *, layer: int) -> Candidate:
     score = ratio * max(0.0, cosine)
     found = hit.model_copy(update={"parts": {"dense": cosine, "fused": score}})
-    return Candidate(found, 0.0).plus("neighbours", score, cosine=cosine, layer=float(layer))
+    return Candidate(found, 0.0).plus("neighbours", score, cosine=cosine, ratio=ratio, layer=float(layer))
 
 
 def enrich(state: SearchState, options: s.EnrichStage, tools: Tools) -> SearchState:  # noqa: ARG001

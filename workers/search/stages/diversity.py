@@ -11,6 +11,7 @@ from shared.language.text import shingles
 from shared.settings import stages as s
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools
+from workers.shown_hits import most_of_a_kind
 
 _SHINGLE = 4
 #: Chunks of one document where edges are followed, in all and for each hop: neighbours in the anchor's own file stay.
@@ -25,9 +26,10 @@ def limit(state: SearchState, options: s.LimitStage, tools: Tools) -> SearchStat
 def caps(state: SearchState, options: s.CapsStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """At most `per_doc` chunks of a document, one of each identical text, and `per_kind` of what is wanted per kind.
 
-    A kind is only capped while there are other kinds to fill its places.
+    A kind is only capped while there are other kinds to fill its places. These are places among the candidates; in the
+    results that are shown, `shown_hits` holds the share.
     """
-    per_kind = max(1, int(options.per_kind * state.query.wanted))
+    per_kind = most_of_a_kind(options.per_kind, state.query.wanted)
     per_doc = options.per_doc or min(_LINKED_CAP, _LINKED_PER_HOP * (state.query.depth or 1))
     docs: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
@@ -72,9 +74,9 @@ def mmr(state: SearchState, options: s.MmrStage, tools: Tools) -> SearchState:  
             for candidate, near in zip(rest, nearest, strict=True)
         ]
         place = max(range(len(rest)), key=lambda n: (values[n], -n))
-        chosen = rest.pop(place)
-        nearest.pop(place)
-        taken.append(chosen.plus("mmr", 0.0, value=values[place]))
+        chosen, near = rest.pop(place), nearest.pop(place)
+        detail = {"value": values[place], "relevance": options.relevance, "best": best, "nearest": near}
+        taken.append(chosen.plus("mmr", 0.0, **detail))
         nearest = [max(near, pair_similarity(chosen, other)) for other, near in zip(rest, nearest, strict=True)]
     return state.but(candidates=(*taken, *state.candidates[options.limit :]))
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
+from shared.language.text import terms
 from shared.models import Hit
-from shared.models.hits import Effect
+from shared.models.hits import PagePart
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE
 from workers.search.language import arms_agree
-from workers.search.state import Candidate, SearchState, Tools, by_score
+from workers.search.state import Candidate, SearchArm, SearchState, Tools, by_score
 
 DISAGREES = (
     "What the embedding model found shares no words with the question, and nobody says which languages it reads: "
     "keyword search only (embedding.languages)."
 )
+
+#: Keys in `Hit.parts` of an arm that boosts fields: the score before, and by what shares of it it was raised.
+_BEFORE, _TITLE, _TRUTH = "unboosted", "title", "truth"
 
 
 def fuse_arms(state: SearchState, options: s.FusionStage, tools: Tools) -> SearchState:
@@ -27,7 +32,31 @@ def fuse_arms(state: SearchState, options: s.FusionStage, tools: Tools) -> Searc
     if state.language_unknown and SPARSE in lists and not arms_agree(lists[SPARSE], lists.get(DENSE, ())):
         lists = {name: hits for name, hits in lists.items() if not name.startswith(DENSE)}
         state = state.but(warnings=(*state.warnings, DISAGREES))
+    lists |= {arm.name: boosted(lists[arm.name], arm) for arm in state.arms if arm.name in lists}
     return state.but(candidates=fuse(lists, {arm.name: arm.weight for arm in state.arms}, options))
+
+
+def boosted(hits: Sequence[Hit], arm: SearchArm) -> list[Hit]:
+    """The arm's hits, best first, so raised that on equal words a title beats compiled truth, and truth other text.
+
+    Score times 1 + title * (share of the asked terms in the title) + truth * (share in the text of compiled truth).
+    """
+    asked = frozenset(terms(arm.text)) if arm.title or arm.truth else frozenset()
+    if not asked:
+        return list(hits)
+    raised = []
+    for hit in hits:
+        title = arm.title * len(asked & _terms_of(hit.title)) / len(asked)
+        truth = arm.truth * len(asked & _terms_of(hit.text)) / len(asked) if hit.part is PagePart.TRUTH else 0.0
+        score = hit.score * (1 + title + truth)
+        parts = {_BEFORE: hit.score, _TITLE: title, _TRUTH: truth} if title or truth else {}
+        raised.append(hit.model_copy(update={"score": score, "parts": parts}))
+    return sorted(raised, key=lambda hit: (-hit.score, hit.chunk_id))
+
+
+@lru_cache(maxsize=4096)
+def _terms_of(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
 
 
 def fuse(
@@ -35,31 +64,49 @@ def fuse(
 ) -> tuple[Candidate, ...]:
     """One list, best first, ties by id. A list that is alone keeps its scores.
 
-    rrf: sum of w/(k+rank), ranks from 1 (Cormack et al. 2009), and the bonus of an arm's first three ranks.
+    rrf: sum of w/(k+rank), ranks from 1 (Cormack et al. 2009), and one bonus (`_with_bonus`).
     linear: sum of w * score / the arm's best score (per-query maximum normalisation).
     """
-    found: dict[str, Hit] = {}
-    parts: dict[str, dict[str, float]] = {}
-    effects: dict[str, list[Effect]] = {}
+    found: dict[str, Candidate] = {}
     for name, hits in lists.items():
         best = max((hit.score for hit in hits), default=0.0)
         for rank, hit in enumerate(hits, start=1):
+            detail: dict[str, float | str] = {"rank": rank, "score": hit.score, "weight": weights[name]}
             if len(lists) == 1:
                 value = hit.score
             elif options.method == "linear":
                 value = weights[name] * max(0.0, hit.score) / best if best > 0 else 0.0
+                detail["best"] = best
             else:
-                bonus = options.first_bonus if rank == 1 else options.next_bonus if rank <= 3 else 0.0
-                value = weights[name] / (options.k + rank) + bonus
-            detail: dict[str, float | str] = {"rank": rank, "score": hit.score, "weight": weights[name]}
-            found.setdefault(hit.chunk_id, hit)
-            effects.setdefault(hit.chunk_id, []).append(
-                Effect.model_construct(stage=f"fusion {name}", effect=value, detail=detail)
-            )
-            parts.setdefault(hit.chunk_id, {}).update({name: hit.score, f"{name}_rank": rank})
-    candidates = []
-    for chunk_id, hit in found.items():
-        score = sum(effect.effect for effect in effects[chunk_id])
-        fused = hit.model_copy(update={"parts": {**parts[chunk_id], "fused": score}})
-        candidates.append(Candidate(fused, score, tuple(effects[chunk_id])))
-    return by_score(candidates)
+                value = weights[name] / (options.k + rank)
+                detail["k"] = options.k
+            before = found.get(hit.chunk_id) or Candidate(hit.model_copy(update={"parts": {}}), 0.0)
+            detail |= hit.parts
+            parts = {**before.hit.parts, name: hit.score, f"{name}_rank": rank}
+            known = before._replace(hit=before.hit.model_copy(update={"parts": parts}))
+            found[hit.chunk_id] = known.plus(f"fusion {name}", value, **detail)
+    if len(lists) > 1 and options.method == "rrf" and (options.first_bonus or options.next_bonus):
+        found = {chunk_id: _with_bonus(one, lists, weights, options) for chunk_id, one in found.items()}
+    return by_score([one._replace(hit=_with_part(one.hit, "fused", one.score)) for one in found.values()])
+
+
+def _with_bonus(
+    candidate: Candidate, lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], options: s.FusionStage
+) -> Candidate:
+    """The best of its bonuses for rank 1 and for ranks 2-3, each times the arm's weight over the greatest weight.
+
+    Once, and weighted: paid by every arm it would drown the sum, and the weight of the question over its rewrites.
+    """
+    top = max(weights[name] for name in lists) or 1.0
+    bonuses = []
+    for name in lists:
+        rank = candidate.hit.parts.get(f"{name}_rank")
+        bonus = 0.0 if rank is None or rank > 3 else options.first_bonus if rank == 1 else options.next_bonus
+        bonuses.append((bonus * weights[name] / top, name, bonus))
+    paid, arm, bonus = max(bonuses, key=lambda one: one[0])
+    share = weights[arm] / top
+    return candidate.plus("fusion bonus", paid, arm=arm, bonus=bonus, share=share) if paid else candidate
+
+
+def _with_part(hit: Hit, name: str, value: float) -> Hit:
+    return hit.model_copy(update={"parts": {**hit.parts, name: value}})

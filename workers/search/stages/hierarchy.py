@@ -16,7 +16,8 @@ from shared.models import Hit
 from shared.models.degraded import Degradation
 from shared.models.hits import OpenedDirectory, Via
 from shared.providers.fallbacks import note_reason
-from shared.providers.rerankers.lexical import lexical_scores
+from shared.providers.rerankers.base import LEXICAL_PART
+from shared.providers.rerankers.lexical import lexical_parts
 from shared.providers.time_shares import seconds_for
 from shared.settings import stages as s
 from shared.store import DENSE, SPARSE, ChunkStore, to_filter
@@ -36,6 +37,8 @@ _MAX_ROOTS = 32
 _SCORED_CHARS = 1200
 #: A directory has two chunks, its abstract and its overview.
 _CHUNKS_PER_DIRECTORY = 2
+#: Parts of a hit that are effects of their own, or their sum.
+_SUMS = frozenset({"own", "directory", "fused"})
 
 
 def hierarchy(state: SearchState, options: s.HierarchyStage, tools: Tools) -> SearchState:
@@ -178,6 +181,7 @@ class _DirectorySearch:
         self._vectors = tools.dense is not None
         self._top = 0.0  # the best BM25 score, which the first, global search meets
         self._best_hit: Hit | None = None
+        self._made_of: dict[str, dict[str, float]] = {}
 
     def starting_points(self) -> tuple[list[Hit], list[DirectoryPlace]]:
         """The best chunks of the whole corpus, and where to start: the best directories, those of these chunks, roots.
@@ -210,16 +214,24 @@ class _DirectorySearch:
         lists = self._ask(wanted)
         own = self._own_scores([hit for hits in lists for hit in hits])
         return [
-            Inside(place, _by_path(found, own)[: options.directories], [(hit, own[hit.chunk_id]) for hit in hits])
+            Inside(place, _by_path(found, own)[: options.directories], self._chunks(hits, own))
             for place, found, hits in zip(places, lists[: len(places)], lists[len(places) :], strict=True)
         ]
+
+    def _chunks(self, hits: Sequence[Hit], own: dict[str, float]) -> list[tuple[Hit, float]]:
+        return [(self._with_made_of(hit), own[hit.chunk_id]) for hit in hits]
+
+    def _with_made_of(self, hit: Hit) -> Hit:
+        """The hit with what its own score was made of when it was scored last."""
+        return hit.model_copy(update={"parts": {**hit.parts, **self._made_of.get(hit.chunk_id, {})}})
 
     def whole_corpus(self) -> SearchState:
         """What a search without directories finds, with a warning: the corpus was ingested without them."""
         (hits,) = self._ask([(to_filter(self.state.query.filters), 2 * self.state.query.wanted)])
         own = self._own_scores(hits)
         found = [
-            Candidate(hit, 0.0).plus("hierarchy", own[hit.chunk_id], own=own[hit.chunk_id], **hit.parts) for hit in hits
+            Candidate(hit, 0.0).plus("hierarchy", own[hit.chunk_id], own=own[hit.chunk_id], **_shown_parts(hit))
+            for hit in map(self._with_made_of, hits)
         ]
         return self.state.but(arms=(), candidates=by_score(found)).skip(NO_NODES, warn=True)
 
@@ -270,7 +282,9 @@ class _DirectorySearch:
             return {hit.chunk_id: hit.score for hit in hits}
         ranked = {hit.chunk_id: hit for hit in (*hits, *([self._best_hit] if self._best_hit else []))}
         short = [hit.model_copy(update={"text": hit.text[:_SCORED_CHARS]}) for hit in ranked.values()]
-        return dict(zip(ranked, lexical_scores(self.state.query.text, short), strict=True))
+        made_of = dict(zip(ranked, lexical_parts(self.state.query.text, short), strict=True))
+        self._made_of |= {chunk_id: parts.named() for chunk_id, parts in made_of.items()}
+        return {chunk_id: parts.score for chunk_id, parts in made_of.items()}
 
 
 def _by_path(found: Sequence[Hit], own: dict[str, float]) -> list[tuple[Hit, float]]:
@@ -287,5 +301,10 @@ def _candidate(reached: Reached, alpha: float) -> Candidate:
     via = Via(chunk_id=node.chunk_id, bridge=node.path, hop=reached.round, how="directory")
     parts = {**reached.hit.parts, "own": reached.own, "directory": parent, "fused": reached.score}
     hit = reached.hit.model_copy(update={"via": via, "parts": parts})
-    own = Candidate(hit, 0.0).plus("hierarchy", alpha * reached.own, own=reached.own, **reached.hit.parts)
-    return own.plus("hierarchy directory", (1 - alpha) * parent, directory=node.path, score=parent)
+    own = Candidate(hit, 0.0).plus("hierarchy", alpha * reached.own, own=reached.own, weight=alpha, **_shown_parts(hit))
+    return own.plus("hierarchy directory", (1 - alpha) * parent, directory=node.path, score=parent, weight=1 - alpha)
+
+
+def _shown_parts(hit: Hit) -> dict[str, float]:
+    """What its own score is made of."""
+    return {name.removeprefix(LEXICAL_PART): value for name, value in hit.parts.items() if name not in _SUMS}

@@ -56,10 +56,13 @@ class NameBridge(NamedTuple):
 
 
 class ChainEnd(NamedTuple):
-    """A candidate's best chain: its score, from 0 and rarely above 1, and over which bridge."""
+    """A candidate's best chain: its score, from 0 and rarely above 1, over which bridge, and what it is made of."""
 
     score: float
     bridge: NameBridge
+    rarity: float
+    titled: float
+    gain: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class ChainScorer:
                 titled = 1 / len(pages) if chunk_id in pages else _title_share(bridge.needle, page.title)
                 score = bridge.score * rarity * (_TITLE * titled + _GAIN * gain + _ASKS * bridge.asks + _BASE)
                 if chunk_id not in best or score > best[chunk_id].score:
-                    best[chunk_id] = ChainEnd(score, bridge)
+                    best[chunk_id] = ChainEnd(score, bridge, rarity, titled, gain)
         return best
 
     def _names(self, hit: Hit) -> Iterator[tuple[str, str, float]]:
@@ -192,9 +195,10 @@ def chain(state: SearchState, options: s.ChainStage, tools: Tools) -> SearchStat
     """Behind a rerank, which knows the question alone: give each hit its chain again."""
     if not any(CHAIN in candidate.hit.parts for candidate in state.candidates):
         return state.skip("no chain")
-    lifted = [
-        candidate.plus("chain", options.weight * candidate.hit.parts.get(CHAIN, 0.0)) for candidate in state.candidates
-    ]
+    lifted = []
+    for candidate in state.candidates:
+        owed = candidate.hit.parts.get(CHAIN, 0.0)
+        lifted.append(candidate.plus("chain", options.weight * owed, chain=owed, weight=options.weight))
     return state.but(candidates=tuple(sorted(lifted, key=lambda candidate: -candidate.score)))
 
 
@@ -269,7 +273,9 @@ class _CandidatePool:
         if end is not None:
             name, parent = end.bridge.name, end.bridge.parent
             score = max(score, self._best * end.score * self._options.share)
-            detail |= {CHAIN: end.score, "over": name, "from": parent}
+            detail |= {CHAIN: end.score, "best": self._best, "share": self._options.share, "over": name, "from": parent}
+            detail |= {"parent": end.bridge.score, "rarity": end.rarity, "titled": end.titled, "gain": end.gain}
+            detail["asks"] = end.bridge.asks
             update: dict[str, object] = {"parts": {**hit.parts, CHAIN: end.score}}
             if chunk_id not in self._known:
                 update["via"] = Via(chunk_id=parent, bridge=name, hop=self._hop[chunk_id], how=NAME)

@@ -10,13 +10,18 @@ from math import log1p
 import numpy as np
 
 from shared.models import Cost
-from shared.providers.rerankers.base import Reranked
+from shared.providers.rerankers.base import Reranked, score_parts
 from shared.providers.time_shares import seconds_for
 from shared.settings import stages as s
 from shared.settings.sections import reranker_traits
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 _NOT_HERE = "The results are not reranked: `find` loads no rerank model and asks no LLM; `ramify ask` does."
+
+#: How a hit was reached that stays in folders left out by name, and how many of the best hits are worth a warning.
+_CALLS = frozenset({"symbol", "call", "called by"})
+_BEST = 10
+_LEFT_OUT = "What was found in {folder} is left out (search.exclude_folders); `--path {folder}` searches there."
 
 
 def cosine(state: SearchState, options: s.CosineStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -29,7 +34,11 @@ def cosine(state: SearchState, options: s.CosineStage, tools: Tools) -> SearchSt
         near = similarity(state.vector, candidate.hit.vector)
         scaled = candidate.score / best if best > 0 else 0.0
         score = (1 - options.weight) * scaled + options.weight * near
-        mixed.append(candidate.plus("cosine", score - candidate.score, cosine=near, scaled=scaled))
+        mixed.append(
+            candidate.plus(
+                "cosine", score - candidate.score, cosine=near, weight=options.weight, scaled=scaled, best=best
+            )
+        )
     return state.but(candidates=by_score(mixed))
 
 
@@ -62,7 +71,8 @@ def backlinks(state: SearchState, options: s.BacklinksStage, tools: Tools) -> Se
 
     def boosted(candidate: Candidate) -> Candidate:
         links = candidate.hit.backlinks
-        return candidate.times("backlinks", 1 + options.weight * log1p(links), links=links) if links else candidate
+        factor = 1 + options.weight * log1p(links)
+        return candidate.times("backlinks", factor, links=links, weight=options.weight) if links else candidate
 
     return state.but(candidates=by_score([*map(boosted, state.candidates)]))
 
@@ -75,7 +85,8 @@ def recency(state: SearchState, options: s.RecencyStage, tools: Tools) -> Search
         if candidate.hit.date is None:
             return candidate
         days = max(0, (today - date.fromisoformat(candidate.hit.date)).days)
-        return candidate.times("recency", 1 + options.weight * 0.5 ** (days / options.half_life_days), days=days)
+        factor = 1 + options.weight * 0.5 ** (days / options.half_life_days)
+        return candidate.times("recency", factor, days=days, weight=options.weight, half_life=options.half_life_days)
 
     return state.but(candidates=by_score([*map(boosted, state.candidates)]))
 
@@ -90,19 +101,35 @@ def facet(state: SearchState, options: s.FacetStage, tools: Tools) -> SearchStat
 
     def boosted(candidate: Candidate) -> Candidate:
         factor = 1 + options.weight * (1 - min(max(candidate.score, 0.0), 1.0))
-        return candidate.times("facet", factor, facet=wanted) if candidate.hit.facet == wanted else candidate
+        fits = candidate.hit.facet == wanted
+        return candidate.times("facet", factor, facet=wanted, weight=options.weight) if fits else candidate
 
     return state.but(candidates=by_score([*map(boosted, state.candidates)]))
 
 
 def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> SearchState:  # noqa: ARG001
-    """Drop excluded paths; one that the caller's own filter asks for stays."""
-    excludes = tools.settings.search.excludes
-    if not excludes:
-        return state.skip("no search.excludes")
-    asked = state.query.filters.paths
-    dropped = tuple(p for p in excludes if not any(a.startswith(p) for a in asked))
-    return state.but(candidates=tuple(c for c in state.candidates if not c.hit.path.startswith(dropped)))
+    """Drop `search.excludes` (beginnings of paths) and `search.exclude_folders` (names of folders below a root).
+
+    What the caller's own path filter asks for stays, and so do definitions that calls lead to: callers are complete.
+    The trace counts what was dropped; where one of the best hits was, a warning says how to see it.
+    """
+    asked, search = state.query.filters.paths, tools.settings.search
+    excludes = tuple(p for p in search.excludes if not any(a.startswith(p) for a in asked))
+    folders = [f"/{name}" for name in search.exclude_folders if not any(f"/{name}" in f"/{a}/" for a in asked)]
+    if not excludes and not folders:
+        return state.skip("nothing is to be left out, or the path filter asks for it")
+    kept, named = [], dict[str, None]()
+    for place, candidate in enumerate(state.candidates):
+        hit = candidate.hit
+        called = hit.via is not None and hit.via.how in _CALLS
+        folder = "" if called else next((name for name in folders if name in hit.path), "")
+        if folder and place < _BEST:
+            named[hit.path[: hit.path.index(folder) + len(folder)]] = None
+        if not folder and not hit.path.startswith(excludes):
+            kept.append(candidate)
+    warnings = tuple(_LEFT_OUT.format(folder=folder) for folder in named)
+    note = f"left out: {len(state.candidates) - len(kept)}" if len(kept) < len(state.candidates) else None
+    return state.but(candidates=tuple(kept), note=note, warnings=(*state.warnings, *warnings))
 
 
 def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -121,7 +148,8 @@ def blend(state: SearchState, options: s.BlendStage, tools: Tools) -> SearchStat
         weight = options.first if rank <= 3 else options.middle if rank <= 10 else options.rest
         scaled = fused[chunk_id] / best if best > 0 else 0.0
         score = weight * scaled + (1 - weight) * candidate.score
-        mixed.append(candidate.plus("blend", score - candidate.score, rank=float(rank), weight=weight, fused=scaled))
+        detail = {"rank": float(rank), "weight": weight, "fused": scaled, "best": best}
+        mixed.append(candidate.plus("blend", score - candidate.score, **detail))
     return state.but(candidates=by_score(mixed))
 
 
@@ -136,9 +164,7 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
     after = []
     for hit in ranked.hits:
         old = before[hit.chunk_id]
-        detail: dict[str, float | str] = {"score": hit.score, "by": ranked.reranker}
-        if "rerank_raw" in hit.parts:
-            detail["raw"] = hit.parts["rerank_raw"]
+        detail = {"score": hit.score, "by": ranked.reranker, **score_parts(hit)}
         after.append(Candidate(hit, old.score, old.effects).plus("rerank", hit.score - old.score, **detail))
     return state.but(
         candidates=tuple(after),  # in the reranker's order: equal scores keep the fused one

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Literal
 
 from qdrant_client import models
 
+from shared.language.routing import route_by_rules
+from shared.language.text import terms
 from shared.models import Hit
 from shared.models.hits import PagePart
+from shared.models.route import Intent
 from shared.settings import stages as s
 from shared.store import ChunkStore, to_filter
 from shared.store.schema import equals, one_of
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
+Detail = Literal["low", "default", "high"]
 _IS_TRUTH = equals("part", PagePart.TRUTH.value)
-#: Truth chunks read for one page.
+_PARTS = (PagePart.TRUTH, PagePart.TIMELINE)
+#: Chunks of one part read for one page.
 _PER_PAGE = 4
-_H = TypeVar("_H", bound=Hit)
+_DETAIL: dict[Intent, Detail] = {Intent.ENTITY: "low", Intent.TEMPORAL: "high", Intent.EVENT: "high"}
 #: Whether a tenant has truth, by the state of its collection; emptied when full.
 _MAX_STATES = 256
 _HAS_TRUTH: dict[tuple[str, str, str, str, int], bool] = {}
@@ -27,41 +32,53 @@ _HAS_TRUTH: dict[tuple[str, str, str, str, int], bool] = {}
 def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchState:
     """Put the best truth chunk of every page right behind the page's best chunk, at `share` of its score.
 
-    Before the rerank, truth that the question did not find is fetched, in one call for all pages. Behind it, on a pool
-    without a store, the same rule applies to the reranked scores. A truth chunk that stands higher stays there.
+    The question's detail may turn that: at low (who or what something is) a timeline chunk never stands before its
+    page's truth; at high (when, what happened) the page's best timeline chunk stands before it. Before the rerank, what
+    the question did not find of these parts is fetched, in one call for all pages. Behind it, on a pool without a
+    store, the same rule applies to the reranked scores.
     """
+    if tools.store is not None and not _has_truth(tools.store, tools):
+        return state.skip("no page has compiled truth")
+    detail = detail_of(state.query.text) if options.detail == "auto" else options.detail
     if tools.store is not None:
-        if not _has_truth(tools.store, tools):
-            return state.skip("no page has compiled truth")
-        state = state.but(candidates=(*state.candidates, *_fetched(state, tools)))
-    best: dict[str, Candidate] = {}
-    truths: dict[str, Candidate] = {}
-    for candidate in state.candidates:
-        page = candidate.hit.doc_id
-        best.setdefault(page, candidate)
-        if candidate.hit.part is PagePart.TRUTH:
-            truths.setdefault(page, candidate)
-    lifted = {}
-    for page, candidate in truths.items():
-        score = best[page].score
-        least = score * options.share if score > 0 else score / options.share
-        if candidate.score < least:
-            lifted[candidate.hit.chunk_id] = candidate.plus("truth", least - candidate.score, page=score)
-    if not lifted:
+        state = state.but(candidates=(*state.candidates, *_fetched(state, detail, tools)))
+    pages: dict[str, list[Candidate]] = {}
+    for candidate in by_score(state.candidates):
+        pages.setdefault(candidate.hit.doc_id, []).append(candidate)
+    changed = {}
+    for page in pages.values():
+        changed |= {one.hit.chunk_id: one for one in _ordered(page, detail, options.share)}
+    if not changed:
         return state
-    return state.but(candidates=by_score([lifted.get(c.hit.chunk_id, c) for c in state.candidates]))
+    return state.but(candidates=by_score([changed.get(c.hit.chunk_id, c) for c in state.candidates]))
 
 
-def keep_truth(hits: Sequence[_H], limit: int) -> tuple[_H, ...]:
-    """The first `limit` hits. A page whose truth stands only behind the cut has it in place of its last hit."""
-    kept = list(hits[:limit])
-    with_truth = {hit.doc_id for hit in kept if hit.part is PagePart.TRUTH}
-    last = {hit.doc_id: place for place, hit in enumerate(kept)}
-    for hit in hits[limit:]:
-        if hit.part is PagePart.TRUTH and hit.doc_id in last.keys() - with_truth:
-            with_truth.add(hit.doc_id)
-            kept[last[hit.doc_id]] = hit
-    return tuple(kept)
+def detail_of(question: str) -> Detail:
+    """How much of a page a question wants, by what it is after: its truth (low), its timeline too (high), or either."""
+    return _DETAIL.get(route_by_rules(question).intent, "default")
+
+
+def _ordered(page: Sequence[Candidate], detail: Detail, share: float) -> list[Candidate]:
+    """The chunks of a page (best first) whose score changes: the first ones stand at score * share^0, share^1 ..."""
+    parts = {part: next((one for one in page if one.hit.part is part), None) for part in _PARTS}
+    held, timeline = parts[PagePart.TRUTH], parts[PagePart.TIMELINE]
+    if held is None:
+        return []
+    first = [page[0], timeline, held] if detail == "high" and timeline else [page[0], held]
+    if (detail == "low" and page[0] is timeline) or (detail == "high" and page[0] is held and timeline):
+        first = [first[1], page[0]]
+    order = list({one.hit.chunk_id: one for one in first}.values())
+    turned = {one.hit.chunk_id for one in order} if order[0] is not page[0] else set()
+    top = page[0].score
+    steps = [top * share**place if top > 0 else top / share**place for place in range(len(order) + 1)]
+    changed = [
+        one.plus("truth", score - one.score, page=top, share=share, place=float(place), detail=detail)
+        for place, (one, score) in enumerate(zip(order, steps, strict=False))
+        if one.score < score or (one.score > score and turned)
+    ]
+    behind = [one for one in page if turned and one.hit.chunk_id not in turned and one.score > steps[-1]]
+    last = {"page": top, "share": share, "place": float(len(order)), "detail": detail}
+    return changed + [one.plus("truth", steps[-1] - one.score, **last) for one in behind]
 
 
 def _has_truth(store: ChunkStore, tools: Tools) -> bool:
@@ -75,17 +92,30 @@ def _has_truth(store: ChunkStore, tools: Tools) -> bool:
     return _HAS_TRUTH[state]
 
 
-def _fetched(state: SearchState, tools: Tools) -> list[Candidate]:
-    """For each page without truth among the candidates its chunk of truth nearest to the question, else its first."""
+def _fetched(state: SearchState, detail: Detail, tools: Tools) -> list[Candidate]:
+    """Of each page that lacks a part among the candidates, its chunk of that part that is nearest to the question."""
     store, _ = tools.need_store()
-    held = {candidate.hit.doc_id for candidate in state.candidates if candidate.hit.part is PagePart.TRUTH}
-    pages = [page for page in dict.fromkeys(c.hit.doc_id for c in state.candidates) if page not in held]
-    if not pages:
+    found = {(candidate.hit.doc_id, candidate.hit.part) for candidate in state.candidates}
+    wanted = _PARTS if detail == "high" else _PARTS[:1]
+    pages = list(dict.fromkeys(c.hit.doc_id for c in state.candidates))
+    lacking = [page for page in pages if any((page, part) not in found for part in wanted)]
+    if not lacking:
         return []
-    flt = models.Filter(must=[to_filter(state.query.filters), _IS_TRUTH, one_of("doc_id", pages)])
-    found = store.lookup(flt, _PER_PAGE * len(pages), tools.dense is not None)
-    best: dict[str, Hit] = {}
-    for hit in sorted(found, key=lambda hit: (-similarity(state.vector, hit.vector), hit.ordinal)):
-        best.setdefault(hit.doc_id, hit)
+    is_part = one_of("part", [part.value for part in wanted])
+    flt = models.Filter(must=[to_filter(state.query.filters), is_part, one_of("doc_id", lacking)])
+    read = store.lookup(flt, _PER_PAGE * len(wanted) * len(lacking), tools.dense is not None)
+    asked = frozenset(terms(state.query.text))
+
+    def nearness(hit: Hit) -> tuple[float, int, int]:
+        return -similarity(state.vector, hit.vector), -len(asked.intersection(terms(hit.text))), hit.ordinal
+
+    best: dict[tuple[str, PagePart], Hit] = {}
+    for hit in sorted(read, key=nearness):
+        best.setdefault((hit.doc_id, hit.part), hit)
     floor = min(candidate.score for candidate in state.candidates)
-    return [Candidate(hit, 0.0).plus("truth", floor, fetched="yes") for hit in best.values()]
+    held = {page for page, part in (*found, *best) if part is PagePart.TRUTH}
+    return [
+        Candidate(hit, 0.0).plus("truth", floor, fetched="yes")
+        for (page, part), hit in best.items()
+        if (page, part) not in found and page in held
+    ]
