@@ -95,6 +95,7 @@ def _grow(parent: Node, decomposition: Decomposition, limits: Limits, question: 
                 kind=NodeKind.BRANCH if share >= MIN_CHILDREN else NodeKind.LEAF,
                 budget=share,
                 depends_on=depends_on,
+                by=decomposition.by,
             )
         )
     return Grown(nodes=needed(nodes), warnings=tuple(warnings))

@@ -84,6 +84,7 @@ class Node(Model):
     variants: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     strategy: str | None = None
+    by: str = Field(default="", description="llm, rules or request, as the decomposition that it is of")
     shard: Shard | None = Field(default=None, description="set: the leaf reads this slice of the corpus")
 
 

@@ -14,6 +14,8 @@ from workers.shown_hits import shown_hits
 
 #: Weight of a hit's score for its own subquestion in its final score.
 LEAF_SHARE = 0.5
+#: Weight of a leaf that rules made beside the question's own: they split by words, and may lose what was asked about.
+RULES_WEIGHT = 0.7
 
 
 def merge_tree(
@@ -29,8 +31,9 @@ def merge_tree(
     into the better hit (`limits.dedup_threshold`). Each leaf keeps at least its `limits.min_per_leaf` best hits, or
     as many as fit for all leaves alike; where not even one fits, the question's own leaf and then the best leaves
     get theirs. The places left go to the best scores. `per_kind` is the share of the places that one kind may have, and
-    pages keep their truth (`workers.shown_hits`). Scores of leaves that were reranked differently are not
-    compared: such hits are ordered by their rank, and a warning says so.
+    pages keep their truth (`workers.shown_hits`). A leaf that rules made counts with `RULES_WEIGHT` of its scores,
+    unless it is a step that waits for others or is waited for: those the rules read right. Scores of leaves that were
+    reranked differently are not compared: such hits are ordered by their rank, and a warning says so.
     """
     found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: node_order(leaf.node_id))}
     chunks, warnings = _best_hits(found.values(), nodes)
@@ -111,7 +114,7 @@ def _best_hits(
             once.setdefault(hit.chunk_id, hit)
         for rank, hit in enumerate(once.values(), start=1):
             source = Source(node_id=leaf.node_id, facet=facet.value, rank=rank, score=hit.score)
-            by_chunk.setdefault(hit.chunk_id, []).append((hit, source))
+            by_chunk.setdefault(hit.chunk_id, []).append((_weighed(hit, nodes.get(leaf.node_id)), source))
     comparable = len(rerankers) <= 1
     chunks = []
     for finds in by_chunk.values():
@@ -122,6 +125,17 @@ def _best_hits(
         return chunks, ()
     names = ", ".join(sorted(rerankers))
     return chunks, (f"The leaves were reranked differently ({names}), so they were merged by rank, not by score.",)
+
+
+def _weighed(hit: Hit, node: Node | None) -> Hit:
+    """The hit with the score that its leaf's weight leaves it; a score below zero falls, too."""
+    steps = node is not None and (node.depends_on or node.needed_by)
+    if node is None or node.by != "rules" or node.facet is Facet.ORIGINAL or steps:
+        return hit
+    score = hit.score * RULES_WEIGHT if hit.score > 0 else hit.score / RULES_WEIGHT
+    detail: dict[str, float | str] = {"leaf": node.id, "by": node.by, "weight": RULES_WEIGHT}
+    effect = Effect(stage="tree merge", effect=score - hit.score, detail=detail)
+    return hit.model_copy(update={"score": score, "explain": (*hit.explain, effect) if hit.explain else ()})
 
 
 def _order(hit: Hit, rank: int, *, comparable: bool) -> tuple[float, float, str]:

@@ -172,6 +172,34 @@ def test_root_rerank_sorts_what_it_ranked_and_explains_what_was_explained() -> N
     assert apply_root_rerank(pool, ranked).reranked_by == "lexical:v1", "nobody reranked it anew"
 
 
+def test_given_a_leaf_of_the_rules_then_it_weighs_less_than_the_question_and_than_a_leaf_of_the_llm() -> None:
+    """0.7 of what the rules' leaf scores: b 0.7 * 0.9 = 0.63, c 0.7 * 0.8 = 0.56, e -0.7 / 0.7 = -1."""
+    by = {"0.2": "rules", "0.3": "llm"}
+    tree = {key: node.model_copy(update={"by": by.get(key, "")}) for key, node in nodes("0.1", "0.2", "0.3").items()}
+    told = hit("c", 0.8).model_copy(update={"explain": (Effect(stage="search", effect=0.8),)})
+    leaves = [
+        leaf("0.1", [hit("a", 0.6), hit("b", 0.5)]),
+        leaf("0.2", [hit("b", 0.9), told, hit("e", -0.7)]),
+        leaf("0.3", [hit("d", 0.58)]),
+    ]
+    pool = merge_tree(leaves, tree, LIMITS, 20)
+    found = [(one.chunk_id, round(one.score, 6)) for one in pool.hits]
+    assert found == [("b", 0.63), ("a", 0.6), ("d", 0.58), ("c", 0.56), ("e", -1.0)]
+    assert [source.score for source in pool.hits[0].sources] == [0.5, 0.9], "a source keeps the score of its leaf"
+    root = {"a": 0.7, "b": 0.2, "c": 0.4, "d": 0.1, "e": 0.0}
+    ranked = [one.model_copy(update={"score": root[one.chunk_id]}) for one in pool.hits]
+    done = apply_root_rerank(pool, ranked, "lexical:v1")
+    final = [(one.chunk_id, round(one.score, 6)) for one in done.hits]
+    assert final == [("a", 0.65), ("c", 0.48), ("b", 0.415), ("d", 0.34), ("e", -0.5)]
+    steps = done.hits[1].explain
+    assert [(step.stage, round(step.effect, 6)) for step in steps] == [
+        ("search", 0.8), ("tree merge", -0.24), ("root rerank", -0.08),
+    ]  # fmt: skip
+    assert steps[1].detail == {"leaf": "0.2", "by": "rules", "weight": 0.7}
+    chained = {**tree, "0.2": tree["0.2"].model_copy(update={"needed_by": ("0.3",)})}
+    assert merge_tree(leaves, chained, LIMITS, 20).hits[0].score == 0.9, "a step of a chain counts whole"
+
+
 @st.composite
 def trees(draw: st.DrawFn) -> list[LeafResult]:
     leaves = []
