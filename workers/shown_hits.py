@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import floor
+from math import floor, inf
 from typing import TypeVar
 
 from shared.errors import InputError
@@ -40,7 +40,8 @@ def leaf_kind_share(request: JobRequest, node: Node, settings: Settings) -> floa
 def shown_hits(hits: Sequence[H], limit: int, per_kind: float = 1.0) -> tuple[H, ...]:
     """The best `limit` hits in their order, with at most `per_kind` of these places for one kind, if others can fill.
 
-    A page whose truth stands only behind the cut has it in place of its last hit.
+    What a named symbol leads to is not capped. A page whose truth stands only behind the cut has it in place of
+    its last hit.
     """
     kinds: Counter[str] = Counter()
     within: list[int] = []
@@ -48,7 +49,7 @@ def shown_hits(hits: Sequence[H], limit: int, per_kind: float = 1.0) -> tuple[H,
     most = most_of_a_kind(per_kind, limit)
     for place, hit in enumerate(hits):
         kinds[hit.kind] += 1
-        (within if kinds[hit.kind] <= most else beyond).append(place)
+        (within if hit.precedence < inf or kinds[hit.kind] <= most else beyond).append(place)
     chosen = sorted([*within, *beyond][:limit])
     kept = [hits[place] for place in chosen]
     with_truth = {hit.doc_id for hit in kept if hit.part is PagePart.TRUTH}

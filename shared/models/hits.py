@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 from enum import StrEnum
+from math import inf
 
 from pydantic import Field, field_serializer, field_validator
 
@@ -101,7 +102,11 @@ class Chunk(Model):
 
 
 class Via(Model):
-    """How a hit was reached from another one: over which key or name, at which hop (from 1), from which chunk."""
+    """How a hit was reached from another one: over which key or name, at which hop (from 1), from which chunk.
+
+    `precedence` is set on a named symbol's definition (0) and what calls lead to from there: hits with one stand
+    before all others, the lowest first, whatever their scores are.
+    """
 
     chunk_id: str
     bridge: str
@@ -109,6 +114,7 @@ class Via(Model):
     how: str = Field(
         description="link, linked by, mention, mentioned by, call, called by, symbol (asked for), name, directory"
     )
+    precedence: int | None = Field(default=None, ge=0)
 
 
 class Hit(Chunk):
@@ -127,6 +133,11 @@ class Hit(Chunk):
     parts: dict[str, float] = Field(default_factory=dict)
     explain: tuple[Effect, ...] = ()
     vector: tuple[float, ...] = Field(default=(), repr=False)
+
+    @property
+    def precedence(self) -> float:
+        """What hits are ordered by before their scores: infinite where the scores alone decide."""
+        return inf if self.via is None or self.via.precedence is None else self.via.precedence
 
     @field_serializer("vector", when_used="json")
     def _as_half_floats(self, vector: tuple[float, ...]) -> str | tuple[float, ...]:

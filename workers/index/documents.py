@@ -15,7 +15,7 @@ from shared.settings.sections import ChunkingSettings
 from shared.tenants import DEFAULT_TENANT
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
-INDEX_VERSION = 4
+INDEX_VERSION = 5
 _ID_NAMESPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 

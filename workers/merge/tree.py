@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from shared.models import Facet, Hit, JobRequest, LeafResult, MergedHit, MergedPool, Node, Source
 from shared.models.hits import Effect
@@ -37,13 +38,13 @@ def merge_tree(
     """
     found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: node_order(leaf.node_id))}
     chunks, warnings = _best_hits(found.values(), nodes)
-    folds = near_duplicates([hit for hit, _ in chunks], limits.dedup_threshold)
+    folds = _folds([hit for hit, _ in chunks], limits.dedup_threshold)
     merged = _merged(chunks, folds)
     ranked = {
         node_id: list(dict.fromkeys(folds.get(hit.chunk_id, hit.chunk_id) for hit in leaf.hits))
         for node_id, leaf in found.items()
     }
-    chosen = _chosen(ranked, list(merged), nodes, quota=limits.min_per_leaf, cap=cap)
+    chosen = _chosen(ranked, merged, nodes, quota=limits.min_per_leaf, cap=cap)
     chosen_first = sorted(merged.values(), key=lambda hit: hit.chunk_id not in chosen)
     kept = {hit.chunk_id for hit in shown_hits(chosen_first, cap, per_kind)}
     rerankers = {leaf.reranker for leaf in found.values() if leaf.hits}
@@ -76,8 +77,10 @@ def apply_root_rerank(
 ) -> MergedPool:
     """`pool` ordered by the mean of a hit's scores for its leaf (`parts["leaf"]`) and for the question.
 
-    The mean keeps the evidence that only a subquestion can see (musique's oracle plan: Recall@5 83.7 against 80.0 by
-    the root score alone). Where leaves and root were reranked by different rerankers, only the root score counts.
+    What a symbol that the question names leads to stays first (`Via.precedence`): a reranker that reads text cannot
+    know who calls whom. The mean keeps the evidence that only a subquestion can see (musique's oracle plan: Recall@5
+    83.7 against 80.0 by the root score alone). Where leaves and root were reranked by different rerankers, only the
+    root score counts.
     Nothing is dropped: hits that were not reranked follow in their old order. Unknown and repeated ones are ignored.
     """
     weight = leaf_share if reranked_by is not None and reranked_by == pool.reranked_by else 0.0
@@ -96,7 +99,8 @@ def apply_root_rerank(
             explain = (*known.explain, effect) if known.explain else ()
             placed[hit.chunk_id] = known.model_copy(update={"score": score, "parts": parts, "explain": explain})
     rest = {chunk_id: hit for chunk_id, hit in old.items() if chunk_id not in placed}
-    hits = (*sorted(placed.values(), key=lambda hit: -hit.score), *rest.values())
+    ordered = (*sorted(placed.values(), key=lambda hit: -hit.score), *rest.values())
+    hits = tuple(sorted(ordered, key=lambda hit: hit.precedence))
     return pool.model_copy(update={"hits": hits, "reranked_by": reranked_by or pool.reranked_by})
 
 
@@ -138,8 +142,15 @@ def _weighed(hit: Hit, node: Node | None) -> Hit:
     return hit.model_copy(update={"score": score, "explain": (*hit.explain, effect) if hit.explain else ()})
 
 
-def _order(hit: Hit, rank: int, *, comparable: bool) -> tuple[float, float, str]:
-    return (-hit.score, rank, hit.chunk_id) if comparable else (rank, -hit.score, hit.chunk_id)
+def _order(hit: Hit, rank: int, *, comparable: bool) -> tuple[float, float, float, str]:
+    first, second = (-hit.score, rank) if comparable else (rank, -hit.score)
+    return hit.precedence, first, second, hit.chunk_id
+
+
+def _folds(hits: Sequence[Hit], threshold: float) -> dict[str, str]:
+    """Near-duplicates as in `near_duplicates`. Two functions that look alike and both call a named symbol stay."""
+    alone = {hit.chunk_id for hit in hits if hit.precedence < inf}
+    return {one: other for one, other in near_duplicates(hits, threshold).items() if one not in alone}
 
 
 def _merged(chunks: Sequence[tuple[Hit, list[Source]]], folds: Mapping[str, str]) -> dict[str, MergedHit]:
@@ -161,9 +172,17 @@ def _merged(chunks: Sequence[tuple[Hit, list[Source]]], folds: Mapping[str, str]
 
 
 def _chosen(
-    ranked: Mapping[str, Sequence[str]], best_first: Sequence[str], nodes: Mapping[str, Node], *, quota: int, cap: int
+    ranked: Mapping[str, Sequence[str]],
+    best_first: Mapping[str, MergedHit],
+    nodes: Mapping[str, Node],
+    *,
+    quota: int,
+    cap: int,
 ) -> set[str]:
-    """The chunk ids that are kept: whole rounds of one place per leaf while they fit, then the best of the rest."""
+    """The chunk ids that are kept: whole rounds of one place per leaf while they fit, then the best of the rest.
+
+    What a named symbol leads to comes before all of them: its callers are to be complete.
+    """
     place = {chunk_id: at for at, chunk_id in enumerate(best_first)}
 
     def first(node_id: str) -> tuple[bool, int, tuple[int, ...]]:
@@ -171,7 +190,7 @@ def _chosen(
         return (not asked, place[ranked[node_id][0]], node_order(node_id))
 
     order = sorted((node_id for node_id, ids in ranked.items() if ids), key=first)
-    kept: set[str] = set()
+    kept = set([chunk_id for chunk_id, hit in best_first.items() if hit.precedence < inf][:cap])
     for turn in range(quota):
         wanted = dict.fromkeys(ranked[node_id][turn] for node_id in order if turn < len(ranked[node_id]))
         new = [chunk_id for chunk_id in wanted if chunk_id not in kept]

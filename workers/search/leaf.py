@@ -12,6 +12,7 @@ from functools import partial
 from pydantic import TypeAdapter
 
 from shared.cache import LEAF, Cache, CacheResult
+from shared.language.symbols import named_symbol
 from shared.models import Cost, Facet, Filters, JobRequest, Node, SearchResult
 from shared.models.base import Model
 from shared.models.find import FindRequest
@@ -44,6 +45,8 @@ class LeafQuery(Model):
     explain: bool = False
     variants: tuple[str, ...] = ()
     near_symbol: str | None = None
+    read_symbol: str | None = None
+    shown: int = 0
     depth: int | None = None
     facet: str = ""
 
@@ -52,22 +55,30 @@ class LeafQuery(Model):
         return Query(**{name: value for name, value in self if name not in {"strategy", "explain"}})
 
 
-def strategy_of(request: JobRequest | FindRequest, settings: Settings) -> str:
-    """The strategy of a request: the one it names, a mode's, two_pass where it wants edges followed, or the default."""
-    return asked_strategy(request) or settings.search.strategy
+def strategy_of(request: JobRequest | FindRequest, settings: Settings, text: str, of_type: str | None = None) -> str:
+    """The strategy that searches `text`: that of the request, of its mode, of the question's type, or the default.
+
+    Where the request names none, two_pass goes first if edges are wanted or the text asks about a symbol of code.
+    """
+    read = FOLLOWS_EDGES if named_symbol(text) else None
+    return asked_strategy(request) or read or of_type or settings.search.strategy
 
 
 def leaf_query(request: JobRequest, node: Node, settings: Settings) -> LeafQuery:
     """The query of a job's leaf. The request's own strategy goes before the one of the question's type."""
+    shown = request.top_n or settings.multi_query.max_total_results
+    symbol = request.near_symbol or named_symbol(node.query)
     return LeafQuery(
         text=node.query,
-        strategy=asked_strategy(request) or node.strategy or settings.search.strategy,
+        strategy=strategy_of(request, settings, node.query, node.strategy),
         filters=_narrowed(request.filters, node),
         tenant=request.tenant,
         wanted=settings.multi_query.candidates_per_query,
         explain=request.explain,
         variants=node.variants,
         near_symbol=request.near_symbol,
+        read_symbol=symbol,
+        shown=shown if symbol else 0,
         depth=request.depth,
         facet=node.facet.stored,
     )

@@ -27,7 +27,9 @@ class Query:
     """One question to search. `wanted` is the number of results wanted; `rewrites` never hold the question itself.
 
     `variants` are wordings that are searched in its place, each as a question of its own (`workers.search.variants`).
-    `near_symbol` is where edges are followed from, `depth` for how many hops (None: as the strategy says).
+    `near_symbol` is where edges are followed from, `depth` for how many hops (None: as the strategy says);
+    `read_symbol` stands in for it where the question's words name one, and is ignored where nothing defines it.
+    `shown` is the number of results in the answer, 0 where that is not known.
     `facet` is the storage facet that answers it, empty where any does.
     """
 
@@ -38,6 +40,8 @@ class Query:
     rewrites: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     near_symbol: str | None = None
+    read_symbol: str | None = None
+    shown: int = 0
     depth: int | None = None
     facet: str = ""
 
@@ -114,8 +118,8 @@ class SearchState:
 
 
 def by_score(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Best first; ties by chunk id."""
-    return tuple(sorted(candidates, key=lambda c: (-c.score, c.hit.chunk_id)))
+    """A named symbol's definition and calls first, then best first; ties by chunk id."""
+    return tuple(sorted(candidates, key=lambda c: (c.hit.precedence, -c.score, c.hit.chunk_id)))
 
 
 def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...]:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from shared.contract import TaskName
 from shared.errors import InputError, RamifyError
+from shared.language.symbols import named_symbol
 from shared.models import SearchResult
 from shared.models.find import MAX_ANCHORS, Anchor, Context, FindReply, FindRequest, RelatedReply, RelatedRequest
 from shared.providers.http_deadline import until
@@ -51,12 +52,13 @@ def search_find(raw: dict[str, Any]) -> str:
     try:
         request = FindRequest.model_validate(raw)
         settings = registry.settings
-        name = strategy_of(request, settings)
+        name = strategy_of(request, settings, request.query)
         stages = named(settings.strategies, name)
         leaf = LeafQuery(
             text=request.query, strategy=name, filters=request.filters, tenant=request.tenant, explain=request.explain,
             wanted=max(request.top_n * settings.search.candidate_multiplier, settings.multi_query.candidates_per_query),
-            near_symbol=request.near_symbol, depth=request.depth,
+            near_symbol=request.near_symbol, read_symbol=named_symbol(request.query), shown=request.top_n,
+            depth=request.depth,
         )  # fmt: skip
         with until(time.monotonic() + _FIND_TIMEOUT_S):
             found = _whole_strategy(leaf)

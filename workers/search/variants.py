@@ -55,9 +55,13 @@ def merge_variants(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """
     best: dict[str, Hit] = {}
     for hit in hits:
-        if hit.chunk_id not in best or hit.score > best[hit.chunk_id].score:
+        if hit.chunk_id not in best or _place(hit) < _place(best[hit.chunk_id]):
             best[hit.chunk_id] = hit
-    return tuple(sorted(best.values(), key=lambda hit: (-hit.score, hit.chunk_id)))
+    return tuple(sorted(best.values(), key=_place))
+
+
+def _place(hit: Hit) -> tuple[float, float, str]:
+    return hit.precedence, -hit.score, hit.chunk_id
 
 
 def _combined(results: Sequence[SearchResult]) -> SearchResult:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.models import Facet, Hit, LeafResult, LeafStatus, MergedPool, Node
-from shared.models.hits import Effect
+from shared.models.hits import Effect, Via
 from shared.settings.sections import MultiQuerySettings
 from workers.merge.tree import apply_root_rerank, merge_tree, only_original_leaf
 
@@ -50,6 +50,23 @@ def test_given_a_chunk_in_two_leaves_then_once_with_best_score_and_both_sources(
         ("0.1", "original", 2, 0.5), ("0.2", "how", 2, 0.4),
     ]  # fmt: skip
     assert pool.per_leaf == {"0.1": ("b", "a"), "0.2": ("x", "a")}
+
+
+def test_given_callers_of_a_named_symbol_when_merged_and_reranked_then_text_does_not_push_them_back() -> None:
+    def near(chunk_id: str, precedence: int, text: str = "") -> Hit:
+        via = Via(chunk_id="definition", bridge="f", hop=1, how="called by", precedence=precedence)
+        return hit(chunk_id, 0.1, text).model_copy(update={"via": via})
+
+    symbol = [near("definition", 0), *(near(f"caller{n}", 1, "alike in every word") for n in range(9))]
+    others = [leaf(f"0.{n}", [hit(f"{n}-{r}", 0.9) for r in range(5)]) for n in range(2, 6)]
+    pool = merge([leaf("0.1", [*symbol, hit("text", 0.8)]), *others], cap=12)
+
+    assert ids(pool)[:10] == [one.chunk_id for one in symbol]
+    assert len(pool.hits) == 12
+    scores = {"definition": 0.0, "caller0": 0.0, **dict.fromkeys(ids(pool)[10:], 1.0)}
+    reranked = apply_root_rerank(pool, [hit(one, score) for one, score in scores.items()], "lexical:v1")
+    assert ids(reranked)[0] == "definition"
+    assert set(ids(reranked)[1:10]) == {one.chunk_id for one in symbol[1:]}
 
 
 def test_given_twelve_leaves_and_cap_20_then_one_each_and_the_rest_by_score() -> None:

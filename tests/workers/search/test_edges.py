@@ -212,7 +212,9 @@ def test_given_a_page_of_many_chunks_when_a_link_leads_there_then_its_two_best_c
     assert len([title for title in reached(found) if title.startswith("big")]) == 2
 
 
-def test_given_one_file_when_depth_grows_then_more_of_its_functions_may_stay(store: OpenedStore) -> None:
+def test_given_one_file_when_a_symbol_is_named_then_calls_are_complete_and_later_hops_are_capped(
+    store: OpenedStore,
+) -> None:
     chain = [
         code(f"f.a{n}", "def x: plain", f"f.a{n + 1}", *(f"f.b{n}{m}" for m in range(6)), doc_id="f") for n in (0, 1)
     ]
@@ -220,8 +222,8 @@ def test_given_one_file_when_depth_grows_then_more_of_its_functions_may_stay(sto
     store.upsert([code("f.start", "def start: zebra", "f.a0", doc_id="f"), *chain, *leaves])
 
     assert len(find(store, "zebra").hits) == 2
-    assert len(find(store, "zebra", near_symbol="f.a0").hits) == 5, "min(10, 5 x 1) chunks of a document"
-    assert len(find(store, "zebra", near_symbol="f.a0", depth=2).hits) == 10
+    assert len(find(store, "zebra", near_symbol="f.a0").hits) == 9, "start, a0, a1 and b00 to b05"
+    assert len(find(store, "zebra", near_symbol="f.a0", depth=2).hits) == 10, "min(10, 5 x 2) chunks of a document"
 
 
 def test_given_an_answer_one_call_away_when_reranked_then_it_is_not_buried(store: OpenedStore) -> None:

@@ -48,14 +48,17 @@ def resources(tmp_path: Path) -> Iterator[SearchResources]:
         ({"depth": 2}, "two_pass"),
         ({"depth": 2, "mode": "deep"}, "deep"),
         ({"near_symbol": "a.run", "strategy": "keyword"}, "keyword"),
+        ({"question": "What breaks if I change Engine.search?"}, "two_pass"),
+        ({"question": "谁调用了 parse_config", "strategy": "keyword"}, "keyword"),
     ],
 )
 def test_given_a_request_when_its_strategy_is_chosen_then_edges_mean_two_pass_unless_one_is_named(
     fields: dict[str, object], strategy: str
 ) -> None:
     settings = load_settings()
-    assert strategy_of(JobRequest.model_validate({"question": "q", **fields}), settings) == strategy
-    assert strategy_of(FindRequest.model_validate({"query": "q", **fields}), settings) == strategy
+    text = str(fields.pop("question", "q"))
+    assert strategy_of(JobRequest.model_validate({"question": text, **fields}), settings, text) == strategy
+    assert strategy_of(FindRequest.model_validate({"query": text, **fields}), settings, text) == strategy
 
 
 @pytest.mark.parametrize(

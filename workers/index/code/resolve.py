@@ -174,9 +174,8 @@ class Resolver:
             if inner is None:
                 return self._by_method_name(rest[-1])
             held = inner
-        method = self._scopes.method(held, rest[-1])
-        if method is not None:
-            return [method]
+        if methods := self._scopes.method(held, rest[-1]):
+            return methods
         # A field that holds a function, or a method that a macro or a mixin gives.
         return [] if self._language.name == "python" else self._by_method_name(rest[-1])
 
@@ -273,8 +272,8 @@ class Scopes:
         own = self.own_type(scope)
         return self._bases.get(own, []) if own else []
 
-    def method(self, held: NameParts, method: str) -> NameParts | None:
-        """The method of a type: its own, a base's that this file has, or what another file's base may have."""
+    def method(self, held: NameParts, method: str) -> list[NameParts]:
+        """The method of a type: its own, a base's that this file has, or what the bases of other files may have."""
         todo, outside = [held], []
         for _ in range(_MAX_BASES):
             if not todo:
@@ -283,10 +282,10 @@ class Scopes:
             if kind not in self.methods:
                 outside.append(kind)
             elif method in self.methods[kind]:
-                return (*kind, method)
+                return [(*kind, method)]
             else:
                 todo += self._bases.get(kind, [])
-        return (*outside[0], method) if outside else None
+        return [(*kind, method) for kind in outside[:_MAX_GUESSES]]
 
     def made_type(self, made: NameParts, scope: int, surely: bool = False) -> NameParts | None:
         """The type of what calling `made` gives: a constructor's class, a known function's written result."""

@@ -6,6 +6,7 @@ Near-duplicates are those within a document; workers/merge/dedup.py folds those 
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 
 from shared.language.text import shingles
 from shared.settings import stages as s
@@ -27,7 +28,8 @@ def caps(state: SearchState, options: s.CapsStage, tools: Tools) -> SearchState:
     """At most `per_doc` chunks of a document, one of each identical text, and `per_kind` of what is wanted per kind.
 
     A kind is only capped while there are other kinds to fill its places. These are places among the candidates; in the
-    results that are shown, `shown_hits` holds the share.
+    results that are shown, `shown_hits` holds the share. What a named symbol leads to is all kept, and
+    counts for its document and kind.
     """
     per_kind = most_of_a_kind(options.per_kind, state.query.wanted)
     per_doc = options.per_doc or min(_LINKED_CAP, _LINKED_PER_HOP * (state.query.depth or 1))
@@ -38,22 +40,24 @@ def caps(state: SearchState, options: s.CapsStage, tools: Tools) -> SearchState:
     beyond: list[Candidate] = []
     for candidate in state.candidates:
         hit = candidate.hit
-        if docs[hit.doc_id] >= per_doc or hit.text in texts:
+        asked = hit.precedence < inf
+        if not asked and (docs[hit.doc_id] >= per_doc or hit.text in texts):
             continue
         docs[hit.doc_id] += 1
         texts.add(hit.text)
-        (within if kinds[hit.kind] < per_kind else beyond).append(candidate)
+        (within if asked or kinds[hit.kind] < per_kind else beyond).append(candidate)
         kinds[hit.kind] += 1
     return state.but(candidates=(*within, *beyond))
 
 
 def dedup(state: SearchState, options: s.DedupStage, tools: Tools) -> SearchState:  # noqa: ARG001
-    """Of near-duplicates within one document the best stays."""
+    """Of near-duplicates within one document the best stays, and what a named symbol leads to."""
     kept: list[Candidate] = []
     by_doc: dict[str, list[Candidate]] = {}
     for candidate in state.candidates:
         same = by_doc.setdefault(candidate.hit.doc_id, [])
-        if all(pair_similarity(candidate, other) < options.threshold for other in same):
+        asked = candidate.hit.precedence < inf
+        if asked or all(pair_similarity(candidate, other) < options.threshold for other in same):
             same.append(candidate)
             kept.append(candidate)
     return state.but(candidates=tuple(kept))
@@ -62,7 +66,8 @@ def dedup(state: SearchState, options: s.DedupStage, tools: Tools) -> SearchStat
 def mmr(state: SearchState, options: s.MmrStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """Carbonell and Goldstein 1998: next is what maximises r * score - (1 - r) * similarity to what was taken.
 
-    Scores are scaled by the best; the order changes, the scores stay what they were.
+    Scores are scaled by the best; the order changes, the scores stay what they were. What a named symbol leads to stays
+    before all others.
     """
     rest = list(state.candidates[: options.limit])
     best = max((candidate.score for candidate in rest), default=0.0) or 1.0
@@ -78,6 +83,7 @@ def mmr(state: SearchState, options: s.MmrStage, tools: Tools) -> SearchState:  
         detail = {"value": values[place], "relevance": options.relevance, "best": best, "nearest": near}
         taken.append(chosen.plus("mmr", 0.0, **detail))
         nearest = [max(near, pair_similarity(chosen, other)) for other, near in zip(rest, nearest, strict=True)]
+    taken.sort(key=lambda candidate: candidate.hit.precedence)
     return state.but(candidates=(*taken, *state.candidates[options.limit :]))
 
 

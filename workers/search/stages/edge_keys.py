@@ -46,6 +46,16 @@ class EdgeEnds(NamedTuple):
     names: frozenset[str]
 
 
+class Neighbour(NamedTuple):
+    """A chunk that an edge joins with the chunk `start_id`; `relevance` to the question, `precedence` as in `Via`."""
+
+    hit: Hit
+    start_id: str
+    edge: Edge
+    relevance: float
+    precedence: int | None = None
+
+
 def edge_ends(hit: Hit) -> EdgeEnds:
     """Both ends of a chunk's edges. A bare name is left out where its qualified one is a key too."""
     keys = dict.fromkeys(hit.mentions, "mention")

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import ceil
-from typing import NamedTuple
 
 from qdrant_client import models
 
@@ -22,20 +21,14 @@ from shared.store import DENSE, SPARSE, to_filter, to_sparse
 from shared.store.page_keys import is_page_key
 from shared.store.schema import one_of
 from workers.search.stages import edge_keys
-from workers.search.stages.near import near_symbol_anchors
+from workers.search.stages.edge_keys import Neighbour
+from workers.search.stages.near import MAX_CALLERS, MAX_MEANINGS, callers_first, near_symbol_anchors
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 #: Keys of one anchor that are followed each way, and chunks of one anchor that the next hop starts from.
 _MAX_KEYS, _MAX_STARTS = 200, 10
 #: Neighbours that one request asks for at least, however many anchors share a hop.
 _MIN_NEIGHBOURS = 8
-
-
-class _Neighbour(NamedTuple):
-    hit: Hit
-    start_id: str
-    edge: edge_keys.Edge
-    relevance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +58,14 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
     Score: anchor / (1 + hop) * (1 - relevance + relevance * r) / places. `r` is how well the neighbour fits the
     question, 1 for the best of its hop and 0 for the worst (cosine, else BM25); `places` is how many definitions its
     key may mean. A hit that the question found itself rises to that score if it was lower, and never falls.
+
+    From a symbol that was asked for, the first hop follows calls completely and gives them precedence (`near`).
     """
     depth = state.query.depth or options.depth
     state = state.but(query=replace(state.query, depth=depth))
-    if state.query.near_symbol:
-        state, starts = near_symbol_anchors(state, tools)
-    else:
+    state, starts = near_symbol_anchors(state, tools)
+    symbol = bool(starts)
+    if not starts and not state.query.near_symbol:
         starts = [(one.score, [one.hit]) for one in state.candidates[: options.anchors] if one.score > 0]
     if not starts:
         return state.skip("nothing to start from")
@@ -78,10 +73,15 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
     seen = {start.hit.chunk_id for anchor in anchors for start in anchor.starts}
     dropped: set[str] = set()
     for hop in range(1, depth + 1):
-        places, ambiguous = _count_places(anchors, state, options, tools)
+        called = symbol and hop == 1
+        places, ambiguous = _count_places(anchors, state, MAX_MEANINGS if called else options.ambiguous, tools)
         dropped |= ambiguous
         anchors = [replace(anchor, places=places) for anchor in anchors]
-        neighbours = _interleaved(_neighbours(anchors, seen, state, options, tools), options)
+        limit = MAX_CALLERS if called else max(_MIN_NEIGHBOURS, ceil(options.neighbours / len(anchors)))
+        neighbours = _neighbours(anchors, seen, state, limit, tools)
+        if called:
+            state, neighbours = callers_first(neighbours, state, options.neighbours)
+        neighbours = _interleaved(neighbours, options)
         state = state.but(candidates=_joined(state.candidates, anchors, neighbours, hop, options))
         seen |= {one.hit.chunk_id for found in neighbours for one in found}
         anchors = [
@@ -95,7 +95,7 @@ def edges(state: SearchState, options: s.EdgesStage, tools: Tools) -> SearchStat
 
 
 def _count_places(
-    anchors: Sequence[_HopStart], state: SearchState, options: s.EdgesStage, tools: Tools
+    anchors: Sequence[_HopStart], state: SearchState, limit: int, tools: Tools
 ) -> tuple[dict[str, int], frozenset[str]]:
     """The keys of all anchors that are followed, each with the places that it may mean, and the ambiguous ones.
 
@@ -105,16 +105,15 @@ def _count_places(
     if not keys:
         return {}, frozenset()
     counts = edge_keys.places_of(keys, state.query.filters.namespace, tools.need_store()[0])
-    places = edge_keys.unambiguous(keys, counts, options.ambiguous)
+    places = edge_keys.unambiguous(keys, counts, limit)
     return places, frozenset(keys) - places.keys()
 
 
 def _neighbours(
-    anchors: Sequence[_HopStart], seen: Iterable[str], state: SearchState, options: s.EdgesStage, tools: Tools
-) -> list[list[_Neighbour]]:
-    """What each anchor leads to and what leads to it, best first, in one call to the store."""
+    anchors: Sequence[_HopStart], seen: Iterable[str], state: SearchState, limit: int, tools: Tools
+) -> list[list[Neighbour]]:
+    """What each anchor leads to and what leads to it, `limit` each way, best first, in one call to the store."""
     store, _ = tools.need_store()
-    limit = max(_MIN_NEIGHBOURS, ceil(options.neighbours / len(anchors)))
     known = models.HasIdCondition(has_id=list(seen))
     requests = [
         (number, request)
@@ -149,7 +148,7 @@ def _requests(flt: models.Filter, limit: int, state: SearchState, tools: Tools) 
     return [plain.model_copy(update={"query": words, "using": SPARSE}), plain]
 
 
-def _with_edges(anchor: _HopStart, hits: Iterable[Hit]) -> list[_Neighbour]:
+def _with_edges(anchor: _HopStart, hits: Iterable[Hit]) -> list[Neighbour]:
     """The hits that an edge joins with the anchor, each with its least ambiguous edge."""
     neighbours, places = [], anchor.places or {}
     for hit in hits:
@@ -161,12 +160,14 @@ def _with_edges(anchor: _HopStart, hits: Iterable[Hit]) -> list[_Neighbour]:
             if edge := edge_keys.edge_between(other, start, places):
                 found.append((start.hit.chunk_id, edge_keys.backwards(edge)))
         if found:
-            start_id, edge = min(found, key=lambda one: one[1].places)
-            neighbours.append(_Neighbour(hit, start_id, edge, hit.score))
+            start_id, edge = min(
+                found, key=lambda one: (one[1].places, not edge_keys.has_direction(one[1].how, "back"))
+            )
+            neighbours.append(Neighbour(hit, start_id, edge, hit.score))
     return neighbours
 
 
-def _with_relevance(groups: list[list[_Neighbour]], direction: edge_keys.Direction | None) -> list[list[_Neighbour]]:
+def _with_relevance(groups: list[list[Neighbour]], direction: edge_keys.Direction | None) -> list[list[Neighbour]]:
     """Relevances scaled over the whole hop, 0..1, and every group in their order.
 
     Where the question says the direction ("what calls X"), neighbours in the other one get the lower half of the scale.
@@ -174,7 +175,7 @@ def _with_relevance(groups: list[list[_Neighbour]], direction: edge_keys.Directi
     scores = [one.relevance for group in groups for one in group]
     low, span = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
 
-    def scaled(one: _Neighbour) -> _Neighbour:
+    def scaled(one: Neighbour) -> Neighbour:
         relevance = (one.relevance - low) / span if span > 0 else 1.0
         if direction is not None:
             relevance = (relevance + edge_keys.has_direction(one.edge.how, direction)) / 2
@@ -186,20 +187,27 @@ def _with_relevance(groups: list[list[_Neighbour]], direction: edge_keys.Directi
     ]
 
 
-def _interleaved(groups: list[list[_Neighbour]], options: s.EdgesStage) -> list[list[_Neighbour]]:
-    """At most `neighbours`, of each anchor in turn, no chunk twice; a linked page gives its best `page_chunks`."""
-    kept: list[list[_Neighbour]] = [[] for _ in groups]
+def _interleaved(groups: list[list[Neighbour]], options: s.EdgesStage) -> list[list[Neighbour]]:
+    """At most `neighbours`, of each anchor in turn, no chunk twice; a linked page gives its best `page_chunks`.
+
+    Those with a precedence are all kept, and are not counted.
+    """
+    kept: list[list[Neighbour]] = [[] for _ in groups]
     taken: set[str] = set()
+    counted = 0
     capped = [_page_capped(group, options.page_chunks) for group in groups]
     for turn in zip_longest(*capped):
         for number, one in enumerate(turn):
-            if one is not None and one.hit.chunk_id not in taken and len(taken) < options.neighbours:
+            if one is None or one.hit.chunk_id in taken:
+                continue
+            if one.precedence is not None or counted < options.neighbours:
+                counted += one.precedence is None
                 taken.add(one.hit.chunk_id)
                 kept[number].append(one)
     return kept
 
 
-def _page_capped(group: list[_Neighbour], limit: int) -> list[_Neighbour]:
+def _page_capped(group: list[Neighbour], limit: int) -> list[Neighbour]:
     counts: Counter[str] = Counter()
     kept = []
     for one in group:
@@ -212,7 +220,7 @@ def _page_capped(group: list[_Neighbour], limit: int) -> list[_Neighbour]:
 def _joined(
     candidates: Sequence[Candidate],
     anchors: Sequence[_HopStart],
-    neighbours: list[list[_Neighbour]],
+    neighbours: list[list[Neighbour]],
     hop: int,
     options: s.EdgesStage,
 ) -> tuple[Candidate, ...]:
@@ -222,9 +230,10 @@ def _joined(
             fit = 1 - options.relevance + options.relevance * one.relevance
             score = anchor.score / (1 + hop) * fit / one.edge.places
             old = known.get(one.hit.chunk_id) or Candidate(one.hit.model_copy(update={"parts": {}}), 0.0)
-            if score <= old.score:
+            if score <= old.score and one.precedence is None:
                 continue
-            via = Via(chunk_id=one.start_id, bridge=one.edge.key, hop=hop, how=one.edge.how)
+            score = max(score, old.score)
+            via = Via(chunk_id=one.start_id, bridge=one.edge.key, hop=hop, how=one.edge.how, precedence=one.precedence)
             new = old._replace(hit=old.hit.model_copy(update={"via": via, "parts": {**old.hit.parts, "edge": score}}))
             known[one.hit.chunk_id] = new.plus(
                 "edges", score - old.score,
@@ -253,8 +262,7 @@ def linked(state: SearchState, options: s.LinkedStage, tools: Tools) -> SearchSt
             lift = options.share**place * anchor - candidate.score
             if lift > 0:
                 now[candidate.hit.chunk_id] = candidate.plus("linked", lift, anchor=anchor, place=float(place))
-    ordered = sorted(by_score(tuple(now.values())), key=lambda one: (-one.score, not _is_near_symbol(one)))
-    return state.but(candidates=tuple(ordered))
+    return state.but(candidates=by_score(tuple(now.values())))
 
 
 def _is_near_symbol(candidate: Candidate) -> bool:

@@ -199,7 +199,7 @@ def chain(state: SearchState, options: s.ChainStage, tools: Tools) -> SearchStat
     for candidate in state.candidates:
         owed = candidate.hit.parts.get(CHAIN, 0.0)
         lifted.append(candidate.plus("chain", options.weight * owed, chain=owed, weight=options.weight))
-    return state.but(candidates=tuple(sorted(lifted, key=lambda candidate: -candidate.score)))
+    return state.but(candidates=tuple(sorted(lifted, key=lambda one: (one.hit.precedence, -one.score))))
 
 
 class _CandidatePool:

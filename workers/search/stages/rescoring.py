@@ -167,7 +167,8 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
         detail = {"score": hit.score, "by": ranked.reranker, **score_parts(hit)}
         after.append(Candidate(hit, old.score, old.effects).plus("rerank", hit.score - old.score, **detail))
     return state.but(
-        candidates=tuple(after),  # in the reranker's order: equal scores keep the fused one
+        # In the reranker's order: equal scores keep the fused one, and a named symbol's calls stand first.
+        candidates=tuple(sorted(after, key=lambda candidate: candidate.hit.precedence)),
         reranked_by=ranked.reranker,
         verdict=ranked.verdict,
         warnings=(*state.warnings, *ranked.warnings),

@@ -45,7 +45,7 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
     pages: dict[str, list[Candidate]] = {}
     for candidate in by_score(state.candidates):
         pages.setdefault(candidate.hit.doc_id, []).append(candidate)
-    changed = {}
+    changed: dict[str, Candidate] = {}
     for page in pages.values():
         changed |= {one.hit.chunk_id: one for one in _ordered(page, detail, options.share)}
     if not changed:

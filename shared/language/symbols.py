@@ -1,0 +1,44 @@
+"""Reads which symbol of code a question is about, by patterns. Never looks whether there is one."""
+
+from __future__ import annotations
+
+import re
+
+from shared.language import derived, languages
+
+#: Characters of a question that are read.
+_READ_CHARS = 500
+_PART = r"[A-Za-z_$][A-Za-z0-9_$]{0,119}"
+_JOINT = r"(?:\.|::|#|->)"
+_END = r"(?![A-Za-z0-9_$])"
+_PATH = rf"{_PART}(?:{_JOINT}{_PART})"
+#: What only code writes: quoted, called, with parts, with an underscore, or with a capital after a small first letter.
+_CODE = (
+    rf"(?-i:`{_PATH}{{0,9}}(?:\(\))?`|{_PATH}{{0,9}}\(\)|{_PATH}{{1,9}}{_END}"
+    rf"|(?=[\w$]*?_|[a-z][a-z0-9]*[A-Z]){_PART}{_END})"
+)
+#: The same, or two capitalised words in one (`BaseClient`, but also GitHub); and any one word.
+_NAME = rf"(?:{_CODE}|(?-i:(?=[A-Z][A-Z0-9]*[a-z][a-z0-9]*[A-Z]){_PART}{_END}))"
+_WORD = rf"(?:{_CODE}|{_PART}{_END})"
+_FORMS = {"<code>": _CODE, "<name>": _NAME, "<word>": _WORD}
+
+
+def named_symbol(question: str) -> str | None:
+    """The name in a question after what calls it, what it calls, or what breaks when it changes; its parts have dots.
+
+    None where no pattern of `words.edges.symbol` reads one.
+    """
+    for pattern in _patterns():
+        if found := pattern.search(question[:_READ_CHARS]):
+            name = next(group for group in found.groups() if group)
+            return re.sub(r"::|#|->", ".", name.strip("`").removesuffix("()"))
+    return None
+
+
+@derived
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    written = (pattern for language in languages() for pattern in language.words.edges.get("symbol", ()))
+    return tuple(
+        re.compile(re.sub("<(?:code|name|word)>", lambda form: f"({_FORMS[form[0]]})", pattern), re.IGNORECASE)
+        for pattern in written
+    )
