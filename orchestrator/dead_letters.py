@@ -20,7 +20,8 @@ from shared.jobs.keys import id_time
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.models.ingest import WRITTEN
-from shared.models.status import DeadLetter
+from shared.models.status import DeadLetter, QuarantinedMessage
+from shared.tasks.quarantine import Quarantine
 
 #: Seconds that a replayed document may take.
 REPLAY_TIMEOUT_S = 300.0
@@ -39,7 +40,7 @@ class DeadLetters:
 
     def __init__(self, app: Celery, jobs: JobStore, retrying: Retrying, tenant: str | None = None) -> None:
         self._app, self._jobs, self._retrying = app, jobs, retrying
-        self._dead = DeadLetterStore(jobs.client, jobs.settings, tenant)
+        self._dead, self._tenant = DeadLetterStore(jobs.client, jobs.settings, tenant), tenant
 
     def list(self, limit: int = 100) -> Iterator[DeadLetter]:
         """The newest first."""
@@ -60,6 +61,18 @@ class DeadLetters:
         """Forget a dead letter. False when there was none."""
         with reachable(self._jobs.settings):
             return self._dead.drop(dead_letter_id)
+
+    def quarantined(self, *, drop: bool = False) -> tuple[QuarantinedMessage, ...]:
+        """What stood in the broker and is no task message, the newest first; with `drop` it is forgotten then.
+
+        Nobody knows whose it was: a client that is bound to a tenant finds none.
+        """
+        with reachable(self._jobs.settings):
+            quarantine = Quarantine(self._jobs.client)
+            found = () if self._tenant else tuple(quarantine.list())
+            if drop and not self._tenant:
+                quarantine.clear()
+            return found
 
     def replay(self, dead_letter_id: str) -> Replayed:
         """Try a dead letter's work again, its recorded deaths forgotten: a new job, or the document is indexed again.

@@ -98,6 +98,26 @@ def drop(
     _each(ctx, dead_letter_ids, one, "dropped", all_=all_, tenant=tenant, as_json=json)
 
 
+@dead.command()
+def quarantine(
+    ctx: typer.Context,
+    *,
+    drop_: Annotated[bool, typer.Option("--drop", help="Forget them.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Show what stood in the broker and is no task message: workers set it aside."""
+    with invocation_of(ctx).client(None) as client:
+        found = client.dead.quarantined(drop=drop_)
+    if json:
+        streams.document({"quarantined": found, "dropped": drop_})
+    elif found:
+        from orchestrator.cli.render.tables import draw_quarantine
+
+        streams.show(draw_quarantine(found))
+    if not json:
+        streams.note(f"{counted(len(found), 'message')} {'dropped' if drop_ else 'in quarantine'}")
+
+
 def _each(  # noqa: PLR0913 - two commands in one
     ctx: typer.Context,
     ids: Sequence[str] | None,

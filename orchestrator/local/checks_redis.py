@@ -15,6 +15,7 @@ from shared.cache import Cache
 from shared.connections.redis_errors import redis_fault
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.settings import Settings
+from shared.tasks.quarantine import Quarantine
 
 Info = Mapping[str, Any]
 #: Share of maxmemory, or of the connections, from which on a limit is reported as near.
@@ -41,7 +42,7 @@ def redis(settings: Settings | None) -> Sequence[Check]:
 def _queues_and_caches(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
     """A Redis that takes no changes may refuse these reads too; what INFO says is shown all the same."""
     try:
-        return (_queues(client, settings), _caches(client, settings))
+        return (_queues(client, settings), *_quarantine(client), _caches(client, settings))
     except redis_client.RedisError as error:
         return (unknown("queues", f"cannot be asked: Redis {redis_fault(error) or type(error).__name__}"),)
 
@@ -65,6 +66,14 @@ def _queues(client: redis_client.Redis, settings: Settings) -> Check:
         if any(steps):
             waiting.append(f"{queue} {sum(steps[:half])}+{sum(steps[half:])}")
     return passed("queues", f"waiting, interactive+batch: {', '.join(waiting)}" if waiting else "nothing waits")
+
+
+def _quarantine(client: redis_client.Redis) -> Iterator[Check]:
+    """Nothing where nothing was set aside."""
+    if kept := list(Quarantine(client).list()):
+        reasons = ", ".join(sorted({f"{one.reason} ({one.found_in})" for one in kept}))
+        detail = f"{len(kept)} messages in the broker are no tasks: {reasons}"
+        yield failed("quarantine", detail, "see who writes there: `ramify dead quarantine`; --drop forgets them")
 
 
 def _caches(client: redis_client.Redis, settings: Settings) -> Check:

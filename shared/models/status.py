@@ -328,3 +328,13 @@ class DeadLetter(Model):
     proof: tuple[str, ...] = ()
     namespace: str = "default"
     has_content: bool = Field(default=False, description="the document itself is kept, for a replay")
+
+
+class QuarantinedMessage(Model):
+    """What stood in the broker and is no task message: where, why, its length (bytes) and its first 4,096 bytes."""
+
+    at: float
+    found_in: str
+    reason: str
+    length: int
+    head: str

@@ -52,6 +52,7 @@ def _conf(settings: Settings) -> dict[str, Any]:
         "task_routes": {name.value: {"queue": name.queue.value} for name in TaskName},
         "task_track_started": False,
         "result_expires": _RESULT_TTL_S,
+        "worker_consumer": "shared.tasks.consumer:QuarantiningConsumer",
         "worker_prefetch_multiplier": 1,
         "worker_send_task_events": settings.pools.task_events,
         "worker_hijack_root_logger": False,

@@ -1,4 +1,4 @@
-"""Kombu's Redis transport with three patches for its recovery after a lost connection, and one for interactive work.
+"""Kombu's Redis transport with patches for a lost connection, for interactive work, and for what is no message.
 
 For kombu 5.7 and redis-py 8.
 
@@ -8,7 +8,9 @@ Installed, as is `shared.tasks.thread_pool`, under the names that kombu and Cele
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
+from queue import Empty
 from typing import Any
 
 from celery import concurrency
@@ -23,12 +25,14 @@ from shared.connections.connect import remember
 from shared.contract import Queue, priority
 from shared.models import Lane
 from shared.providers.lanes import LENT_PLACES
+from shared.tasks.quarantine import Quarantine, message_fault, read_message, read_unacked
 
 #: One more try, on a new connection.
 _RETRIES = 1
 #: While all places of its own are taken, a worker looks so long for interactive messages before it looks again whether
 #: one has become free for any message (s).
 _LENT_POLL_S = 0.25
+_log = logging.getLogger(__name__)
 
 
 class ReadySub(PubSub):
@@ -68,6 +72,18 @@ class LendingQoS(redis.QoS):
         """Whether there is one of its own."""
         return bool(super().can_consume())
 
+    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
+        """Put an unacknowledged message back into its queue; set aside what is none, which would end every worker."""
+        own: Any = self
+        with own.channel.conn_or_acquire(client) as connection:
+            raw = connection.hget(own.unacked_key, tag)
+            if raw is not None and (fault := read_unacked(raw)):
+                own.channel.quarantine.add(own.unacked_key, raw, fault)
+                connection.hdel(own.unacked_key, tag)
+                connection.zrem(own.unacked_index_key, tag)
+                return
+        super().restore_by_tag(tag, client, leftmost)
+
 
 class _PatchedChannel:
     """Patches of both kinds of channels. No upstream issue is known for the retries.
@@ -90,6 +106,40 @@ class _PatchedChannel:
             super()._brpop_start(_LENT_POLL_S)  # type: ignore[misc]
         finally:
             self._queue_cycle, self.priority_steps = queues, steps
+
+    def _brpop_read(self: Any, **options: Any) -> bool:
+        """Deliver the message that BRPOP brought; set aside what is none. Raises: Empty, the connection's errors."""
+        try:
+            try:
+                popped = self.client.parse_response(self.client.connection, "BRPOP", **options)
+            except self.connection_errors:
+                self.client.connection.disconnect()
+                raise
+            if not popped:
+                raise Empty
+            queue = popped[0].decode().rsplit(self.sep, 1)[0]
+            self._queue_cycle.rotate(queue)
+            message, fault = read_message(popped[1])
+            if fault:
+                self.quarantine.add(queue, popped[1], fault)
+            else:
+                self.connection._deliver(message, queue)  # noqa: SLF001 - as kombu does
+            return True
+        finally:
+            self._in_poll = None
+            self._flush_brpop_reauth()
+
+    def _deliver_fanout_message(self: Any, message: Any, exchange: str) -> bool:
+        """A broadcast that is no message is dropped: each worker has its own copy of it."""
+        if fault := message_fault(message):
+            _log.error("dropped a broadcast: %s", fault)
+            return True
+        return bool(super()._deliver_fanout_message(message, exchange))  # type: ignore[misc]
+
+    @cached_property
+    def quarantine(self: Any) -> Quarantine:
+        """Where what is no message is kept, in the broker."""
+        return Quarantine(self._create_client())
 
     def _connparams(self: Any, asynchronous: bool = False) -> dict[str, Any]:
         if getattr(self.connection, "client", None) is None:

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from orchestrator.client import Ramify
+from shared.connections.heartbeat import alive_workers
+from shared.contract import Queue
 from shared.jobs import connect
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.models import DocumentStatus
 from tests.acceptance.conftest import ingested, launched
 from tests.faults.poisoned import WORD, write_poison
+from tests.support.waiting import until
 
 PATIENCE_S = 100
 
@@ -68,3 +71,20 @@ def test_a_document_that_kills_its_worker_is_retired_and_its_batch_goes_in(ramif
     assert "killed its worker 3 times" in failed.reason
     (dead_letter,) = [dead_letter for dead_letter in dead(ramify).list() if dead_letter.kind == "document"]
     assert (dead_letter.what, dead_letter.has_content, len(dead_letter.proof)) == (failed.path, True, 3)
+
+
+@pytest.mark.timeout(PATIENCE_S + 60)
+def test_given_bad_entries_in_every_queue_then_no_worker_ends_and_jobs_are_done(ramify: Ramify) -> None:
+    client = connect(ramify.settings)
+    known = [worker.decode() for worker in client.zrange("ramify:workers", 0, -1)]
+    workers = alive_workers(client, known)
+    for queue in Queue:
+        for raw in (b"not json", b"{}", b"[[]]"):
+            client.lpush(queue.value, raw)
+    client.hset("unacked", mapping={"bad": "not json", "worse": "[{}]"})
+    client.zadd("unacked_index", {"bad": 1, "worse": 1})
+    job_id = ramify.submit("What is a dead letter exchange?")
+    assert ramify.wait(job_id, PATIENCE_S).state == "done"
+    until(lambda: len(ramify.dead.quarantined()) >= 3 * len(Queue), 20)
+    assert ramify.wait(ramify.submit("What is a quorum queue?"), PATIENCE_S).state == "done"
+    assert alive_workers(client, workers, heartbeats=False) == workers, "the same processes"

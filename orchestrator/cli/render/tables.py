@@ -15,7 +15,7 @@ from orchestrator.diagnosis.wording import degraded_parts, waiting_for, worker_n
 from shared.jobs.states import State, outcome_of
 from shared.jobs.work import read_attempt
 from shared.models import BatchStatus, JobStatus
-from shared.models.status import BatchWhy, DeadLetter, Why
+from shared.models.status import BatchWhy, DeadLetter, QuarantinedMessage, Why
 
 
 def draw_jobs(jobs: Sequence[JobStatus], now: float) -> Table:
@@ -99,6 +99,17 @@ def draw_dead_letter(dead_letter: DeadLetter) -> RenderableType:
         else:
             table.add_row(f"after {when(attempt.begun_at)}", plain(worker_name(attempt.worker)), plain(attempt.task))
     return Group(pairs(rows), table)
+
+
+def draw_quarantine(messages: Sequence[QuarantinedMessage]) -> RenderableType:
+    """One line a message, with its first characters."""
+    table = columns("when", "found in", "bytes", "why", "begins")
+    for message in messages:
+        table.add_row(
+            when(message.at), plain(message.found_in), f"{message.length:,}", plain(message.reason),
+            snippet(message.head, 60),
+        )  # fmt: skip
+    return table
 
 
 def when(seconds: float) -> str:

@@ -19,6 +19,7 @@ from shared.models import JobRequest, Lane
 from shared.models.batch import BatchPosition, BatchSource
 from shared.models.status import DeadLetter
 from shared.settings import Settings
+from shared.tasks.quarantine import Quarantine
 from tests.fakes.walked_jobs import WalkedJob
 
 Call = Callable[[Ramify, str], object]
@@ -60,7 +61,7 @@ OF_DEAD_LETTER: Mapping[str, Call] = {
 #: What makes something new: tested below, each with and without a tenant's name.
 REQUESTS = {"find", "ingest", "open_batch", "search", "session", "submit", "submit_many"}
 LISTS = {"batches", "jobs", "statuses", "dead"}
-DEAD_LISTS = {"list", "count", "drop"}
+DEAD_LISTS = {"list", "count", "drop", "quarantined"}
 NEUTRAL = {"close", "settings_differ"}
 
 
@@ -310,3 +311,13 @@ def test_given_keys_of_another_type_when_asked_for_then_nobody_owns_them_and_its
     assert [job.job_id for job in acme.jobs()] == [own]
     with pytest.raises(NotFoundError):
         acme.status(broken)
+
+
+def test_given_messages_in_quarantine_then_a_bound_client_sees_and_drops_none(
+    acme: Ramify, client: redis.Redis, settings: Settings
+) -> None:
+    Quarantine(client).add("rerank", b"somebody's question", "no JSON")
+    assert acme.dead.quarantined(drop=True) == ()
+    with Ramify(settings) as unbound:
+        assert [one.head for one in unbound.dead.quarantined(drop=True)] == ["somebody's question"]
+        assert unbound.dead.quarantined() == ()

@@ -32,7 +32,7 @@ class Worker:
         self._consumer.consume()
 
     def send(self, body: str, lane: Lane, queue: Queue = Queue.PLAN) -> None:
-        self._producer.publish(body, routing_key=queue.value, priority=priority(lane))
+        self._producer.publish(body, routing_key=queue.value, priority=priority(lane), serializer="json")
 
     def takes(self) -> list[str]:
         """What it takes now of what was sent."""

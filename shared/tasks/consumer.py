@@ -1,0 +1,65 @@
+"""Celery's consumer of a worker, for 5.7: what it cannot run is set aside, and never printed.
+
+Celery logs the whole body of a message of an unknown task, and lets an error while it looks at headers end the worker.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from celery.worker import consumer
+from kombu import Message
+
+from shared.tasks.quarantine import task_fault
+from shared.tasks.redis_transport import Channel, SentinelChannel
+
+_log = logging.getLogger(__name__)
+
+
+class QuarantiningConsumer(consumer.Consumer):
+    """Named by the setting `worker_consumer`."""
+
+    connection_errors: Any
+
+    def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Message], None]:
+        """Celery's own, which lets only errors of the connection through."""
+        handle = super().create_task_handler(*args, **kwargs)
+        errors: Any = (*self.connection_errors, *self.app.connection().channel_errors)
+
+        def guarded(message: Any) -> None:
+            if fault := task_fault(message.headers, message.body):
+                self._set_aside(message, fault)
+                return
+            try:
+                handle(message)
+            except Exception as error:
+                # kombu counts KeyError among the errors of its connection, for sockets that it has forgotten.
+                if isinstance(error, errors) and not isinstance(error, KeyError):
+                    raise
+                self._set_aside(message, f"Celery cannot read it ({type(error).__name__})")
+
+        return guarded
+
+    def on_unknown_task(self, body: object, message: Message, exc: Exception) -> None:  # noqa: ARG002 - Celery's signature
+        """A task that this release does not have; the reaper sends again what a job misses."""
+        self._set_aside(message, "a task that is not known here")
+
+    def on_invalid_task(self, body: object, message: Message, exc: Exception) -> None:  # noqa: ARG002 - Celery's signature
+        """Headers that make no request."""
+        self._set_aside(message, "no valid task")
+
+    def on_decode_error(self, message: Message, exc: Exception) -> None:  # noqa: ARG002 - Celery's signature
+        """A body in another format than JSON."""
+        self._set_aside(message, "of a format that is not taken")
+
+    def _set_aside(self, message: Any, reason: str) -> None:
+        channel, content = message.channel, message.body or b""
+        if isinstance(channel, Channel | SentinelChannel):
+            raw = json.dumps([message.headers, content.decode("utf-8", "backslashreplace")], default=str)
+            channel.quarantine.add(str(message.delivery_info.get("routing_key")), raw.encode(), reason)
+        else:
+            _log.error("dropped a message of %d bytes: %s", len(content), reason)
+        message.ack_log_error(_log, self.connection_errors)

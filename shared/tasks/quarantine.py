@@ -1,0 +1,128 @@
+"""What was found in the broker and is no task message of ours: kept for a person to look at, never handed to a worker.
+
+A worker that decodes a bad message raises out of its event loop and ends; the next one takes the same message. Of what
+is set aside only the length is logged: it may be somebody's text or secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from redis import Redis
+
+from shared.jobs.keys import PREFIX
+from shared.models.status import QuarantinedMessage
+
+KEY = f"{PREFIX}:quarantine"
+#: Messages that are kept, the newest; bytes of each; seconds since the last one was added.
+MOST, MOST_BYTES, TTL_S = 100, 4096, 7 * 86_400
+#: A longer message was not sent by us: ours carry ids, never texts (bytes).
+MAX_MESSAGE_BYTES = 1_000_000
+_ADDRESS = ("exchange", "routing_key")
+_CONTENT = {"content-type": "application/json", "content-encoding": "utf-8"}
+_log = logging.getLogger("ramify.quarantine")
+
+
+class Quarantine:
+    """The list in the broker's Redis. May raise redis.exceptions.RedisError."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    def add(self, found_in: str, raw: bytes, reason: str) -> None:
+        """Keep the head of `raw`, which stood in the queue or key `found_in`."""
+        _log.error("set aside a message of %d bytes in %s: %s", len(raw), found_in, reason)
+        head = raw[:MOST_BYTES].decode("utf-8", "backslashreplace")
+        entry = QuarantinedMessage(at=time.time(), found_in=found_in, reason=reason, length=len(raw), head=head)
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.lpush(KEY, entry.model_dump_json())
+            pipe.ltrim(KEY, 0, MOST - 1)
+            pipe.expire(KEY, TTL_S)
+            pipe.execute()
+
+    def list(self) -> Iterator[QuarantinedMessage]:
+        """The newest first."""
+        for raw in self._client.lrange(KEY, 0, MOST - 1):
+            try:
+                yield QuarantinedMessage.model_validate_json(raw)
+            except ValidationError:
+                continue
+
+    def count(self) -> int:
+        """How many there are, `MOST` at most."""
+        return int(self._client.llen(KEY))
+
+    def clear(self) -> int:
+        """Forget them all. Returns how many there were."""
+        there = self.count()
+        self._client.delete(KEY)
+        return there
+
+
+def read_message(raw: bytes) -> tuple[dict[str, Any], str]:
+    """A message as kombu wrote it, and why it is none of ours (empty: it is one)."""
+    if len(raw) > MAX_MESSAGE_BYTES:
+        return {}, f"longer than {MAX_MESSAGE_BYTES:,} bytes"
+    try:
+        message = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}, "no JSON"
+    fault = message_fault(message)
+    return ({} if fault else message), fault
+
+
+def read_unacked(raw: bytes) -> str:
+    """Why an entry of kombu's hash of unacknowledged messages cannot be restored; empty: it can."""
+    if len(raw) > MAX_MESSAGE_BYTES:
+        return f"longer than {MAX_MESSAGE_BYTES:,} bytes"
+    try:
+        message, exchange, routing_key = json.loads(raw)
+    except (ValueError, TypeError, RecursionError):
+        return "no unacknowledged message"
+    if not isinstance(exchange, str) or not isinstance(routing_key, str):
+        return "an unacknowledged message without an address"
+    return message_fault(message)
+
+
+def message_fault(message: object) -> str:
+    """Why kombu cannot make a message of it; empty: it has an address, a tag and an uncompressed body in base64."""
+    if not isinstance(message, dict):
+        return "no message"
+    properties, headers = message.get("properties"), message.get("headers")
+    if not isinstance(properties, dict) or not isinstance(headers, dict):
+        return "without properties or headers"
+    info, body = properties.get("delivery_info"), message.get("body")
+    checks = {
+        "without a delivery tag": isinstance(properties.get("delivery_tag"), str) and isinstance(info, dict),
+        "without an address": isinstance(info, dict) and {type(info.get(name, "")) for name in _ADDRESS} == {str},
+        "of another content type than JSON": [message.get(name) for name in _CONTENT] == list(_CONTENT.values()),
+        "compressed": not headers.get("compression"),
+        "with a body that is no base64": properties.get("body_encoding") == "base64" and _is_base64(body),
+    }
+    return next((fault for fault, fine in checks.items() if not fine), "")
+
+
+def _is_base64(body: object) -> bool:
+    try:
+        return isinstance(body, str) and base64.b64decode(body, validate=True) is not None
+    except ValueError:
+        return False
+
+
+def task_fault(headers: Mapping[str, Any], body: bytes) -> str:
+    """Why a message is no task in Celery's protocol 2; empty: it is one."""
+    if not isinstance(headers.get("task"), str) or not isinstance(headers.get("id"), str):
+        return "without the name or the id of a task"
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return "with a body that is no JSON"
+    if not isinstance(content, list) or [type(part) for part in content] != [list, dict, dict]:
+        return "with a body that is not arguments, named arguments and options"
+    return ""

@@ -1,0 +1,155 @@
+"""A bad entry in the broker is set aside, its length logged; the worker that found it goes on. Over a real Redis."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
+from redis import Redis
+
+from shared.contract import Queue
+from shared.settings import Settings
+from shared.tasks.app import make_app
+from shared.tasks.quarantine import KEY, MAX_MESSAGE_BYTES, MOST, MOST_BYTES, Quarantine
+from tests.support.waiting import until
+
+SECRET = "sk-a-key-that-nobody-may-log"
+QUEUE = Queue.RERANK.value
+
+
+def message(**changed: Any) -> dict[str, Any]:
+    """A message as our producers send it, with its parts changed."""
+    body = changed.pop("content", [[SECRET], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}])
+    whole: dict[str, Any] = {
+        "body": base64.b64encode(json.dumps(body).encode()).decode(),
+        "content-encoding": "utf-8",
+        "content-type": "application/json",
+        "headers": {"task": "test.note", "id": "1", "lang": "py", "retries": 0, "timelimit": [None, None]},
+        "properties": {
+            "delivery_info": {"exchange": "", "routing_key": QUEUE, "priority": 0},
+            "delivery_tag": "tag", "body_encoding": "base64", "delivery_mode": 2,
+        },
+    }  # fmt: skip
+    for name, value in changed.items():
+        whole[name.replace("_", "-")] = value
+    return whole
+
+
+def headers(**changed: Any) -> dict[str, Any]:
+    return {**message()["headers"], **changed}
+
+
+GZIP = headers(compression="application/x-gzip")
+BAD: dict[str, bytes] = {
+    "no_json": f"not json {SECRET}".encode(),
+    "no_utf8": b"\xff\xfe\x00" * 5,
+    "a_number": b"7",
+    "a_list": b"[1, 2]",
+    "empty": b"{}",
+    "nested": b"[" * 100_000,
+    "long": b'"' + b"x" * MAX_MESSAGE_BYTES + b'"',
+    "no_tag": json.dumps(message(properties={"delivery_info": {}})).encode(),
+    "no_address": json.dumps(message(properties={"delivery_tag": "t", "delivery_info": {"exchange": []}})).encode(),
+    "pickle": json.dumps(message(content_type="application/x-python-serialize")).encode(),
+    "compressed": json.dumps(message(headers=GZIP)).encode(),
+    "no_base64": json.dumps(message(body="***")).encode(),
+    "no_headers": json.dumps(message(headers=None)).encode(),
+    "no_task": json.dumps(message(headers={"id": "1"})).encode(),
+    "a_list_as_task": json.dumps(message(headers=headers(task=["x"]))).encode(),
+    "unknown_task": json.dumps(message(headers=headers(task="os.system"))).encode(),
+    "no_id": json.dumps(message(headers=headers(id=None))).encode(),
+    "bad_time": json.dumps(message(headers=headers(eta="tomorrow"))).encode(),
+    "bad_expiry": json.dumps(message(headers=headers(expires={"a": 1}))).encode(),
+    "bad_limits": json.dumps(message(headers=headers(timelimit=7))).encode(),
+    "no_arguments": json.dumps(message(content={"args": []})).encode(),
+    "arguments_are_text": json.dumps(message(content=["abc", {}, {}])).encode(),
+}
+
+
+def noting(app: Celery) -> threading.Event:
+    """The event that the task `test.note` of this app sets."""
+    done = threading.Event()
+
+    def note(*_: object) -> None:
+        done.set()
+
+    app.task(name="test.note", shared=False)(note)
+    return done
+
+
+@pytest.fixture
+def app(settings: Settings, client: Redis) -> Iterator[Celery]:
+    app = make_app(settings)
+    yield app
+    app.close()
+
+
+def test_given_bad_messages_when_a_worker_takes_them_then_each_is_set_aside_and_the_good_one_is_run(
+    app: Celery, client: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    done = noting(app)
+    for raw in BAD.values():
+        client.lpush(QUEUE, raw)
+    app.send_task("test.note", queue=QUEUE)
+    with (
+        caplog.at_level(logging.DEBUG),
+        start_worker(app, pool="threads", concurrency=2, queues=[QUEUE], perform_ping_check=False, loglevel="debug"),
+    ):
+        assert done.wait(20), "the good message stands behind all bad ones"
+        until(lambda: client.hlen("unacked") == 0, 10)
+    quarantine = Quarantine(client)
+    kept = list(quarantine.list())
+    assert len(kept) == len(BAD), sorted(one.reason for one in kept)
+    assert {one.found_in for one in kept} == {QUEUE}
+    assert all(len(one.head) <= 4 * MOST_BYTES for one in kept)
+    logged = "\n".join(record.getMessage() for record in caplog.records)
+    assert SECRET not in logged
+    assert f"{len(BAD['no_json'])} bytes in {QUEUE}: no JSON" in logged
+
+
+def test_given_bad_unacknowledged_messages_when_they_are_restored_then_they_are_set_aside(
+    app: Celery, client: Redis
+) -> None:
+    good = json.dumps([message(), "", QUEUE])
+    client.hset(
+        "unacked", mapping={"good": good, "text": "not json", "number": "7", "half": json.dumps([{}, "", QUEUE])}
+    )
+    client.zadd("unacked_index", {"good": 1, "text": 1, "number": 1, "half": 1, "gone": 1})
+    with app.connection_for_read() as connection:
+        channel = connection.default_channel
+        channel.qos.restore_visible(interval=1)
+    assert (client.hlen("unacked"), client.zcard("unacked_index")) == (0, 0)
+    assert sum(client.llen(key) for key in client.keys(f"{QUEUE}*")) == 1, "the good one is in its queue again"
+    assert [one.found_in for one in Quarantine(client).list()] == ["unacked"] * 3
+
+
+def test_given_a_broadcast_that_is_no_message_when_a_worker_reads_it_then_it_keeps_its_connection(
+    app: Celery, client: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    done = noting(app)
+    with start_worker(app, pool="threads", concurrency=1, queues=[QUEUE], perform_ping_check=False):
+        until(lambda: client.pubsub_channels("*pidbox*") or client.pubsub_numpat(), 10)
+        for raw in (b"{}", b"[]", b"7", b"not json", json.dumps(message(headers={})).encode()):
+            client.publish("/0.celery.pidbox", raw)
+        app.send_task("test.note", queue=QUEUE)
+        assert done.wait(15)
+    logged = [record.getMessage() for record in caplog.records]
+    assert not [line for line in logged if "Connection to broker lost" in line]
+    assert sum(line.startswith("dropped a broadcast") for line in logged) == 3
+
+
+def test_given_more_than_are_kept_then_the_newest_stay_and_the_list_expires(client: Redis) -> None:
+    quarantine = Quarantine(client)
+    for number in range(MOST + 5):
+        quarantine.add(QUEUE, b"x" * number, "no JSON")
+    assert quarantine.count() == MOST
+    assert next(quarantine.list()).length == MOST + 4
+    assert client.ttl(KEY) > 0
+    assert (quarantine.clear(), quarantine.count()) == (MOST, 0)
