@@ -75,7 +75,8 @@ class Candidate(NamedTuple):
 
     def plus(self, stage: str, effect: float, **detail: float | str) -> Candidate:
         """The same chunk with one more effect on its score."""
-        added = Effect.model_construct(stage=stage, effect=effect, detail=detail)
+        checked = {name: value if isinstance(value, str) else float(value) for name, value in detail.items()}
+        added = Effect.model_construct(stage=stage, effect=effect, detail=checked)
         return Candidate(self.hit, self.score + effect, (*self.effects, added))
 
     def times(self, stage: str, factor: float, **detail: float | str) -> Candidate:

@@ -271,15 +271,13 @@ def _explained(place: int, hit: Hit) -> tuple[Text, Table]:
     table = columns("effect", "stage", "detail", right=("effect",), whole=("effect", "stage"))
     table.show_header, table.columns[2].style = False, "dim"
     for effect in hit.explain:
-        table.add_row(f"{effect.effect:+.4f}", plain(effect.stage), plain(_detail(effect)))
+        table.add_row(f"{effect.effect:+.6f}", plain(effect.stage), plain(_detail(effect)))
     if hit.via is not None:
         table.add_row("", "via", plain(f"{hit.via.how} {hit.via.bridge}, hop {hit.via.hop}"))
     return head, table
 
 
 def _detail(effect: Effect) -> str:
-    parts = []
-    for name, value in effect.detail.items():
-        shown = value if isinstance(value, str) else f"{value:g}" if value == int(value) else f"{value:.4f}"
-        parts.append(f"{name} {shown}")
-    return ", ".join(parts)
+    """With more digits than scores have, so that a score worked out from them has all of its own."""
+    shown = {name: value if isinstance(value, str) else f"{value:.7g}" for name, value in effect.detail.items()}
+    return ", ".join(f"{name} {value}" for name, value in shown.items())

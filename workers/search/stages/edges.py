@@ -237,7 +237,7 @@ def _joined(
             new = old._replace(hit=old.hit.model_copy(update={"via": via, "parts": {**old.hit.parts, "edge": score}}))
             known[one.hit.chunk_id] = new.plus(
                 "edges", score - old.score,
-                anchor=anchor.score, hop=float(hop), relevance=one.relevance, places=float(one.edge.places),
+                anchor=anchor.score, hop=hop, relevance=one.relevance, share=options.relevance, places=one.edge.places,
             )  # fmt: skip
     return by_score(tuple(known.values()))
 
@@ -255,13 +255,14 @@ def linked(state: SearchState, options: s.LinkedStage, tools: Tools) -> SearchSt
     now = {candidate.hit.chunk_id: candidate for candidate in state.candidates}
     for chunk_id, candidate in now.items():
         if _is_near_symbol(candidate) and candidate.score < best:
-            now[chunk_id] = candidate.plus("linked", best - candidate.score, symbol="asked for")
+            now[chunk_id] = candidate.plus("linked", best - candidate.score, best=best, symbol="asked for")
     for anchor_id, neighbours in _by_anchor(state, now):
         anchor = now[anchor_id].score
         for place, candidate in enumerate(neighbours, start=1):
             lift = options.share**place * anchor - candidate.score
             if lift > 0:
-                now[candidate.hit.chunk_id] = candidate.plus("linked", lift, anchor=anchor, place=float(place))
+                detail = {"anchor": anchor, "share": options.share, "place": place}
+                now[candidate.hit.chunk_id] = candidate.plus("linked", lift, **detail)
     return state.but(candidates=by_score(tuple(now.values())))
 
 

@@ -67,7 +67,7 @@ def near_symbol_anchors(state: SearchState, tools: Tools) -> tuple[SearchState, 
         old = known.get(hit.chunk_id) or Candidate(hit, 0.0)
         via = Via(chunk_id=hit.chunk_id, bridge=name, hop=1, how="symbol", precedence=Precedence.DEFINITION)
         new = old._replace(hit=old.hit.model_copy(update={"via": via}))
-        known[hit.chunk_id] = new.plus("edges", score - old.score, symbol=name)
+        known[hit.chunk_id] = new.plus("edges", score - old.score, best=best, symbol=name)
     return state.but(candidates=by_score(list(known.values()))), [
         (score, [_named(hit, name, state, tools), *(part for part in parts if _same_definition(part, hit))])
         for hit in chosen

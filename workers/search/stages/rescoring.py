@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from itertools import takewhile
-from math import log1p
+from math import inf, log1p
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from workers.search.state import Candidate, SearchState, Tools, by_score
 _NOT_HERE = "The results are not reranked: `find` loads no rerank model and asks no LLM; `ramify ask` does."
 
 #: How a hit was reached that stays in folders left out by name, and how many of the best hits are worth a warning.
-_CALLS = frozenset({"symbol", "call", "called by"})
+_CALLS = frozenset({"call", "called by"})
 _BEST = 10
 _LEFT_OUT = "What was found in {folder} is left out (search.exclude_folders); `--path {folder}` searches there."
 
@@ -121,7 +121,7 @@ def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> Search
     kept, named = [], dict[str, None]()
     for place, candidate in enumerate(state.candidates):
         hit = candidate.hit
-        called = hit.via is not None and hit.via.how in _CALLS
+        called = hit.precedence < inf or (hit.via is not None and hit.via.how in _CALLS)
         folder = "" if called else next((name for name in folders if name in hit.path), "")
         if folder and place < _BEST:
             named[hit.path[: hit.path.index(folder) + len(folder)]] = None
