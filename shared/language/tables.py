@@ -195,10 +195,14 @@ class PlanningTable(Model):
 
 
 class ListPhrases(Model):
-    """lists.toml: `phrases` by what they mean for a question after a list; `kinds`: kind -> its other names."""
+    """lists.toml: `phrases` by what they mean for a question after a list; `kinds`: kind -> its other names.
+
+    `fields`: a field of documents -> rows of its names; a row means the same, a later one counts where none before is.
+    """
 
     phrases: dict[str, tuple[str, ...]] = Field(default={})
     kinds: dict[str, tuple[str, ...]] = Field(default={})
+    fields: dict[str, tuple[tuple[str, ...], ...]] = Field(default={})
 
 
 class TopicWords(Model):

@@ -27,14 +27,25 @@ class Condition(Model):
     negated: bool = False
 
 
+class FieldFilter(Model):
+    """Documents with one of these values in a field, whatever of its `names` it goes by; any value where none is named.
+
+    Names and values count by their `value_key`. `negated`: the others; without values those that lack the field.
+    """
+
+    names: tuple[str, ...] = Field(min_length=1)
+    values: tuple[str, ...] = ()
+    negated: bool = False
+
+
 class Scan(Model):
     """Which documents belong to the list, and what is to be told of each.
 
     All of it must hold: `filters` (the request's own), `found` (what the question names), one of each group of `tags`,
-    none of the `without_*`, a passage of one of `facets`, and every condition. `columns` are the fields that were
-    asked for, `counting` that the number was. `unread`: words of the question that are in none of it; documents that
-    meet more of `ranking`, which is made of them, come first. `documents` and `index_version`: what the filter held
-    when the scan was planned.
+    none of the `without_*`, each of `fields`, a passage of one of `facets`, and every condition. `columns` are those
+    that were asked for, `counting` that the number was. `unread`: words of the question that are in none of it;
+    documents that meet more of `ranking`, which is made of them, come first. `documents` and `index_version`: what the
+    filter held when the scan was planned.
     """
 
     filters: Filters = Filters()
@@ -44,6 +55,7 @@ class Scan(Model):
     without_kinds: tuple[str, ...] = ()
     without_paths: tuple[str, ...] = ()
     without_dates: Filters = Filters()
+    fields: tuple[FieldFilter, ...] = ()
     facets: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     columns: tuple[str, ...] = Field(default=(), max_length=MAX_COLUMNS)
@@ -138,12 +150,15 @@ class ValuesRequest(Model):
 class Values(Model):
     """What exists under a filter: values with the number of their chunks, folders with a slash at their end.
 
-    `truncated` names the fields of which only the most frequent values are here.
+    `fields`: key of a field's name -> value as it is written -> documents. `truncated` names those of which only the
+    most frequent values are here. `fields_unknown`: documents that were stored before fields were read.
     """
 
     kinds: dict[str, int] = Field(default_factory=dict)
     tags: dict[str, int] = Field(default_factory=dict)
     folders: tuple[str, ...] = ()
+    fields: dict[str, dict[str, int]] = Field(default_factory=dict)
+    fields_unknown: int = 0
     truncated: tuple[str, ...] = ()
     index_version: int = 0
     documents: int = 0

@@ -41,7 +41,8 @@ class ChunkPoint(Model):
     """A chunk with its vectors, ready to store. `source` is the root it was ingested from, the scope of a prune.
 
     `pending` is written with the chunk, so that it survives a crash. `common` are names of its page that stand in too
-    many chunks to lead there. `unit` and `unit_size` say what it was read from (see `shared.store.units`).
+    many chunks to lead there. `fields` are what its document says in lines of name and value, on its first chunk (see
+    `shared.store.fields`). `unit` and `unit_size` say what it was read from (see `shared.store.units`).
     """
 
     chunk: Chunk
@@ -52,6 +53,7 @@ class ChunkPoint(Model):
     trigrams: SparseVector = SparseVector(indices=(), values=())
     pending: Pending = Pending.NOTHING
     common: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     unit: str = ""
     unit_size: int = Field(default=1, ge=1)
 

@@ -45,6 +45,7 @@ INDEXED = (
     IndexedField("ordinal", "integer"),
     IndexedField("pending", "integer"),
     IndexedField("unit", "keyword"),
+    IndexedField("fields", "keyword", prefix=True),
 )
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
 #: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
@@ -67,6 +68,7 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     payload = chunk.model_dump(mode="json", exclude={"chunk_id"})
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
     payload |= {"pending": int(point.pending), "common": list(point.common)}
+    payload |= {"fields": list(point.fields)} if point.fields else {}
     payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
     if chunk.date is not None:
         try:

@@ -21,6 +21,7 @@ from shared.store import BuiltWith, ChunkPoint, ChunkStore
 from workers.enumerate.merge_rows import merge_rows
 from workers.enumerate.scan import KnownValues, counted, scan_shard
 from workers.index import Indexer
+from workers.index.fields import fields_of
 
 TODAY = date(2026, 11, 20)
 ENCODER = Bm25Encoder()
@@ -29,6 +30,7 @@ _WORDS = ("redis", "queue", "vacuum", "ledger", "deploy", "缓存", "索引", "�
 
 def point(doc_id: str, text: str, ordinal: int = 0, **more: Any) -> ChunkPoint:
     """One chunk, without a dense vector."""
+    found = () if ordinal else more.pop("fields", fields_of({}, text))
     chunk = Chunk(
         chunk_id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{doc_id}/{ordinal}")),
         doc_id=doc_id,
@@ -36,7 +38,8 @@ def point(doc_id: str, text: str, ordinal: int = 0, **more: Any) -> ChunkPoint:
         text=text,
         **{"path": f"made/{doc_id}.md", "title": doc_id, **more},
     )
-    return ChunkPoint(chunk=chunk, document_hash=doc_id, source="/made", sparse=ENCODER.encode_passage(text))
+    sparse = ENCODER.encode_passage(text)
+    return ChunkPoint(chunk=chunk, document_hash=doc_id, source="/made", sparse=sparse, fields=found)
 
 
 def put(store: ChunkStore, points: Iterable[ChunkPoint]) -> None:

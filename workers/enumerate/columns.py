@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from shared.errors import RamifyError
@@ -19,29 +18,40 @@ from shared.providers.llm.prompts import extract_prompt
 from shared.providers.llm.replies import parse_rows
 from shared.providers.time_shares import LEAST_S
 from shared.settings import Settings
+from shared.store.fields import FIELDS, entries
 from workers.display import plain_line
 from workers.enumerate.document import ListedDocument
+from workers.labelled import labelled, split_values
 
-_MAX_LINE = 400
-_LABELLED = re.compile(
-    r"[\s>*\-+|]{0,8}[*_]{0,2}(?P<name>[^:：|*_\n]{1,40})[*_]{0,2}\s?[:：|]\s?[*_]{0,2}\s?(?P<value>[^|\n]{1,300})"
-)
 _LABEL_END = " *_|\t"
 
 
 def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, str]:
-    """Column -> value, for the columns that the document labels; the first label counts."""
+    """Column -> value, for the columns that the document labels: the first label counts, or what lists may ask for."""
     wanted = {value_key(column): column for column in columns}
     found: dict[str, str] = {}
     for chunk in document.in_order():
         if (column := wanted.get(value_key(chunk.heading.rpartition(">")[2]))) and column not in found:
             _put(found, column, next((one for one in sentences(chunk.text) if not one.lstrip().startswith("#")), ""))
-        for line in chunk.text.splitlines():
-            if len(found) == len(wanted):
-                return found
-            labelled = _LABELLED.match(line[:_MAX_LINE])
-            if labelled and (column := wanted.get(value_key(labelled["name"]))) and column not in found:
-                _put(found, column, labelled["value"])
+        for line in chunk.text.splitlines() if len(found) < len(wanted) else ():
+            for name, value in labelled(line):
+                if (column := wanted.get(value_key(name))) and column not in found:
+                    _put(found, column, value)
+    for column, values in _stored(document, wanted).items():
+        if not all(value in found.get(column, "") for value in values):
+            found.pop(column, None)
+            _put(found, column, ", ".join(values))
+    return found
+
+
+def _stored(document: ListedDocument, wanted: Mapping[str, str]) -> dict[str, list[str]]:
+    """Column -> values among the fields of the document. Parts of a value, as "Ada" of "Ada and Bo", are left out."""
+    found: dict[str, list[str]] = {}
+    for name, value in entries(document.first.get(FIELDS) or ()):
+        if column := wanted.get(value_key(name)):
+            values = found.setdefault(column, [])
+            if not any(value in split_values(other)[1:] for other in values):
+                values.append(value)
     return found
 
 

@@ -15,7 +15,20 @@ from shared.uri import SCHEME, quoted
 from workers.display import plain_line
 
 #: Payload fields that are read of a first chunk, and of those behind it.
-FIRST = ("doc_id", "path", "title", "date", "tags", "kind", "namespace", "facet", "heading", "text", "ordinal")
+FIRST = (
+    "doc_id",
+    "path",
+    "title",
+    "date",
+    "tags",
+    "kind",
+    "namespace",
+    "facet",
+    "heading",
+    "text",
+    "ordinal",
+    "fields",
+)
 FURTHER = ("doc_id", "ordinal", "facet", "heading", "text")
 #: Letters that a word's other forms may have behind its stem.
 _MAX_ENDING = 6

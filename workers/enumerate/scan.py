@@ -12,7 +12,7 @@ from shared.jobs.tables import Excerpt
 from shared.models import Filters
 from shared.models.enumeration import ListRow, Scan, Values
 from shared.models.plan import Shard
-from shared.store import ChunkStore
+from shared.store import ChunkStore, fields
 from shared.store.schema import one_of, to_filter
 from workers.enumerate.columns import columns_of
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
@@ -30,6 +30,7 @@ def documents_of(scan: Scan) -> models.Filter:
     """The first chunk of every document that the scan's filters let in; what it must say is not tested here."""
     must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _FIRST_CHUNK]
     must += [one_of("tags", group) for group in scan.tags]
+    must += [fields.condition(wanted) for wanted in scan.fields]
     out: list[models.Condition] = []
     out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
     out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
@@ -64,10 +65,10 @@ def scan_shard(
         for document in _whole(store, batch):
             scanned += 1
             if matcher.fits(document):
-                fields = columns_of(document, scan.columns) if scan.columns else {}
-                row = document.row(matcher.sentence(document), fields, matcher.near(document))
+                columns = columns_of(document, scan.columns) if scan.columns else {}
+                row = document.row(matcher.sentence(document), columns, matcher.near(document))
                 rows[row.doc_id] = row
-                if len(fields) < len(scan.columns) and len(texts) < excerpts:
+                if len(columns) < len(scan.columns) and len(texts) < excerpts:
                     texts[row.doc_id] = _excerpt(document)
         if stopped():
             cut = True
@@ -125,13 +126,16 @@ class KnownValues:
 
     def _read(self, store: ChunkStore, filters: Filters, version: int) -> Values:
         under = models.Filter(must=[to_filter(filters), _FIRST_CHUNK])
-        found = {name: store.count_values(name, under, self._limit + 1) for name in ("kind", "tags", "path")}
-        kinds, tags, paths = (_most_frequent(values, self._limit) for values in found.values())
-        names = {"kind": "kinds", "tags": "tags", "path": "folders"}
+        names = {"kind": "kinds", "tags": "tags", "path": "folders", fields.FIELDS: "fields"}
+        found = {name: store.count_values(name, under, self._limit + 2) for name in names}
+        found[fields.FIELDS].pop(fields.LOOKED_FOR, None)
+        kinds, tags, paths, entries = (_most_frequent(values, self._limit) for values in found.values())
         return Values(
             kinds=kinds,
             tags=tags,
             folders=folders(paths),
+            fields=fields.counted(entries),
+            fields_unknown=store.count(models.Filter(must=[under, fields.never_looked_for()])),
             truncated=tuple(names[name] for name, values in found.items() if len(values) > self._limit),
             index_version=version,
             documents=store.count(under),

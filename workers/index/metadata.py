@@ -54,6 +54,12 @@ def read_metadata(fields: Mapping[str, object]) -> Metadata:
     )
 
 
+def other_fields(fields: Mapping[str, object]) -> dict[str, object]:
+    """What of front matter is none of a document's own metadata."""
+    known = {key for name in _FIELDS for key in _keys(name)}
+    return {str(name).strip(): value for name, value in fields.items() if str(name).strip().lower() not in known}
+
+
 def parse_date(text: str) -> date | None:
     """A day written as 2026-05-18 (a time may follow), 2026/5/18, 20260518, 2026年5月18日, 18 May 2026, May 18, 2026.
 

@@ -234,6 +234,7 @@ class Indexer:
                     chunk=chunk,
                     document_hash=change.content_hash,
                     source=change.document.source,
+                    fields=() if chunk.ordinal else change.document.fields,
                     dense=vector,
                     **encoders.vectors(chunk.full_text),
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},

@@ -10,7 +10,7 @@ from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, li
 from shared.language import derived, languages
 from shared.language.text import HAN, terms, value_key
 from shared.models import Filters
-from shared.models.enumeration import MAX_COLUMNS, Condition, Values
+from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, Values
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 _PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
@@ -36,7 +36,8 @@ _MOST_MARKS = 6
 class NamedValues:
     """What a question names expressly, so far. `warnings` are for the reader of the answer.
 
-    `assumed`: what may be meant otherwise, for a warning.
+    `assumed`: what may be meant otherwise, for a warning; `read_as`: how fields were read that may mean another;
+    `unknown`: fields with a value that no document has, and those that look like it.
     """
 
     tags: list[tuple[str, ...]] = field(default_factory=list)
@@ -45,6 +46,9 @@ class NamedValues:
     without_kinds: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     without_paths: list[str] = field(default_factory=list)
+    fields: list[FieldFilter] = field(default_factory=list)
+    read_as: list[str] = field(default_factory=list)
+    unknown: list[tuple[str, str, str]] = field(default_factory=list)
     facets: list[str] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -57,7 +61,9 @@ class NamedValues:
     def denies(self) -> bool:
         """True when something is left out already."""
         dates = self.without_dates
-        return bool(self.without_tags or self.without_kinds or self.without_paths or dates.after or dates.before)
+        denied = any(wanted.negated for wanted in self.fields)
+        denied = denied or bool(self.without_tags or self.without_kinds or self.without_paths)
+        return denied or bool(dates.after or dates.before)
 
 
 def take_columns(sentence: Sentence, named: NamedValues) -> None:
@@ -78,7 +84,7 @@ def take_dates(sentence: Sentence, span: DateSpan, named: NamedValues) -> None:
         named.without_dates = Filters(after=span.first, before=span.last)
     else:
         named.dates = Filters(after=span.first, before=span.last)
-    sentence.take(_start(sentence, span.start), span.end)
+    sentence.take(negation_start(sentence, span.start), span.end)
 
 
 def take_imports(sentence: Sentence, named: NamedValues) -> None:
@@ -88,7 +94,7 @@ def take_imports(sentence: Sentence, named: NamedValues) -> None:
         lines = (f"import {found['name']}", f"from {found['name']}")
         named.conditions.append(Condition(words=lines, exact=True, negated=_negated(sentence, found.start())))
         named.assumed.append(found[0].strip())
-        sentence.take(_start(sentence, found.start()), found.end())
+        sentence.take(negation_start(sentence, found.start()), found.end())
 
 
 def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
@@ -97,13 +103,13 @@ def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedVal
         _add_tags([found["name"].rstrip("./")], names, truncated, named, negated=_negated(sentence, found.start()))
         sentence.take(*_around(sentence, found.start(), found.end()))
     while found := compiled("<tagged>").search(sentence.text):
-        values, either, end = _listed(sentence, found.end(), names)
+        values, either, end = listed_values(sentence, found.end(), names)
         if not values:
             sentence.take(found.start(), found.end())
             continue
         negated = found[0].startswith(listed("negating")) or _negated(sentence, found.start())
         _add_tags(values, names, truncated, named, either=either, negated=negated)
-        sentence.take(_start(sentence, found.start()), end)
+        sentence.take(negation_start(sentence, found.start()), end)
     _take_tags_before(sentence, names, truncated, named)
 
 
@@ -118,7 +124,7 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: 
             negated = mark.group().startswith(listed("negating")) or _negated(sentence, mark.start())
             negated = negated or denied_behind(sentence.text, found.end())
             _add_tags(values, names, truncated, named, either=either, negated=negated)
-            sentence.take(_start(sentence, mark.start()), found.end())
+            sentence.take(negation_start(sentence, mark.start()), found.end())
             place = 0
             continue
         if known := _known_end(head, names):
@@ -130,7 +136,7 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: 
                 named,
                 negated=_negated(sentence, start) or denied_behind(sentence.text, found.end()),
             )
-            sentence.take(_start(sentence, start), found.end())
+            sentence.take(negation_start(sentence, start), found.end())
             place = 0
 
 
@@ -140,7 +146,7 @@ def _values_before(sentence: Sentence, head: str, names: Names) -> tuple[re.Matc
     for mark in marks:
         if GAP in head[mark.end() :] or not head[mark.end() :].strip():
             continue
-        values, either, end = _listed(sentence, mark.end(), names)
+        values, either, end = listed_values(sentence, mark.end(), names)
         known = mark is marks[-1] or all(map(names.of, values))  # only the nearest takes what no document has
         if values and known and end >= len(head.rstrip()):
             return mark, values, either
@@ -157,8 +163,11 @@ def _known_end(head: str, names: Names) -> tuple[int, str] | None:
     return None
 
 
-def _listed(sentence: Sentence, start: int, names: Names) -> tuple[list[str], bool, int]:
-    """The values of a list from `start` on, whether one of them is enough, and where the list ends."""
+def listed_values(sentence: Sentence, start: int, names: Names, *, unknown: bool = True) -> tuple[list[str], bool, int]:
+    """The values of a list from `start` on, whether one of them is enough, and where the list ends.
+
+    `unknown`: the first may be a word that is no value.
+    """
     values: list[str] = []
     either, place, end = False, start, start
     while True:
@@ -170,9 +179,9 @@ def _listed(sentence: Sentence, start: int, names: Names) -> tuple[list[str], bo
         elif known := names.at(sentence.text, place):
             values.append(sentence.text[place : known.end])
             end = known.end
-        elif not values and (unknown := _unknown_value().match(sentence.text, place)):
-            values.append(unknown[0])
-            end = unknown.end()
+        elif unknown and not values and (word := _unknown_value().match(sentence.text, place)):
+            values.append(word[0])
+            end = word.end()
         else:
             return values, either, end
         join = compiled(_JOIN).match(sentence.text, end)
@@ -210,12 +219,12 @@ def _add_tags(  # noqa: PLR0913 - what was said of the tags, and where it goes
 def take_kinds(sentence: Sentence, names: Names, named: NamedValues) -> None:
     """The kind in "of kind decision": only one that exists, so that nothing else is lost."""
     for found in compiled("<of_kind>").finditer(sentence.text):
-        values, _, end = _listed(sentence, found.end(), names)
+        values, _, end = listed_values(sentence, found.end(), names)
         kinds = [kind for value in values for kind in names.of(value)]
         if kinds:
             target = named.without_kinds if _negated(sentence, found.start()) else named.kinds
             target += kinds
-            sentence.take(_start(sentence, found.start()), end)
+            sentence.take(negation_start(sentence, found.start()), end)
             return
 
 
@@ -227,7 +236,7 @@ def take_facets(sentence: Sentence, named: NamedValues) -> None:
             aliases[facet] = (*aliases.get(facet, ()), *headings)
     names = Names(aliases, aliases)
     if found := compiled("<of_facet>").search(sentence.text):
-        values, _, end = _listed(sentence, found.end(), names)
+        values, _, end = listed_values(sentence, found.end(), names)
         facets = [facet for value in values for facet in names.of(value)]
         if facets:
             named.facets += facets
@@ -265,7 +274,7 @@ def _add_paths(folders: tuple[str, ...], sentence: Sentence, start: int, end: in
     begun = lead.start() if lead else start
     target = named.without_paths if _negated(sentence, begun) else named.paths
     target += folders
-    sentence.take(_start(sentence, begun), end)
+    sentence.take(negation_start(sentence, begun), end)
 
 
 def _folders(spelt: str, values: Values) -> tuple[str, ...]:
@@ -279,7 +288,7 @@ def _folders(spelt: str, values: Values) -> tuple[str, ...]:
 
 
 def _negated(sentence: Sentence, start: int) -> bool:
-    return _start(sentence, start) < start
+    return negation_start(sentence, start) < start
 
 
 def denied_behind(text: str, end: int) -> bool:
@@ -287,7 +296,7 @@ def denied_behind(text: str, end: int) -> bool:
     return compiled(" *<negation_end>").match(text, end) is not None
 
 
-def _start(sentence: Sentence, start: int) -> int:
+def negation_start(sentence: Sentence, start: int) -> int:
     """Where the negation before `start` begins, if there is one."""
     for found in compiled(_NEGATION).finditer(sentence.text, max(0, start - _LOOK_BACK)):
         if found.start() >= start:
@@ -301,4 +310,4 @@ def _around(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
     """Where "带 #redis 标签" begins and ends: with the words on both sides that say the same."""
     before = compiled(r"(?:<tagged_before>|<tagged>)\s*$").search(sentence.text[:start])
     after = compiled(r"\s*<tagged_after>").match(sentence.text, end)
-    return _start(sentence, before.start() if before else start), after.end() if after else end
+    return negation_start(sentence, before.start() if before else start), after.end() if after else end

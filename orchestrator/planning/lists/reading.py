@@ -7,6 +7,7 @@ from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import several, spans, with_years
+from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
 from orchestrator.planning.lists.markers import (
     NamedValues,
     take_columns,
@@ -70,6 +71,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     take_tags(sentence, tags, "tags" in values.truncated, named)
     take_facets(sentence, named)
     take_kinds(sentence, kinds, named)
+    take_fields(sentence, values, kinds, tags, named)
     content = ContentReader(sentence, kinds, tags, named)
     unread = named_runs(content.unread, sentence, question)
     scan = _scan(filters, named, content).model_copy(
@@ -78,7 +80,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     if why := _why_not(scan, content, question):
         return Reading(warnings=(why,))
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
-    return Reading(scan=scan, warnings=(*named.warnings, *_doubts(scan, [*named.assumed, *content.assumed], question)))
+    doubts = (*field_doubts(named, values, question), *_doubts(scan, [*named.assumed, *content.assumed], question))
+    return Reading(scan=scan, warnings=(*named.warnings, *doubts))
 
 
 def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
@@ -120,6 +123,7 @@ def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
         without_kinds=unique(named.without_kinds),
         without_paths=unique(named.without_paths),
         without_dates=named.without_dates,
+        fields=unique(named.fields),
         facets=unique(named.facets),
         conditions=tuple(dict.fromkeys((*named.conditions, *content.conditions))),
         columns=named.columns,
@@ -140,6 +144,7 @@ def _parts(scan: Scan) -> Iterator[str]:
         yield from _filters(filters)
     for group in scan.tags:
         yield f"tag = {' or '.join(group)}"
+    yield from map(field_part, scan.fields)
     if scan.facets:
         yield f"facet = {' or '.join(scan.facets)}"
     for name, values in (("tag", scan.without_tags), ("kind", scan.without_kinds), ("path", scan.without_paths)):

@@ -104,23 +104,27 @@ class KnownName(NamedTuple):
 
 
 class Names:
-    """Looks for values of one field at a place of a folded text; the longest wins."""
+    """Looks for values of one field at a place of a folded text; the longest wins. `least`: characters of a name."""
 
-    def __init__(self, values: Iterable[str], aliases: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self, values: Iterable[str], aliases: Mapping[str, Sequence[str]] | None = None, least: int = _LEAST_CHARS
+    ) -> None:
         self._values: dict[str, tuple[str, ...]] = {}
         self.known = tuple(values)
         for value in self.known:
             for name in (value, *(aliases or {}).get(value, ())):
                 spelt = value_key(name)
-                if len(spelt) >= _LEAST_CHARS:
+                if len(spelt) >= least:
                     self._values[spelt] = (*self._values.get(spelt, ()), value)
         self._reach = _ROOMY * max(map(len, self._values), default=0) + _MORE
-        self._han = sorted((name for name in self._values if is_han(name)), key=len, reverse=True)
+        self._han: dict[str, list[str]] = {}
+        for name in sorted(filter(is_han, self._values), key=len, reverse=True):
+            self._han.setdefault(name[0], []).append(name)
 
     def at(self, text: str, start: int) -> KnownName | None:
         """The longest name that begins at `start`."""
         latin = self._words_at(text, start)
-        name = next((name for name in self._han if text.startswith(name, start)), None)
+        name = next((name for name in self._han.get(text[start : start + 1], ()) if text.startswith(name, start)), None)
         if name is None or (latin and latin.end >= start + len(name)):
             return latin
         return KnownName(self._values[name], start + len(name))

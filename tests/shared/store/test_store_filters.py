@@ -9,8 +9,11 @@ import pytest
 from qdrant_client import models
 
 from shared.models import Filters
+from shared.models.enumeration import FieldFilter
 from shared.providers.encoders import Bm25Encoder
-from shared.store import DENSE, SPARSE, ChunkPoint, ChunkStore, to_filter
+from shared.store import DENSE, SPARSE, BuiltWith, ChunkPoint, ChunkStore, to_filter
+from shared.store.fields import FIELDS, LOOKED_FOR, condition, counted, entry, never_looked_for
+from tests.shared.store.conftest import MakePoint
 
 ENCODER = Bm25Encoder(20.0)
 
@@ -50,6 +53,40 @@ def test_given_filters_when_searched_then_both_arms_and_scroll_obey(
     assert {hit.title for hit in dense} == found
     assert {hit.title for hit in sparse} == found
     assert {hit.title for page in filled.scroll(flt, batch=1) for hit in page} == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (FieldFilter(names=("owner",), values=("ＡＤＡ",)), {"one", "two"}),
+        (FieldFilter(names=("owner",), values=("ad",)), set()),
+        (FieldFilter(names=("owners", "负责人"), values=("ada", "張三")), {"one", "two", "three"}),
+        (FieldFilter(names=("owner",), values=("Ada",), negated=True), {"three", "none", "old"}),
+        (FieldFilter(names=("owner",)), {"one", "two"}),
+        (FieldFilter(names=("owner", "负责人"), negated=True), {"none", "old"}),
+        (FieldFilter(names=("status",), values=("in-progress",)), {"two"}),
+    ],
+)
+def test_given_fields_when_asked_for_then_every_store_finds_those_documents(
+    store: ChunkStore, built_with: BuiltWith, make_point: MakePoint, wanted: FieldFilter, found: set[str]
+) -> None:
+    said = {
+        "one": [("Owner", "ada"), ("Status", "open")],
+        "two": [("owners", "Bo"), ("owners", "Ada"), ("status", "In Progress")],
+        "three": [("负责人", "张三")],
+        "none": [("owned", "x")],
+    }
+    store.create(built_with)
+    known = [
+        make_point("x", name, title=name, fields=(LOOKED_FOR, *(entry(*each) for each in said[name]))) for name in said
+    ]
+    store.upsert([*known, make_point("x", "old", title="old")])
+
+    flt = condition(wanted)
+    assert {hit.title for page in store.scroll(flt, batch=10) for hit in page} == found
+    assert {hit.title for page in store.scroll(never_looked_for(), batch=10) for hit in page} == {"old"}
+    values = counted(store.count_values(FIELDS, models.Filter(), 100))
+    assert values["owner"] == {"ada": 1, "Bo": 1, "Ada": 1}
 
 
 def test_given_nested_filters_when_searched_then_each_condition_counts(filled: ChunkStore) -> None:

@@ -16,6 +16,7 @@ from shared.models.enumeration import Condition, Scan
 from workers.enumerate.columns import columns_of
 from workers.enumerate.document import ListedDocument, Matcher
 from workers.enumerate.scan import folders
+from workers.index.fields import fields_of
 
 
 def document(*texts: str, **first: Any) -> ListedDocument:
@@ -85,11 +86,23 @@ def test_given_a_facet_when_tested_then_a_passage_of_it_is_needed() -> None:
     assert not Matcher(Scan(facets=("insight",))).fits(document("x", facet="result"))
 
 
-@pytest.mark.parametrize("text", ["cach" * 200_000, ":" * 400_000, "a: " * 200_000, "cache" + "e" * 500_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cach" * 200_000,
+        ":" * 400_000,
+        "a: " * 200_000,
+        "cache" + "e" * 500_000,
+        "|a" * 200_000,
+        "- " * 300_000,
+        "a:b\n" * 100_000,
+    ],
+)
 def test_given_a_hostile_text_when_tested_then_time_stays_linear(text: str) -> None:
     begun = time.process_time()
     fits(Condition(words=("cache",)), text)
     columns_of(document(text), ("owner",))
+    fields_of({"a": text}, text)
     assert time.process_time() - begun < 3.0
 
 

@@ -11,11 +11,12 @@ import yaml
 
 from orchestrator.planning.lists.planner import list_nodes, shards
 from shared.jobs.tables import Tables
-from shared.models import Filters
+from shared.models import Filters, RawDocument
 from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
 from tests.fakes.listing import Listing, indexed, noise, point, put
 from workers.enumerate.merge_rows import merge_rows
+from workers.index import Indexer
 
 NOTES = Path(__file__).parents[3] / "examples" / "notes"
 
@@ -192,6 +193,27 @@ def test_given_columns_when_listed_then_they_are_read_off_the_documents_lines(
     assert [row.fields for row in rows] == [{"owner": "Ada", "severity": "high"}, {"owner": "Bob"}, {}, {}]
     _, rows = listing.ask("列出所有标签为 t1 的笔记及其负责人")
     assert [row.fields.get("负责人") for row in rows] == [None, None, None, "张三"]
+
+
+def test_given_fields_of_front_matter_when_listed_then_they_are_filters_and_columns(
+    store: ChunkStore, listing: Listing, settings: Settings
+) -> None:
+    indexer = Indexer(store, None, settings)
+    for name, owner in (("a", "[Ada, Bo]"), ("b", "Bo"), ("c", "[]")):
+        text = f"---\nowner: {owner}\nteam: Search and Ranking\n---\nNothing else."
+        raw = RawDocument(source="/x", path=f"{name}.md", identity=name, suffix=".md", content=text.encode())
+        indexer.index([raw])
+    put(store, noise(3, fields=()))
+    _, rows = listing.ask("documents owned by Bo with their owner and team")
+    assert [row.fields for row in rows] == [
+        {"owner": "Ada, Bo", "team": "Search and Ranking"}, {"owner": "Bo", "team": "Search and Ranking"},
+    ]  # fmt: skip
+    reading = listing.read("documents without an owner")
+    assert reading.warnings == (
+        "3 documents were ingested before fields were read and count as without any: ingest them again.",
+    )
+    _, rows = listing.ask("documents of the search team without an owner")
+    assert [row.path for row in rows] == ["c.md"]
 
 
 def test_given_shards_that_are_not_all_read_when_joined_early_then_the_list_is_partial_and_nothing_is_written(

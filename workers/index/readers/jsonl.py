@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from shared.errors import shown
 from shared.models import DocumentOutcome, RawDocument
 from workers.index.documents import Document, Markup
-from workers.index.metadata import printable_line, read_metadata
+from workers.index.fields import fields_of
+from workers.index.metadata import other_fields, printable_line, read_metadata
 from workers.index.readers.base import UnreadableError, clean, decode, failed
 
 _MAX_ID, _MAX_PATH = 500, 1000
+#: What a line says beside its metadata and the fields of its document.
+_OWN = frozenset({"id", "_id", "text", "path", "url"})
 
 
 def read_jsonl(raw: RawDocument) -> Iterator[Document | DocumentOutcome]:
@@ -75,9 +78,11 @@ def _document(raw: RawDocument, identity: str, fields: dict[str, object]) -> Doc
     name = identity.removeprefix(f"{raw.identity}#")
     path = fields.get("path") or fields.get("url")
     meta = read_metadata(fields)
+    others = {name: value for name, value in other_fields(fields).items() if name.lower() not in _OWN}
     own = {
         "path": _path(path) if isinstance(path, str) else f"{raw.path}#{name}",
         "title": meta.title or "",  # an id is no title: its words would be searched
+        "fields": fields_of(others, text),
     }
     return Document.of(raw, identity, text=text, markup=Markup.MARKDOWN, **{**dict(meta), **own})
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from shared.models import RawDocument
+from shared.store.fields import LOOKED_FOR
 from workers.index.code.names import path_parts
 from workers.index.documents import Document, Markup
+from workers.index.fields import fields_of
 from workers.index.readers.base import UnreadableError, decode
 from workers.index.rst import first_heading
 
@@ -20,7 +22,7 @@ def read_text(raw: RawDocument) -> Iterator[Document]:
     text = decode(raw.content)
     if not text.strip():
         raise UnreadableError("is empty")
-    yield Document.of(raw, title=PurePath(raw.path).stem, text=text, markup=Markup.TEXT)
+    yield Document.of(raw, title=PurePath(raw.path).stem, text=text, markup=Markup.TEXT, fields=fields_of({}, text))
 
 
 def read_rst(raw: RawDocument) -> Iterator[Document]:
@@ -41,4 +43,4 @@ def read_code(raw: RawDocument) -> Iterator[Document]:
         raise UnreadableError(f"{what}: it looks minified or generated; leave it out, or ingest its source")
     parts = path_parts(raw.path)
     title = ".".join(parts[:-1] if len(parts) > 1 and parts[-1] in {"__init__", "index"} else parts)
-    yield Document.of(raw, title=title, text=text, markup=Markup.CODE)
+    yield Document.of(raw, title=title, text=text, markup=Markup.CODE, fields=(LOOKED_FOR,))

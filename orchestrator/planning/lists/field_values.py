@@ -1,0 +1,150 @@
+"""The fields that documents have, by all the names that a question may call them, and their values. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from orchestrator.planning.lists.words import Names, unique
+from shared.language import derived, languages
+from shared.language.text import is_han, terms, value_key
+from shared.models.enumeration import Values
+
+_WORDS = re.compile(r"[^\W_]+")
+#: A value of so many words is also found by one of them: "Ada" for "Ada Lovelace".
+_MOST_WORDS = 5
+_LEAST_PART = 2
+#: A field whose values stand in so many documents each, at the mean, sorts documents: its values may stand bare.
+_SORTS = 1.5
+_MOST_BARE = 200
+#: A field that so large a share of the documents have is known to all.
+_PROMINENT = 0.1
+_MOST_NEAR = 3
+
+
+class Meant(NamedTuple):
+    """What a spelt value stands for: the keys of its fields and the values as they are written."""
+
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+class FieldGroup:
+    """What one name calls: rows of field keys, of which the first that has a value counts, and all their values.
+
+    `instead`: no document has a field of that name, so others stand in.
+    """
+
+    def __init__(self, rows: Sequence[Sequence[str]], known: KnownFields) -> None:
+        self.instead = not rows[0]
+        self._rows = [row for row in rows if row]
+        self._known = known
+        self.keys = unique([key for row in self._rows for key in row])
+        values = [value for key in self.keys for value in known.values(key)]
+        self.names = Names(values, {value: _parts(value) for value in values}, least=1)
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The keys that the name stands for before any other."""
+        return tuple(self._rows[0])
+
+    @property
+    def prominent(self) -> bool:
+        """True when it is a usual field of these documents."""
+        return any(self._known.prominent(key) for key in self.first)
+
+    def meant(self, spelt: str) -> Meant | None:
+        """What `spelt` stands for; None when no document has it. The whole value goes before a part of one."""
+        found = self.names.of(spelt)
+        whole = [value for value in found if value_key(value) == value_key(spelt)]
+        for row in self._rows:
+            values = [value for value in (whole or found) if any(value in self._known.values(key) for key in row)]
+            if values:
+                keys = [key for key in row if any(value in self._known.values(key) for value in values)]
+                return Meant(unique(keys), _once(values))
+        return None
+
+    def near(self, spelt: str) -> str:
+        """Values that look like an unknown one, else the usual ones."""
+        counts = [(documents, value) for key in self.first for value, documents in self._known.values(key).items()]
+        usual = sorted(counts, key=lambda item: (-item[0], item[1]))
+        return self.names.near(spelt) or ", ".join(_once([value for _, value in usual])[:_MOST_NEAR])
+
+
+class KnownFields:
+    """The fields under a filter. `groups` are found by each name that exists or stands for one that does."""
+
+    def __init__(self, values: Values) -> None:
+        self._values, self._documents = values.fields, values.documents
+        self.truncated = "fields" in values.truncated
+        self.groups: dict[str, FieldGroup] = {}
+        self.concepts: dict[str, FieldGroup] = {}
+        for concept, rows in _concepts().items():
+            existing = [[key for key in row if key in self._values] for row in rows]
+            if any(existing):
+                self.concepts[concept] = FieldGroup(existing, self)
+                for number, row in enumerate(rows):
+                    for name in row:
+                        first = sorted(existing[number], key=lambda key, name=name: key != name)  # type: ignore[misc]
+                        own = [first, *existing[:number], *existing[number + 1 :]]
+                        if name not in self.groups:
+                            self.groups[name] = FieldGroup(own, self)
+        for key in self._values:
+            self.groups.setdefault(key, FieldGroup([[key]], self))
+        self.names = Names(self.groups)
+        self.bare = Names(value for key in self._values if self._sorts(key) for value in self._values[key])
+
+    def values(self, key: str) -> dict[str, int]:
+        """Value -> documents of a field."""
+        return self._values.get(key, {})
+
+    def prominent(self, key: str) -> bool:
+        """True when many documents have the field."""
+        return sum(self.values(key).values()) >= max(2, _PROMINENT * self._documents) or key in _all_names()
+
+    def holding(self, spelt: str) -> Iterator[Meant]:
+        """Each field that has the value, the usual ones first; names of one field together."""
+        values = self.bare.of(spelt)
+        counts = {key: sum(self.values(key).get(value, 0) for value in values) for key in self._values}
+        seen: set[str] = set()
+        for key in sorted((key for key, count in counts.items() if count), key=lambda key: (-counts[key], key)):
+            if key not in seen:
+                row = [other for other in self.groups[key].first if counts.get(other)]
+                seen |= {*row, key}
+                yield Meant(unique([key, *row]), _once(values))
+
+    def _sorts(self, key: str) -> bool:
+        values = self.values(key)
+        common = sum(values.values()) >= _SORTS * len(values) or key in _all_names()
+        return common and len(values) <= _MOST_BARE
+
+
+@derived
+def _concepts() -> dict[str, tuple[tuple[str, ...], ...]]:
+    """A field -> rows of keys of its names; the rows of all languages side by side."""
+    rows: dict[str, list[list[str]]] = {}
+    for language in languages():
+        for concept, named in language.lists.fields.items():
+            known = rows.setdefault(concept, [])
+            known += [[] for _ in range(len(named) - len(known))]
+            for row, names in zip(known, named, strict=False):
+                row.extend(map(value_key, names))
+    return {concept: tuple(map(unique, found)) for concept, found in rows.items()}
+
+
+@derived
+def _all_names() -> frozenset[str]:
+    return frozenset(name for rows in _concepts().values() for row in rows for name in row)
+
+
+def _parts(value: str) -> tuple[str, ...]:
+    words = _WORDS.findall(value)
+    if not 1 < len(words) <= _MOST_WORDS:
+        return ()
+    return tuple(word for word in words if len(word) >= _LEAST_PART and (terms(word) or is_han(word)))
+
+
+def _once(values: Iterable[str]) -> tuple[str, ...]:
+    """One spelling of each value."""
+    return tuple({value_key(value): value for value in reversed(list(values))}.values())[::-1]

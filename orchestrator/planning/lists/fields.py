@@ -1,0 +1,323 @@
+"""Takes out of a question what it says of fields: "owned by Ada", "status: open", "open incidents". Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, Meant
+from orchestrator.planning.lists.markers import NamedValues, denied_behind, listed_values, negation_start
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, unique
+from shared.language import reader_sentence
+from shared.language.text import HAN, is_han, value_key
+from shared.models.enumeration import FieldFilter, Values
+
+#: So far before a word its values are looked for, in characters; more of them than this are no list of values.
+_LOOK_BACK = 80
+_MOST_TAKEN = 12
+_IS = r"\s*(?:(?P<not><field_is_not>)|(?P<is><field_is>))?\s*(?:<article_words>\s+)?"
+_LEAD = r"<field_lead>\s*$"
+_NONE = r"<field_none>\s*$"
+_ANY = r"<field_any>\s*$"
+_EMPTY = r"\s*<field_empty>"
+_BOUND = r"\s*<bound>"
+_AGENT = r"(?:<field_agent>)\s*$"
+_DENIED_END = r"\s*(?P<not><negation>)?\s*$"
+_SAID = r"<field_said>[\s的]*$"
+_SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f]|<behind_said>)"
+_SAID_OF = r"<field_said>\s*$"
+_CLEAR = r"(?:<inner_frame>|<tail>|<both>|<either>|<field_said>|<negation>|<order>)\s*$"
+#: Stands for "'s" while values are looked for.
+_OWNS = "\ue001"
+#: What may stand between a bare value and the documents.
+_BETWEEN = r"[\s、,且和与及或并又也的\x1f]+|<both>|<either>|\ue001"
+_EQUALS = re.compile(r"(?P<name>[\w\-]{1,40})(?P<is>!?==?)(?=\w)")
+_POSSESSIVE = re.compile(r"(?<=\w)'s(?= )|(?<=s)'(?= )")
+_ASKED = r"<asked_for>"
+_WORD_BEGINS = re.compile(rf"(?<![a-z0-9_])(?=[a-z0-9])|(?=[{HAN}\ue000])")
+
+
+def take_fields(sentence: Sentence, values: Values, kinds: Names, tags: Names, named: NamedValues) -> None:
+    """What is said of fields that exist; values that do not are asked for all the same, and that is told."""
+    if values.fields:
+        taker = _FieldTaker(sentence, values, named, kinds, tags)
+        taker.take_phrases()
+        taker.take_names()
+        taker.take_bare()
+
+
+def field_doubts(named: NamedValues, values: Values, question: str) -> Iterator[str]:
+    """What may be meant otherwise, in the question's language."""
+    if named.read_as:
+        comma = reader_sentence("comma", question)
+        told = comma.join(f"\u201c{each}\u201d" for each in unique(named.read_as))
+        yield reader_sentence("list_fields_read", question, told)
+    for name, value, near in named.unknown:
+        spelt = f"{name} = {value}"
+        sentence = "list_no_value_near" if near else "list_no_value"
+        yield reader_sentence(sentence, question, *filter(None, (spelt, near)))
+    if named.fields and values.fields_unknown:
+        yield reader_sentence("list_fields_unknown", question, f"{values.fields_unknown:,}")
+
+
+def field_part(wanted: FieldFilter) -> str:
+    """A filter as people read it: `owner = Ada`."""
+    name = " or ".join(wanted.names)
+    if not wanted.values:
+        return f"{'no' if wanted.negated else 'any'} {name}"
+    return f"{'not ' if wanted.negated else ''}{name} = {' or '.join(wanted.values)}"
+
+
+class _FieldTaker:
+    """One sentence while what it says of fields is taken out of it."""
+
+    def __init__(self, sentence: Sentence, values: Values, named: NamedValues, kinds: Names, tags: Names) -> None:
+        self._sentence, self._known, self._named = sentence, KnownFields(values), named
+        self._kinds, self._tags = kinds, tags
+        self._folders = Names(folder.rstrip("/").rpartition("/")[2] for folder in values.folders)
+
+    def take_phrases(self) -> None:
+        """Phrases that hold a field without its name: "unassigned", "owned by Ada", "does Ada own", 张三负责的."""
+        for concept, group in self._known.concepts.items():
+            self._each(f"<unset_{concept}>", partial(self._unset, group))
+        for concept, group in self._known.concepts.items():
+            self._each(f"<said_{concept}>", partial(self._behind, group, unknown=True))
+            self._each(f"<behind_{concept}>", partial(self._before, group))
+        for concept, group in self._known.concepts.items():
+            self._each(f"<weak_{concept}>", partial(self._behind, group, unknown=False))
+
+    def _each(self, template: str, take: Callable[[re.Match[str]], bool]) -> None:
+        place = 0
+        for _ in range(_MOST_TAKEN):
+            found = compiled(template).search(self._sentence.text, place)
+            if found is None:
+                return
+            place = 0 if take(found) else found.end()
+
+    def _unset(self, group: FieldGroup, found: re.Match[str]) -> bool:
+        if group.meant(found[0]):  # "unassigned" is a value of its own
+            return False
+        self._put(group, (), found.start(), found.end(), negated=True)
+        return True
+
+    def _behind(self, group: FieldGroup, found: re.Match[str], *, unknown: bool) -> bool:
+        """The values behind "owned by"."""
+        if not unknown and not self._documents_before(found.start()):
+            return False
+        article = compiled(r"\s*(?:<article_words>\s+)?").match(self._sentence.text, found.end())
+        return self._values_from(group, found.start(), article.end() if article else found.end(), unknown=unknown)
+
+    def _before(self, group: FieldGroup, found: re.Match[str]) -> bool:
+        """The values before "owns", 负责."""
+        head = self._sentence.text[: found.start()]
+        denied = compiled(_DENIED_END).search(head)
+        negated = bool(denied and denied["not"])
+        head = head[: denied.start()] if denied else head.rstrip()
+        if (before := self._values_ending(head, group.names)) is None:
+            return False
+        start, spelt = before
+        if agent := compiled(_AGENT).search(self._sentence.text[:start]):
+            start = agent.start()
+        return self._take(group, spelt, start, found.end(), negated=negated)
+
+    def take_names(self) -> None:
+        """Fields by their names: "status: open", "high priority", "without an owner", 负责人是张三."""
+        self._sentence.text = _EQUALS.sub(self._spaced, self._sentence.text)
+        place = taken = 0
+        while taken < _MOST_TAKEN and (begins := _WORD_BEGINS.search(self._sentence.text, place)):
+            start = begins.start()
+            name = self._known.names.at(self._sentence.text, start)
+            if name and self._whole(name.end) and self._named_at(name.values[0], start, name.end):
+                place, taken = 0, taken + 1
+            else:
+                place = start + 1
+
+    def _spaced(self, found: re.Match[str]) -> str:
+        known = value_key(found["name"]) in self._known.groups
+        return f"{found['name']} {found['is']} " if known else found[0]
+
+    def _named_at(self, name: str, start: int, end: int) -> bool:
+        group, text = self._known.groups[name], self._sentence.text
+        lead = compiled(_LEAD).search(text[:start])
+        begun = lead.start() if lead else start
+        link = compiled(_IS).match(text, end)
+        if link is None or (self._in_words(begun) and not (lead or link["is"])):
+            return False
+        if (is_empty := compiled(_EMPTY).match(text, end)) and not group.meant(is_empty[0]):
+            self._put(group, (), begun, is_empty.end(), negated=True)
+            return True
+        joint = link["is"] or link["not"] or ""
+        sure = bool(joint) and (lead is not None or not (joint.isascii() and joint[0].isalpha()))
+        if self._values_from(group, begun, link.end(), unknown=sure, denied=bool(link["not"])):
+            return True
+        if not (joint or lead) and (self._kinds.at(text, start) or compiled("<noun>").match(text, start)):
+            return False
+        if before := self._values_ending(text[:start].rstrip(" -的"), group.names):
+            lead = compiled(_LEAD).search(text[: before[0]])
+            return self._take(group, before[1], lead.start() if lead else before[0], end)
+        return self._named_alone(group, start, end)
+
+    def _named_alone(self, group: FieldGroup, start: int, end: int) -> bool:
+        """A name without a value: "without an owner", "that have an owner"."""
+        text = self._sentence.text
+        if not group.prominent and not re.search(r"\ban? $", text[:start]):
+            return False
+        if found := compiled(_NONE).search(text[:start]):
+            self._put(group, (), found.start(), end, negated=True)
+        elif found := compiled(_ANY).search(text[:start]):
+            begun = negation_start(self._sentence, found.start())
+            self._put(group, (), begun, end, negated=begun < found.start())
+        else:
+            return False
+        return True
+
+    def take_bare(self) -> None:
+        """Values alone: "open incidents", "incidents that are still open", "Ada's notes", 已解决的事故."""
+        self._sentence.text = _POSSESSIVE.sub(f" {_OWNS}", self._sentence.text)
+        place = taken = 0
+        while taken < _MOST_TAKEN and (begins := _WORD_BEGINS.search(self._sentence.text, place)):
+            start = begins.start()
+            end = self._bare_end(start)
+            if end is None:
+                place = start + 1
+                continue
+            spelt, _, stop = listed_values(self._sentence, start, self._known.bare, unknown=False)
+            if stop < end or not all(self._known.bare.of(each) for each in spelt):
+                spelt, stop = [self._sentence.text[start:end]], end
+            self._take_bare(spelt, start, stop)
+            place, taken = 0, taken + 1
+        self._sentence.text = self._sentence.text.replace(f" {_OWNS}", "'s")
+
+    def _bare_end(self, start: int) -> int | None:
+        """Where the bare value at `start` ends, if it is said of documents."""
+        text = self._sentence.text
+        value = self._known.bare.at(text, start)
+        if value is None or not self._whole(value.end) or self._in_words(start) or not self._clear_before(start):
+            return None
+        for others in (self._kinds, self._tags):
+            if (other := others.at(text, start)) and other.end >= value.end:
+                if others is self._tags and self._documents_follow(value.end):
+                    self._named.read_as.append(f"{text[start : value.end]}: tag = {' or '.join(other.values)}")
+                return None
+        if self._documents_follow(value.end):
+            return value.end
+        begun = negation_start(self._sentence, start)
+        said = begun < start or compiled(_SAID).search(text[:start]) or self._documents_before(start)
+        return value.end if said and compiled(_SAID_END).match(text, value.end) else None
+
+    def _take_bare(self, spelt: list[str], start: int, end: int) -> None:
+        meant = [found for each in spelt for found in self._known.holding(each)]
+        by_names: dict[tuple[str, ...], list[str]] = {}
+        for names, values in meant:
+            by_names.setdefault(names, []).extend(values)
+        names = unique([name for each in by_names for name in each])
+        values = unique([value for each in by_names.values() for value in each])
+        if len(by_names) > 1:
+            self._named.read_as.append(f"{' or '.join(spelt)}: {' or '.join(names)} = {' or '.join(values)}")
+        text = self._sentence.text
+        end = end + len(_OWNS) + 1 if text.startswith(f" {_OWNS}", end) else end
+        if negation_start(self._sentence, start) == start and (said := compiled(_SAID_OF).search(text[:start])):
+            start = said.start()
+        self._append(Meant(names, values), start, end, negated=False)
+
+    def _clear_before(self, start: int) -> bool:
+        """True when no word without spaces goes on at `start`, which would say what the value is: 审核人是张三."""
+        head = self._sentence.text[:start]
+        for _ in range(_MOST_TAKEN):
+            if not head or not is_han(head[-1]) or self._documents_before(len(head)):
+                return True
+            if (found := compiled(_CLEAR).search(head)) is None:
+                return False
+            head = head[: found.start()]
+        return False
+
+    def _documents_before(self, start: int) -> bool:
+        """True when documents, or something taken out, stand directly before: 事故 in 哪些事故已解决."""
+        head = self._sentence.text[:start].rstrip()
+        if not head or head.endswith(GAP) or compiled("<noun>$").search(head):
+            return True
+        return any(
+            (known := self._kinds.at(head, place)) is not None and known.end == len(head)
+            for place in range(max(0, len(head) - 20), len(head))
+            if is_han(head[place]) or place == 0 or not head[place - 1].isalnum()
+        )
+
+    def _documents_follow(self, place: int) -> bool:
+        """True when documents are named behind `place`, with nothing but values between."""
+        text = self._sentence.text
+        for _ in range(_MOST_TAKEN):
+            if self._kinds.at(text, place) or compiled("<noun>").match(text, place):
+                return True
+            if (folder := self._folders.at(text, place)) and self._whole(folder.end):
+                return True
+            if between := compiled(_BETWEEN).match(text, place):
+                place = between.end()
+            elif (value := self._known.bare.at(text, place) or self._tags.at(text, place)) and value.end > place:
+                place = value.end
+            else:
+                return False
+        return False
+
+    def _in_words(self, place: int) -> bool:
+        """True when what stands at `place` is sought in texts: it is behind "about" or "mentions"."""
+        text = self._sentence.text[:place]
+        begun = text.rfind(GAP) + 1
+        return compiled("<mention>|<about>").search(text, begun) is not None
+
+    def _whole(self, end: int) -> bool:
+        """True when a word ends there."""
+        text = self._sentence.text
+        return end >= len(text) or not (text[end - 1].isascii() and text[end].isascii() and text[end].isalnum())
+
+    def _values_from(self, group: FieldGroup, start: int, place: int, *, unknown: bool, denied: bool = False) -> bool:
+        spelt, _, end = listed_values(self._sentence, place, group.names, unknown=unknown)
+        return bool(spelt) and self._take(group, spelt, start, end, negated=denied)
+
+    def _values_ending(self, head: str, names: Names) -> tuple[int, list[str]] | None:
+        """The longest list of known values that `head` ends with, and where it begins."""
+        for begins in _WORD_BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
+            spelt, _, end = listed_values(self._sentence, begins.start(), names, unknown=False)
+            if spelt and end == len(head):
+                return begins.start(), spelt
+        return None
+
+    def _take(self, group: FieldGroup, spelt: list[str], start: int, end: int, *, negated: bool = False) -> bool:
+        """Ask for the values that were spelt; False, and nothing is taken, for a bound and for "who"."""
+        asked = any(compiled(_ASKED).fullmatch(each) for each in spelt)
+        if asked or compiled(_BOUND).match(self._sentence.text, end):
+            return False
+        names: list[str] = []
+        values: list[str] = []
+        for each in spelt:
+            meant = group.meant(each)
+            if meant is None:
+                self._unknown(group, each)
+                meant = Meant(group.first, (each,))
+            elif self._doubtful(group, meant, each):
+                self._named.read_as.append(f"{each}: {' or '.join(meant.names)} = {' or '.join(meant.values)}")
+            names += meant.names
+            values += meant.values
+        self._append(Meant(unique(names), unique(values)), start, end, negated=negated)
+        return True
+
+    @staticmethod
+    def _doubtful(group: FieldGroup, meant: Meant, spelt: str) -> bool:
+        """True where another field than the named one, or another value than the spelt one, was taken."""
+        spelling = [value_key(value) for value in meant.values]
+        return group.instead or bool({*meant.names} - {*group.first}) or spelling != [value_key(spelt)]
+
+    def _unknown(self, group: FieldGroup, spelt: str) -> None:
+        if not self._known.truncated:
+            self._named.unknown.append((group.first[0], spelt, group.near(spelt)))
+
+    def _put(self, group: FieldGroup, values: tuple[str, ...], start: int, end: int, *, negated: bool) -> None:
+        self._append(Meant(group.first, values), start, end, negated=negated)
+
+    def _append(self, meant: Meant, start: int, end: int, *, negated: bool) -> None:
+        """Keep the filter, take its words out. A field that is missing is denied by its own words alone."""
+        begun = negation_start(self._sentence, start) if meant.values else start
+        negated = negated or begun < start or denied_behind(self._sentence.text, end)
+        wanted = FieldFilter(names=meant.names, values=meant.values, negated=negated)
+        self._named.fields.append(wanted)
+        self._sentence.take(begun, end)

@@ -1,0 +1,140 @@
+"""Reads `Key: value` off a line: plain, emphasised, a list item, several with a bar between, or a table row. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shared.language import derived, languages
+from shared.language.text import is_han, value_key
+from workers.display import plain_line
+
+#: Longest name of a field, in characters; it has few words, as prose before a colon has not.
+MAX_NAME = 40
+_MAX_LINE = 400
+_MOST_WORDS = 4
+_MOST_HAN = 12
+_MARKS = re.compile(r"(?:[ \t]{0,8}(?:>|[-*+•](?=[ \t])|\d{1,3}[.)](?=[ \t])|\[[ xX]\](?=[ \t])))*[ \t]*")
+_NAME = r"(?P<name>[^\W\d_][\w \t.\-/&()（）'’#]{0,39})"
+_PAIR = re.compile(
+    rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}(?:：|:(?![:/\\]))[*_`~]{{0,3}}"
+    r"(?P<gap>[ \t]*)(?P<value>[^\n]{1,300})"
+)
+_BETWEEN = re.compile(r"[ \t]+[|·•][ \t]+|[ \t]*　+[ \t]*")
+_CELLS = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"[\s:|+=\-*_~]*")
+#: Longest value that may be asked for, in characters.
+_MAX_VALUE = 80
+#: Characters of each of two names with "and" between them; 和 stands in many a name.
+_LEAST_PART = 2
+_SEPARATOR = re.compile(r"\s*[;；、，]\s*|\s*,(?!\d)\s*|(?<!\d),\s*")
+#: Text that has no markup in it.
+_UNMARKED = re.compile(r"(?:[^\W_]|[ .,;/+=()#@%\-])*")
+_ENDS = " *_|\t`\"'“”「」"
+
+
+class Labelled(NamedTuple):
+    """The name and the value of a field, as a reader sees them: without markup."""
+
+    name: str
+    value: str
+
+
+def labelled(line: str) -> list[Labelled]:
+    """The fields that a line names; empty for prose, even with a colon in it."""
+    bare = line[:_MAX_LINE].strip()
+    if ":" not in bare and "：" not in bare and "|" not in bare:
+        return []
+    if bare.startswith("|"):
+        cells = cells_of(bare)
+        return [pair] if len(cells) == 2 and (pair := _pair(*cells)) else []
+    bare = bare[_MARKS.match(bare).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    parts = [part for part in _BETWEEN.split(bare) if part]
+    pairs = [_labelled(part) for part in parts]
+    if len(parts) > 1 and all(pairs):
+        return [pair for pair in pairs if pair]
+    whole = _labelled(bare)
+    return [whole] if whole else []
+
+
+def cells_of(row: str) -> list[str]:
+    """The cells of a table row that begins with a bar; none for the line below a table's head."""
+    cells = [cell.strip() for cell in _CELLS.split(row.strip().strip("|")[:_MAX_LINE])]
+    return [] if all(_RULE.fullmatch(cell) for cell in cells) else cells
+
+
+def pairs_of_table(rows: Sequence[str]) -> list[Labelled]:
+    """The fields of a table: rows of name and value, or names above one row of values. Two by two may be either."""
+    cells = [found for row in rows if (found := cells_of(row))]
+    if len(cells) > 1 and len(cells[0]) == 2 and value_key(cells[0][0]) in _heads():
+        return [pair for row in cells[1:] if len(row) == 2 and (pair := _pair(*row))]
+    widths = {len(row) for row in cells}
+    if len(widths) != 1:
+        return []
+    pairs = [_pair(*row) for row in cells if len(row) == 2]
+    if len(cells) == 2 and len(cells[0]) > 1:
+        pairs += [_pair(name, value) for name, value in zip(*cells, strict=True)]
+    return [pair for pair in pairs if pair]
+
+
+@derived
+def _heads() -> frozenset[str]:
+    """What stands above the names of fields in a table, where anything does."""
+    heads = (head for language in languages() for head in language.lists.phrases.get("heads", ()))
+    return frozenset(("", *map(value_key, heads)))
+
+
+def _labelled(text: str) -> Labelled | None:
+    found = _PAIR.match(text)
+    if found is None or (not found["gap"] and found["name"][-1].isdigit() and found["value"][:1].isdigit()):
+        return None  # 10:30 is a time
+    return _pair(found["name"], found["value"])
+
+
+def _pair(name: str, value: str) -> Labelled | None:
+    name, value = _plain(name), _plain(value)
+    words = name.split()
+    fits = 0 < len(name) <= MAX_NAME and len(words) <= _MOST_WORDS and (not is_han(name) or len(name) <= _MOST_HAN)
+    return Labelled(name, value) if fits and name[0].isalpha() and value else None
+
+
+def _plain(text: str) -> str:
+    return (text if _UNMARKED.fullmatch(text) else plain_line(text)).strip(_ENDS)
+
+
+def is_rule(line: str) -> bool:
+    """True for a line of marks alone: a rule, the line below a heading or below a table's head."""
+    return _RULE.fullmatch(line) is not None
+
+
+def split_values(text: str) -> list[str]:
+    """The values of a field; one with "and" in it also by its parts. Too long ones are none."""
+    values: dict[str, None] = {}
+    for part in _SEPARATOR.split(text):
+        whole = _bare(part)
+        parts = [_bare(each) for each in _soft_separator().split(whole)]
+        for each in (whole, *(parts if all(len(each) >= _LEAST_PART for each in parts) else ())):
+            if each and len(each) <= _MAX_VALUE and value_key(each) not in _nothing():
+                values.setdefault(each)
+    return list(values)
+
+
+def _bare(text: str) -> str:
+    bare = text.strip(_ENDS).removeprefix("@")
+    return bare[:-1] if bare.endswith((".", "。")) and not bare[:-1].endswith(".") else bare
+
+
+@derived
+def _nothing() -> frozenset[str]:
+    """What is written where a field has no value."""
+    return frozenset(value_key(word) for language in languages() for word in language.lists.phrases.get("nothing", ()))
+
+
+@derived
+def _soft_separator() -> re.Pattern[str]:
+    """Between two values, or inside of one: "Ada and Bo", "Search and Ranking"."""
+    words = [word for language in languages() for word in language.words.and_]
+    latin = "|".join(rf"\s+{re.escape(word.strip())}\s+" for word in words if word.strip().isascii())
+    other = "|".join(re.escape(word) for word in words if not word.strip().isascii())
+    return re.compile("|".join(filter(None, (r"\s*[/&]\s*", latin, other))), re.IGNORECASE)
