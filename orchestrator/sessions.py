@@ -15,6 +15,7 @@ from shared.connections.connect import reachable
 from shared.errors import InputError
 from shared.jobs.codec import text
 from shared.jobs.keys import SessionKeys
+from shared.models.find import SessionResult
 from shared.models.request import MAX_MESSAGE_CHARS, MAX_MESSAGES, ChatMessage, Session
 from shared.settings import Settings
 from shared.settings.faults import request_fault
@@ -52,6 +53,12 @@ class KeptSession:
             raise InputError("summary", f"{len(summary)} characters", f"write at most {MAX_MESSAGE_CHARS}")
         with self._update() as pipe:
             pipe.set(self._keys.summary, summary.encode("utf-8", "replace"))
+
+    def remember(self, question: str, found: SessionResult) -> None:
+        """Add a question and, as the answer, the list of what was found for it: a follow-up may count in it."""
+        self.append("user", question)
+        if listed := [f"{number}. {hit.symbol or hit.title}" for number, hit in enumerate(found.hits, 1)]:
+            self.append("assistant", "\n".join(listed)[:MAX_MESSAGE_CHARS])
 
     def load(self) -> Session:
         """The conversation; an empty one when there is none, or it has expired."""

@@ -46,7 +46,7 @@ def search(  # noqa: PLR0913 - the signature is the command line
     ] = None,
     session_id: Annotated[str | None, typer.Option(help="The conversation kept under that id.")] = None,
     remember: Annotated[
-        bool, typer.Option("--remember", help="Add the question to the conversation of --session-id.")
+        bool, typer.Option("--remember", help="Add the question and the results to the conversation of --session-id.")
     ] = False,
     json: options.Json = False,
     **given: Unpack[options.ConversationOptions],
@@ -66,7 +66,7 @@ def search(  # noqa: PLR0913 - the signature is the command line
         found = client.search(text, conversation, **options.request_fields(given))
         differ = client.settings_differ()
         if remember and kept is not None:
-            kept.append("user", text)
+            kept.remember(text, found)
     streams.output(found, draw_session, as_json=json)
     streams.warn_all((*found.warnings, differ))
     raise typer.Exit(streams.PARTIAL if found.partial or found.degraded else streams.DONE)

@@ -1,24 +1,24 @@
 """What a question in a conversation asks to be looked up: typed queries, or nothing. Never searches itself.
 
 Typed queries come from the LLM, asked twice at most, else from rules in microseconds. The rules know messages that need
-nothing looked up (small talk, bare commands), and what a question refers back to: words that the conversation used.
+nothing looked up (small talk, bare commands), and what a question refers back to (`follow_up`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 
+from orchestrator.planning.follow_up import follow_up
 from shared.errors import shown
-from shared.language import alternatives, derived, languages, query_sentence, question_language
+from shared.language import alternatives, derived, languages, question_language
 from shared.language.base import TypedPhrases
 from shared.language.routing import route_by_rules
-from shared.language.text import HAN, fold, is_han, question_key, terms
+from shared.language.text import fold, question_key
 from shared.models.request import (
     MAX_QUERIES,
     MAX_TYPED_CHARS,
-    ChatMessage,
     ContextType,
     Session,
     SessionIntent,
@@ -42,12 +42,6 @@ _PURPOSES = {
 _MAX_SMALL_TALK_CHARS = 200
 _BREAKS = re.compile(r"[^\w\s'/+#&@%$-]+")
 _SLASH_COMMAND = re.compile(r"/[a-z]{1,20}")
-#: Words and characters of a topic; a question with more words of its own stands alone.
-_MAX_WORDS, _MAX_CHARS, _MAX_OWN = 8, 120, 4
-#: So much of a long message is read for its words.
-_READ_CHARS = 1000
-_TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}](?:[\w.+#'-]*[\w+#])?")
-_LIST_ITEM = re.compile(r"[ \t]{0,8}(?:\d{1,2}[.)、．:]|[-*•])[ \t]{0,4}(\S[^\n]{0,200})")
 
 
 def session_intent(question: str, session: Session, llm: LLM | None, timeout_s: float) -> SessionIntent:
@@ -57,7 +51,7 @@ def session_intent(question: str, session: Session, llm: LLM | None, timeout_s: 
     failed asks count in the cost. What the rules know to be small talk is not asked about.
     """
     ruled = intent_by_rules(question, session)
-    if llm is None or not ruled.retrieval:
+    if llm is None or no_retrieval_reason(question):
         return ruled
     dialogue = Dialogue(llm, partial(parse_plan, most=MAX_QUERIES), timeout_s, wanted="queries", instead=_BY_RULES)
     again = partial(intent_again_prompt, question, session, MAX_QUERIES)
@@ -79,8 +73,11 @@ def intent_by_rules(question: str, session: Session) -> SessionIntent:
     nothing = no_retrieval_reason(question)
     if nothing:
         return SessionIntent(standalone=question, reason=nothing)
-    standalone = in_context(question, session)
-    phrases = _typed_phrases(question, session, follows=standalone != question)
+    found = follow_up(question, without_small_talk(question), _heard(session))
+    if found.fault:
+        return SessionIntent(standalone=question, reason=found.fault)
+    standalone = found.standalone
+    phrases = _typed_phrases(standalone)
     return SessionIntent(
         queries=query_plan(question, standalone, _typed_queries(phrases)),
         standalone=standalone,
@@ -113,21 +110,14 @@ def _key(query: TypedQuery) -> tuple[str, ContextType | None]:
     return question_key(query.query), query.context_type
 
 
-def in_context(question: str, session: Session) -> str:
-    """The question; where it refers back, with the topic of the conversation in place of the words that point there."""
-    asked = without_small_talk(question)
-    topic = topic_of(session, question) if session and refers_back(asked) else ""
-    if not topic:
-        return question
-    own = without_references(asked)
-    return query_sentence("in_context", topic, own, topic) if own else topic
+def _heard(session: Session) -> Session:
+    """The conversation without the user's greetings and thanks."""
+    kept = (one for one in session.messages if one.role != "user" or not no_retrieval_reason(one.content))
+    return session.model_copy(update={"messages": tuple(kept)})
 
 
-def _typed_phrases(question: str, session: Session, *, follows: bool) -> TypedPhrases:
-    text = without_small_talk(question)
-    if follows:
-        text = f"{without_references(text)} {topic_of(session, question)}"
-    text = " ".join(text.split()).strip(" ?？.。!！")
+def _typed_phrases(question: str) -> TypedPhrases:
+    text = " ".join(without_small_talk(question).split()).strip(" ?？.。!！")
     language = question_language(text)
     return language.typed_phrases(text) if language else TypedPhrases()
 
@@ -188,76 +178,3 @@ def _commands() -> frozenset[str]:
 @derived
 def _polite() -> re.Pattern[str]:
     return re.compile(alternatives(lambda language: language.words.polite))
-
-
-def refers_back(text: str) -> bool:
-    """True when a question cannot be understood alone: it says nothing itself, or points at what was said."""
-    asked, own = fold(text).strip(), content_words(text)
-    if not own:
-        return True
-    if len(own) > _MAX_OWN:
-        return False
-    return bool(_topic("opens").match(asked) or _topic("refers").search(_topic("dummy").sub("", asked)))
-
-
-def topic_of(session: Session, question: str) -> str:
-    """What `question` refers back to: the item that it counts out of the last list, words of the last user messages.
-
-    "" when the conversation says nothing. At most 120 characters.
-    """
-    asked = question_key(question)
-    messages = [message for message in session.recent if question_key(message.content[:_READ_CHARS]) != asked]
-    found = [*_counted_item(messages, question)]
-    for message in reversed(messages):
-        if message.role == "user" and not no_retrieval_reason(message.content):
-            found += content_words(message.content)
-            if not refers_back(message.content):
-                break
-    found = found or content_words(session.summary)
-    own = {fold(word) for word in content_words(question)}
-    chosen = [word for word in dict.fromkeys(found) if fold(word) not in own][:_MAX_WORDS]
-    return " ".join(chosen)[:_MAX_CHARS].strip()
-
-
-def _counted_item(messages: list[ChatMessage], question: str) -> list[str]:
-    """Words of the item that the question counts out of the assistant's last list ("the second one", 第二个)."""
-    counted = _topic("ordinal").search(fold(question))
-    answer = next((message.content for message in reversed(messages) if message.role == "assistant"), "")
-    if counted is None:
-        return []
-    items = [match[1] for match in map(_LIST_ITEM.match, answer.split("\n")) if match]
-    place = _ordinals()[counted[0]]
-    return content_words(items[place])[:_MAX_WORDS] if place < len(items) else []
-
-
-def without_references(text: str) -> str:
-    """`text` without the words that point back, to be read together with the topic; "" when no others say anything."""
-    rest = _topic("refers").sub(" ", _topic("opens").sub("", text, count=1))
-    rest = " ".join(rest.split()).strip(" ?？.。,，")
-    return rest if content_words(rest) else ""
-
-
-def content_words(text: str) -> list[str]:
-    """The words of `text` that say something, as they are written, in order, without repeats."""
-    found = dict[str, str]()
-    for token in _TOKEN.findall(text[:_READ_CHARS]):
-        for word in _topic("function").split(token) if is_han(token[0]) else [token]:
-            if (len(word) > 1 or not is_han(word or "x")) and terms(word) and fold(word) not in _generic():
-                found.setdefault(fold(word), word)
-    return list(found.values())
-
-
-@derived
-def _topic(field: str) -> re.Pattern[str]:
-    """The patterns of one field of TopicWords, of all languages together."""
-    return re.compile(alternatives(lambda language: getattr(language.words.topic, field)))
-
-
-@derived
-def _generic() -> frozenset[str]:
-    return frozenset(word for language in languages() for word in language.words.topic.generic)
-
-
-@derived
-def _ordinals() -> Mapping[str, int]:
-    return {name: place for language in languages() for name, place in language.words.topic.ordinals.items()}

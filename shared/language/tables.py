@@ -209,8 +209,9 @@ class TopicWords(Model):
     """How a question points back at what was said. All are patterns over folded text but `generic` and `ordinals`.
 
     `function`: cut out of a run of characters without spaces. `generic`: words that name nothing. `opens`: a question
-    that goes on. `refers`: points back. `dummy`: looks like it, and does not. `ordinals`: counts an item of a list,
-    from 0; `ordinal` finds one.
+    that goes on. `refers`: points back. `dummy`: looks like it, and does not. `asks`: asks to be told (more). `picks`:
+    counts items out of a list, by `ordinals` (from 0), from its end with `from_end`, several by `counts`. `swaps`: the
+    last question of something else, the group `new`, maybe in place of the group `old`.
     """
 
     function: tuple[str, ...] = ()
@@ -218,8 +219,12 @@ class TopicWords(Model):
     opens: tuple[str, ...] = ()
     refers: tuple[str, ...] = ()
     dummy: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+    picks: tuple[str, ...] = ()
     ordinals: dict[str, int] = Field(default={})
-    ordinal: tuple[str, ...] = ()
+    counts: dict[str, int] = Field(default={})
+    from_end: tuple[str, ...] = ()
+    swaps: tuple[str, ...] = ()
 
 
 class SectionWords(Model):

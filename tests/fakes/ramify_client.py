@@ -111,6 +111,10 @@ class FakeSession:
     def append(self, role, text):
         self.held = Session(summary=self.held.summary, messages=[*self.held.messages, {"role": role, "content": text}])
 
+    def remember(self, question, found):
+        self.append("user", question)
+        self.append("assistant", "\n".join(f"{number}. {hit.title}" for number, hit in enumerate(found.hits, 1)))
+
     def summarise(self, summary):
         self.held = self.held.model_copy(update={"summary": summary})
 

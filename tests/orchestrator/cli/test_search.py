@@ -97,9 +97,13 @@ def test_given_a_file_when_searched_then_its_conversation_is_read(client, tmp_pa
 
 def test_given_a_kept_conversation_when_searched_then_it_can_remember_the_question(client):
     ramify("search", "how do streams work?", "--session-id", "chat", "--remember")
-    assert client.session("chat").load().messages == (ChatMessage(role="user", content="how do streams work?"),)
+    kept = (
+        ChatMessage(role="user", content="how do streams work?"),
+        ChatMessage(role="assistant", content="1. Note 1"),
+    )
+    assert client.session("chat").load().messages == kept
     ramify("search", "and groups?", "--session-id", "chat")
-    assert len(client.session("chat").load().messages) == 1
+    assert len(client.session("chat").load().messages) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 import pytest
 
+from orchestrator.planning.intent import intent_by_rules
 from orchestrator.sessions import KeptSession
 from shared.errors import InputError
+from shared.models import Hit
+from shared.models.find import SessionResult
 from shared.models.request import ChatMessage
 
 
@@ -27,6 +30,16 @@ def test_given_more_than_a_hundred_when_kept_then_the_oldest_go_and_the_keys_exp
     assert (len(held.messages), held.messages[0].content) == (100, "5")
     for key in ("ramify:session:{t:chat}", "ramify:session:{t:chat}:summary"):
         assert 0 < client.ttl(key) <= settings.jobs.ttl_s
+
+
+def test_given_results_when_remembered_then_a_follow_up_counts_in_them(client, settings):
+    kept = KeptSession(client, settings, "chat")
+    hits = [Hit(chunk_id=f"c{n}", doc_id="d", path="p.md", title=f"Page {n}", text="t", score=1 / n) for n in (1, 2, 3)]
+    found = SessionResult(question="q", retrieval=True, mode="default", hits=hits)
+    kept.remember("How is Redis persisted?", found)
+    assert intent_by_rules("tell me more about the second", kept.load()).standalone.startswith("Page 2")
+    kept.remember("thanks", found.model_copy(update={"hits": ()}))
+    assert [message.role for message in kept.load().messages] == ["user", "assistant", "user"]
 
 
 def test_given_a_session_when_dropped_then_nothing_is_left(client, settings):

@@ -67,6 +67,14 @@ def test_given_talk_when_analysed_then_the_llm_is_not_asked():
     assert llm.prompts == []
 
 
+def test_given_a_follow_up_that_the_rules_cannot_resolve_when_analysed_then_the_llm_may():
+    found = analysed(Scripted(GOOD), "the last one")
+    assert (found.retrieval, found.by) == (True, "llm")
+    lost = analysed(Scripted("no", "no"), "the last one")
+    assert not lost.retrieval
+    assert "no list that 'the last one' could be of" in lost.reason
+
+
 def test_given_five_queries_when_analysed_then_what_finds_no_room_is_named():
     one = "<typed_query><context_type>skill</context_type><query>do {}</query><priority>{}</priority></typed_query>"
     reply = "<plan>" + "".join(one.format(f"thing {n}", n) for n in range(1, 6)) + "</plan>"

@@ -5,7 +5,9 @@ import time
 import pytest
 
 from orchestrator.planning.intent import intent_by_rules
+from shared.language.routing import route_by_rules
 from shared.models.request import MAX_QUERIES, ContextType, Session
+from shared.models.route import QueryType
 
 ENGLISH = Session(
     messages=[
@@ -96,6 +98,92 @@ def test_given_a_follow_up_when_read_then_it_gets_the_topic_of_the_conversation(
     assert found.queries[1].query == found.standalone
     assert all(word in found.standalone for word in wanted)
     assert all(any(word in query.query for word in wanted) for query in found.queries[1:])
+
+
+LISTED = Session(
+    messages=[
+        {"role": "user", "content": "What ways are there to persist Redis?"},
+        {"role": "assistant", "content": "Three:\n1. RDB snapshots\n2. AOF log\n3. Hybrid persistence"},
+        {"role": "user", "content": "thanks!"},
+    ]
+)
+LISTED_ZH = Session(
+    messages=[
+        {"role": "user", "content": "Redis 持久化有哪些方式？"},
+        {"role": "assistant", "content": "三种：\n1、RDB 快照\n2、AOF 日志\n3、混合持久化"},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "session", "standalone"),
+    [
+        ("the last one", LISTED, "Hybrid persistence ways persist Redis"),
+        ("Tell me more about the third.", LISTED, "Hybrid persistence ways persist Redis"),
+        ("and the second?", LISTED, "AOF log ways persist Redis"),
+        ("explain #2 please", LISTED, "AOF log ways persist Redis"),
+        ("the second to last one", LISTED, "AOF log ways persist Redis"),
+        ("compare the first two", LISTED, "compare RDB snapshots and AOF log (ways persist Redis)"),
+        ("How does the last differ from the first?", LISTED,
+         "How does Hybrid persistence differ from RDB snapshots (ways persist Redis)"),
+        ("what about Postgres instead?", LISTED, "What ways are there to persist Postgres?"),
+        ("the same for Kafka", LISTED, "What ways are there to persist Kafka?"),
+        ("what about quorum queues instead of Redis", LISTED, "What ways are there to persist quorum queues?"),
+        ("tell me more", LISTED, "ways persist Redis"),
+        ("最后一个", LISTED_ZH, "混合持久化 Redis 持久化 方式"),
+        ("第三个详细说说", LISTED_ZH, "混合持久化 Redis 持久化 方式"),
+        ("倒数第二个呢？", LISTED_ZH, "AOF 日志 Redis 持久化 方式"),
+        ("对比前两个", LISTED_ZH, "对比 RDB 快照 和 AOF 日志（Redis 持久化 方式）"),
+        ("后两个有什么区别？", LISTED_ZH, "AOF 日志 和 混合持久化 有什么区别（Redis 持久化 方式）"),
+        ("换成 Postgres 呢？", LISTED_ZH, "Postgres 持久化有哪些方式？"),
+        ("再详细点", LISTED_ZH, "Redis 持久化 方式"),
+        ("the first chapter of the Redis book", LISTED, "the first chapter of the Redis book"),
+        ("the last result of the benchmark", LISTED, "the last result of the benchmark"),
+        ("最后一个版本是什么时候发布的", LISTED_ZH, "最后一个版本是什么时候发布的"),
+    ],
+)  # fmt: skip
+def test_given_a_follow_up_when_read_then_it_is_resolved_against_what_was_said(question, session, standalone):
+    found = intent_by_rules(question, session)
+    assert found.standalone == standalone
+    assert found.retrieval
+
+
+@pytest.mark.parametrize(
+    ("question", "session", "reason"),
+    [
+        ("the last one", ENGLISH.model_copy(update={"messages": ENGLISH.messages[:1]}), "no list that 'the last one'"),
+        ("tell me more about the third", Session(), "no list that 'the third'"),
+        ("the fourth one", LISTED, "no 'the fourth one'; it has 3 items"),
+        ("tell me more", Session(), "nothing was said before"),
+        ("why?", Session(), "nothing was said before"),
+        ("最后一个", CHINESE.model_copy(update={"messages": CHINESE.messages[:1]}), "对话里没有'最后一个'所指的列表"),
+        ("第四个", LISTED_ZH, "没有'第四个'，只有 3 项"),
+        ("再详细点", Session(), "之前没有说过"),
+    ],
+)
+def test_given_a_follow_up_to_nothing_when_read_then_it_says_so_instead_of_searching(question, session, reason):
+    found = intent_by_rules(question, session)
+    assert not found.retrieval
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        *((text, False) for text in (
+            "hi", "Hi!", "hello there", "Hello, how are you?", "good morning", "Good evening everyone", "thanks a lot!",
+            "thx", "thank you so much", "many thanks", "thanks for your help", "你好", "您好！",
+            "早上好", "早安", "大家好", "谢谢", "非常感谢", "辛苦了", "谢谢，辛苦了", "辛苦啦", "晚上好", "再见",
+        )),
+        *((text, True) for text in (
+            "hello world example in Go", "hi, what is Redis?", "good morning routine notes",
+            "thanks section in the README", "谢谢页面在哪里", "你好，Redis 是什么", "早上好问候语怎么写",
+        )),
+    ],
+)  # fmt: skip
+def test_given_a_greeting_or_thanks_when_asked_then_neither_search_nor_ask_look_anything_up(message, asked):
+    assert intent_by_rules(message, Session()).retrieval is asked
+    assert (route_by_rules(message).type is not QueryType.NONE) is asked
 
 
 def test_given_the_question_as_last_message_when_read_then_it_is_not_its_own_topic():
