@@ -34,7 +34,8 @@ def merge_tree(
     get theirs. The places left go to the best scores. `per_kind` is the share of the places that one kind may have, and
     pages keep their truth (`workers.shown_hits`). A leaf that rules made counts with `RULES_WEIGHT` of its scores,
     unless it is a step that waits for others or is waited for: those the rules read right. Scores of leaves that were
-    reranked differently are not compared: such hits are ordered by their rank, and a warning says so.
+    reranked differently are not compared: such hits are ordered by their rank, and a warning says so. A leaf that is
+    alone keeps the order that its strategy gave it (the stage `mmr` orders without changing scores).
     """
     found = {leaf.node_id: leaf for leaf in sorted(leaves, key=lambda leaf: node_order(leaf.node_id))}
     chunks, warnings = _best_hits(found.values(), nodes)
@@ -120,11 +121,12 @@ def _best_hits(
             source = Source(node_id=leaf.node_id, facet=facet.value, rank=rank, score=hit.score)
             by_chunk.setdefault(hit.chunk_id, []).append((_weighed(hit, nodes.get(leaf.node_id)), source))
     comparable = len(rerankers) <= 1
+    by_score = comparable and len({source.node_id for finds in by_chunk.values() for _, source in finds}) > 1
     chunks = []
     for finds in by_chunk.values():
-        hit, _ = min(finds, key=lambda find: _order(find[0], find[1].rank, comparable=comparable))
+        hit, _ = min(finds, key=lambda find: _order(find[0], find[1].rank, by_score=by_score))
         chunks.append((hit, [source for _, source in finds]))
-    chunks.sort(key=lambda one: _order(one[0], min(source.rank for source in one[1]), comparable=comparable))
+    chunks.sort(key=lambda one: _order(one[0], min(source.rank for source in one[1]), by_score=by_score))
     if comparable:
         return chunks, ()
     names = ", ".join(sorted(rerankers))
@@ -142,8 +144,8 @@ def _weighed(hit: Hit, node: Node | None) -> Hit:
     return hit.model_copy(update={"score": score, "explain": (*hit.explain, effect) if hit.explain else ()})
 
 
-def _order(hit: Hit, rank: int, *, comparable: bool) -> tuple[float, float, float, str]:
-    first, second = (-hit.score, rank) if comparable else (rank, -hit.score)
+def _order(hit: Hit, rank: int, *, by_score: bool) -> tuple[float, float, float, str]:
+    first, second = (-hit.score, rank) if by_score else (rank, -hit.score)
     return hit.precedence, first, second, hit.chunk_id
 
 

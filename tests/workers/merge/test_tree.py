@@ -52,6 +52,13 @@ def test_given_a_chunk_in_two_leaves_then_once_with_best_score_and_both_sources(
     assert pool.per_leaf == {"0.1": ("b", "a"), "0.2": ("x", "a")}
 
 
+def test_given_one_leaf_then_its_own_order_stands_and_of_several_the_scores_decide() -> None:
+    spread = leaf("0.1", [hit("a", 0.9), hit("c", 0.5), hit("b", 0.8)])
+    assert ids(merge([spread])) == ["a", "c", "b"], "mmr orders without changing scores"
+    assert ids(merge([spread, leaf("0.2", [])])) == ["a", "c", "b"]
+    assert ids(merge([spread, leaf("0.2", [hit("d", 0.7)])])) == ["a", "b", "d", "c"]
+
+
 def test_given_callers_of_a_named_symbol_when_merged_and_reranked_then_text_does_not_push_them_back() -> None:
     def near(chunk_id: str, precedence: int, text: str = "") -> Hit:
         via = Via(chunk_id="definition", bridge="f", hop=1, how="called by", precedence=precedence)

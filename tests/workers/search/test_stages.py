@@ -146,15 +146,18 @@ def test_folders_of_noise_are_left_out_wherever_they_stand_below_an_ingested_one
 
 def test_what_is_left_out_among_the_best_is_told_with_the_way_to_it_and_callers_stay() -> None:
     called = Via(chunk_id="x", bridge="x", hop=1, how="called by")
-    hits = [hit(f"{n:02}", 1 - n / 100) for n in range(9)]
-    hits += [hit("b", 0.5, path="n/test/b.md"), hit("c", 0.4, path="n/archive/c.md")]
+    hits = [hit("b", path="n/test/b.md"), hit("c", path="n/archive/c.md"), *(hit(f"{n:02}") for n in range(9))]
     hits.append(hit("d", 0.3, path="n/test/d.py", via=called))
     found = rescoring.exclude(state(*hits, wanted=20), s.ExcludeStage(), TOOLS)
     assert names(found)[-1] == "d"
     assert len(found.candidates) == 10
     assert found.note == "left out: 2"
     (warning,) = found.warnings
-    assert warning == "What was found in n/test/ is left out (search.exclude_folders); `--path n/test/` searches there."
+    assert warning == (
+        "What was found in n/test/, n/archive/ is left out (search.exclude_folders); `--path n/test/` searches there."
+    )
+    few = rescoring.exclude(state(*hits[2:], *hits[3:6], hits[0]), s.ExcludeStage(), TOOLS)
+    assert (few.note, few.warnings) == ("left out: 1", ()), "one behind the ten best is not missed"
     bare = Tools(settings=load_settings(search={"exclude_folders": []}))
     assert len(rescoring.exclude(state(*hits), s.ExcludeStage(), bare).candidates) == 12
 

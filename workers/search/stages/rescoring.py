@@ -21,7 +21,7 @@ _NOT_HERE = "The results are not reranked: `find` loads no rerank model and asks
 #: How a hit was reached that stays in folders left out by name, and how many of the best hits are worth a warning.
 _CALLS = frozenset({"call", "called by"})
 _BEST = 10
-_LEFT_OUT = "What was found in {folder} is left out (search.exclude_folders); `--path {folder}` searches there."
+_LEFT_OUT = "What was found in {folders} is left out (search.exclude_folders); `--path {folder}` searches there."
 
 
 def cosine(state: SearchState, options: s.CosineStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -127,7 +127,7 @@ def exclude(state: SearchState, options: s.ExcludeStage, tools: Tools) -> Search
             named[hit.path[: hit.path.index(folder) + len(folder)]] = None
         if not folder and not hit.path.startswith(excludes):
             kept.append(candidate)
-    warnings = tuple(_LEFT_OUT.format(folder=folder) for folder in named)
+    warnings = (_LEFT_OUT.format(folders=", ".join(named), folder=next(iter(named))),) if named else ()
     note = f"left out: {len(state.candidates) - len(kept)}" if len(kept) < len(state.candidates) else None
     return state.but(candidates=tuple(kept), note=note, warnings=(*state.warnings, *warnings))
 
