@@ -21,6 +21,8 @@ _MOST_BARE = 200
 #: A field that so large a share of the documents have is known to all.
 _PROMINENT = 0.1
 _MOST_NEAR = 3
+#: Fields whose bare values leave no doubt: "open incidents".
+_STATES = ("status", "severity", "priority")
 
 
 class Meant(NamedTuple):
@@ -102,6 +104,11 @@ class KnownFields:
     def prominent(self, key: str) -> bool:
         """True when many documents have the field."""
         return sum(self.values(key).values()) >= max(2, _PROMINENT * self._documents) or key in _all_names()
+
+    @staticmethod
+    def is_state(keys: Sequence[str]) -> bool:
+        """True when all of these fields say how far or how bad something is: their values stand bare in any text."""
+        return all(any(key in row for name in _STATES for row in _concepts().get(name, ())) for key in keys)
 
     def holding(self, spelt: str) -> Iterator[Meant]:
         """Each field that has the value, the usual ones first; names of one field together."""

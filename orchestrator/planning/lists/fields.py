@@ -8,7 +8,7 @@ from functools import partial
 
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, Meant
 from orchestrator.planning.lists.markers import NamedValues, denied_behind, listed_values, negation_start
-from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, unique
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import FieldFilter, Values
@@ -23,7 +23,6 @@ _ANY = r"<field_any>\s*$"
 _EMPTY = r"\s*<field_empty>"
 _BOUND = r"\s*<bound>"
 _AGENT = r"(?:<field_agent>)\s*$"
-_DENIED_END = r"\s*(?P<not><negation>)?\s*$"
 _SAID = r"<field_said>[\s的]*$"
 _SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f]|<behind_said>)"
 _SAID_OF = r"<field_said>\s*$"
@@ -105,21 +104,31 @@ class _FieldTaker:
         """The values behind "owned by"."""
         if not unknown and not self._documents_before(found.start()):
             return False
-        article = compiled(r"\s*(?:<article_words>\s+)?").match(self._sentence.text, found.end())
-        return self._values_from(group, found.start(), article.end() if article else found.end(), unknown=unknown)
+        place, denied = self._first_value(found.end())
+        return self._values_from(group, found.start(), place, unknown=unknown, denied=denied)
+
+    def _first_value(self, place: int) -> tuple[int, bool]:
+        """Where the values behind `place` begin, and whether they are denied: "neither Ada nor Bo"."""
+        text = self._sentence.text
+        neither = compiled(r"\s*<field_neither>\s+").match(text, place)
+        if neither and (nor := compiled("<nor>").search(text, neither.end(), neither.end() + _LOOK_BACK)):
+            self._sentence.text = f"{text[: nor.start()]}{listed('one_of')[0]}{text[nor.end() :]}"
+        article = compiled(r"\s*(?:<article_words>\s+)?").match(text, neither.end() if neither else place)
+        return article.end() if article else place, neither is not None
 
     def _before(self, group: FieldGroup, found: re.Match[str]) -> bool:
         """The values before "owns", 负责."""
-        head = self._sentence.text[: found.start()]
-        denied = compiled(_DENIED_END).search(head)
-        negated = bool(denied and denied["not"])
-        head = head[: denied.start()] if denied else head.rstrip()
+        text = self._sentence.text
+        head = text[: found.start()].rstrip()
+        negations = compiled("<negation>").finditer(text, max(0, len(head) - _LOOK_BACK), found.end())
+        negated = next((each for each in negations if each.end() == len(head)), None)
+        head = text[: negated.start()].rstrip() if negated else head
         if (before := self._values_ending(head, group.names)) is None:
             return False
         start, spelt = before
         if agent := compiled(_AGENT).search(self._sentence.text[:start]):
             start = agent.start()
-        return self._take(group, spelt, start, found.end(), negated=negated)
+        return self._take(group, spelt, start, found.end(), negated=negated is not None)
 
     def take_names(self) -> None:
         """Fields by their names: "status: open", "high priority", "without an owner", 负责人是张三."""
@@ -164,7 +173,8 @@ class _FieldTaker:
         if not group.prominent and not re.search(r"\ban? $", text[:start]):
             return False
         if found := compiled(_NONE).search(text[:start]):
-            self._put(group, (), found.start(), end, negated=True)
+            behind = compiled(r"\s+<field_none_end>").match(text, end)
+            self._put(group, (), found.start(), behind.end() if behind else end, negated=True)
         elif found := compiled(_ANY).search(text[:start]):
             begun = negation_start(self._sentence, found.start())
             self._put(group, (), begun, end, negated=begun < found.start())
@@ -213,8 +223,8 @@ class _FieldTaker:
             by_names.setdefault(names, []).extend(values)
         names = unique([name for each in by_names for name in each])
         values = unique([value for each in by_names.values() for value in each])
-        if len(by_names) > 1:
-            self._named.read_as.append(f"{' or '.join(spelt)}: {' or '.join(names)} = {' or '.join(values)}")
+        if len(by_names) > 1 or not self._known.is_state(names):
+            self._told(spelt, Meant(names, values))
         text = self._sentence.text
         end = end + len(_OWNS) + 1 if text.startswith(f" {_OWNS}", end) else end
         if negation_start(self._sentence, start) == start and (said := compiled(_SAID_OF).search(text[:start])):
@@ -272,6 +282,9 @@ class _FieldTaker:
 
     def _values_from(self, group: FieldGroup, start: int, place: int, *, unknown: bool, denied: bool = False) -> bool:
         spelt, _, end = listed_values(self._sentence, place, group.names, unknown=unknown)
+        other = compiled(r"\s*").match(self._sentence.text, end)
+        if spelt and other and not group.meant(spelt[0]) and self._known.names.at(self._sentence.text, other.end()):
+            return False  # "owned by the payments team"
         return bool(spelt) and self._take(group, spelt, start, end, negated=denied)
 
     def _values_ending(self, head: str, names: Names) -> tuple[int, list[str]] | None:
@@ -289,17 +302,25 @@ class _FieldTaker:
             return False
         names: list[str] = []
         values: list[str] = []
+        told = len(self._named.read_as)
         for each in spelt:
             meant = group.meant(each)
             if meant is None:
                 self._unknown(group, each)
                 meant = Meant(group.first, (each,))
             elif self._doubtful(group, meant, each):
-                self._named.read_as.append(f"{each}: {' or '.join(meant.names)} = {' or '.join(meant.values)}")
+                self._told([each], meant)
             names += meant.names
             values += meant.values
-        self._append(Meant(unique(names), unique(values)), start, end, negated=negated)
+        meant = Meant(unique(names), unique(values))
+        if compiled("<all_of!>").search(self._sentence.text[start:end]) and len(spelt) > 1 and not negated:
+            del self._named.read_as[told:]
+            self._told(spelt, meant)
+        self._append(meant, start, end, negated=negated)
         return True
+
+    def _told(self, spelt: list[str], meant: Meant) -> None:
+        self._named.read_as.append(f"{', '.join(spelt)}: {' or '.join(meant.names)} = {' or '.join(meant.values)}")
 
     @staticmethod
     def _doubtful(group: FieldGroup, meant: Meant, spelt: str) -> bool:
