@@ -29,20 +29,20 @@ class BuiltWith(Model):
 class Pending(IntEnum):
     """What of a chunk is still to be joined with the rest of the corpus at the end of an ingest.
 
-    CHUNK: its mentions, and the backlinks of its document; PAGE: also its title is to be sought in every other chunk.
+    CHUNK: its mentions, and the backlinks of its document.
     """
 
     NOTHING = 0
     CHUNK = 1
-    PAGE = 2
 
 
 class ChunkPoint(Model):
     """A chunk with its vectors, ready to store. `source` is the root it was ingested from, the scope of a prune.
 
-    `pending` is written with the chunk, so that it survives a crash. `common` are names of its page that stand in too
-    many chunks to lead there. `fields` are what its document says in lines of name and value, on its first chunk (see
-    `shared.store.fields`). `unit` and `unit_size` say what it was read from (see `shared.store.units`).
+    `pending` is written with the chunk, so that it survives a crash. `unfollowed` are titles in its prose that lead
+    nowhere, since too many chunks hold them or this one holds too many; `sought` are the names of its page that every
+    other chunk has been searched for. `fields` are what its document says in lines of name and value, on its first
+    chunk (see `shared.store.fields`). `unit` and `unit_size` say what it was read from (see `shared.store.units`).
     """
 
     chunk: Chunk
@@ -52,7 +52,8 @@ class ChunkPoint(Model):
     dense: tuple[float, ...] = ()
     trigrams: SparseVector = SparseVector(indices=(), values=())
     pending: Pending = Pending.NOTHING
-    common: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
+    sought: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     unit: str = ""
     unit_size: int = Field(default=1, ge=1)

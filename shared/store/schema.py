@@ -67,7 +67,7 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     chunk = point.chunk
     payload = chunk.model_dump(mode="json", exclude={"chunk_id"})
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
-    payload |= {"pending": int(point.pending), "common": list(point.common)}
+    payload |= {"pending": int(point.pending), "unfollowed": list(point.unfollowed), "sought": list(point.sought)}
     payload |= {"fields": list(point.fields)} if point.fields else {}
     payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
     if chunk.date is not None:

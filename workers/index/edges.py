@@ -16,7 +16,7 @@ from qdrant_client import models
 from shared.models import Chunk
 from shared.store import ChunkPoint, ChunkStore
 from shared.store.base import Pending
-from shared.store.page_keys import LABEL, fallbacks, is_page_key, links, title_key
+from shared.store.page_keys import LABEL, fallbacks, is_page_key, links
 from shared.store.schema import READ_BATCH, equals, of_documents, one_of, sliced
 from workers.index.mentions import mention_changes
 
@@ -28,8 +28,7 @@ class StoredState(NamedTuple):
     """What a document's new points take over from its stored ones."""
 
     title: str
-    pending: int
-    common: tuple[str, ...]
+    sought: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -51,24 +50,27 @@ class _PendingChunks:
 def mark_lost_links(store: ChunkStore, after: Mapping[str, Sequence[Chunk]]) -> dict[str, StoredState]:
     """Mark the documents that lose a link, or the namesake of their title, as pending.
 
-    Called before documents are rewritten or removed: `after` has the chunks that they will have. Returns what is stored
-    of them now.
+    Called before documents are rewritten or removed: `after` has the chunks that they will have. Where one is removed,
+    a chunk that stays is marked, so that mentions are counted again. Returns what is stored of them now.
     """
     before: dict[str, StoredState] = {}
-    gone: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    fields = ("doc_id", "namespace", "title", "refs", "defines", "pending", "common")
+    gone: defaultdict[str, set[str]] = defaultdict(set)
+    shrunk: set[str] = set()
+    fields = ("doc_id", "namespace", "title", "refs", "defines", "sought", "ordinal")
     for doc_ids in sliced(list(after), READ_BATCH):
         for _, payload in store.read(of_documents(doc_ids), fields):
-            doc_id, title = payload["doc_id"], payload["title"]
-            known = before.get(doc_id, StoredState(title, 0, ()))
-            pending = max(known.pending, payload.get("pending", 0))
-            before[doc_id] = StoredState(title, pending, tuple(payload.get("common", ())))
-            for key, level in _lost(payload, after[doc_id]).items():
-                marks = gone[payload["namespace"]]
-                marks[key] = max(level, marks.get(key, 0))
+            doc_id = payload["doc_id"]
+            if doc_id not in before or payload.get("sought"):
+                before[doc_id] = StoredState(payload["title"], tuple(payload.get("sought", ())))
+            gone[payload["namespace"]] |= _lost(payload, after[doc_id])
+            if not after[doc_id]:
+                shrunk.add(payload["namespace"])
     for namespace, keys in gone.items():
-        for level in (Pending.CHUNK, Pending.PAGE):
-            _mark_definers(store, namespace, [key for key, its in keys.items() if its == level], level, after)
+        _mark_definers(store, namespace, keys, after)
+    for namespace in shrunk:
+        others = store.read(models.Filter(must=[equals("namespace", namespace)]), ("doc_id",))
+        if mark := next((chunk_id for chunk_id, payload in others if payload["doc_id"] not in after), None):
+            store.set_payloads({mark: {"pending": int(Pending.CHUNK)}})
     return before
 
 
@@ -77,10 +79,9 @@ def with_pending(points: Sequence[ChunkPoint], before: Mapping[str, StoredState]
     marked = []
     for point in points:
         old = before.get(point.chunk.doc_id)
-        same = old is not None and old.title == point.chunk.title
-        changes: dict[str, Any] = {"pending": Pending.PAGE}
-        if old is not None and same:
-            changes = {"pending": Pending(max(old.pending, Pending.CHUNK)), "common": old.common}
+        changes: dict[str, Any] = {"pending": Pending.CHUNK}
+        if old is not None and old.title == point.chunk.title and point.chunk.ordinal == 0:
+            changes["sought"] = old.sought
         marked.append(point.model_copy(update=changes))
     return marked
 
@@ -96,39 +97,37 @@ def update_edges(store: ChunkStore) -> None:
         concerned[payload["namespace"]].add(chunk_id, payload)
     for namespace, found in concerned.items():
         changes = mention_changes(store, namespace)
-        store.set_payloads({
-            chunk_id: {"mentions": fields["mentions"]} for chunk_id, fields in changes.items() if "mentions" in fields
-        })  # fmt: skip
+        store.set_payloads(
+            {
+                chunk_id: {name: fields[name] for name in ("mentions", "unfollowed")}
+                for chunk_id, fields in changes.items()
+                if "mentions" in fields
+            }
+        )
         linked = definers(store, namespace, found.keys)
         store.set_backlinks(backlink_counts(store, namespace, found.doc_ids.union(*linked.values())))
         done: dict[str, dict[str, Any]] = {chunk_id: {"pending": 0} for chunk_id in found.chunk_ids}
         for chunk_id, fields in changes.items():
-            if "common" in fields:
-                done.setdefault(chunk_id, {})["common"] = fields["common"]
+            if "sought" in fields:
+                done.setdefault(chunk_id, {})["sought"] = fields["sought"]
         store.set_payloads(done)
 
 
-def _lost(payload: Mapping[str, Any], chunks: Sequence[Chunk]) -> dict[str, int]:
-    """The keys of a stored chunk that no new chunk has: their definers lose a link (CHUNK) or a namesake (PAGE)."""
+def _lost(payload: Mapping[str, Any], chunks: Sequence[Chunk]) -> set[str]:
+    """The keys of a stored chunk that no new chunk has: their definers lose a link or a namesake."""
     refs = {key for chunk in chunks for key in chunk.refs}
     defines = {key for chunk in chunks for key in chunk.defines}
-    lost = {key: int(Pending.CHUNK) for key in payload.get("refs", ()) if key not in refs and is_page_key(key)}
-    title = title_key(payload["title"])
-    for key in payload.get("defines", ()):
-        if key not in defines and is_page_key(key):
-            lost |= dict.fromkeys(fallbacks(key), int(Pending.CHUNK))
-            lost[key] = int(Pending.PAGE if key == title else Pending.CHUNK)
-    return lost
+    lost = {key for key in payload.get("refs", ()) if key not in refs and is_page_key(key)}
+    gone = {key for key in payload.get("defines", ()) if key not in defines and is_page_key(key)}
+    return lost.union(gone, *map(fallbacks, gone))
 
 
-def _mark_definers(
-    store: ChunkStore, namespace: str, keys: Sequence[str], level: Pending, but: Mapping[str, object]
-) -> None:
-    """Mark the first chunk of each other document that defines one of `keys`, unless it is marked that much already."""
+def _mark_definers(store: ChunkStore, namespace: str, keys: Iterable[str], but: Mapping[str, object]) -> None:
+    """Mark the first chunk of each other document that defines one of `keys`."""
     marks = {
-        chunk_id: {"pending": int(level)}
+        chunk_id: {"pending": int(Pending.CHUNK)}
         for chunk_id, payload in defining(store, namespace, keys, ("doc_id", "pending"))
-        if payload["doc_id"] not in but and payload.get("pending", 0) < level
+        if payload["doc_id"] not in but and not payload.get("pending", 0)
     }
     if marks:
         store.set_payloads(marks)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,14 +20,19 @@ from shared.models.hits import PagePart
 from shared.store import ChunkStore
 from shared.store.base import Pending
 from shared.store.page_keys import title_key
-from shared.store.schema import equals
+from shared.store.schema import READ_BATCH, equals, sliced
 
 #: Mentions of one chunk.
 MAX_MENTIONS = 16
 #: A name in more chunks than this, or than this share of them, is too common: its edges would lead from everywhere.
 MAX_CHUNKS, MAX_SHARE = 50, 0.02
-_PAGE_FIELDS = ("doc_id", "title", "common", "pending", "defines")
-_CHUNK_FIELDS = ("doc_id", "text", "part", "pending", "refs", "mentions")
+#: A name in more chunks than this leads nowhere in a corpus of any size.
+MOST_CHUNKS = 500
+#: Titles kept of one chunk, those that lead nowhere included, so that what a title loses can be counted.
+MAX_FOUND = 64
+_PAGE_FIELDS = ("doc_id", "title", "sought", "defines")
+_HELD_FIELDS = ("part", "pending", "refs", "mentions", "unfollowed")
+_TEXT_FIELDS = ("doc_id", "text")
 #: Letters of the shortest name of one word, characters of the shortest Chinese name; and of those in quotation marks.
 MIN_WORD, MIN_CJK = 5, 3
 MIN_QUOTED_WORD, MIN_QUOTED_CJK = 3, 2
@@ -194,68 +198,68 @@ def _outermost(spans: Iterable[tuple[int, int, int]]) -> list[int]:
 
 
 class _Page(NamedTuple):
-    """A document by its first chunk. `common`: names of it that were too common when its title was new."""
+    """A document by its first chunk. `sought`: its names that all chunks have been searched for."""
 
     chunk_id: str
     doc_id: str
     title: str
-    common: tuple[str, ...]
-    entering: bool
+    sought: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _ScanResult:
-    """Phrases by chunk id, what the chunks hold now (refs, mentions, whether pending), and the number of chunks."""
+class _Held(NamedTuple):
+    """What a chunk is stored with: the titles found in it, followed or not, and what it links to itself."""
 
-    phrases: dict[str, set[str]] = field(default_factory=dict)
-    stored: dict[str, tuple[set[str], list[str], bool]] = field(default_factory=dict)
-    chunks: int = 0
+    mentions: list[str]
+    unfollowed: list[str]
+    refs: frozenset[str]
+    pending: bool
+
+    @property
+    def titles(self) -> set[str]:
+        """The keys of all titles that were found in it."""
+        return {*self.mentions, *self.unfollowed}
 
 
 def mention_changes(store: ChunkStore, namespace: str) -> Payloads:
-    """chunk_id -> payload fields to set: `mentions` where they differ, `common` of the pages that entered.
+    """chunk_id -> payload fields to set: `mentions` and `unfollowed` where they differ, `sought` of pages.
 
-    A title that several pages share leads to none of them. A name is judged common when its page enters.
+    What they will be follows from the texts and titles of the namespace alone, not from the order in which they came: a
+    title that several pages share leads to none of them, one that too many chunks hold leads nowhere.
     """
     pages = _pages(store, namespace)
-    entering = _entering_pages(pages)
-    names = _target_names(pages, entering)
-    new_names = {text: name for text, name in names.items() if name.doc_id in entering}
-    found = _scan(store, namespace, Scanner(names), Scanner(new_names), whole=bool(entering))
-    counts = Counter(text for texts in found.phrases.values() for text in texts if text in new_names)
-    common = {text for text, count in counts.items() if count > max(MAX_CHUNKS, MAX_SHARE * found.chunks)}
-    forgotten = {title_key(page.title) for page in pages if page.doc_id in entering}
+    names = _target_names(pages)
+    by_page: defaultdict[str, set[str]] = defaultdict(set)
+    for text, target in names.items():
+        by_page[target.doc_id].add(text)
+    new_names = {text: names[text] for page in pages for text in by_page[page.doc_id].difference(page.sought)}
+    held, chunks = _held(store, namespace)
+    again = _read_again(held, {target.key for target in names.values()}, _fewer_names(pages, by_page))
+    texts = _texts(store, namespace, None if new_names else sorted(again))
+    found = _found(held, again, texts, names, new_names)
+    counts = Counter(key for keys in found.values() for key in keys)
+    limit = min(MOST_CHUNKS, max(MAX_CHUNKS, MAX_SHARE * chunks))
     changes: Payloads = {}
-    for chunk_id, (refs, mentions, pending) in found.stored.items():
-        kept = () if pending else (key for key in mentions if key not in forgotten)
-        new = {names[text].key for text in found.phrases.get(chunk_id, ()) if text not in common}
-        keys = sorted({*kept, *new} - refs, key=lambda key: (-len(key), key))[:MAX_MENTIONS]
-        if keys != mentions:
-            changes[chunk_id] = {"mentions": keys}
+    for chunk_id, keys in found.items():
+        mentions = [key for key in keys if counts[key] <= limit][:MAX_MENTIONS]
+        unfollowed = [key for key in keys if key not in mentions]
+        if (mentions, unfollowed) != held[chunk_id][:2]:
+            changes[chunk_id] = {"mentions": mentions, "unfollowed": unfollowed}
     for page in pages:
-        if page.doc_id in entering:
-            too_common = sorted(text for text in common if new_names[text].doc_id == page.doc_id)
-            if too_common != list(page.common):
-                changes.setdefault(page.chunk_id, {})["common"] = too_common
+        if (sought := sorted(by_page[page.doc_id])) != list(page.sought):
+            changes.setdefault(page.chunk_id, {})["sought"] = sought
     return changes
 
 
 def _pages(store: ChunkStore, namespace: str) -> list[_Page]:
     first = models.FieldCondition(key="ordinal", range=models.Range(lte=0))
     return [
-        _Page(
-            chunk_id,
-            payload["doc_id"],
-            payload["title"],
-            tuple(payload.get("common", ())),
-            payload.get("pending", 0) == Pending.PAGE,
-        )
+        _Page(chunk_id, payload["doc_id"], payload["title"], tuple(payload.get("sought", ())))
         for chunk_id, payload in store.read(_within(namespace, first), _PAGE_FIELDS)
         if title_key(payload["title"]) in payload.get("defines", ())
     ]
 
 
-def _target_names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str, Target]:
+def _target_names(pages: Sequence[_Page]) -> dict[str, Target]:
     """What to look for: names that one page alone has, a whole title before one without its bracket."""
     # Phrase -> ids of the pages that it is the title of, and the same for titles without their brackets.
     full: defaultdict[str, set[str]] = defaultdict(set)
@@ -267,33 +271,70 @@ def _target_names(pages: Sequence[_Page], entering: Collection[str]) -> dict[str
     for page in pages:
         for text, name in names_of(page.title):
             unique = len(full[text]) == 1 if name.full else text not in full and len(bare[text]) == 1
-            if unique and (page.doc_id in entering or text not in page.common):
+            if unique:
                 names[text] = Target(name, title_key(page.title), page.doc_id)
     return names
 
 
-def _entering_pages(pages: Sequence[_Page]) -> set[str]:
-    """The pages whose title is new, and those that share a name with one."""
-    texts = {page.doc_id: {text for text, _ in names_of(page.title)} for page in pages}
-    new = set[str]().union(*(texts[page.doc_id] for page in pages if page.entering))
-    return {page.doc_id for page in pages if page.entering or not new.isdisjoint(texts[page.doc_id])}
+def _fewer_names(pages: Sequence[_Page], by_page: Mapping[str, Collection[str]]) -> set[str]:
+    """The keys of pages that have lost one of their names to another page."""
+    return {title_key(page.title) for page in pages if not set(page.sought) <= set(by_page.get(page.doc_id, ()))}
 
 
-def _scan(store: ChunkStore, namespace: str, scanner: Scanner, new_scanner: Scanner, *, whole: bool) -> _ScanResult:
-    """Pending chunks against all names; `whole`: the others too, against new names."""
-    found = _ScanResult()
-    pending = models.FieldCondition(key="pending", range=models.Range(gte=1))
-    for chunk_id, payload in store.read(_within(namespace, *([] if whole else [pending])), _CHUNK_FIELDS):
-        found.chunks += 1
-        is_pending = payload.get("pending", 0) > Pending.NOTHING
-        mentions = list(payload.get("mentions", ()))
+def _held(store: ChunkStore, namespace: str) -> tuple[dict[str, _Held], int]:
+    """What the chunks of prose hold, by id, and the number of all chunks."""
+    held, chunks = {}, 0
+    for chunk_id, payload in store.read(_within(namespace), _HELD_FIELDS):
+        chunks += 1
         if payload.get("part") != PagePart.CODE:
-            texts = (scanner if is_pending else new_scanner).found(payload["text"], payload["doc_id"])
-            if texts:
-                found.phrases[chunk_id] = texts
-        if is_pending or mentions or chunk_id in found.phrases:
-            found.stored[chunk_id] = (set(payload.get("refs", ())), mentions, is_pending)
-    return found
+            mentions, unfollowed = list(payload.get("mentions", ())), list(payload.get("unfollowed", ()))
+            pending = payload.get("pending", 0) > Pending.NOTHING
+            held[chunk_id] = _Held(mentions, unfollowed, frozenset(payload.get("refs", ())), pending)
+    return held, chunks
+
+
+def _read_again(held: Mapping[str, _Held], known: Collection[str], fewer: Collection[str]) -> set[str]:
+    """The chunks to be searched for all names: those that changed, or hold a title of `fewer`, or lost one of many."""
+    return {
+        chunk_id
+        for chunk_id, one in held.items()
+        if one.pending
+        or not one.titles.isdisjoint(fewer)
+        or (len(one.titles) == MAX_FOUND and not one.titles.issubset(known))
+    }
+
+
+def _found(
+    held: Mapping[str, _Held],
+    again: Collection[str],
+    texts_of_chunks: Iterable[tuple[str, dict[str, Any]]],
+    names: Mapping[str, Target],
+    new_names: Mapping[str, Target],
+) -> dict[str, list[str]]:
+    """The keys of the titles in each chunk, the longest first, at most MAX_FOUND.
+
+    Chunks of `again` are searched for all names, the others for new names alone.
+    """
+    known = {target.key for target in names.values()}
+    found = {chunk_id: set[str]() if chunk_id in again else one.titles & known for chunk_id, one in held.items()}
+    scanner, new_scanner = Scanner(names), Scanner(new_names)
+    for chunk_id, payload in texts_of_chunks:
+        if chunk_id in found:
+            texts = (scanner if chunk_id in again else new_scanner).found(payload["text"], payload["doc_id"])
+            found[chunk_id] |= {names[text].key for text in texts}
+    return {
+        chunk_id: sorted(keys - held[chunk_id].refs, key=lambda key: (-len(key), key))[:MAX_FOUND]
+        for chunk_id, keys in found.items()
+    }
+
+
+def _texts(store: ChunkStore, namespace: str, ids: Sequence[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The chunks with their texts: all, or those of `ids`."""
+    if ids is None:
+        yield from store.read(_within(namespace), _TEXT_FIELDS)
+        return
+    for part in sliced(list(ids), READ_BATCH):
+        yield from store.read(_within(namespace, models.HasIdCondition(has_id=list(part))), _TEXT_FIELDS)
 
 
 def _within(namespace: str, *conditions: models.Condition) -> models.Filter:

@@ -21,7 +21,7 @@ from shared.store.server import ServerStore
 
 REAL_SERVER = os.environ.get("RAMIFY_TEST_QDRANT_URL", "")
 DIM = 8
-POINT_FIELDS = ("document_hash", "source", "pending", "common", "unit", "unit_size", "fields")
+POINT_FIELDS = ("document_hash", "source", "pending", "unfollowed", "sought", "unit", "unit_size", "fields")
 ENCODER = Bm25Encoder(20.0)
 MakePoint = Callable[..., ChunkPoint]
 

@@ -94,13 +94,13 @@ def test_given_payload_changes_when_set_then_only_those_fields_change_and_lost_i
 def test_given_a_filter_when_read_then_ids_come_with_the_named_fields_only(
     filled: ChunkStore, make_point: MakePoint
 ) -> None:
-    filled.upsert([make_point("later", "later", pending=Pending.PAGE, common=("later",), refs=("title:aof",))])
+    filled.upsert([make_point("later", "later", pending=Pending.CHUNK, sought=("later",), refs=("title:aof",))])
     pending = models.Filter(must=[models.FieldCondition(key="pending", range=models.Range(gte=1))])
 
-    ((chunk_id, payload),) = filled.read(pending, ("doc_id", "pending", "common", "refs"))
+    ((chunk_id, payload),) = filled.read(pending, ("doc_id", "pending", "sought", "refs"))
 
     assert chunk_id == make_point("", "later").chunk.chunk_id
-    assert payload == {"doc_id": "later", "pending": 2, "common": ["later"], "refs": ["title:aof"]}
+    assert payload == {"doc_id": "later", "pending": 1, "sought": ["later"], "refs": ["title:aof"]}
     assert len(list(filled.read(None, ("path",)))) == 5
 
 
