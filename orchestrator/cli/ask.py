@@ -129,7 +129,8 @@ def plan(  # noqa: PLR0913 - the signature is the command line
     if request.strategy is not None:
         named(settings.strategies, request.strategy)
     if settings.has_llm and llm and file is None:
-        streams.note(f"planning may ask the LLM ({settings.llm_model}): --no-llm leaves it out")
+        host = settings.llm_base_url.host if settings.llm_base_url else ""
+        streams.note(f"planning may ask the LLM ({settings.llm_model} at {host}): --no-llm leaves it out")
     found = preview(request, settings, llm=llm)
     if out is not None:
         out.write_text(written(found.plan, as_toml=out.suffix.lower() != ".json"), encoding="utf-8")

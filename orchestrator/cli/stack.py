@@ -24,7 +24,11 @@ def up(
     json: options.Json = False,
 ) -> None:
     """Start the embedded stack: Redis, the worker pools, Flower. Ctrl-C stops all of it."""
+    from shared.settings.sources import destinations
+
     settings = invocation_of(ctx).settings()
+    for clause in destinations(settings):
+        streams.note(clause)
     if detach:
         from orchestrator.local import background
 

@@ -19,7 +19,7 @@ from shared.settings import Settings
 from shared.store.meta import FORMAT
 
 #: What may differ without another index: where, how fast and under which key the model is called, and the query side.
-_NOT_INDEXED = frozenset({"api_key", "timeout_s", "threads", "query_prefix", "languages"})
+_NOT_INDEXED = frozenset({"api_key", "api_key_for", "timeout_s", "threads", "query_prefix", "languages"})
 
 
 def corpus_copy(corpus: LabelledCorpus, folder: Path) -> Path:

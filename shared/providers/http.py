@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import re
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, NoReturn, TypeVar
 
@@ -45,6 +47,7 @@ _HINTS = {
 _STREAMED_ENCODINGS = {"", "identity", "gzip", "x-gzip", "deflate"}
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,47}")
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class JsonReply(Model):
@@ -84,6 +87,7 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         if key := _checked_key(api_key, gate.server_kind):
             headers["Authorization"] = f"Bearer {key}"
+            name_destination(gate.server)
         limits = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
         self._client = httpx.Client(
             transport=DeadlineTransport(proxy=proxy_for(self._url), limits=limits),
@@ -173,6 +177,12 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         if not isinstance(body, dict):
             raise ReplyError(f"{self._server} sent JSON that is no object")
         return body
+
+
+@cache
+def name_destination(server: str) -> None:
+    """Log where a key goes: once a server in each process."""
+    _log.info("the API key of the %s is sent there", server)
 
 
 def retried(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, HttpUrl, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSourceError
 
 from shared.errors import SettingsError, encodable
@@ -18,11 +17,10 @@ from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
 from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
 from shared.settings.services import BudgetDefaults, Prices, ProviderSettings, RedisSettings
+from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
 
-CONFIG_ENV = "RAMIFY_CONFIG"
-DEFAULT_FILE = "ramify.toml"
-_MAX_FILE_BYTES = 1_000_000
+__all__ = ["CONFIG_ENV", "Settings", "config_file", "load_settings"]
 
 
 class Settings(BaseSettings):
@@ -34,6 +32,7 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(default=Path(".ramify"), description="folder of the embedded stack: store, Redis, logs")
     llm_api_key: SecretStr = Field(default=SecretStr(""), description="bearer token of the LLM server")
+    llm_api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
     llm_model: str = Field(default="", description="model name; empty = no LLM")
     llm_base_url: HttpUrl | None = Field(default=None, description="OpenAI-compatible base, e.g. http://host/v1")
     llm_timeout_s: float = Field(default=60.0, gt=0, description="seconds for one LLM call")
@@ -124,39 +123,16 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Command line over environment over file."""
-        file = config_file()
-        sources = (init_settings, env_settings)
-        return (*sources, TomlConfigSettingsSource(settings_cls, file)) if file else sources
+        file = settings_file()
+        check_secrets((init_settings(), env_settings()), file)
+        own = (init_settings, env_settings)
+        return (*own, InitSettingsSource(settings_cls, dict(file.values))) if file else own
 
 
 def config_file() -> Path | None:
-    """The file named by RAMIFY_CONFIG, else ./ramify.toml if there is one.
-
-    Raises: SettingsError when RAMIFY_CONFIG names no file or the file is no TOML.
-    """
-    given = os.environ.get(CONFIG_ENV)
-    path = Path(given or DEFAULT_FILE)
-    if not os.path.isfile(path):  # noqa: PTH113 - False, no OSError, for a name of 5,000 characters
-        if given:
-            raise SettingsError(CONFIG_ENV, given, "there is no such file")
-        return None
-    try:
-        tomllib.loads(_content(path).decode())
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
-        raise SettingsError(str(path), str(error), "write valid TOML in UTF-8") from None
-    return path
-
-
-def _content(path: Path) -> bytes:
-    """Raises: SettingsError when it cannot be read, or is larger than any settings."""
-    try:
-        with path.open("rb") as handle:
-            content = handle.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise SettingsError(str(path), error.strerror, "it cannot be read: check its permissions") from None
-    if len(content) > _MAX_FILE_BYTES:
-        raise SettingsError(str(path), f"more than {_MAX_FILE_BYTES} bytes", "that is no settings file")
-    return content
+    """The file that the settings are read from. Raises: SettingsError, as `settings_file`."""
+    found = settings_file()
+    return found.path if found else None
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -104,6 +104,7 @@ class ModelSettings(SettingsSection):
     path: str = Field(default="", description="fastembed: local model folder, for machines without a model hub")
     base_url: HttpUrl | None = None
     api_key: SecretStr = Field(default=SecretStr(""), description="endpoint: bearer token")
+    api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
 
     @property
     def traits(self) -> ProviderTraits:
@@ -188,6 +189,7 @@ class StoreSettings(SettingsSection):
     kind: Literal["embedded", "server"] = Field(default="embedded", description="embedded (Qdrant Edge) or server")
     url: HttpUrl | None = Field(default=None, description="server: URL of Qdrant")
     api_key: SecretStr = Field(default=SecretStr(""), description="server: API key")
+    api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
     collection: str = Field(default="ramify", pattern=r"^[\w\-]{1,64}$", description="collection name")
     timeout_s: float = Field(default=10.0, gt=0, description="server: seconds for one call")
 

@@ -27,9 +27,12 @@ def open_stores(settings: Settings) -> TenantStores:
         return TenantStores(EmbeddedStore(settings.data_dir / "store" / store.collection))
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
+    from shared.providers.http import name_destination  # noqa: PLC0415
     from shared.store.server import ServerStore  # noqa: PLC0415
     from shared.store.server_transport import transport  # noqa: PLC0415
 
+    if store.api_key.get_secret_value() and store.url is not None:
+        name_destination(f"Qdrant at {store.url.host}:{store.url.port}")
     client = QdrantClient(
         url=str(store.url),
         # without it the client falls back to 6333 even for https://host/

@@ -77,7 +77,7 @@ def test_given_prices_when_planned_with_an_llm_then_calls_tokens_and_money_are_r
         (rows["summary"]["tokens_in"][1] * 1.0 + rows["summary"]["tokens_out"][1] * 2.0) / 1e6
     )
     assert found["cost"]["llm_calls"] == asked
-    assert "planning may ask the LLM (fake): --no-llm leaves it out" in bare.stderr
+    assert "planning may ask the LLM (fake at 127.0.0.1): --no-llm leaves it out" in bare.stderr
     assert "No price: fake" in bare.stdout
     assert json.loads(free.stdout)["cost"]["llm_calls"] == 0
 
