@@ -33,7 +33,7 @@ from shared.providers.lanes import running_lane
 M = TypeVar("M", bound=BaseModel)
 
 #: Raise it when entries change their meaning without their models changing.
-FORMAT = 2
+FORMAT = 3
 #: Longest entry before compression. The largest leaf (500 hits with vectors) stays far below.
 MAX_BYTES = 32 * 1024 * 1024
 STATS = f"{PREFIX}:cache:stats"
