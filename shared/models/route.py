@@ -19,6 +19,9 @@ class QueryType(StrEnum):
     NONE = "none"
 
 
+Detail = Literal["low", "default", "high"]
+
+
 class Intent(StrEnum):
     """What the question is after."""
 
@@ -26,6 +29,13 @@ class Intent(StrEnum):
     TEMPORAL = "temporal"
     EVENT = "event"
     GENERAL = "general"
+
+    @property
+    def detail(self) -> Detail:
+        """How much of a page is wanted: its compiled truth (low), its timeline too (high), or either."""
+        if self is Intent.GENERAL:
+            return "default"
+        return "low" if self is Intent.ENTITY else "high"
 
 
 class Hops(StrEnum):

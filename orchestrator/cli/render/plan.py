@@ -90,7 +90,7 @@ def draw_route(routed: Route) -> RenderableType:
     sure = "unsure: answered as if nothing had been read" if routed.unsure else "sure"
     rows: dict[str, RenderableType | str] = {
         "type": plain(f"{routed.type.value} ({meaning})", "bold"),
-        "intent": routed.intent.value,
+        "intent": f"{routed.intent.value} (detail: {routed.intent.detail})",
         "confidence": plain(f"{routed.confidence:.2f}, {sure}", "yellow" if routed.unsure else ""),
         "decided by": routed.by,
         "row": f"routing.types.{routed.row}",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from qdrant_client import models
 
+from shared.language.routing import route_by_rules
 from shared.models import Chunk, Filters, Hit, SearchResult
 from shared.models.hits import PagePart
 from shared.providers.encoders import Bm25Encoder
@@ -21,7 +22,7 @@ from shared.store import BuiltWith, ChunkPoint
 from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import OpenedStore
 from workers.search.engine import continue_search, search
-from workers.search.stages.truth import detail_of, truth
+from workers.search.stages.truth import truth
 from workers.search.state import Candidate, Query, SearchState, Tools
 from workers.shown_hits import shown_hits
 
@@ -207,7 +208,7 @@ def ordered(detail: str, **parts: tuple[float, PagePart]) -> dict[str, float]:
     ],
 )
 def test_the_detail_is_what_the_question_is_after(question: str, detail: str) -> None:
-    assert detail_of(question) == detail
+    assert route_by_rules(question).intent.detail == detail
 
 
 def test_given_a_question_of_when_then_the_timeline_that_fits_it_is_fetched_and_leads(store: Counted) -> None:

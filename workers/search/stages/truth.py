@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from qdrant_client import models
 
@@ -11,19 +10,17 @@ from shared.language.routing import route_by_rules
 from shared.language.text import terms
 from shared.models import Hit
 from shared.models.hits import PagePart
-from shared.models.route import Intent
+from shared.models.route import Detail
 from shared.settings import stages as s
 from shared.store import ChunkStore, to_filter
 from shared.store.schema import equals, one_of
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
-Detail = Literal["low", "default", "high"]
 _IS_TRUTH = equals("part", PagePart.TRUTH.value)
 _PARTS = (PagePart.TRUTH, PagePart.TIMELINE)
 #: Chunks of one part read for one page.
 _PER_PAGE = 4
-_DETAIL: dict[Intent, Detail] = {Intent.ENTITY: "low", Intent.TEMPORAL: "high", Intent.EVENT: "high"}
 #: Whether a tenant has truth, by the state of its collection; emptied when full.
 _MAX_STATES = 256
 _HAS_TRUTH: dict[tuple[str, str, str, str, int], bool] = {}
@@ -39,7 +36,8 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
     """
     if tools.store is not None and not _has_truth(tools.store, tools):
         return state.skip("no page has compiled truth")
-    detail = detail_of(state.query.text) if options.detail == "auto" else options.detail
+    intent = route_by_rules(state.query.text).intent
+    detail = intent.detail if options.detail == "auto" else options.detail
     if tools.store is not None:
         state = state.but(candidates=(*state.candidates, *_fetched(state, detail, tools)))
     pages: dict[str, list[Candidate]] = {}
@@ -51,11 +49,6 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
     if not changed:
         return state
     return state.but(candidates=by_score([changed.get(c.hit.chunk_id, c) for c in state.candidates]))
-
-
-def detail_of(question: str) -> Detail:
-    """How much of a page a question wants, by what it is after: its truth (low), its timeline too (high), or either."""
-    return _DETAIL.get(route_by_rules(question).intent, "default")
 
 
 def _ordered(page: Sequence[Candidate], detail: Detail, share: float) -> list[Candidate]:
