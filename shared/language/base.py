@@ -88,16 +88,18 @@ class DateWords:
     """How spans of time are named, in folded text.
 
     `spans` are patterns with groups: y (year), n (month's name), m (month), d (day), q (quarter), h (half of the year),
-    s (a key of `seasons`), w (week of a year), wm (week of a month), rel (a key of `relative`), or n and unit (a count
-    of a key of `units`). `ahead` has a group `word` and ends with
-    `$`; `behind` is the inside of a group; both name keys of `bends`. `lead`, `join`, `reach`, `join_tail` and
-    `year_lead` are alternatives inside a group.
+    s (a key of `seasons`), part (a key of `parts`, of what else is named), w (week of a year), wm (week of a month),
+    rel (a key of `relative`), or n and unit (a count of a key of `units`). `ahead` has a group `word` and ends with
+    `$`; `behind` is the inside of a group; both name keys of `bends`. `lead`, `join`, `either`, `reach`, `join_tail`
+    and `year_lead` are alternatives inside a group.
     """
 
     spans: Sequence[re.Pattern[str]] = ()
     months: Mapping[str, int] = field(default_factory=dict)
     quarters: Mapping[str, int] = field(default_factory=dict)
     halves: Mapping[str, int] = field(default_factory=dict)
+    #: A word for a part of a month or a year -> which of three.
+    parts: Mapping[str, int] = field(default_factory=dict)
     #: A season -> its first month of three.
     seasons: Mapping[str, int] = field(default_factory=dict)
     #: Patterns and what takes their place, again and again: a year that is said once goes to each span it is said of.
@@ -114,6 +116,7 @@ class DateWords:
     bends: Mapping[str, Bend] = field(default_factory=dict)
     lead: Sequence[str] = ()
     join: Sequence[str] = ()
+    either: Sequence[str] = ()
     reach: Sequence[str] = ()
     join_tail: Sequence[str] = ()
     year_lead: Sequence[str] = ()

@@ -15,10 +15,15 @@ MAX_SENTENCE, MAX_VALUE = 240, 200
 MAX_COLUMNS = 12
 
 
+#: By date, or "" for the order of the paths. Documents without a date come last.
+ListOrder = Literal["", "newest", "oldest"]
+
+
 class Condition(Model):
     """What a document must say: one of `words` in its title, headings or text; with `tagged` also as a tag.
 
-    `exact`: letter by letter but for case and width; else every word counts in all its forms. `negated`: it must not.
+    `exact`: letter by letter but for case and width; else its words beside each other, each in all its forms.
+    `negated`: it must not.
     """
 
     words: tuple[str, ...] = Field(min_length=1)
@@ -41,11 +46,12 @@ class FieldFilter(Model):
 class Scan(Model):
     """Which documents belong to the list, and what is to be told of each.
 
-    All of it must hold: `filters` (the request's own), `found` (what the question names), one of each group of `tags`,
-    none of the `without_*`, each of `fields`, a passage of one of `facets`, and every condition. `columns` are those
-    that were asked for, `counting` that the number was. `unread`: words of the question that are in none of it;
-    documents that meet more of `ranking`, which is made of them, come first. `documents` and `index_version`: what the
-    filter held when the scan was planned.
+    All of it must hold: `filters` (the request's own), `found` (what the question names), one of the spans of `dates`,
+    one of each group of `tags`, nothing of `lacking` (any tag, any date), none of the `without_*`, each of `fields`, a
+    passage of one of `facets`, and every condition. `columns` are those that were asked for, `counting` that the number
+    was. `unread`: words of the question that are in none of it; documents that meet more of `ranking`, which is made of
+    them, come first. `order`: by date instead, and only the first `limit` of them; 0: all. `documents` and
+    `index_version`: what the filter held when the scan was planned.
     """
 
     filters: Filters = Filters()
@@ -54,12 +60,16 @@ class Scan(Model):
     without_tags: tuple[str, ...] = ()
     without_kinds: tuple[str, ...] = ()
     without_paths: tuple[str, ...] = ()
-    without_dates: Filters = Filters()
+    dates: tuple[Filters, ...] = ()
+    without_dates: tuple[Filters, ...] = ()
+    lacking: tuple[Literal["tags", "date"], ...] = ()
     fields: tuple[FieldFilter, ...] = ()
     facets: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     columns: tuple[str, ...] = Field(default=(), max_length=MAX_COLUMNS)
     counting: bool = False
+    order: ListOrder = ""
+    limit: int = Field(default=0, ge=0)
     unread: tuple[str, ...] = ()
     ranking: tuple[Condition, ...] = ()
     understood: str = ""
@@ -114,7 +124,8 @@ class ShardReport(Model):
 class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
-    `matched` counts documents, `copies` those among them with the text of an earlier row. `pages` of `page_rows` rows
+    `matched` counts documents, `fitting` all that meet the conditions where the question asked for some of them only,
+    in `order`, `copies` those among them with the text of an earlier row. `pages` of `page_rows` rows
     each are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that
     were not understood, those that have more of them first. `partial`: not everything was read;
     `changed`: the corpus was written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts
@@ -128,6 +139,8 @@ class ListTable(Model):
     scanned: int = 0
     planned: int = 0
     matched: int = 0
+    fitting: int = 0
+    order: ListOrder = ""
     copies: int = 0
     columns: tuple[str, ...] = ()
     rows: tuple[ListRow, ...] = ()

@@ -7,7 +7,7 @@ from datetime import date
 
 from orchestrator.intake import as_request
 from orchestrator.planning.intent import intent_by_rules
-from orchestrator.planning.lists.dates import several, spans
+from orchestrator.planning.lists.dates import spans
 from orchestrator.planning.lists.reading import read_question
 from orchestrator.planning.planner import decompose_by_rules
 from shared.errors import InputError
@@ -67,7 +67,6 @@ def _rules(question: str) -> None:
 
 def _list(question: str) -> None:
     """Read as the question of a list, and tried on a document."""
-    several(question, _TODAY)
     spans(question, _TODAY)
     scan = read_question(question, Filters(), _VALUES, _TODAY).scan
     _fits(scan or Scan(conditions=(Condition(words=(question[:300] or "x",)),)), question)

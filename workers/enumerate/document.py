@@ -33,6 +33,8 @@ FURTHER = ("doc_id", "ordinal", "facet", "heading", "text")
 #: Letters that a word's other forms may have behind its stem.
 _MAX_ENDING = 6
 _MIN_STEM = 2
+#: Between two words that stand beside each other.
+_BESIDE = r"[\s\-_/]{1,4}"
 _HEADING = re.compile(r"\s*#{1,6}\s")
 
 
@@ -94,20 +96,20 @@ class ListedDocument:
 
 
 class ConditionWords:
-    """One way to say a condition. Exact: letter by letter; else every word in all its forms, wherever it stands."""
+    """One way to say a condition. Exact: letter by letter; else its words beside each other, each in all its forms."""
 
     def __init__(self, words: str, *, exact: bool) -> None:
         text = " ".join(plain(words).split())
         self.key = value_key(words)
         self._terms = [] if exact else list(dict.fromkeys(terms(text)))
         self._literal = None if self._terms else _literal(text)
-        self._forms = [(term, _form(term)) for term in self._terms]
+        self._form = re.compile(_BESIDE.join(map(_form, self._terms)))
 
     def stand_in(self, text: str) -> bool:
         """True when plain `text` has them all."""
         if self._literal is not None:
             return self._literal.search(text) is not None
-        return all(any(terms(found.group()) == [term] for found in form.finditer(text)) for term, form in self._forms)
+        return any(terms(found.group()) == self._terms for found in self._form.finditer(text))
 
 
 def _literal(text: str) -> re.Pattern[str]:
@@ -116,12 +118,12 @@ def _literal(text: str) -> re.Pattern[str]:
     return re.compile(head + re.escape(text).replace(r"\ ", r"\s+") + tail)
 
 
-def _form(term: str) -> re.Pattern[str]:
+def _form(term: str) -> str:
     """Words that may have this stem; whether they do, the stemmer decides."""
     if not (term.isascii() and term.isalnum()):
-        return _literal(term)
+        return _literal(term).pattern
     stem = term[:-1] if term.endswith("y") and len(term) > _MIN_STEM else term
-    return re.compile(rf"(?<![^\W_{CJK}]){stem}[a-z']{{0,{_MAX_ENDING}}}(?![^\W_{CJK}])")
+    return rf"(?<![^\W_{CJK}]){stem}[a-z']{{0,{_MAX_ENDING}}}(?![^\W_{CJK}])"
 
 
 class Matcher:

@@ -11,7 +11,7 @@ from shared.jobs.tables import Tables
 from shared.models import Node
 from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
 from shared.settings.sections import EnumerationSettings
-from workers.enumerate.scan import place_of
+from workers.enumerate.scan import place_in
 
 
 def merge_rows(
@@ -32,12 +32,12 @@ def merge_rows(
         return joined_before  # a merge that is delivered again: the shards' own pages are gone
     reports = {node.id: tables.report(job_id, node.id) for node in shards}
     known = {node_id: report for node_id, report in reports.items() if report is not None}
-    joined = _Joined(partial(tables.put_rows, job_id) if keep else None, limits)
+    joined = _Joined(partial(tables.put_rows, job_id) if keep else None, limits, scan.limit)
     streams = [
         chain.from_iterable(map(partial(tables.page, job_id, node_id), range(report.pages)))
         for node_id, report in known.items()
     ]
-    joined.write(heapq.merge(*streams, key=place_of))
+    joined.write(heapq.merge(*streams, key=place_in(scan)))
     table = _table(scan, list(reports.values()), joined, limits)
     if keep:
         tables.put_table(job_id, table)
@@ -47,9 +47,11 @@ def merge_rows(
 class _Joined:
     """The list while it is written. Of earlier rows only ids and digests stay in memory."""
 
-    def __init__(self, put: Callable[[int, Sequence[ListRow]], None] | None, limits: EnumerationSettings) -> None:
-        """`put` gets the pages by their numbers; None: they are counted only."""
-        self._put, self._limits = put, limits
+    def __init__(
+        self, put: Callable[[int, Sequence[ListRow]], None] | None, limits: EnumerationSettings, most: int = 0
+    ) -> None:
+        """`put` gets the pages by their numbers; None: they are counted only. `most`: so many rows; 0: all."""
+        self._put, self._limits, self._most = put, limits, most
         self._page: list[ListRow] = []
         self._numbers: dict[bytes, int] = {}
         self._listed: set[str] = set()
@@ -61,8 +63,14 @@ class _Joined:
         for row in rows:
             if row.doc_id not in self._listed:
                 self._listed.add(row.doc_id)
-                self._add(row)
+                if not self._most or self.matched < self._most:
+                    self._add(row)
         self._flush()
+
+    @property
+    def fitting(self) -> int:
+        """All documents that fit."""
+        return len(self._listed)
 
     def _add(self, row: ListRow) -> None:
         self.matched += 1
@@ -96,6 +104,8 @@ def _table(
         scanned=scanned,
         planned=scan.documents,
         matched=joined.matched,
+        fitting=joined.fitting,
+        order=scan.order,
         copies=joined.copies,
         columns=scan.columns,
         rows=tuple(joined.first),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from datetime import date
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from qdrant_client import models
@@ -20,6 +21,10 @@ from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
 _BATCH = 128
 _FIRST_CHUNK = models.FieldCondition(key="ordinal", range=models.Range(gte=0, lte=0))
 _FURTHER_CHUNKS = models.FieldCondition(key="ordinal", range=models.Range(gte=1))
+_HAVING: dict[str, models.Condition] = {
+    "date": models.FieldCondition(key="day", range=models.Range(gte=0)),
+    "tags": models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="tags"))]),
+}
 #: Characters of a document that the LLM is shown.
 EXCERPT_CHARS = 2000
 #: Filters whose values `KnownValues` keeps; all are dropped when there are more.
@@ -31,13 +36,20 @@ def documents_of(scan: Scan) -> models.Filter:
     must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _FIRST_CHUNK]
     must += [one_of("tags", group) for group in scan.tags]
     must += [fields.condition(wanted) for wanted in scan.fields]
+    if scan.dates:
+        spans: list[models.Condition] = [_in_namespace(span, scan.found.namespace) for span in scan.dates]
+        must.append(models.Filter(should=spans))
     out: list[models.Condition] = []
     out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
     out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
     out += [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in scan.without_paths]
-    dates = scan.without_dates.model_copy(update={"namespace": scan.found.namespace})
-    out += [to_filter(dates)] if dates.after or dates.before else []
+    out += map(_in_namespace, scan.without_dates, repeat(scan.found.namespace))
+    out += [_HAVING[name] for name in scan.lacking]
     return models.Filter(must=must, must_not=out or None)
+
+
+def _in_namespace(span: Filters, namespace: str) -> models.Filter:
+    return to_filter(span.model_copy(update={"namespace": namespace}))
 
 
 class Scanned(NamedTuple):
@@ -73,14 +85,22 @@ def scan_shard(
         if stopped():
             cut = True
             break
-    ordered = sorted(rows.values(), key=place_of)
+    ordered = sorted(rows.values(), key=place_in(scan))
     numbered = [(number, texts[row.doc_id]) for number, row in enumerate(ordered) if row.doc_id in texts]
     return Scanned(ordered, scanned, [Excerpt(number=number, text=text) for number, text in numbered], cut)
 
 
-def place_of(row: ListRow) -> tuple[int, str, str]:
-    """The order of a list: what has more of the words that were not understood, then by path."""
-    return -row.near, row.path, row.doc_id
+def place_in(scan: Scan) -> Callable[[ListRow], tuple[int, int, str, str]]:
+    """The order of a list: by date where that is asked for, by words that were not understood, then by path."""
+    sign = {"newest": -1, "oldest": 1}.get(scan.order, 0)
+    return lambda row: (_day(row, sign), -row.near, row.path, row.doc_id)
+
+
+def _day(row: ListRow, sign: int) -> int:
+    """The day as a number in that order; behind all others without a date."""
+    if not sign:
+        return 0
+    return sign * date.fromisoformat(row.date[:10]).toordinal() if row.date else date.max.toordinal()
 
 
 def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[ListedDocument]:

@@ -179,6 +179,8 @@ def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
 
 
 def _list_notes(table: ListTable) -> Iterator[str]:
+    if table.fitting > table.matched:
+        yield f"{table.fitting} documents fit; these are the {table.matched} {table.order}."
     if table.unread:
         yield f"Not understood as conditions: {', '.join(table.unread)}."
     if table.partial:

@@ -13,6 +13,8 @@ from shared.models.enumeration import Condition
 _WORD = rf"[^\W_{HAN}](?:(?:[^\W{HAN}]|[.+#'\-/&])*(?:[^\W{HAN}]|[+#]))?"
 _SIGNS = re.compile(r"[^\w]|_")
 _MIN_HAN = 2
+#: Words beside each other that are one phrase.
+_PHRASE = 2
 #: Tokens between a word and the documents that it stands before: 的, a space, 有哪些.
 _MOST_BETWEEN = 4
 #: Words for documents that may stand in a row, 会议记录文件, before the reading of each looks no further.
@@ -20,7 +22,7 @@ _MOST_NOUNS = 8
 #: One token: a gap, a quoted text, a phrase of the lists, a word, or one Han character.
 _TOKEN = (
     rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|(?P<order><order>)|(?P<code>[\w.+\-]*@[\w.\-]*\w)|(?P<inner_frame><inner_frame>)|(?P<tail><tail>)|(?P<mention><mention>)"
-    r"|(?P<other><other>)|(?P<about><about>)|(?P<about_after><about_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
+    r"|(?P<other><other>)|(?P<about><about>)|(?P<about_next><about_next>)|(?P<about_after><about_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
     rf"|(?P<either><either>)|(?P<both><both>)|(?P<noun><noun>)|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>\s+)|(?P<sign>.)"
 )
 
@@ -42,6 +44,7 @@ class ContentReader:
         self.names_documents = False
         self._mode, self._negated, self._either, self._piece = "", False, False, ""
         self._negation_used, self._negation_start, self._piece_start = True, 0, 0
+        self._said_to, self._beside = -1, 0
         self._read()
 
     @property
@@ -80,6 +83,8 @@ class ContentReader:
         if kind in {"both", "either"} and self._run:
             self._run.join(either=kind == "either")
             return token.end()
+        if kind == "about_next" and self._run:
+            kind = "word"
         if kind not in {"space", "word", "code"} and not self._of_run(kind, text):
             self._end_run(token.start(), about=kind == "about_after")
         if kind == "held":
@@ -99,6 +104,8 @@ class ContentReader:
         """What a phrase of this kind means for what follows."""
         if kind in {"mention", "about"}:
             self._mode = kind
+        elif kind == "about_next":
+            self._mode = self._mode or "about"
         elif kind == "negation":
             self._negated, self._negation_used, self._negation_start = True, False, token.start()
         elif kind == "either":
@@ -134,7 +141,7 @@ class ContentReader:
     def _value(self, place: int) -> int | None:
         """A kind, or a tag, that stands bare at `place`: "decisions", "redis notes". Returns where it ends."""
         text = self._sentence.text
-        if self._mode == "mention" or not _begins(text, place):
+        if self._mode == "mention" or not _begins(text, place) or self._run.is_relation:
             return None
         if self._mode:
             return self._phrase(place)
@@ -151,9 +158,14 @@ class ContentReader:
         """The kind or the tag that begins at `place`, and which of the two it is."""
         for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
             known = names.at(self._sentence.text, place)
-            if known and self._whole(known, place, kind=target == "kinds"):
+            caused = target == "tags" and known is not None and self._related(known.end)
+            if known and not caused and self._whole(known, place, kind=target == "kinds"):
                 return target, known
         return None
+
+    def _related(self, end: int) -> bool:
+        """True for a value that only caused the documents, or wrote them: DNS引起的事故."""
+        return compiled(" ?<relation_behind>").match(self._sentence.text, end) is not None
 
     def _documents_follow(self, place: int) -> bool:
         """True when what stands before `place` belongs to the documents behind it: "kafka notes", 队列的笔记."""
@@ -216,12 +228,28 @@ class ContentReader:
         word = text.removesuffix("'s")
         other = compiled("<other>").fullmatch(word) is not None
         if not other and (compiled("<frame>").fullmatch(word) or not terms(word)):
-            self._end_run(start)
+            if not self._run.is_relation or terms(word):  # "caused by DNS" is one
+                self._end_run(start)
         elif self._mode and not other:
-            self._add(word, exact=_SIGNS.search(word) is not None)
+            self._condition(word, start, exact=_SIGNS.search(word) is not None)
         else:
             self._mode = ""
             self._run.add(word, start, exact=_SIGNS.search(word) is not None)
+
+    def _condition(self, word: str, start: int, *, exact: bool) -> None:
+        """A word that documents must say; two beside each other are one phrase, more than two count alone."""
+        beside = start == self._said_to + 1 and bool(self.conditions) and not exact
+        self._beside = self._beside + 1 if beside else 1
+        last = self.conditions[-1] if beside else None
+        if last and self._beside == _PHRASE and not last.exact:
+            phrase = (*last.words[:-1], f"{last.words[-1]} {word}")
+            self.conditions[-1] = last.model_copy(update={"words": phrase})
+        else:
+            if last and self._beside == _PHRASE + 1 and len(last.words) == 1 and " " in last.words[0]:
+                parts = [last.model_copy(update={"words": (part,)}) for part in last.words[0].split()]
+                self.conditions[-1:] = parts
+            self._add(word, exact=exact)
+        self._said_to = start + len(word)
 
     def _end_piece(self) -> None:
         piece, self._piece = self._piece, ""

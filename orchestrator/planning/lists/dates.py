@@ -1,4 +1,4 @@
-"""The span of time that a question names: "in March 2026", "since 2025", 去年. Pure."""
+"""The spans of time that a question names: "in March 2026", "since 2025", 去年. Pure."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _LEAD = "<lead>$"
 _DASH = "[-–—~]"
 _JOIN = rf"\s*(?:<join>|{_DASH})\s*<join_tail>?"
 _REACH = rf"\s*(?:<reach>|{_DASH})"
+_EITHER = "<either>"
 _BEHIND = r"\s*(?P<word><behind>)"
 #: A year alone stands behind a word, or at the start.
 _BARE_YEAR = rf"(?P<lead>^|(?<![a-z])(?:<year_lead>|-) ){_YEAR}{_END}"
@@ -29,15 +30,22 @@ _BARE_YEAR = rf"(?P<lead>^|(?<![a-z])(?:<year_lead>|-) ){_YEAR}{_END}"
 _LOOK_BACK = 20
 #: So many parts of a year may share it: "january, february and march 2026".
 _MOST_SHARED = 12
+_LAST_PART = 3
+#: Days of more than a half of a year.
+_MOST_SHORT = 190
 
 
 class DateSpan(NamedTuple):
-    """Days from `first` to `last` (inclusive, None: open) and where they stand in the text."""
+    """Days from `first` to `last` (inclusive, None: open) and where they stand in the text.
+
+    `beside`: it stands beside the one before it, "in March and in June 2026".
+    """
 
     first: date | None
     last: date | None
     start: int
     end: int
+    beside: bool = False
 
 
 @derived
@@ -50,26 +58,38 @@ def _compiled(template: str) -> re.Pattern[str]:
     return re.compile(with_lists(template, lambda name: alternatives(lambda known: getattr(known.dates, name))))
 
 
-def spans(text: str, today: date) -> DateSpan | None:
-    """The one span of time in a folded question; None when there is none, or several that do not join.
+def spans(text: str, today: date) -> tuple[DateSpan, ...] | None:
+    """The spans of time in a folded question, in order; None where one of them ends before it begins.
 
-    "2024 and 2025" joins to two years, "from May 2025 to July 2025" to three months; "2023 and 2025" does not join.
+    "2024 and 2025" joins to two years, "from May 2025 to July 2025" to three months; "2023 and 2025" are two spans.
     """
-    found = sorted(_all(text, today), key=lambda span: span.start)
-    if not found:
+    joined: list[DateSpan] = []
+    for span in sorted(_all(text, today), key=lambda span: span.start):
+        joined[-1:] = _joined(joined[-1], span, text) if joined else [span]
+    if any(span.first and span.last and span.first > span.last for span in joined):
         return None
-    joined = found[0]
-    opened = text[: joined.start].rstrip().endswith(tuple(word for dates in _dates() for word in dates.between))
-    for span in found[1:]:
-        between = _compiled(_JOIN).fullmatch(text[joined.end : span.start])
-        reach = _compiled(_REACH).match(text[joined.end : span.start]) or opened
-        if not between or not (reach or _follows(joined, span)):
-            return None
-        joined = DateSpan(joined.first, span.last, joined.start, span.end)
-    if joined.first and joined.last and joined.first > joined.last:
-        return None
-    lead = _compiled(_LEAD).search(text[max(0, joined.start - _LOOK_BACK) : joined.start])
-    return joined._replace(start=joined.start - len(lead[0])) if lead else joined
+    return tuple(span if span.beside else _with_lead(span, text) for span in joined)
+
+
+def _joined(one: DateSpan, other: DateSpan, text: str) -> list[DateSpan]:
+    """Both as one where they say one span of time, else both."""
+    between = text[one.end : other.start]
+    if not _compiled(_JOIN).fullmatch(between):
+        return [one, other]
+    opened = text[: one.start].rstrip().endswith(tuple(word for dates in _dates() for word in dates.between))
+    if _compiled(_REACH).match(between) or (opened and not one.beside) or _follows(one, other):
+        return [one._replace(last=other.last, end=other.end)]
+    if not _compiled(_EITHER).search(between):  # "since 2024 and before June 2025"
+        if one.first and not one.last and not other.first:
+            return [one._replace(last=other.last, end=other.end)]
+        if one.last and not one.first and not other.last:
+            return [one._replace(first=other.first, end=other.end)]
+    return [one, other._replace(beside=True)]
+
+
+def _with_lead(span: DateSpan, text: str) -> DateSpan:
+    lead = _compiled(_LEAD).search(text[max(0, span.start - _LOOK_BACK) : span.start])
+    return span._replace(start=span.start - len(lead[0])) if lead else span
 
 
 def with_years(text: str, today: date) -> str:
@@ -91,11 +111,6 @@ def _with_year(found: re.Match[str], dates: DateWords, today: date) -> str:
     return found[0].replace(found["rel"], year)
 
 
-def several(text: str, today: date) -> bool:
-    """True when the text names spans of time that do not join to one."""
-    return spans(text, today) is None and next(_all(text, today), None) is not None
-
-
 def _all(text: str, today: date) -> Iterator[DateSpan]:
     taken: list[tuple[int, int]] = []
     forms = (_DAY, *(form for dates in _dates() for form in dates.spans), _MONTH, _compiled(_BARE_YEAR))
@@ -112,7 +127,7 @@ def _all(text: str, today: date) -> Iterator[DateSpan]:
 
 def _bent(text: str, span: DateSpan) -> DateSpan:
     """The span under its preposition: "since" opens its end, "before" its beginning and leaves the span itself out."""
-    first, last, start, end = span
+    first, last, start, end, _ = span
     word = ""
     head = text[max(0, start - _LOOK_BACK) : start]
     if ahead := next((found for dates in _dates() if dates.ahead and (found := dates.ahead.search(head))), None):
@@ -131,6 +146,22 @@ def _bent(text: str, span: DateSpan) -> DateSpan:
 
 
 def _days(found: dict[str, str | None], today: date) -> tuple[date, date] | None:
+    days = _whole_days(found, today)
+    return _part_of(days, _known("parts", part)) if days and (part := found.get("part")) else days
+
+
+def _part_of(days: tuple[date, date], part: int) -> tuple[date, date] | None:
+    """The first, second or last part of a month, by tens of days, or of a year, by terms of four months."""
+    first, last = days
+    if (first.year, first.month) == (last.year, last.month):
+        start = first.replace(day=10 * part - 9)
+        return start, last if part == _LAST_PART else start + timedelta(days=9)
+    if first.year == last.year and (last - first).days >= _MOST_SHORT:
+        return date(first.year, 4 * part - 3, 1), _month_end(first.year, 4 * part)
+    return None
+
+
+def _whole_days(found: dict[str, str | None], today: date) -> tuple[date, date] | None:
     if rel := found.get("rel"):
         return _relative(rel, today)
     if unit := found.get("unit"):
@@ -183,7 +214,7 @@ def _week_of_month(year: int, month: int, week: int) -> tuple[date, date] | None
     )
 
 
-def _known(field: Literal["quarters", "halves", "units", "seasons"], word: str) -> int:
+def _known(field: Literal["quarters", "halves", "units", "seasons", "parts"], word: str) -> int:
     """What a word counts; 0 when no language knows it."""
     return next((table[word] for dates in _dates() if word in (table := getattr(dates, field))), 0)
 

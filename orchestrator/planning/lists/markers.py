@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from orchestrator.planning.lists.dates import DateSpan
-from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, listed, unique
 from shared.language import derived, languages
 from shared.language.text import HAN, terms, value_key
 from shared.models import Filters
-from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, Values
+from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, ListOrder, Values
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 _PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
@@ -25,6 +27,14 @@ _JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?:(?<!
 _COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
 _BETWEEN_COLUMNS = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
 _FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
+_COUNT = r"(\d{1,4}|<count>)"
+_ORDERS: dict[ListOrder, str] = {
+    "newest": rf"<newest_first>|<newest_counted> ?{_COUNT}<counted>?|(?<![\w.]){_COUNT} <newest_counted>|<newest>",
+    "oldest": rf"<oldest_first>|<oldest_counted> ?{_COUNT}<counted>?|(?<![\w.]){_COUNT} <oldest_counted>|<oldest>",
+}
+_LACKING: dict[Literal["tags", "date"], str] = {"tags": "<no_tags>", "date": "<no_date>"}
+#: Of a question that asks for more than these, no part is taken.
+MAX_LISTED = 1000
 _NEGATION = r"<negation><negation_tail!>{0,4}\s*"
 #: So far before a value its negation is looked for, in characters.
 _LOOK_BACK = 60
@@ -53,17 +63,19 @@ class NamedValues:
     conditions: list[Condition] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     dates: Filters = field(default_factory=Filters)
-    without_dates: Filters = field(default_factory=Filters)
+    more_dates: tuple[Filters, ...] = ()
+    without_dates: list[Filters] = field(default_factory=list)
+    lacking: list[Literal["tags", "date"]] = field(default_factory=list)
+    order: ListOrder = ""
+    limit: int = 0
     columns: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
 
     @property
     def denies(self) -> bool:
         """True when something is left out already."""
-        dates = self.without_dates
         denied = any(wanted.negated for wanted in self.fields)
-        denied = denied or bool(self.without_tags or self.without_kinds or self.without_paths)
-        return denied or bool(dates.after or dates.before)
+        return denied or bool(self.without_tags or self.without_kinds or self.without_paths or self.without_dates)
 
 
 def take_columns(sentence: Sentence, named: NamedValues) -> None:
@@ -78,13 +90,66 @@ def take_columns(sentence: Sentence, named: NamedValues) -> None:
         sentence.take(found.start(), len(sentence.text))
 
 
-def take_dates(sentence: Sentence, span: DateSpan, named: NamedValues) -> None:
-    """The span of time that was found; "except in 2025" and 除2025年以外 leave it out."""
-    if _negated(sentence, span.start) or denied_behind(sentence.text, span.end):
-        named.without_dates = Filters(after=span.first, before=span.last)
-    else:
-        named.dates = Filters(after=span.first, before=span.last)
-    sentence.take(negation_start(sentence, span.start), span.end)
+def take_dates(sentence: Sentence, spans: Sequence[DateSpan], named: NamedValues) -> bool:
+    """The spans of time that were found: one of those that stand beside each other, and all that stand apart.
+
+    "except in 2025" and 除2025年以外 leave one out. False where no day can be in all of them.
+    """
+    groups: list[list[DateSpan]] = []
+    for span in spans:
+        groups[-1:] = [[*groups[-1], span]] if span.beside else [*groups[-1:], [span]]
+    wanted: list[list[DateSpan]] = []
+    for group in reversed(groups):
+        start, end = group[0].start, group[-1].end
+        if _negated(sentence, start) or denied_behind(sentence.text, end):
+            named.without_dates += [Filters(after=span.first, before=span.last) for span in group]
+        else:
+            wanted.append(group)
+        sentence.take(negation_start(sentence, start), end)
+    if len(wanted) == 1 and len(wanted[0]) > 1:
+        named.more_dates = tuple(Filters(after=span.first, before=span.last) for span in wanted[0])
+        return True
+    days = [span for group in wanted for span in group]
+    after = max((span.first for span in days if span.first), default=None)
+    before = min((span.last for span in days if span.last), default=None)
+    named.dates = Filters(after=after, before=before) if not (after and before and after > before) else Filters()
+    return len(days) == len(wanted) and not (after and before and after > before)
+
+
+def repeat_exceptions(sentence: Sentence) -> None:
+    """Say "except" once more before each thing that is left out: "except those tagged sev3 or from 2025"."""
+    if found := compiled("<except>").search(sentence.text):
+        for language in languages():
+            phrases = language.lists.phrases
+            if pattern := "|".join(phrases.get("and_except", ())):
+                end = _clause_end(sentence.text, found.end())
+                scope = re.sub(pattern, phrases["instead"][0], sentence.text[found.end() : end])
+                sentence.text = sentence.text[: found.end()] + scope + sentence.text[end:]
+
+
+def _clause_end(text: str, start: int) -> int:
+    found = compiled("[.;?!](?: |$)|<negation_end>").search(text, start)
+    return found.end() if found else len(text)
+
+
+def take_lacking(sentence: Sentence, named: NamedValues) -> None:
+    """What the documents must have none of: "without any tag", 没有日期的."""
+    for name, phrases in _LACKING.items():
+        while found := compiled(phrases).search(sentence.text):
+            named.lacking.append(name)
+            sentence.take(found.start(), found.end())
+
+
+def take_order(sentence: Sentence, named: NamedValues) -> None:
+    """The order by date, and how many of that order: "the five newest", 最近的5篇. Not for a question of how many."""
+    for order, phrases in _ORDERS.items():
+        for found in compiled(phrases).finditer(sentence.text):
+            number = next((text for text in found.groups() if text), "")
+            limit = (int(number) if number.isdecimal() else count_of(number)) if number else 0
+            if limit <= MAX_LISTED:
+                named.order, named.limit = order, limit
+                sentence.take(found.start(), found.end())
+                return
 
 
 def take_imports(sentence: Sentence, named: NamedValues) -> None:
@@ -99,6 +164,8 @@ def take_imports(sentence: Sentence, named: NamedValues) -> None:
 
 def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
     """Tags in "tagged redis", "#redis", "带有缓存标签的": an unknown one is asked for all the same, and said."""
+    sentence.text = compiled("(<tagged>) <counted_of>(?= )").sub(r"\1", sentence.text)
+    sentence.text = compiled("(<tagged>) (<none_of>)(?= )").sub(r"\2 \1", sentence.text)
     while found := _HASH.search(sentence.text):
         _add_tags([found["name"].rstrip("./")], names, truncated, named, negated=_negated(sentence, found.start()))
         sentence.take(*_around(sentence, found.start(), found.end()))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
-from orchestrator.planning.lists.dates import several, spans, with_years
+from orchestrator.planning.lists.dates import spans, with_years
 from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
 from orchestrator.planning.lists.markers import (
     NamedValues,
+    repeat_exceptions,
     take_columns,
     take_dates,
     take_facets,
     take_imports,
     take_kinds,
+    take_lacking,
+    take_order,
     take_paths,
     take_tags,
 )
@@ -32,10 +36,7 @@ _NOTHING = (
     "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
 )
 _DENIED = "It was not understood what the documents must not have."
-_NONE_AT_ALL = (
-    "Documents without any tag or date cannot be listed: name what they must have, or one tag that they must not."
-)
-_SEVERAL = "Only one span of time can be asked for at once."
+_NEVER = "The spans of time in the question have no day in common."
 _LONG = f"More than {MAX_CONDITIONS} words to look for are no list: name what the documents have in common."
 
 
@@ -57,15 +58,16 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     sentence = Sentence(question)
     counting = compiled("<counting>").search(sentence.text) is not None
     named = NamedValues()
-    if compiled("<none_at_all>").search(sentence.text):
-        return Reading(warnings=(_NONE_AT_ALL,))
     take_columns(sentence, named)
     take_imports(sentence, named)
     sentence.text = with_years(sentence.text, today)
-    if span := spans(sentence.text, today):
-        take_dates(sentence, span, named)
-    elif several(sentence.text, today):
-        return Reading(warnings=(_SEVERAL,))
+    repeat_exceptions(sentence)
+    days = spans(sentence.text, today)
+    if days is None or not take_dates(sentence, days, named):
+        return Reading(warnings=(_NEVER,))
+    take_lacking(sentence, named)
+    if not counting:
+        take_order(sentence, named)
     kinds, tags = kind_names(values.kinds), Names(values.tags)
     take_paths(sentence, values, named)
     take_tags(sentence, tags, "tags" in values.truncated, named)
@@ -77,11 +79,20 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     scan = _scan(filters, named, content).model_copy(
         update={"counting": counting, "index_version": values.index_version, "unread": unread}
     )
+    if not content.names_documents and (meant := _misspelt(unread, kinds)):
+        read = read_question(re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question), filters, values, today)
+        return read.model_copy(update={"warnings": (told("list_misspelt", meant, question), *read.warnings)})
     if why := _why_not(scan, content, question):
         return Reading(warnings=(why,))
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     doubts = (*field_doubts(named, values, question), *_doubts(scan, [*named.assumed, *content.assumed], question))
     return Reading(scan=scan, warnings=(*named.warnings, *doubts))
+
+
+def _misspelt(unread: Sequence[str], kinds: Names) -> tuple[str, str] | None:
+    """A word that was not understood, and the kind that it looks like."""
+    words = (word for run in unread for word in run.split())
+    return next(((word, kind) for word in words if (kind := kinds.misspelt(word))), None)
 
 
 def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
@@ -122,7 +133,11 @@ def _scan(filters: Filters, named: NamedValues, content: ContentReader) -> Scan:
         without_tags=unique(named.without_tags),
         without_kinds=unique(named.without_kinds),
         without_paths=unique(named.without_paths),
-        without_dates=named.without_dates,
+        dates=named.more_dates,
+        without_dates=tuple(named.without_dates),
+        lacking=unique(named.lacking),
+        order=named.order,
+        limit=named.limit,
         fields=unique(named.fields),
         facets=unique(named.facets),
         conditions=tuple(dict.fromkeys((*named.conditions, *content.conditions))),
@@ -142,6 +157,8 @@ def understood(scan: Scan) -> str:
 def _parts(scan: Scan) -> Iterator[str]:
     for filters in (scan.filters, scan.found):
         yield from _filters(filters)
+    if scan.dates:
+        yield " or ".join(map(_dated, scan.dates))
     for group in scan.tags:
         yield f"tag = {' or '.join(group)}"
     yield from map(field_part, scan.fields)
@@ -150,21 +167,26 @@ def _parts(scan: Scan) -> Iterator[str]:
     for name, values in (("tag", scan.without_tags), ("kind", scan.without_kinds), ("path", scan.without_paths)):
         if values:
             yield f"not {name} = {' or '.join(values)}"
-    yield from (f"not {dated}" for dated in _filters(scan.without_dates))
+    yield from (f"not {_dated(span)}" for span in scan.without_dates)
+    yield from (f"no {name}" for name in scan.lacking)
     for condition in scan.conditions:
         yield _condition(condition)
+    if scan.order:
+        yield f"the {scan.limit} {scan.order}" if scan.limit else f"{scan.order} first"
 
 
 def _filters(filters: Filters) -> Iterator[str]:
     for name, values in (("kind", filters.kinds), ("tag", filters.tags), ("path", filters.paths)):
         if values:
             yield f"{name} = {' or '.join(values)}"
-    if filters.after and filters.before:
-        yield f"dated {filters.after} to {filters.before}"
-    elif filters.after:
-        yield f"dated {filters.after} or later"
-    elif filters.before:
-        yield f"dated {filters.before} or earlier"
+    if filters.after or filters.before:
+        yield _dated(filters)
+
+
+def _dated(span: Filters) -> str:
+    if span.after and span.before:
+        return f"dated {span.after} to {span.before}"
+    return f"dated {span.after} or later" if span.after else f"dated {span.before} or earlier"
 
 
 def _condition(condition: Condition) -> str:

@@ -58,6 +58,11 @@ class Run:
         """True when it speaks of a state, an owner, an order and the like: no word that a document's text must have."""
         return any(compiled("<field>").search(part.text) for _, part in self.parts)
 
+    @property
+    def is_relation(self) -> bool:
+        """True when it says what became of the documents, or who did it: what follows belongs to it."""
+        return any(compiled("<other>").fullmatch(part.text) for _, part in self.parts)
+
     def add(self, text: str, start: int, *, exact: bool) -> None:
         """One more word behind the others."""
         self.parts.append((self._joint, Part(text, start, exact)))

@@ -28,6 +28,8 @@ _MOST_HELD = 20
 #: Words of the longest value that is looked for.
 _MOST_WORDS = 6
 _LEAST_CHARS = 2
+#: From so many letters on, and so much alike, a word may be a name that is misspelt.
+_LONG, _MISSPELT = 5, 0.85
 _WORD = re.compile(r"[^\s,;:!?，。；：！？、()\x1f]+")
 #: A name is spelt in at most so many times its own characters, and so many more: "redis - streams".
 _ROOMY, _MORE = 2, 16
@@ -59,6 +61,16 @@ def _bounded(phrase: str) -> str:
 def listed(name: str) -> tuple[str, ...]:
     """The phrases of one list as they are written, by language."""
     return tuple(phrase for language in languages() for phrase in language.lists.phrases.get(name, ()))
+
+
+@derived
+def count_of(word: str) -> int:
+    """What a word of the list `count` counts; they stand in the order of their numbers, by language."""
+    for language in languages():
+        for number, names in enumerate(language.lists.phrases.get("count", ()), 1):
+            if re.fullmatch(names, word):
+                return number
+    return 0
 
 
 class Sentence:
@@ -147,6 +159,11 @@ class Names:
     def of(self, name: str) -> tuple[str, ...]:
         """The values that a whole name stands for; none when it is unknown."""
         return self._values.get(value_key(name), ())
+
+    def misspelt(self, word: str) -> str:
+        """The known name that an unknown word is one or two letters away from; "" for none."""
+        close = get_close_matches(value_key(word), self._values, n=1, cutoff=_MISSPELT) if len(word) >= _LONG else []
+        return close[0] if close else ""
 
     def near(self, name: str) -> str:
         """Known values that look like an unknown one, for people."""

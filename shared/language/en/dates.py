@@ -16,10 +16,13 @@ _ORDINAL = "first|second|third|fourth|1st|2nd|3rd|4th"
 _SUFFIX = "(?:st|nd|rd|th)?"
 _MONTH_NAME = _NAME.replace("?P<n>", "?:")
 _SEASON = "spring|summer|autumn|fall|winter"
+#: Which third of a month or of a year is meant.
+_THIRD = r"(?:(?:the )?(?:very )?(?P<part>early|mid|late|beginning|start|middle|end)(?: of |[- ])(?:the )?)"
+_SAME_THIRD = _THIRD.replace("?P<part>", "?:")
 #: A part of a year, without the year.
 _PART = (
-    rf"(?:(?:{_MONTH_NAME} \d{{1,2}}{_SUFFIX}|\d{{1,2}}{_SUFFIX} (?:of )?{_MONTH_NAME}|{_MONTH_NAME}|[qh][1-4]"
-    rf"|(?:the )?(?:{_ORDINAL}|last) (?:quarter|half)|{_SEASON}|(?:calendar )?week \d{{1,2}})(?!\w))"
+    rf"(?:{_SAME_THIRD}?(?:{_MONTH_NAME} \d{{1,2}}{_SUFFIX}|\d{{1,2}}{_SUFFIX} (?:of )?{_MONTH_NAME}|{_MONTH_NAME}"
+    rf"|[qh][1-4]|(?:the )?(?:{_ORDINAL}|last) (?:quarter|half)|{_SEASON}|(?:calendar )?week \d{{1,2}})(?!\w))"
 )
 _OF_YEAR = r",? (?:of |in )?(?:the year )?"
 _SHARED_JOIN = (
@@ -38,6 +41,9 @@ _BENDS: dict[str, Bend] = {
 DATES = DateWords(
     spans=(
         re.compile(rf"{_EDGE}(?:the )?(?P<wm>{_ORDINAL}|last) week (?:of |in ){_NAME},? (?:of )?{_YEAR}{_END}"),
+        re.compile(rf"{_EDGE}{_THIRD}{_NAME},? (?:of )?{_YEAR}{_END}"),
+        re.compile(rf"{_EDGE}{_THIRD}(?:year )?{_YEAR}{_END}"),
+        re.compile(rf"(?<!\w){_THIRD}(?P<rel>(?:this|last|previous) (?:year|month))(?!\w)"),
         re.compile(rf"{_EDGE}(?P<d>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{_NAME},? {_YEAR}{_END}"),
         re.compile(rf"{_EDGE}{_NAME} (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? {_YEAR}{_END}"),
         re.compile(rf"{_EDGE}{_NAME},? (?:of )?{_YEAR}{_END}"),
@@ -57,6 +63,7 @@ DATES = DateWords(
     months={name: number for number, name in enumerate(_MONTHS, 1)},
     quarters={word: place % 4 + 1 for place, word in enumerate(_ORDINAL.split("|"))} | {"last": 4},
     halves={"first": 1, "1st": 1, "1": 1, "second": 2, "2nd": 2, "last": 2, "2": 2},
+    parts={"early": 1, "beginning": 1, "start": 1, "mid": 2, "middle": 2, "late": 3, "end": 3},
     seasons={"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12},
     shared_years=(
         (re.compile(r"(?<!\w)weeks (\d{1,2})( to | and | through |[-–])(\d{1,2})(?!\w)"), r"week \1\2week \3"),
@@ -110,8 +117,9 @@ DATES = DateWords(
     | {f"{joint} {word}": "from" for joint in ("and", "or") for word in ("onward", "onwards")},
     lead=(r"(?<![a-z])(?:in|on|of|from|during|dated|between|for|at|the year|year)(?: the)? ",),
     join=(", and", ",", "to", "until", "till", "through", "and", "or"),
+    either=("or",),
     reach=("to", "until", "till", "through"),
-    join_tail=("the ", "in ", "from "),
+    join_tail=("(?:also )?(?:in |from |of |during |on )?(?:the )?",),
     year_lead=(
         "in", "of", "from", "during", "since", "after", "before", "until", "till", "by", "to", "and", "or", "through",
         "between", "dated", "year", "the", "all", "every", "our", "my", "for",

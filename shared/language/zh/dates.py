@@ -12,8 +12,12 @@ _MONTH = r"(?:1[0-2]|0?[1-9]) ?月(?:份| ?\d{1,2} ?[日号])?"
 _QUARTER = "第?[1-4一二三四] ?季度?"
 _SEASON = "[春夏秋冬][季天]?"
 _WEEK = r"第 ?\d{1,2} ?周"
+#: Which third of a month is meant, and which of a year.
+_THIRD = "的? ?(?P<part>上旬|中旬|下旬|初|底|末)"
+_SAME_THIRD = "(?:的? ?(?:上旬|中旬|下旬|初|底|末))"
+_YEAR_THIRD = "(?P<part>年初|年中|年底|年末|初|底|末)"
 #: A part of a year, without the year.
-_PART = rf"(?:{_MONTH}|{_QUARTER}|[上下]半年|{_SEASON}|{_WEEK})"
+_PART = rf"(?:{_MONTH}{_SAME_THIRD}?|{_QUARTER}|[上下]半年|{_SEASON}|{_WEEK})"
 _JOIN = r"(?: ?(?:至|到|和|与|或|及|以及|、|,|[-–—~]) ?)"
 _DAY = r"\d{1,2} ?[日号]"
 _MONTH_BEHIND = r"月|[至到和与、\-~](?:十?[一二三四五六七八九十]|\d{1,2})月"
@@ -32,6 +36,10 @@ DATES = DateWords(
         re.compile(rf"{_YEAR} ?年 ?(?P<s>[春夏秋冬])[季天]?"),
         re.compile(rf"{_YEAR} ?年 ?第 ?(?P<w>\d{{1,2}}) ?周"),
         re.compile(rf"{_YEAR} ?年的? ?(?:第?(?P<q>[1-4一二三四]) ?季度?|(?P<h>[上下])半年)"),
+        re.compile(rf"{_YEAR} ?年 ?(?P<m>\d{{1,2}}) ?月份?{_THIRD}"),
+        re.compile(rf"{_YEAR} ?年的? ?{_YEAR_THIRD}"),
+        re.compile(r"(?P<rel>本月|这个月|上个?月)的? ?(?P<part>上旬|中旬|下旬|初|底|末)"),
+        re.compile(rf"(?P<rel>今年|去年|前年|本年){_YEAR_THIRD}"),
         re.compile(rf"{_YEAR} ?年 ?(?P<m>\d{{1,2}}) ?月(?: ?(?P<d>\d{{1,2}}) ?[日号])?份?"),
         re.compile(rf"{_YEAR} ?年度?"),
         re.compile(r"(?P<rel>今天|昨天|今年|去年|前年|本年|本月|这个月|上个?月|本周|这周|上周)份?"),
@@ -39,6 +47,10 @@ DATES = DateWords(
     ),
     quarters={"一": 1, "二": 2, "三": 3, "四": 4, "五": 5},
     halves={"上": 1, "下": 2},
+    parts={
+        **dict.fromkeys(("上旬", "初", "年初"), 1), **dict.fromkeys(("中旬", "年中"), 2),
+        **dict.fromkeys(("下旬", "底", "末", "年底", "年末"), 3),
+    },
     seasons={"春": 3, "夏": 6, "秋": 9, "冬": 12},
     shared_years=(
         *(
@@ -63,8 +75,10 @@ DATES = DateWords(
     behind=("以前", "之前", "前", "以后", "之后", "后", "以来", "至今", "起"),
     bends=_BENDS,
     lead=("介于", "[在于从自]"),
-    join=("至", "到", "和", "与", "或", "及", "以及", "、"),
+    join=("至", "到", "的?(?:和|与|或者?|及|以及|还有|、|,)"),
+    either=("或",),
     reach=("至", "到"),
+    join_tail=("[在于]",),
     between=("从", "自", "介于"),
     days=(re.compile(r"(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})(?!\d)"),),
     headings=(r"\d{4}年\d{1,2}月(?:\d{1,2}日)?",),

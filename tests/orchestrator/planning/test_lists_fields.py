@@ -61,7 +61,7 @@ def read(question: str, values: Values = VALUES) -> Reading:
         ("incidents with an owner", "kind = incident, any owner or 负责人"),
         ("incidents of the payments team", "kind = incident, team = payments"),
         ("incidents caused by DNS", "kind = incident, root cause = DNS"),
-        ("notes about open source", 'kind = note, containing or tagged "open", containing or tagged "source"'),
+        ("notes about open source", 'kind = note, containing or tagged "open source"'),
         ("张三负责的事故", "kind = incident, owner or 负责人 = 张三"),
         ("李四负责的事故", "kind = incident, 负责人 = 李四"),
         ("张三丰负责的事故", "kind = incident, owner = 张三丰"),

@@ -80,7 +80,7 @@ def test_given_paths_that_are_never_shown_when_planned_then_they_are_not_listed_
     assert [scan.without_paths for scan in pool.asked] == [("archive/",), ()]
 
 
-@pytest.mark.parametrize("question", ["list the", "notes in 2023 and 2025"])
+@pytest.mark.parametrize("question", ["list the", "notes from May 2025 to March 2025"])
 def test_given_a_question_that_is_not_understood_when_planned_then_it_is_to_be_searched(
     monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:

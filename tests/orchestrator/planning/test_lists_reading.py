@@ -127,7 +127,8 @@ def test_given_a_tag_that_nobody_has_when_read_then_it_is_asked_for_and_near_one
     [
         "list the",
         "有哪些",
-        "notes in 2023 and 2025",
+        "notes from May 2025 to March 2025",
+        "notes from 2023 tagged redis since 2025",
         "notes without",
         " ".join(f"word{number}" for number in range(40)),
     ],
@@ -183,16 +184,80 @@ def test_given_a_number_of_documents_when_shared_out_then_shards_join_without_ga
 
 
 @pytest.mark.parametrize(
-    "question",
+    ("question", "understood"),
     [
-        "List all untagged notes",
-        "Which notes have no tag?",
-        "all notes without any tags about redis",
-        "没有标签的笔记有哪些",
+        ("List all untagged notes", "no tags"),
+        ("Which notes have no tag?", "no tags"),
+        ("all notes without any tags about redis", 'no tags, containing or tagged "redis"'),
+        ("没有标签的笔记有哪些", "no tags"),
+        ("decisions without a date", "kind = decision, no date"),
+        ("没有日期的决策", "kind = decision, no date"),
+        ("notes in 2023 and 2025", "dated 2023-01-01 to 2023-12-31 or dated 2025-01-01 to 2025-12-31"),
+        (
+            "2026年3月和6月的事故",
+            "kind = incident, dated 2026-03-01 to 2026-03-31 or dated 2026-06-01 to 2026-06-30",
+        ),
+        (
+            "all notes of 2026 except March and June 2026",
+            "dated 2026-01-01 to 2026-12-31, not dated 2026-03-01 to 2026-03-31, not dated 2026-06-01 to 2026-06-30",
+        ),
+        (
+            "incidents except those tagged redis or from 2025",
+            "kind = incident, not tag = redis, not dated 2025-01-01 to 2025-12-31",
+        ),
+        (
+            "除了带redis标签的和2025年的以外的事故",
+            "kind = incident, not tag = redis, not dated 2025-01-01 to 2025-12-31",
+        ),
+        ("notes tagged either redis or celery", "tag = redis or celery"),
+        ("notes tagged both redis and celery", "tag = redis, tag = celery"),
+        ("notes tagged neither redis nor celery", "not tag = redis or celery"),
+        ("redis-tagged incidents", "kind = incident, tag = redis"),
+        (
+            "Hi, could you please give me every incident that carries the tag redis, thanks!",
+            "kind = incident, tag = redis",
+        ),
+        ("没有打redis标签的笔记", "not tag = redis"),
+        ("带redis标签的事故有几起", "kind = incident, tag = redis"),
+        ("notes on celery", 'containing or tagged "celery"'),
+        ("notes about bloom filters", 'containing or tagged "bloom filters"'),
+        ("the latest 5 incidents", "kind = incident, the 5 newest"),
+        ("the five newest incidents tagged redis", "kind = incident, tag = redis, the 5 newest"),
+        ("three oldest decisions", "kind = decision, the 3 oldest"),
+        ("最近的5篇笔记", "the 5 newest"),
+        ("最早的两个决策", "kind = decision, the 2 oldest"),
+        ("all incidents, newest first", "kind = incident, newest first"),
+        ("recent incidents", "kind = incident, newest first"),
     ],
 )
-def test_given_a_question_for_what_has_no_tag_at_all_when_read_then_it_is_not_listed_and_that_is_said(question):
+def test_given_the_ways_to_say_it_when_read_then_nothing_is_dropped_and_nothing_is_unread(question, understood):
     found = read(question)
 
-    assert found.scan is None
-    assert found.warnings[0].startswith("Documents without any tag or date cannot be listed")
+    assert found.scan is not None
+    assert (found.scan.understood, found.warnings) == (understood, ())
+
+
+def test_given_a_misspelt_kind_when_read_then_the_kind_is_meant_and_that_is_said():
+    found = read("Show me all decsions tagged redis")
+
+    assert found.scan is not None
+    assert found.scan.understood == "kind = decision, tag = redis"
+    assert found.warnings == ("Read as a misspelt kind: “decsions”, “decision”.",)
+
+
+@pytest.mark.parametrize(
+    ("question", "unread"),
+    [
+        ("incidents not caused by redis", "not caused by redis"),
+        ("redis引起的事故", "redis引起"),
+        ("带redis标签而且写得很差的笔记", "写得很差"),
+        ("incidents longer than two pages", "longer than two"),
+    ],
+)
+def test_given_a_value_that_is_only_related_when_read_then_it_is_no_condition_and_is_named(question, unread):
+    found = read(question)
+
+    assert found.scan is not None
+    assert unread in " ".join(found.scan.unread)
+    assert not found.scan.without_tags
+    assert not found.scan.conditions

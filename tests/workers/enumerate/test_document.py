@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.lists.dates import several, spans
+from orchestrator.planning.lists.dates import spans
 from shared.models.enumeration import Condition, Scan
 from workers.enumerate.columns import columns_of
 from workers.enumerate.document import ListedDocument, Matcher
@@ -139,23 +139,43 @@ TODAY = date(2026, 11, 20)
         ("2025年以来", "2025-01-01", None),
         ("2025年以前", None, "2024-12-31"),
         ("从2025年1月到2025年3月", "2025-01-01", "2025-03-31"),
+        ("in early march 2026", "2026-03-01", "2026-03-10"),
+        ("mid-march 2026", "2026-03-11", "2026-03-20"),
+        ("at the end of february 2024", "2024-02-21", "2024-02-29"),
+        ("until the end of march 2026", None, "2026-03-31"),
+        ("late 2025", "2025-09-01", "2025-12-31"),
+        ("early last year", "2025-01-01", "2025-04-30"),
+        ("2026年3月上旬", "2026-03-01", "2026-03-10"),
+        ("2026年3月下旬", "2026-03-21", "2026-03-31"),
+        ("2026年年初", "2026-01-01", "2026-04-30"),
+        ("2025年底", "2025-09-01", "2025-12-31"),
+        ("上个月底", "2026-10-21", "2026-10-31"),
+        ("since march 2025 and before may 2026", "2025-03-01", "2026-04-30"),
     ],
 )
 def test_given_a_span_when_read_then_its_first_and_last_day_come(
     text: str, first: str | None, last: str | None
 ) -> None:
-    span = spans(text, TODAY)
-    assert span is not None
+    found = spans(text, TODAY)
+    assert found is not None
+    (span,) = found
     days = (span.first and span.first.isoformat(), span.last and span.last.isoformat())
     assert days == (first, last)
 
 
 @pytest.mark.parametrize("text", ["windows 2000", "adr-2025-03.md", "2026-13-01", "may i see", "8月的"])
 def test_given_what_is_no_span_when_read_then_there_is_none(text: str) -> None:
-    assert spans(text, TODAY) is None
+    assert spans(text, TODAY) == ()
 
 
-def test_given_spans_that_do_not_join_when_read_then_that_is_told() -> None:
-    assert several("in 2023 and 2025", TODAY)
-    assert not several("in 2024 and 2025", TODAY)
-    assert not several("no time at all", TODAY)
+def test_given_spans_that_do_not_join_when_read_then_each_comes_beside_the_one_before() -> None:
+    found = spans("in 2023 and in 2025", TODAY)
+    assert found is not None
+    assert [(span.first, span.last, span.beside) for span in found] == [
+        (date(2023, 1, 1), date(2023, 12, 31), False),
+        (date(2025, 1, 1), date(2025, 12, 31), True),
+    ]
+
+
+def test_given_a_span_that_ends_before_it_begins_when_read_then_nothing_is_made_of_it() -> None:
+    assert spans("from may 2026 to march 2026", TODAY) is None

@@ -236,3 +236,31 @@ def test_given_shards_that_are_not_all_read_when_joined_early_then_the_list_is_p
     assert (early.partial, early.pages) == (True, 0)
     assert 0 < early.matched < table.matched == len(rows)
     assert len(early.rows) == min(early.matched, limits.rows)
+
+
+def test_given_an_order_and_a_number_when_listed_then_the_newest_of_all_shards_come_and_all_are_counted(
+    listing: Listing,
+) -> None:
+    days = {f"d{number}": f"2026-01-{number:02}" for number in range(1, 29)}
+    put(listing.store, [point(name, "text", tags=("redis",), date=day) for name, day in days.items()])
+    put(listing.store, [point("undated", "text", tags=("redis",))])
+
+    table, rows = listing.ask("the latest 5 notes tagged redis")
+    assert [row.date for row in rows] == ["2026-01-28", "2026-01-27", "2026-01-26", "2026-01-25", "2026-01-24"]
+    assert (table.matched, table.fitting, table.order) == (5, 29, "newest")
+    assert [row.doc_id for row in listing.ask("the two oldest notes tagged redis")[1]] == ["d1", "d2"]
+    assert [row.doc_id for row in listing.ask("notes tagged redis, newest first")[1]][-2:] == ["d1", "undated"]
+
+
+def test_given_spans_apart_and_what_has_no_date_when_listed_then_exactly_these_come(listing: Listing) -> None:
+    days = {"a": "2026-03-10", "b": "2026-04-01", "c": "2026-06-30"}
+    put(listing.store, [point(name, "text", date=day, tags=("x",)) for name, day in days.items()])
+    put(listing.store, [point("d", "text")])
+
+    for question, expected in (
+        ("notes from March and June 2026", ["a", "c"]),
+        ("notes of 2026 except March and June 2026", ["b"]),
+        ("notes without a date", ["d"]),
+        ("untagged notes", ["d"]),
+    ):
+        assert [row.doc_id for row in listing.ask(question)[1]] == expected, question

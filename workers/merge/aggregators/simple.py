@@ -43,13 +43,24 @@ def _headline(table: ListTable, language: Language) -> str:
     counted = sentence_in(language, "listed_one" if table.matched == 1 else "listed", table.matched)
     understood = plain_line(table.understood)
     end = sentence_in(language, "understood", understood) if understood else sentence_in(language, "full_stop")
-    parts = [counted + end, sentence_in(language, "scanned", table.scanned, table.planned)]
+    parts = [
+        counted + end,
+        *_part_of_all(table, language),
+        sentence_in(language, "scanned", table.scanned, table.planned),
+    ]
     if table.unread:
         unread = sentence_in(language, "comma").join(table.unread)
         parts.append(sentence_in(language, "list_not_read", plain_line(unread)))
     parts += [sentence_in(language, "copies", table.copies)] if table.copies else []
     parts += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
     return sentence_in(language, "space").join(parts)
+
+
+def _part_of_all(table: ListTable, language: Language) -> list[str]:
+    """How many fit, where the question asked for some of them."""
+    if table.fitting <= table.matched:
+        return []
+    return [sentence_in(language, f"list_{table.order}", table.matched, table.fitting)]
 
 
 def _rows(rows: tuple[ListRow, ...], columns: tuple[str, ...], language: Language) -> str:
