@@ -141,7 +141,7 @@ class ContentReader:
     def _value(self, place: int) -> int | None:
         """A kind, or a tag, that stands bare at `place`: "decisions", "redis notes". Returns where it ends."""
         text = self._sentence.text
-        if self._mode == "mention" or not _begins(text, place) or self._run.is_relation:
+        if self._mode == "mention" or not _begins(text, place):
             return None
         if self._mode:
             return self._phrase(place)
@@ -158,7 +158,7 @@ class ContentReader:
         """The kind or the tag that begins at `place`, and which of the two it is."""
         for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
             known = names.at(self._sentence.text, place)
-            caused = target == "tags" and known is not None and self._related(known.end)
+            caused = target == "tags" and known is not None and (self._run.is_relation or self._related(known.end))
             if known and not caused and self._whole(known, place, kind=target == "kinds"):
                 return target, known
         return None

@@ -163,7 +163,7 @@ class Names:
     def misspelt(self, word: str) -> str:
         """The known name that an unknown word is one or two letters away from; "" for none."""
         close = get_close_matches(value_key(word), self._values, n=1, cutoff=_MISSPELT) if len(word) >= _LONG else []
-        return close[0] if close else ""
+        return close[0] if close and not self.of(word) and close[0] != plain(word) else ""
 
     def near(self, name: str) -> str:
         """Known values that look like an unknown one, for people."""
