@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 
@@ -25,10 +26,22 @@ _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]+)\]\]")
 _EMPHASIS = re.compile(
     r"(\*\*\*|\*\*|~~)(?=\S)(.{1,400}?)(?<=\S)\1(?![A-Za-z0-9_])|(?<!\w)__(?=\S)(?![^\W_]\w*?__(?!\w))((?:(?!__).){1,400})(?<=\S)__(?!\w)"
 )
+#: Of an emphasis that goes on in the sentence before or behind.
+_LONE_MARK = re.compile(r"^\s*\*\*(?=\S)|(?<=\S)\*\*\s*$")
 _SLANT = re.compile(r"(?<![\w*])([*])(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*])\1(?![\w*])")
 #: A role or a reference of reStructuredText: its text stays, without its target.
-_ROLE = re.compile(r"(?<!`)(?::[\w+.-]{1,80}+){1,3}:`[~!]?([^`<>\n]{1,200}+)(?:<[^`<>\n]{0,500}+>)?`(?!`)")
+_ROLE = re.compile(
+    r"(?<!`)(?:(?::[\w+.-]{1,80}+){1,3}:|\{[\w+:.-]{1,80}+\})`[~!]?([^`<>\n]{1,200}+)(?:<[^`<>\n]{0,500}+>)?`(?!`)"
+)
 _REFERENCE = re.compile(r"(?<!`)`([^`<>\n]{1,200}+)<[^`<>\n]{0,500}+>`_{1,2}")
+#: A field of reStructuredText, or a directive with an argument.
+_FIELD = re.compile(r"^\s*:([^:`\n]{1,60}):\s+")
+_DIRECTIVE = re.compile(r"^\s*\.\. ([\w:.+-]{1,80}?)::\s*")
+#: Reference-style links and footnote marks of Markdown.
+_REFERRED = re.compile(r"(?<![\]\w])\[([^\[\]\n]{2,120})\]\[[^\[\]\n]{0,80}\]|\[\^[^\[\]\s]{1,40}\](?!:)")
+_ENTITY = re.compile(
+    r"&(?!lt;|gt;|#0*6[02];|#x0*3[ce];)(?:[a-z][a-z0-9]{1,30}|#\d{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE
+)
 _CODE = re.compile(r"(`{1,2})(?!`)([^`\n]{1,400})(?<!`)\1(?!`)_{0,2}")
 #: Characters of code that would read as markup or as a citation without its marks.
 _MARKUP = re.compile(r"[\[\]*_<>~]")
@@ -63,7 +76,8 @@ def plain_line(quote: str) -> str:
     Code stays as it is; it keeps its backticks where it would read as markup without. White space is folded. A
     document's own "[3]" becomes "(3)", so that it cannot pass for a citation.
     """
-    text = _REFERENCE.sub(_named, _ROLE.sub(_named, quote))
+    text = _DIRECTIVE.sub(r"\1: ", _FIELD.sub(r"\1: ", quote))
+    text = _REFERENCE.sub(_named, _ROLE.sub(_named, text))
     parts = _CODE.split(text)
     # Every third and fourth part are the marks and the inside of a piece of code.
     shown = [_plain(part) for part in parts[::3]]
@@ -78,9 +92,11 @@ def _named(found: re.Match[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    text = safe(_WIKI_LINK.sub(r"\1", text))
+    text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    text = safe(_REFERRED.sub(lambda found: found[1] or "", _WIKI_LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(lambda found: found[2] or found[3], text)
-    return _CITATION_LIKE.sub(r"(\1)", _SLANT.sub(r"\2", text).replace("`", ""))
+    text = _SLANT.sub(r"\2", text).replace("`", "")
+    return _CITATION_LIKE.sub(r"(\1)", _LONE_MARK.sub("", text))
 
 
 def without_links(quote: str) -> str:

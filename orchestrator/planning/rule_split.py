@@ -16,7 +16,10 @@ from shared.language.text import fold, narrowed, terms
 from shared.models.plan import references
 
 #: Questions for one fact: their facets ask for something else.
-_LOOKUPS = frozenset({AnswerKind.PERSON, AnswerKind.DATE, AnswerKind.NUMBER, AnswerKind.PLACE, AnswerKind.YES_NO})
+_LOOKUPS = frozenset({
+    AnswerKind.PERSON, AnswerKind.DATE, AnswerKind.DURATION, AnswerKind.MONEY, AnswerKind.FREQUENCY, AnswerKind.VERSION,
+    AnswerKind.NUMBER, AnswerKind.PLACE, AnswerKind.YES_NO,
+})  # fmt: skip
 #: Terms that make a part stand that names nothing and shares nothing with the others.
 _OWN_TERMS = 2
 #: How much of what was said before a question is repeated with each of its parts, in characters.

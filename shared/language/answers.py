@@ -17,10 +17,15 @@ class AnswerKind(StrEnum):
 
     PERSON = "person"
     DATE = "date"
+    DURATION = "duration"
+    MONEY = "money"
+    FREQUENCY = "frequency"
+    VERSION = "version"
     NUMBER = "number"
     PLACE = "place"
     CAUSE = "cause"
     STEPS = "steps"
+    DEFINITION = "definition"
     NAME = "name"
     YES_NO = "yes_no"
 
@@ -43,10 +48,16 @@ class Relation(Model):
 class AnswerTable(Model):
     """The rules in order. `evidence`: patterns over sentences in lower case, by kind.
 
+    `joins`: where a question ends and the next one begins within a sentence. `newest`: a word that asks for the latest
+    of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
     `points_back`: a pattern that the beginning of a sentence without a subject of its own matches ("He was born").
     """
 
     asks: tuple[AnswerRule, ...] = ()
+    joins: str = NEVER
+    newest: str = NEVER
+    defines: str = NEVER
+    is_defined: str = NEVER
     points_back: str = NEVER
     evidence: dict[AnswerKind, str] = Field(default={})
     relations: tuple[Relation, ...] = ()
@@ -54,6 +65,26 @@ class AnswerTable(Model):
     def kind(self, question: str) -> AnswerKind | None:
         """What the question (in lower case, narrow punctuation) asks for, by the first rule that fits."""
         return next((kind for kind, pattern in self._asks if pattern.search(question)), None)
+
+    def kinds(self, question: str) -> tuple[AnswerKind, ...]:
+        """What each part of the question asks for, each kind once: "when was it, and how long did it take"."""
+        parts = self._joins.split(question)
+        found = [self.kind(question), *(self.kind(part) for part in parts)] if len(parts) > 1 else [self.kind(question)]
+        return tuple(dict.fromkeys(kind for kind in found if kind))
+
+    def asks_for_newest(self, question: str) -> bool:
+        """True where the question (as in `kind`) asks for the latest of several."""
+        return self._newest.search(question) is not None
+
+    def defined_term(self, question: str) -> str:
+        """What the question asks the meaning of; "" for any other question."""
+        found = self._defines.search(question)
+        return next((term for term in found.groups() if term), "") if found else ""
+
+    def says_what(self, sentence: str, term: str) -> bool:
+        """True where `sentence` (as in `kind`) says what `term` is."""
+        at = sentence.find(term)
+        return at >= 0 and self._is_defined.match(sentence[at + len(term) :]) is not None
 
     def shown_by(self, kind: AnswerKind) -> re.Pattern[str] | None:
         """What a sentence with an answer of that kind holds; None: a name that the question does not have."""
@@ -63,6 +94,22 @@ class AnswerTable(Model):
     def pointing_back(self) -> re.Pattern[str]:
         """`points_back`, compiled."""
         return re.compile(self.points_back, re.IGNORECASE)
+
+    @cached_property
+    def _joins(self) -> re.Pattern[str]:
+        return re.compile(self.joins)
+
+    @cached_property
+    def _newest(self) -> re.Pattern[str]:
+        return re.compile(self.newest)
+
+    @cached_property
+    def _defines(self) -> re.Pattern[str]:
+        return re.compile(self.defines)
+
+    @cached_property
+    def _is_defined(self) -> re.Pattern[str]:
+        return re.compile(self.is_defined)
 
     @cached_property
     def _asks(self) -> list[tuple[AnswerKind, re.Pattern[str]]]:

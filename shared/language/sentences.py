@@ -6,13 +6,32 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate, islice
 
 from shared.language import alternatives, derived
 from shared.language.text import has_cjk
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(\s|$)")
-_MARKER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)、])[ \t]+(?:\[[ xX]\][ \t]+)?)?(?:>[ \t]?)*")
+_MARKER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)、]|#\.)[ \t]+(?:\[[ xX]\][ \t]+)?)?(?:>[ \t]?)*")
+_DIRECTIVE = re.compile(r"\s*\.\. ([\w:.+-]{1,80}?)::(?:\s+(.*))?$")
+_ADMONITION = re.compile(
+    r"\s*\.\. (?:note|warning|tip|important|caution|danger|attention|hint|error|seealso|admonition)::[ \t]*"
+)
+_CODE_DIRECTIVES = frozenset({
+    "code", "code-block", "sourcecode", "parsed-literal", "prompt", "ipython",
+    "doctest", "testcode", "testsetup", "testoutput", "testcleanup",
+})  # fmt: skip
+_HIDDEN_DIRECTIVES = frozenset({
+    "toctree", "contents", "image", "figure", "include", "literalinclude", "raw", "index", "highlight", "module",
+    "currentmodule", "default-domain", "meta", "only", "tabs",
+})  # fmt: skip
+_FIELD = re.compile(r"\s*:(?! )[^:`\n]{1,60}:(?:\s|$)")
+_ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}")
+_BORDER = re.compile(r"=++(?: ++=++)++")
+_GRID = re.compile(r"\+(?:[-=]++\+)++\s*$")
+_SETEXT = 3
+_MAX_ROWS = 400
 _RULE = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}$")
 # Always matches once it starts, and is judged in code afterwards: no backtracking over "......x".
 _END = re.compile(r"[.!?。！？…]+[\"'”’」』）)\]*_]*")
@@ -52,57 +71,148 @@ def sentence_spans(text: str) -> Iterator[TextSpan]:
     """As `sentences`, with the kind and place of each."""
     for block in blocks(text):
         if block.kind is BlockKind.PROSE:
-            yield from _split(text, block)
+            yield from split_block(text, block)
         else:
             yield block
 
 
 def blocks(text: str) -> Iterator[TextSpan]:
-    """Paragraphs, list items, headings, fences and tables of `text`, in order. An unclosed fence runs to the end."""
+    """Paragraphs, list items, headings, fences and tables of `text`, in order. An unclosed fence runs to the end.
+
+    Literal blocks, directives with code, underlined headings and tables of reStructuredText are read as what they are.
+    """
+    lines = _Lines(text)
     pending: TextSpan | None = None
-    fence = ""
-    end = -1
-    for line in text.split("\n"):
-        start, end = end + 1, end + 1 + len(line)
-        kind = _kind(line, fence)
-        opened = _FENCE.match(line)
-        if fence:
-            closing = opened is not None and opened.group(1).startswith(fence) and not line.strip(" \t`~")
-            fence = "" if closing else fence
-            pending = TextSpan(BlockKind.FENCE, pending.start if pending else start, end)
-            if closing:
-                yield from _trimmed(text, pending)
-                pending = None
-            continue
+    for number, line in enumerate(lines.lines):
+        start, end = lines.starts[number], lines.starts[number] + len(line)
+        kind, opens = lines.kind(number, in_prose=pending is not None and pending.kind is BlockKind.PROSE)
         body = start + _marker_length(line) if kind is BlockKind.PROSE else start
-        joins = pending is not None and kind is pending.kind and kind is not BlockKind.HEADING and body == start
+        joins = pending is not None and kind is pending.kind and body == start and not opens
         if pending is not None and not joins:
             yield from _trimmed(text, pending)
         pending = None if kind is None else TextSpan(kind, pending.start if joins and pending else body, end)
-        if kind is BlockKind.FENCE and opened:
-            fence = opened.group(1)
     if pending is not None:
         yield from _trimmed(text, pending)
 
 
-def _kind(line: str, fence: str) -> BlockKind | None:
-    """The kind of one line; None for blank lines and rules, which only separate."""
-    if fence or _FENCE.match(line):
-        return BlockKind.FENCE
-    if not line.strip() or _RULE.match(line):
-        return None
-    if _HEADING.match(line):
-        return BlockKind.HEADING
-    return BlockKind.TABLE if line.lstrip().startswith("|") else BlockKind.PROSE
+class _Lines:
+    """The kinds of the lines of a text, asked for in order."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
+        self._fence = ""
+        self._closed = False
+        self._table_until, self._under = 0, -1
+        #: Lines that are indented by more than this belong to a literal block, or to one that is not shown.
+        self._literal: int | None = None
+        self._hidden = False
+
+    def kind(self, number: int, *, in_prose: bool) -> tuple[BlockKind | None, bool]:
+        """The kind of a line (None for what only separates), and whether it begins a block of its own."""
+        line = self.lines[number]
+        if number == self._under:
+            return None, False
+        if found := self._fenced(line) or self._in_literal(number):
+            return found
+        if number < self._table_until or self._opens_table(number):
+            return BlockKind.TABLE, False
+        if not line.strip() or _RULE.match(line) or _ADORNMENT.fullmatch(line.rstrip()) or line.strip() == "::":
+            self._opens_literal(number)
+            return None, False
+        if line.lstrip().startswith(".."):
+            return self._directive(line)
+        return self._text(number, in_prose=in_prose)
+
+    def _text(self, number: int, *, in_prose: bool) -> tuple[BlockKind, bool]:
+        line = self.lines[number]
+        if not in_prose and self._underlined(number):
+            self._under = number + 1
+            return BlockKind.HEADING, True
+        if _HEADING.match(line):
+            return BlockKind.HEADING, True
+        if line.lstrip().startswith("|") or _GRID.match(line.lstrip()):
+            return BlockKind.TABLE, False
+        self._opens_literal(number)
+        return BlockKind.PROSE, _FIELD.match(line) is not None
+
+    def _opens_literal(self, number: int) -> None:
+        """A paragraph that ends with `::` has a literal block below it."""
+        line = self.lines[number]
+        if line.rstrip().endswith("::") and not self._below(number).strip():
+            self._literal, self._hidden = _indent(line), False
+
+    def _in_literal(self, number: int) -> tuple[BlockKind | None, bool] | None:
+        line = self.lines[number]
+        if self._literal is None:
+            return None
+        if line.strip() and _indent(line) <= self._literal:
+            self._literal = None
+            return None
+        option = _FIELD.match(line) is not None and self._above(number).startswith("..")
+        return (None if self._hidden or option else BlockKind.FENCE), False
+
+    def _fenced(self, line: str) -> tuple[BlockKind | None, bool] | None:
+        opened = _FENCE.match(line) if self._literal is None else None
+        if self._fence:
+            if opened and opened.group(1).startswith(self._fence) and not line.strip(" \t`~"):
+                self._fence, self._closed = "", True
+            return BlockKind.FENCE, False
+        after, self._closed = self._closed, False
+        if opened is None:
+            return None
+        self._fence = opened.group(1)
+        return BlockKind.FENCE, after
+
+    def _directive(self, line: str) -> tuple[BlockKind | None, bool]:
+        found = _DIRECTIVE.match(line)
+        name = found[1].lower().rpartition(":")[2] if found else ""
+        if name in _CODE_DIRECTIVES or name in _HIDDEN_DIRECTIVES:
+            self._literal, self._hidden = _indent(line), name in _HIDDEN_DIRECTIVES
+        shown = found is not None and self._literal is None and bool((found[2] or "").strip())
+        return (BlockKind.PROSE if shown or line.lstrip().startswith("...") else None), True
+
+    def _opens_table(self, number: int) -> bool:
+        """True for the border of a simple table; its lines are then known to its second border, or its third."""
+        if not _BORDER.fullmatch(self.lines[number].rstrip()):
+            return False
+        nearby = range(number + 1, min(len(self.lines), number + _MAX_ROWS))
+        ends = [*islice((one for one in nearby if _BORDER.fullmatch(self.lines[one].rstrip())), 2)]
+        if not ends:
+            return False
+        self._table_until = (ends[0] if not self._below(ends[0]).strip() else ends[-1]) + 1
+        return True
+
+    def _underlined(self, number: int) -> bool:
+        title, under = self.lines[number].strip(), self._below(number).rstrip()
+        if not _ADORNMENT.fullmatch(under) or _marker_length(self.lines[number]):
+            return False
+        return len(under) >= (_SETEXT if under[0] in "=-" else max(_SETEXT, len(title)))
+
+    def _above(self, number: int) -> str:
+        """The nearest line above that is no option of a directive."""
+        while number > 0 and _FIELD.match(self.lines[number]):
+            number -= 1
+        return self.lines[number].lstrip()
+
+    def _below(self, number: int) -> str:
+        return self.lines[number + 1] if number + 1 < len(self.lines) else ""
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
 
 
 def _marker_length(line: str) -> int:
-    """Length of a list or quote marker; 0 for a line that only goes on with its paragraph."""
+    """Length of a list or quote marker, or of an admonition's; 0 for a line that only goes on with its paragraph."""
+    if admonition := _ADMONITION.match(line):
+        return admonition.end()
     match = _MARKER.match(line)
     return match.end() if match and match.group().strip() else 0
 
 
-def _split(text: str, block: TextSpan) -> Iterator[TextSpan]:
+def split_block(text: str, block: TextSpan) -> Iterator[TextSpan]:
+    """The sentences of a block of prose."""
     start = block.start
     for match in _END.finditer(text, block.start, block.end):
         if _ends(text, match, block.end):

@@ -46,6 +46,9 @@ _UNIT = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _JOINERS = re.compile(r"[\s_\-]+")
 #: Punctuation that tells names apart: C# is not C, R&D is not RD.
 _SIGNIFICANT = frozenset("#&@%*")
+_ISO = re.compile(rf"(?<!\d)(\d{{4}})[-/{CJK}] ?(\d{{1,2}})(?:[-/{CJK}] ?(\d{{1,2}}))?(?!\d)")
+_NAMED_MONTH = re.compile(r"(?:(\d{1,2}) )?([a-z]{3,9})\.? (?:(\d{1,2}),? )?(\d{4})\b")
+_MONTHS = 12
 _WIDE = {0xFF0C: ",", 0xFF1F: "? ", 0xFF01: "! ", 0xFF1B: "; ", 0xFF1A: ": ", 0xFF08: "(", 0xFF09: ")", 0x3000: " "}
 
 
@@ -128,6 +131,15 @@ def month_number(name: str) -> int:
             if name.startswith(start):
                 return number
     return 0
+
+
+def days_in(text: str) -> list[tuple[int, int, int]]:
+    """Year, month and day (0 where it is not said) of the days and months that `text` names with their year."""
+    found = [(int(year), int(month), int(day or 0)) for year, month, day in _ISO.findall(text)]
+    for before, name, behind, year in _NAMED_MONTH.findall(text.lower()):
+        if month := month_number(name):
+            found.append((int(year), month, int(before or behind or 0)))
+    return [one for one in found if 1 <= one[1] <= _MONTHS]
 
 
 def terms(text: str) -> list[str]:

@@ -7,37 +7,29 @@ all languages. Pure.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from shared.language import languages, question_language
+from shared.language.answers import AnswerKind
 from shared.language.names import bare, names_of
-from shared.language.text import flat, fold, is_cjk_text, narrowed, terms
+from shared.language.text import days_in, flat, fold, is_cjk_text, narrowed, terms
 from shared.models import Hit
+from workers.merge.pieces import QuotableSentence
 
 #: Hits of the pool whose sentences may be quoted.
 FARTHEST = 14
 _FULL_TERMS = 6  # a shorter sentence rarely stands by itself, and counts in proportion
 _CONTEXT = 0.5  # weight of the whole question's terms beside a subquestion's own
+_NEAR_BEST = 0.6  # of the best score: such sentences can be the latest of several
 _MIN_TITLE = 3  # fewest characters of a title that is looked for in other passages
+#: A title of one word is a common word in most texts: only with a capital, inside a sentence, it names the page.
+_SINGLE = re.compile(r"[A-Za-z]+")
+_IN_SENTENCE = re.compile(r"(?<=[a-z0-9,)] )[A-Z]\w+")
 _BRIDGES = 3  # hits whose texts lead on to others though the question does not name their pages
-
-
-@dataclass(frozen=True, slots=True)
-class QuotableSentence:
-    """A sentence, a part of a long one, or a table row: the `position`-th (from 0) of the hit `number` (from 1).
-
-    `quote` is a verbatim slice of the hit's text, `text` the same as it is shown, `words` its terms.
-    """
-
-    number: int
-    position: int
-    quote: str
-    text: str
-    words: frozenset[str]
 
 
 class Weights(NamedTuple):
@@ -57,6 +49,10 @@ class Weights(NamedTuple):
     compared: float = 1.1  # the question names this page and others
     compared_first: float = 1.3
     led_to: float = 0.85  # no page is named: the best hits name this one
+    keyed: float = 2.0  # its term or its row's first cell is in the question
+    defines: float = 1.5  # it says what the thing is that the question asks the meaning of
+    newest: float = 1.5  # the latest of several is asked for, and this is it
+    code: float = -1.0
     foreign: float = -3.0  # it is not in the question's language
 
 
@@ -64,7 +60,10 @@ _WEIGHTS = Weights()
 
 
 class Pages:
-    """The pages of the hits, as the question and the other hits name them."""
+    """The pages of the hits, as the question and the other hits name them.
+
+    `far`: pages so surely meant by another one that they may be quoted however low they score.
+    """
 
     def __init__(self, question: str, hits: Sequence[Hit]) -> None:
         asked, self.titles = flat(question), [flat(bare(hit.title)) for hit in hits]
@@ -72,13 +71,17 @@ class Pages:
         self.named = [bool(title.strip()) and title in asked for title in self.titles]
         self.named_count = sum(self.named)
         texts = [flat(hit.text) for hit in hits]
-        self.reached, self.led_to = [False] * len(hits), [False] * len(hits)
+        words = [{*_IN_SENTENCE.findall(hit.text)} for hit in hits]
+        self.reached, self.led_to, self.far = ([False] * len(hits) for _ in range(3))
         for at, title in enumerate(self.titles):
             if self.named[at] or len(title.strip()) <= _MIN_TITLE:
                 continue
             by = [other for other, text in enumerate(texts) if hits[other].doc_id != hits[at].doc_id and title in text]
             self.reached[at] = any(self.named[other] for other in by)
             self.led_to[at] = any(other < _BRIDGES for other in by)
+            single = _SINGLE.fullmatch(bare(hits[at].title).strip())
+            sure = single is None or any(single[0] in words[other] for other in by)
+            self.far[at] = sure and (self.reached[at] or self.led_to[at])
         self.named_terms = frozenset[str]().union(
             *(lead for lead, named in zip(self.leads, self.named, strict=True) if named)
         )
@@ -88,24 +91,44 @@ class AskedFor:
     """What a question asks for, as the languages read it."""
 
     def __init__(self, question: str) -> None:
-        low = narrowed(fold(question))
+        low = narrowed(fold(question)).strip(" ?!.")
         self._question, self._flat = question, flat(question)
         self._table = (question_language(question) or languages()[0]).answers
-        self.kind = self._table.kind(low.strip(" ?!."))
-        self._pattern = self._table.shown_by(self.kind) if self.kind else None
+        self.kinds = self._table.kinds(low)
+        self.newest = self._table.asks_for_newest(low)
+        self._term = self._table.defined_term(low)
         asked = (one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked))
         self._said = frozenset(term for one in asked for word in one.said for term in terms(word))
 
-    def shown(self, text: str, title: str) -> bool:
-        """True when `text` holds an answer of that kind; `title`: of its page, as `flat` gives it."""
-        if self._pattern is not None:
-            return self._pattern.search(fold(text)) is not None
+    @property
+    def steps(self) -> bool:
+        """True where a way to do something is asked for."""
+        return AnswerKind.STEPS in self.kinds
+
+    @property
+    def code(self) -> bool:
+        """True where a line of code can be the answer: a command, or a path."""
+        return self.steps or AnswerKind.PLACE in self.kinds
+
+    def shown(self, text: str, title: str) -> float:
+        """The share of the kinds that are asked for of which `text` holds an answer; `title`: as `flat` gives it."""
+        kinds = self.kinds or (None,)
+        return sum(self._shows(kind, text, title) for kind in kinds) / len(kinds)
+
+    def _shows(self, kind: AnswerKind | None, text: str, title: str) -> bool:
+        pattern = self._table.shown_by(kind) if kind else None
+        if pattern is not None:
+            return pattern.search(fold(text)) is not None
         names = (flat(name) for name in names_of("", text))
         return any(name.strip() and name != title and name not in self._flat for name in names)
 
     def related(self, words: AbstractSet[str]) -> bool:
         """True when the words say what the question asks."""
         return not self._said.isdisjoint(words)
+
+    def defines(self, text: str) -> bool:
+        """True when `text` says what the thing is that the question asks the meaning of."""
+        return bool(self._term) and self._table.says_what(narrowed(fold(text)), self._term)
 
 
 class SentenceScorer:
@@ -125,11 +148,20 @@ class SentenceScorer:
                 weights.setdefault(term, _CONTEXT * weight)
         need, cjk = AskedFor(query), is_cjk_text(query)
         rests = [self._without(weights, lead) for lead in self._pages.leads]
-        return {
+        found = {
             one: self._score(one, weights, rests[one.number - 1], need, ranks[one.number - 1])
             + _WEIGHTS.foreign * (is_cjk_text(one.text) != cjk)
             for one in sentences
         }
+        if need.newest:
+            for one in _newest(found):
+                found[one] += _WEIGHTS.newest
+        return found
+
+    def sharing(self, query: str, sentences: Sequence[QuotableSentence], least: float) -> list[QuotableSentence]:
+        """Those that hold that share of the query's terms, themselves or in what they stand below."""
+        weights = self._term_weights(terms(query))
+        return [one for one in sentences if not weights or share(weights, one.words | one.lead) >= least]
 
     def _without(self, weights: Mapping[str, float], lead: frozenset[str]) -> dict[str, float]:
         """The weights of the terms that neither this title and heading nor a page that is named has."""
@@ -146,11 +178,13 @@ class SentenceScorer:
     ) -> float:
         at, pages, add = one.number - 1, self._pages, _WEIGHTS
         lead, several = pages.leads[at], pages.named_count > 1
-        shown = need.shown(one.text, pages.titles[at])
-        score = add.own * share(weights, one.words) + add.inherited * share(weights, one.words | lead)
-        score += add.rest * share(rest, one.words) + add.rank * rank + add.place / (1 + one.position)
+        shown, words = need.shown(one.text, pages.titles[at]), one.words | one.lead
+        score = add.own * share(weights, one.words) + add.inherited * share(weights, words | lead)
+        score += add.rest * share(rest, words) + add.rank * rank + add.place / (1 + one.place)
         score += add.length * min(1.0, len(one.words) / _FULL_TERMS)
-        score += shown * (add.kind + add.relation * need.related(one.words))
+        score += shown * (add.kind + add.relation * need.related(words))
+        score += add.keyed * bool(one.subject and one.subject <= weights.keys()) + add.defines * need.defines(one.text)
+        score += add.code * one.code
         if pages.named[at]:
             first = add.compared_first if one.position == 0 else 0.0
             return score + (add.compared + first if several else add.named)
@@ -160,7 +194,7 @@ class SentenceScorer:
 
     def _term_weights(self, asked: Sequence[str]) -> dict[str, float]:
         """Root of the IDF over sentences: all chunks hold the topic. Terms that no sentence holds are left out."""
-        counts = Counter(term for one in self._sentences for term in one.words.intersection(asked))
+        counts = Counter(term for one in self._sentences for term in (one.words | one.lead).intersection(asked))
         return {term: math.sqrt(math.log(1 + len(self._sentences) / count)) for term, count in counts.items()}
 
 
@@ -168,3 +202,11 @@ def share(weights: Mapping[str, float], present: AbstractSet[str]) -> float:
     """The weighted share, 0..1, of the terms in `weights` that are `present`."""
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in present) / total if total > 0 else 0.0
+
+
+def _newest(scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
+    """Of the sentences near the best one, those with the latest day."""
+    best = max(scores.values(), default=0.0)
+    days = {one: max(days_in(one.text), default=None) for one, score in scores.items() if score >= _NEAR_BEST * best}
+    latest = max((day for day in days.values() if day), default=None)
+    return [one for one, day in days.items() if day and day == latest]

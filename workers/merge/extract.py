@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.language import answer_language, reader_sentence
 from shared.language.names import bare
-from shared.language.sentences import BlockKind, sentence_spans
-from shared.language.text import flat, is_cjk_text, terms
+from shared.language.text import flat, terms
 from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.plan import node_order
 from shared.settings.sections import reranker_traits
-from workers.display import has_controls, plain_line, without_links
-from workers.merge.evidence import FARTHEST, Pages, QuotableSentence, SentenceScorer
+from workers.display import plain_line
+from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer
+from workers.merge.pieces import QuotableSentence, quotable_sentences, quote_width
 
 MAX_SENTENCES = 10
 _DIRECT, _DIRECT_BROAD, _PER_GROUP = 8, 1, 2
@@ -22,32 +23,20 @@ _DIRECT, _DIRECT_BROAD, _PER_GROUP = 8, 1, 2
 _DIRECT_WIDTH = 380
 _OVER = 1.15  # a sentence may exceed the width by so much, and is not begun where less than this is left:
 _LEFT = 0.15
-_MAX_QUOTE = 200  # characters as above
-_BREAKS = ",;，；、"
-_MIN_TERMS = 2
-_FLOOR = 0.05  # of the best hit's score: what scores less is not quoted
+_FLOOR = 0.1  # of the best hit's score: what scores less is not quoted
+_FLOOR_NAMED = 0.05  # where the question names a page: others may answer that only the named one leads to
 _MIN_OF_BEST = 0.5  # of the best sentence's score; what is weaker is left out
+_LIST_OF_BEST = 0.65  # of the best sentence's score: a list with an item that good is the way that is asked for
+_MAX_STEPS = 8
+_GROUP_SHARE = 0.3  # of a subquestion's terms in each sentence that is quoted for it
+_SAME_PAGE = 1.0  # what each further sentence of a page loses, so that several pages are heard
 _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
 _LONGEST_TITLE = 60
 #: The best hit is an answer, however few of the question's terms it has, from this score of a trusted reranker.
 _TRUSTED_SCORE = 0.5
+#: The lexical reranker's calibrated score of a hit that shares a word with the question by chance.
+_UNRELATED = 0.05
 _LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
-
-
-def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
-    """All quotable pieces of `hits`: sentences that state something, and table rows.
-
-    Headings, code fences and table heads are left out, as are questions, lead-ins that end in a colon, and what holds
-    control characters. Long sentences are clipped at a pause.
-    """
-    found: list[QuotableSentence] = []
-    for number, hit in enumerate(hits, start=1):
-        for position, (quote, shown) in enumerate(_pieces(hit.text)):
-            text = plain_line(shown)
-            words = frozenset(terms(without_links(quote)))
-            if len(words) >= _MIN_TERMS and not text.endswith(("?", "？", ":", "：")):
-                found.append(QuotableSentence(number, position, quote, text, words))
-    return found
 
 
 def citation(number: int, hit: Hit, quote: str) -> Citation:
@@ -64,51 +53,15 @@ def best_quote(hit: Hit, claim: str) -> str:
     return best.quote if best else ""
 
 
-def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """(verbatim slice, as it is shown) of every sentence and table row, in order."""
-    for span in sentence_spans(text):
-        piece = text[span.start : span.end]
-        if span.kind is BlockKind.TABLE:
-            yield from _rows(piece)
-        elif span.kind is BlockKind.PROSE and not has_controls(piece):
-            yield from _parts(piece)
-
-
-def _rows(table: str) -> Iterator[tuple[str, str]]:
-    """The rows of a table without its head; the cells are shown with a dash between."""
-    for row in table.splitlines()[2:]:
-        cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
-        if len(row) <= _MAX_QUOTE and not has_controls(row):
-            yield row.strip(), " – ".join(cell for cell in cells if cell)
-
-
-def _width(text: str) -> int:
-    return len(text) * (2 if is_cjk_text(text) else 1)
-
-
-def _parts(sentence: str) -> Iterator[tuple[str, str]]:
-    """A sentence; an overlong one in parts that end at a pause, each a verbatim slice, the later ones behind "…"."""
-    lead = ""
-    while _width(sentence) > _MAX_QUOTE:
-        part = sentence[: _MAX_QUOTE * len(sentence) // _width(sentence)]
-        pause = max(part.rfind(mark) for mark in _BREAKS)
-        end = pause if pause > len(part) // 2 else part.rfind(" ")
-        part = part[:end] if end > 0 else part
-        yield part.rstrip(), lead + part.rstrip()
-        sentence, lead = sentence[len(part) :].lstrip(f"{_BREAKS} "), "… "
-    yield sentence, lead + sentence
-
-
 class Picker:
     """Picks sentences query by query, and never the same statement twice."""
 
     def __init__(self, question: str, hits: Sequence[MergedHit]) -> None:
         pages, best = Pages(question, hits), max((hit.score for hit in hits), default=0.0)
-        least = min(best, _FLOOR * best)
+        floor = _FLOOR_NAMED if pages.named_count else _FLOOR
+        least = min(best, floor * best)
         near = {
-            number
-            for number, hit in enumerate(hits[:FARTHEST], start=1)
-            if hit.score >= least or pages.reached[number - 1] or pages.led_to[number - 1]
+            number for number, hit in enumerate(hits[:FARTHEST], start=1) if hit.score >= least or pages.far[number - 1]
         }
         self._hits = hits
         self._passages = [one for one in quotable_sentences(hits[:FARTHEST]) if one.number in near]
@@ -136,23 +89,60 @@ class Picker:
 
         `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
-        left = [one for one in self._passages if node_id is None or node_id in self._nodes[one.number - 1]]
-        left = [one for one in left if containing and flat(containing) in flat(one.quote)] or left
+        need = AskedFor(query)
+        left = self._quotable(need, node_id, containing)
         scores = self._scorer.scores(query, self._ranks(node_id), left)
-        chosen: list[QuotableSentence] = []
-        used, least = 0, -math.inf
-        for one in sorted(left, key=lambda one: (-scores[one], one.number, one.position)):
-            if len(chosen) == limit or scores[one] < least or (width and used > (1 - _LEFT) * width):
+        chosen = self._steps(scores) if need.steps and limit > 1 else []
+        used, least = sum(quote_width(one.text) for one in chosen), -math.inf
+        for one in self._in_turn(scores):
+            if len(chosen) >= limit or scores[one] < least or (width and used > (1 - _LEFT) * width):
                 break
             if any(_repeats(one, other) for other in self.picked):
                 continue
-            if width and chosen and used + _width(one.text) > _OVER * width:
+            if width and chosen and used + quote_width(one.text) > _OVER * width:
                 continue
             least = max(least, _MIN_OF_BEST * scores[one]) if scores[one] > 0 else least
-            used += _width(one.text)
+            used += quote_width(one.text)
             self.picked.append(one)
             chosen.append(replace(one, text=f"{self._title(one)}{one.text}"))
         return chosen
+
+    def _quotable(self, need: AskedFor, node_id: str | None, containing: str) -> list[QuotableSentence]:
+        left = [one for one in self._passages if need.code or not one.code]
+        if node_id is not None:
+            left = [one for one in left if node_id in self._nodes[one.number - 1]]
+        return [one for one in left if containing and flat(containing) in flat(one.quote)] or left
+
+    def group(self, query: str, node_id: str, limit: int) -> list[QuotableSentence]:
+        """As `pick`, of a subquestion that rules made: what it found may be about something else."""
+        return self._scorer.sharing(query, self.pick(query, node_id, limit), _GROUP_SHARE)
+
+    def _steps(self, scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
+        """The ordered list that answers, whole and in order, each step with its number; empty where none does."""
+        best = max(scores, key=lambda one: scores[one], default=None)
+        lists: dict[tuple[int, int], list[QuotableSentence]] = {}
+        for one in scores:
+            if one.series:
+                lists.setdefault((one.number, one.series), []).append(one)
+        held = {key: max(scores[one] for one in items) for key, items in lists.items() if len(items) > 1}
+        key = max(held, key=lambda key: (held[key], -key[0], -key[1]), default=None)
+        if best is None or key is None or held[key] < _LIST_OF_BEST * scores[best]:
+            return []
+        items = sorted(lists[key], key=lambda one: one.position)[:_MAX_STEPS]
+        self.picked += items
+        return [replace(one, text=f"{number}. {one.text}") for number, one in enumerate(items, 1)]
+
+    def _in_turn(self, scores: Mapping[QuotableSentence, float]) -> Iterator[QuotableSentence]:
+        """Sentences, best first; each further one of a page that has been quoted loses `_SAME_PAGE`."""
+        quoted: Counter[str] = Counter()
+        pages = {one: self._hits[one.number - 1].doc_id for one in scores}
+        waiting = sorted(scores, key=lambda one: (-scores[one], one.number, one.position))
+        while waiting:
+            best = max(waiting, key=lambda one: scores[one] - _SAME_PAGE * quoted[pages[one]])
+            waiting.remove(best)
+            yield best
+            if self.picked and self.picked[-1] is best:
+                quoted[pages[best]] += 1
 
     def _title(self, one: QuotableSentence) -> str:
         """The title of the page of a sentence such as "He was born", where the question does not name it."""
@@ -217,7 +207,7 @@ def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit:
     direct = picker.pick(question, None, min(limit, _DIRECT_BROAD))
     each = max(1, min(_PER_GROUP, (limit - _DIRECT_BROAD) // len(groups)))
     chosen = {
-        node.id: picker.pick(node.query, node.id, max(0, min(each, limit - len(picker.picked)))) for node in groups
+        node.id: picker.group(node.query, node.id, max(0, min(each, limit - len(picker.picked)))) for node in groups
     }
     return Extract(direct, chosen)
 
@@ -228,7 +218,15 @@ def is_covered(picker: Picker, query: str, pool: MergedPool, node_id: str | None
         scores = (hit.score for hit in pool.hits if node_id is None or any(s.node_id == node_id for s in hit.sources))
         if max(scores, default=0.0) >= _TRUSTED_SCORE:
             return True
+    elif pool.hits and pool.reranked_by and pool.reranked_by.startswith("lexical") and not _scores_enough(pool):
+        return False
     return picker.coverage(query, node_id) >= answer_language(query).least_coverage
+
+
+def _scores_enough(pool: MergedPool) -> bool:
+    """False where the best hit of the lexical reranker is as far from the question as from any other."""
+    best = max(hit.score for hit in pool.hits)
+    return not 0 <= best < _UNRELATED
 
 
 def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[str, Node]) -> Summary:

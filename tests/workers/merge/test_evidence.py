@@ -130,3 +130,75 @@ def test_given_many_sentences_then_the_text_stays_short() -> None:
 )
 def test_given_markup_and_code_then_text_is_shown_and_code_stays(written: str, shown: str) -> None:
     assert plain_line(written) == shown
+
+
+GATE = """# Gate
+
+Errors of the gate:
+
+| Code | Meaning |
+| --- | --- |
+| G1 | the key is wrong |
+| G2 | see G1, the key is old |
+
+Drills:
+
+- 2025-09-16: failed after 4 h 10 min
+- 2026-03-24: passed after 1 h 35 min
+
+**Drain**: removing a host from service. The gate drains hosts at night.
+
+To restore a host by hand:
+
+1. Open the console.
+2. Run `gate up NAME`.
+3. Watch the panel.
+
+Websockets are not allowed on free accounts. The gate costs 90 € a month and handles 20 requests.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What does error G1 mean?", "G1 – Meaning: the key is wrong [1]"),
+        ("When was the last drill of the gate and how long did it take?", "2026-03-24: passed after 1 h 35 min [1]"),
+        ("What is a drain?", "Drain: removing a host from service. The gate drains hosts at night. [1]"),
+        ("Are websockets allowed on free accounts of the gate?", "Websockets are not allowed on free accounts. [1]"),
+        ("How much does the gate cost a month?", "The gate costs 90 € a month and handles 20 requests. [1]"),
+    ],
+)
+def test_given_a_question_of_a_manual_then_its_answer_stands_first(question: str, first: str) -> None:
+    assert lines(question, hit(1, "Gate", GATE))[0] == first
+
+
+def test_given_a_question_for_a_way_then_the_steps_stand_whole_and_in_order() -> None:
+    found = lines("How do I restore a host by hand?", hit(1, "Gate", GATE))
+    assert found[:3] == ["1. Open the console. [1]", "2. Run gate up NAME. [1]", "3. Watch the panel. [1]"]
+
+
+def test_given_chinese_then_the_same() -> None:
+    text = (
+        "## 错误码\n\n| 错误码 | 含义 |\n| --- | --- |\n| T1 | 签名不对 |\n| T2 | 超过配额 |\n\n## 恢复\n\n"
+        "手工恢复节点的步骤：\n\n1. 登录跳板机。\n2. 执行恢复命令。\n\n"
+        "## 备份\n\n备份每月花费 860 元。墓碑是删除标记，保留 72 小时。"
+    )
+    page = hit(1, "网关手册", text)
+    assert lines("T2 是什么意思？", page)[0] == "T2 – 含义: 超过配额 [1]"
+    assert lines("怎么手工恢复节点？", page)[:2] == ["1. 登录跳板机。 [1]", "2. 执行恢复命令。 [1]"]
+    assert lines("备份每月花多少钱？", page)[0] == "备份每月花费 860 元。 [1]"
+    assert lines("什么是墓碑？", page)[0] == "墓碑是删除标记，保留 72 小时。 [1]"
+
+
+def test_given_a_best_hit_that_shares_a_word_by_chance_then_nothing_is_quoted() -> None:
+    found = lines("What is the capital of Oslo county?", hit(1, "Names", "A capital begins a name.", 0.03))
+    assert found == ["The corpus has nothing on this."]
+
+
+def test_given_several_pages_then_a_second_sentence_of_one_waits_for_the_others() -> None:
+    found = lines(
+        "Which relay runs in Oslo?",
+        hit(1, "North", "The relay Fjell runs in Oslo. The relay Berg runs at night in Oslo.", 0.9),
+        hit(2, "South", "The relay Vann runs near Oslo by day.", 0.8),
+    )
+    assert [line[-3:] for line in found[:2]] == ["[1]", "[2]"]

@@ -182,7 +182,7 @@ def test_best_quote_given_a_claim_then_the_sentence_that_shares_most() -> None:
 def test_given_a_fact_in_a_table_then_its_row_is_the_answer_and_quoted_as_it_stands() -> None:
     table = "| Service | Owner |\n| --- | --- |\n| Stockroom | Kofi Mensah |\n| Courier | Nia Clarke |"
     summary = extract("Who owns Stockroom?", pool(hit(1, table, title="Who owns what")), tree("q"))
-    assert summary.text.split("\n")[0] == "Stockroom – Kofi Mensah [1]"
+    assert summary.text.split("\n")[0] == "Stockroom – Owner: Kofi Mensah [1]"
     assert summary.citations[0].quote == "| Stockroom | Kofi Mensah |"
 
 

@@ -13,9 +13,9 @@ from shared.models import Facet, Hit
 from shared.models.answer import Bridge, ReasoningStep
 from shared.store.page_keys import PAGE_KEYS, is_page_key
 from workers.display import plain_line
-from workers.merge.evidence import QuotableSentence
-from workers.merge.extract import quotable_sentences, written
+from workers.merge.extract import written
 from workers.merge.findings import Findings
+from workers.merge.pieces import QuotableSentence, quotable_sentences
 
 #: Results among which a path is looked for by names, and of which one may end it.
 _BEST = 6

@@ -13,8 +13,8 @@ from shared.settings.sections import ReasoningAggregator
 from workers.display import plain_line
 from workers.merge import extract
 from workers.merge.aggregators.paths import TITLE, bridges_of, hop_steps
-from workers.merge.evidence import QuotableSentence
 from workers.merge.findings import Aggregated, Findings
+from workers.merge.pieces import QuotableSentence
 from workers.merge.summarise import summarise
 
 #: Sentences of a conclusion without an LLM.
@@ -96,6 +96,8 @@ def _hop_conclusion(found: Findings, used: Sequence[QuotableSentence], direct: S
     if not used or not direct.citations:
         return direct
     end = used[-1]
+    if found.pool.hits[end.number - 1].doc_id == found.pool.hits[direct.citations[0].number - 1].doc_id:
+        return direct
     line = extract.written([end])
     rest = [one for one in direct.text.split("\n") if end.text not in one]
     text = "\n".join([line, *rest[: _MAX_CONCLUSION - 1]])
