@@ -65,6 +65,22 @@ def test_given_a_planted_category_when_asked_for_then_all_of_it_comes(
     assert str(MEMBERS) in answer.summary.text
 
 
+@pytest.mark.parametrize(
+    ("question", "understood", "count"),
+    [
+        ("How many notes are owned by keeper 1?", "owner = keeper 1", 20),
+        ("列出负责人不是keeper 1的所有sightings", "kind = sighting, not owner = keeper 1", 40),
+        ("List all sightings without an owner", "kind = sighting, no owner", 0),
+    ],
+)
+def test_given_fields_of_documents_when_a_list_names_them_then_they_are_filters(
+    corpus: Ramify, question: str, understood: str, count: int
+) -> None:
+    answer, table = asked(corpus, question)
+    assert (table.understood, table.matched, table.planned) == (understood, count, count)
+    assert str(count) in answer.summary.text
+
+
 def test_given_columns_when_written_as_csv_then_a_spreadsheet_has_them(corpus: Ramify) -> None:
     answer, _ = asked(corpus, "List all notes tagged zebra with their owner")
     runner = CliRunner()

@@ -30,6 +30,12 @@ _VALUES = Values(
     kinds={"incident": 9, "memory": 3, "会议": 2},
     tags={"redis": 5, "redis-streams": 2, "数据库": 4, "c++": 1} | {f"topic-{n}-{n * 7919}": 1 for n in range(200)},
     folders=("notes/", "notes/en/", "notes/zh/"),
+    fields={
+        "owner": {"Ada Lovelace": 3, "Ada": 2, "张三": 4},
+        "status": {"open": 3, "in progress": 2, "已解决": 2},
+        "严重程度": {"高": 2},
+        "topic": {f"topic {n}": 2 for n in range(100)},
+    },
     documents=30,
 )
 _SESSION = Session(

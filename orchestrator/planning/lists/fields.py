@@ -26,7 +26,7 @@ _AGENT = r"(?:<field_agent>)\s*$"
 _SAID = r"<field_said>[\s的]*$"
 _SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f]|<behind_said>)"
 _SAID_OF = r"<field_said>\s*$"
-_CLEAR = r"(?:<inner_frame>|<tail>|<both>|<either>|<field_said>|<negation>|<order>)\s*$"
+_CLEAR = r"(?:<non!>|<inner_frame>|<tail>|<both>|<either>|<field_said>|<negation>|<order>)\s*$"
 #: Stands for "'s" while values are looked for.
 _OWNS = "\ue001"
 #: What may stand between a bare value and the documents.
@@ -229,7 +229,8 @@ class _FieldTaker:
         end = end + len(_OWNS) + 1 if text.startswith(f" {_OWNS}", end) else end
         if negation_start(self._sentence, start) == start and (said := compiled(_SAID_OF).search(text[:start])):
             start = said.start()
-        self._append(Meant(names, values), start, end, negated=False)
+        non = compiled("<non!>$").search(text[:start])
+        self._append(Meant(names, values), non.start() if non else start, end, negated=non is not None)
 
     def _clear_before(self, start: int) -> bool:
         """True when no word without spaces goes on at `start`, which would say what the value is: 审核人是张三."""
@@ -291,7 +292,7 @@ class _FieldTaker:
         """The longest list of known values that `head` ends with, and where it begins."""
         for begins in _WORD_BEGINS.finditer(head, max(0, len(head) - _LOOK_BACK)):
             spelt, _, end = listed_values(self._sentence, begins.start(), names, unknown=False)
-            if spelt and end == len(head):
+            if spelt and end >= len(head) and not self._sentence.text[len(head) : end].strip():
                 return begins.start(), spelt
         return None
 
