@@ -21,6 +21,8 @@ _IS_TRUTH = equals("part", PagePart.TRUTH.value)
 _PARTS = (PagePart.TRUTH, PagePart.TIMELINE)
 #: Chunks of one part read for one page.
 _PER_PAGE = 4
+#: Best pages whose timeline is fetched: each takes a place among the candidates that are reranked.
+_TIMELINES = 10
 #: Whether a tenant has truth, by the state of its collection; emptied when full.
 _MAX_STATES = 256
 _HAS_TRUTH: dict[tuple[str, str, str, str, int], bool] = {}
@@ -89,14 +91,16 @@ def _fetched(state: SearchState, detail: Detail, tools: Tools) -> list[Candidate
     """Of each page that lacks a part among the candidates, its chunk of that part that is nearest to the question."""
     store, _ = tools.need_store()
     found = {(candidate.hit.doc_id, candidate.hit.part) for candidate in state.candidates}
-    wanted = _PARTS if detail == "high" else _PARTS[:1]
     pages = list(dict.fromkeys(c.hit.doc_id for c in state.candidates))
-    lacking = [page for page in pages if any((page, part) not in found for part in wanted)]
+    wanted = {PagePart.TRUTH: pages, PagePart.TIMELINE: pages[:_TIMELINES] if detail == "high" else []}
+    lacking = {(page, part) for part, of in wanted.items() for page in of} - found
     if not lacking:
         return []
-    is_part = one_of("part", [part.value for part in wanted])
-    flt = models.Filter(must=[to_filter(state.query.filters), is_part, one_of("doc_id", lacking)])
-    read = store.lookup(flt, _PER_PAGE * len(wanted) * len(lacking), tools.dense is not None)
+    is_part = one_of("part", sorted({part.value for _, part in lacking}))
+    flt = models.Filter(
+        must=[to_filter(state.query.filters), is_part, one_of("doc_id", sorted({page for page, _ in lacking}))]
+    )
+    read = store.lookup(flt, _PER_PAGE * len(lacking), tools.dense is not None)
     asked = frozenset(terms(state.query.text))
 
     def nearness(hit: Hit) -> tuple[float, int, int]:
@@ -110,5 +114,5 @@ def _fetched(state: SearchState, detail: Detail, tools: Tools) -> list[Candidate
     return [
         Candidate(hit, 0.0).plus("truth", floor, fetched="yes")
         for (page, part), hit in best.items()
-        if (page, part) not in found and page in held
+        if (page, part) in lacking and page in held
     ]
