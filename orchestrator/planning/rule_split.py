@@ -5,6 +5,7 @@ A part that a rule made says what the whole question is about; what cannot be ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from shared.language import query_sentence, question_language
@@ -57,7 +58,9 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
         others = [one.query for one in standing]
         if not part.asked and _says_nothing(part.query):
             continue
-        placed = part if not part.asked or _stands(part.query, said, others) else _placed(part, about)
+        alone = _begins_sentence(part.query, question)
+        stands = not part.asked or _stands(part.query, said, others, alone=alone)
+        placed = part if stands else _placed(part, about)
         if placed is None:
             return ()
         standing.append(placed)
@@ -65,10 +68,11 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
     return tuple(standing)
 
 
-def _stands(query: str, said: str, others: Sequence[str]) -> bool:
-    """True for a part that can be searched alone: it names something, or speaks of what was said or asked before.
+def _stands(query: str, said: str, others: Sequence[str], *, alone: bool) -> bool:
+    """True for a part that can be searched alone: it names something, or speaks of what was asked before.
 
-    A question that only repeats a part of one before ("and how is X solved?") does not say what of it is meant.
+    A question that only repeats a part of one before ("and how is X solved?") does not say what of it is meant, one
+    behind a statement needs it, and one behind a comma that shares nothing with the question before leans on that.
     """
     language = question_language(query)
     if language is None:
@@ -76,9 +80,26 @@ def _stands(query: str, said: str, others: Sequence[str]) -> bool:
     own = _own_terms(query, language)
     if not own or any(own < _own_terms(one, language) for one in others):
         return False
-    if _names(query) or any(not own.isdisjoint(terms(one)) for one in (said, *others)):
+    if _names(query):
         return True
-    return not said and (not others or (len(own) >= _OWN_TERMS and not _is_lookup(query, language)))
+    if said or _refers(query, language):
+        return False
+    if any(not own.isdisjoint(terms(one)) for one in others):
+        return True
+    return not others or (alone and len(own) >= _OWN_TERMS and not _is_lookup(query, language))
+
+
+def _refers(query: str, language: Language) -> bool:
+    """True where a word points at something that another part names."""
+    text, topic = fold(query), language.words.topic
+    return any(re.search(pattern, text) for pattern in topic.refers) and not any(
+        re.search(pattern, text) for pattern in topic.dummy
+    )
+
+
+def _begins_sentence(query: str, question: str) -> bool:
+    before = fold(question).partition(fold(query).strip(_ENDS))[0].rstrip()
+    return not before or before.endswith(("?", "？", ".", "。", "!", "！", "\n"))
 
 
 def _says_nothing(query: str) -> bool:

@@ -71,7 +71,12 @@ _WHICH_ONE = re.compile(
     re.IGNORECASE,
 )
 #: What things are compared by: "Compare X and Y: cost and latency".
-_BY_ASPECTS = re.compile(r"(?P<things>compar[^:]{3,200}): (?P<aspects>[^:?]{3,120})", re.IGNORECASE)
+_BY_ASPECTS = re.compile(
+    r"(?P<things>compar[^:]{3,200}): (?P<aspects>[^:?]{3,120})"
+    r"|(?P<beside>compar[^:]{3,120}? (?:and|with|to|versus|vs\.?) [^:]{2,60}?)"
+    r" (?:on|by|regarding|in terms of|with (?:respect|regard) to) (?P<listed>[^:?]{2,60}(?:,| and) [^:?]{2,60})",
+    re.IGNORECASE,
+)
 _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 
@@ -200,13 +205,13 @@ def _fits(phrase: str, least: int = _WORDS[0]) -> bool:
 def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     """The parts of a comparison of 2 to 5 things, else nothing."""
     by = _BY_ASPECTS.fullmatch(sentence)
-    found = _compared_items(by["things"] if by else sentence)
+    found = _compared_items((by["things"] or by["beside"]) if by else sentence)
     if found is None:
         return ()
     items, scope, kind, aspect = found
     scope = f" {scope}" if scope else ""
     if by:
-        scope = f" in terms of {by['aspects'].strip()}{scope}"
+        scope = f" in terms of {(by['aspects'] or by['listed']).strip()}{scope}"
     elif kind == "difference" and (aspect or (near := PHRASES.compiled["aspect"].search(sentence))):
         aspect = aspect or (near["aspect"] if near else "")
         scope = f" in terms of {aspect}{scope}"

@@ -75,6 +75,33 @@ def test_given_parts_that_lean_on_others_then_they_say_what_they_are_about(quest
     assert parts(question) == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "last"),
+    [
+        (
+            "Redis evicts keys although memory is free. What causes that and how can I see which keys are evicted?",
+            "Regarding “Redis evicts keys although memory is free”: How can I see which keys are evicted?",
+        ),
+        (
+            "How does Celery retry a task, and how does that differ from redelivery?",
+            "Regarding “How does Celery retry a task”: How does that differ from redelivery?",
+        ),
+        ("Kafka 消费延迟为什么会升高，怎么排查和解决？", "关于“Kafka 消费延迟为什么会升高”：怎么排查和解决？"),
+        ("MySQL 主从延迟怎么监控，超过阈值怎么报警？", "关于“MySQL 主从延迟怎么监控”：超过阈值怎么报警？"),
+        ("昨晚的备份失败了。为什么会失败，怎么手动恢复？", "关于“昨晚的备份失败了”：怎么手动恢复？"),
+        ("What is HNSW? How does ef_construct affect recall?", "How does ef_construct affect recall?"),
+    ],
+)
+def test_given_a_last_part_then_it_carries_what_it_points_at_or_leans_on(question: str, last: str) -> None:
+    assert parts(question)[-1] == last
+
+
+def test_given_things_compared_on_several_aspects_then_these_are_no_things() -> None:
+    found = parts("Compare Postgres and MySQL on replication, backups and extensions")
+    assert found
+    assert all(part.endswith("in terms of replication, backups and extensions?") for part in found)
+
+
 def test_given_what_things_are_compared_by_then_every_part_has_it() -> None:
     found = parts("Compare Kafka and RabbitMQ: latency, durability and operating cost")
     assert len(found) >= 3
