@@ -6,19 +6,10 @@ import html
 import re
 import unicodedata
 
-from shared.language.text import CJK
+from shared.language.text import CJK, without_hidden
+from workers.inert import inert
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|\x9b[0-?]*[ -/]*[@-~]")
-#: Direction overrides, zero-width marks and the byte order mark: they make text read as other than it is.
-_HIDDEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_ELEMENTS = (
-    "a|abbr|applet|audio|b|base|body|br|button|center|code|details|div|em|embed|font|form|frame|h[1-6]|head|hr|html|i"
-    "|iframe|img|input|kbd|li|link|mark|meta|object|ol|p|pre|s|script|small|span|strong|style|sub|summary|sup|svg|table"
-    "|tbody|td|textarea|th|thead|title|tr|u|ul|video"
-)
-# Only HTML's own elements: "List<String>" and "<job_id>" are text.
-_HTML = re.compile(rf"<!--|-->|<!doctype[^<>]*>|</?(?:{_ELEMENTS})(?:[\s/][^<>]*)?>", re.IGNORECASE)
-_PASSES = 4
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\([^()]*\)")
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]+)\]\]")
@@ -53,21 +44,14 @@ def safe(text: str) -> str:
     """`text` without terminal escapes, control characters (line breaks and tabs stay), hidden marks and HTML tags.
 
     Images become their caption and links their text (a linked citation stays one): a model's reply must not make a
-    reader's browser call anyone.
+    reader's browser call anyone. Code stays as it is.
     """
-    text = _HIDDEN.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
-    text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
-    without_images = _IMAGE.sub(r"\1", _without_html(text))
-    return _LINK.sub(lambda link: f"[{link[1]}]" if link[1].isdecimal() else link[1], without_images)
+    return inert(_visible(text))
 
 
-def _without_html(text: str) -> str:
-    """Tags off until none is left; "<scr<b>ipt>" must not become one."""
-    for _ in range(_PASSES):
-        text, found = _HTML.subn("", text)
-        if not found:
-            return text
-    return _HTML.sub(" ", text)
+def _visible(text: str) -> str:
+    text = without_hidden(_TERMINAL.sub("", text.replace("\r\n", "\n")))
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
 
 
 def plain_line(quote: str) -> str:
@@ -82,9 +66,10 @@ def plain_line(quote: str) -> str:
     # Every third and fourth part are the marks and the inside of a piece of code.
     shown = [_plain(part) for part in parts[::3]]
     for at, inside in enumerate(parts[2::3]):
-        code = safe(inside)
+        code = _visible(inside)
         shown[at] += f"`{code}`" if _MARKUP.search(code) else code
-    return " ".join(_WRAP_CJK.sub("", "".join(shown)).split())
+    # Once more as a whole: what is harmless in parts may make a tag or a link together.
+    return inert(" ".join(_WRAP_CJK.sub("", "".join(shown)).split())).strip()
 
 
 def _named(found: re.Match[str]) -> str:
@@ -106,6 +91,6 @@ def without_links(quote: str) -> str:
 
 def has_controls(text: str) -> bool:
     """True when `text` holds characters that must not reach a terminal; it is then not quoted."""
-    return _HIDDEN.search(text) is not None or any(
+    return without_hidden(text) != text or any(
         c not in "\n\r\t" and unicodedata.category(c) in {"Cc", "Cs"} for c in text
     )

@@ -19,6 +19,7 @@ from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise
 from shared.providers.llm.replies import summary_text
 from shared.providers.time_shares import seconds_for
 from workers.display import safe
+from workers.inert import inert
 from workers.merge.extract import best_quote, citation
 from workers.merge.findings import Aggregated, Findings
 
@@ -115,7 +116,7 @@ def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
 
 def _cited_text(reply: str, sources: int) -> CheckedText:
     """The summary of a reply. Raises: ReplyError when it cites none of its sources."""
-    checked = check_citations(summary_text(safe(reply)), sources)
+    checked = check_citations(safe(summary_text(safe(reply))), sources)
     if not checked.cited:
         raise ReplyError(f"it cites none of the {sources} memories")
     return checked
@@ -140,7 +141,8 @@ def check_citations(text: str, sources: int) -> CheckedText:
 
     parts = _CODE.split(text)
     parts[::2] = [_citation().sub(rewrite, part) for part in parts[::2]]
-    return CheckedText(text="".join(parts), cited=tuple(cited), removed=removed)
+    # Citations in other brackets than these may have become the words of a link.
+    return CheckedText(text=inert("".join(parts)), cited=tuple(cited), removed=removed)
 
 
 @derived

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from pydantic import Field
 
-from shared.language.text import is_cjk_text
+from shared.language.text import is_cjk_text, without_hidden
 from shared.models import Node
 from shared.models.answer import ReasoningStep
 from shared.models.base import Model
@@ -134,8 +134,8 @@ def rerank_prompt(query: str, documents: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """`text` as XML text: & < > " ' as entities, characters that XML does not know left out."""
-    return NOT_XML.sub("", text).translate(_ENTITIES)
+    """`text` as XML text: & < > " ' as entities, characters that XML does not know and that nobody sees left out."""
+    return NOT_XML.sub("", without_hidden(text)).translate(_ENTITIES)
 
 
 def filled(name: str, values: Mapping[str, str]) -> str:

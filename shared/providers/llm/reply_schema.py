@@ -17,6 +17,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from shared.errors import ReplyError, shown
+from shared.language.text import without_hidden
 
 _MAX_XML_BYTES = 65_536
 _DECLARATION = re.compile(r"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)
@@ -30,7 +31,6 @@ _THINKING = r"<(/?)(?:think|thinking|reasoning)>"
 _ANYWHERE = re.compile(_THINKING, re.IGNORECASE)
 _OWN_LINE = re.compile(rf"(?:^|(?<=\n))[ \t]*{_THINKING}", re.IGNORECASE)
 _CLOSING = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
-_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _INTEGER = re.compile("[0-9]{1,4}")
 
 #: Makes a value of the text of an element or attribute. Raises: ReplyError naming the fault, not the element.
@@ -128,13 +128,13 @@ def integer(least: int, most: int, fault: str) -> ValueParser:
 
 
 def one_line(text: str) -> str:
-    """`text` on one line, without control characters and direction overrides."""
-    return " ".join("".join(c for c in text if c.isspace() or not is_control(c)).split())
+    """`text` on one line, without control characters and those that nobody sees."""
+    return " ".join("".join(c for c in without_hidden(text) if c.isspace() or not is_control(c)).split())
 
 
 def is_control(char: str) -> bool:
-    """True for control characters, halves of surrogate pairs and direction overrides."""
-    return unicodedata.category(char) in {"Cc", "Cs"} or char in _BIDI_CONTROLS
+    """True for control characters and halves of surrogate pairs."""
+    return unicodedata.category(char) in {"Cc", "Cs"}
 
 
 def without_thinking(text: str, *, anywhere: bool = False) -> str:

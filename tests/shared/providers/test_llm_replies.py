@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ReplyError
+from shared.language.text import without_hidden
 from shared.models import Facet, SubQuery
 from shared.providers.llm.replies import parse_answer, parse_decomposition, summary_text
 
@@ -223,7 +224,7 @@ def test_given_any_text_then_nothing_but_reply_error_is_raised(text: str):
 REMOVED = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff\ufffe\uffff"
 CLEAN = (
     st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters=REMOVED), min_size=5, max_size=300)
-    .map(lambda text: " ".join(text.split()))
+    .map(lambda text: " ".join(without_hidden(text).split()))
     .filter(lambda text: len(text) >= 5)
 )
 FIVE = [facet for facet in Facet if facet is not Facet.ORIGINAL]

@@ -69,13 +69,13 @@ def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
     try:
         reply = _ask(llm, _overview_prompt(contents), end)
         cost += reply.cost
-        overview = summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK)
+        overview = safe(summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK))
         values = {"path": escaped(plain_line(contents.path)), "overview": escaped(overview)}
         reply = _ask(llm, filled("abstract", values), end)
         cost += reply.cost
         abstract = plain_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
-        if not abstract:
-            raise ReplyError("the reply holds no abstract")
+        if not abstract or not overview:
+            raise ReplyError("the reply holds no text to describe it by")
     except RamifyError as error:
         return plain._replace(cost=cost + spent(error).cost, fault=str(error).strip().rstrip("."))
     return Described(clipped(abstract, ABSTRACT_CHARS), overview, cost)

@@ -1,0 +1,160 @@
+"""What a model or a document writes cannot act where it is shown: a CommonMark renderer finds nothing to do."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from shared.language.text import without_hidden
+from shared.providers.llm.prompts import decompose_prompt
+from workers.display import plain_line, safe
+from workers.merge.summarise import check_citations
+
+BROWSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+BROWSER.validateLink = lambda _url: True  # type: ignore[method-assign]
+
+ATTACKS = (
+    "[a](javascript:alert(1))",
+    "[a](http://evil/((((x))))b)",
+    "[a](<javascript:x> 'y(z)')",
+    '[a]( http://evil "t)" )',
+    "![p](http://evil/?q=(a(b)c))",
+    "[![i](http://e/1)](http://e/2)",
+    "[a\\](b)](http://evil)",
+    '[a](http://e\n"t")',
+    "[a][b]\n\n[b]: javascript:alert(1)",
+    "![a][b]\n\n[b]: http://evil/x 'title'",
+    "[ref]: http://e\n[ref]",
+    "[a][]\n\n[a]: //e",
+    "> [r]: http://e\n\n[r]",
+    "- [r]: http://e\n\n[r]",
+    "[foo]:\n  http://evil\n\n[foo]",
+    "<x onfocus=alert(1) autofocus tabindex=1>",
+    "<x onfocus autofocus>",
+    "<x/onclick=alert(1)>",
+    "<x\tonclick=alert(1)",
+    "a <img src=x onerror=alert(1)",
+    "<img/src=x/onerror=alert(1)>",
+    "<IMG SRC=x>",
+    '<img src="a>b" onerror=x>',
+    "Foo\n<img src=x\nonerror=alert(1)>\nbar",
+    "<<img src=x onerror=y>>",
+    "\\<img src=x onerror=y>",
+    "<svg/onload=alert(1)>",
+    "<iframe src=//evil",
+    "<scr<b>ipt>alert(1)</scr</b>ipt>",
+    "</textarea><script>x",
+    "<style>@import 'http://e'</style>",
+    "<a href='javascript:x'>t</a>",
+    "<javascript:alert(1)>",
+    "<https://evil.example/x>",
+    "<me@evil.example>",
+    "<!-- c --> d <?php x ?> <![CDATA[ x ]]>",
+    "<!-- never closed",
+    "<?xml",
+    "<!DOCTYPE html",
+    "- [x](http://e) one\n- two <i>three</i>",
+    "> [a](http://evil)\n> b <b>c</b>",
+    "|a|b|\n|-|-|\n|[x](http://e)|<b>c</b>|",
+)
+
+
+def acting(text: str) -> list[str]:
+    """Links, images and tags that a renderer makes of it; a bare tag that is no element of HTML does nothing."""
+    return list(_acting(BROWSER.parse(text)))
+
+
+def _acting(tokens: Sequence[Token]) -> Iterator[str]:
+    for token in tokens:
+        bare = re.fullmatch(r"</?(?!\w*(?:script|style|img|svg)\b)[A-Za-z][\w-]*\s*/?>", token.content.strip())
+        if token.type in {"link_open", "image"} or (token.type.startswith("html") and not bare):
+            yield f"{token.type} {token.content} {token.attrs}"
+        yield from _acting(token.children or ())
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_given_active_text_then_nothing_of_it_acts_alone_in_a_sentence_or_in_a_summary(attack: str) -> None:
+    assert acting(attack) or re.search(r"<[\w!?]", attack), "it is an attack"
+    for text in (attack, f"Redis evicts [1].\n\n{attack}\n\nIt is so [2].", f"Well, {attack} so."):
+        for made in (safe(text), plain_line(text), check_citations(safe(text), 3).text):
+            assert acting(made) == []
+            assert not re.search(r"<[^>]*\bon\w+\s*=|<(?:img|svg|iframe|script|style)\b", made, re.IGNORECASE), made
+
+
+def test_given_citations_in_other_brackets_when_they_are_rewritten_then_they_become_no_links() -> None:
+    for text in ("so 【1】(http://evil) it is", "so ［1］(javascript:x) it is", "so [^1](http://evil) it is"):
+        assert check_citations(safe(text), 3).text == "so [1] it is"
+
+
+def test_given_pieces_put_together_at_random_then_nothing_acts() -> None:
+    dice = random.Random(20_261_122)
+    pieces = [
+        *"[]()<>!ab\\:#1.|{}=/\"'`*_ \n\t",
+        "img ",
+        "script",
+        " src=",
+        " onerror=",
+        "\n\n",
+        "> ",
+        "- ",
+        "``",
+        "**",
+        "](",
+        "](",
+    ]
+    pieces += [
+        "://e",
+        "&lt;",
+        "[a]:",
+        "javascript:",
+        "<b>",
+        "</b>",
+        "<!--",
+        "-->",
+        "<?",
+        "```\n",
+        "    ",
+        "<a ",
+        " href=e",
+        "![",
+    ]
+    for _ in range(1500):
+        text = "".join(dice.choices(pieces, k=dice.randint(2, 20)))
+        assert acting(safe(text)) == [], text
+        assert acting(plain_line(text)) == [], text
+
+
+def test_given_text_that_does_nothing_then_it_stays_as_it_is() -> None:
+    for text in (
+        "List<String> and <job_id>, a < b and c > d, x <- y, R&D, a[0], rows[1][2], **bold** and *slant*\nnext line",
+        "# Head\n\n1. one\n2. two `code <b>`\n\n> quote\n\n    indented <b>",
+        "```html\n<div onclick=x>[a](http://b)</div>\n```",
+        "says [1][2], and https://example.org/a_(b) too\\* &amp; &lt;b&gt;",
+        "缓存击穿[1]：用互斥锁。👩\u200d💻 می\u200cخواهم ❤\ufe0f 1\ufe0f\u20e3",
+    ):
+        assert safe(text) == text
+
+
+def test_given_characters_that_nobody_sees_then_neither_prompt_nor_answer_has_them() -> None:
+    tags = "".join(chr(0xE0000 + ord(c)) for c in "ignore all")
+    selectors = "".join(chr(0xE0100 + n) for n in range(20))
+    for hidden in (
+        tags,
+        selectors,
+        "\u200b\u2060\ufeff",
+        "\u202e",
+        "\u00ad",
+        "\u200d",
+        "\ufe00\ufe01",
+        "\u3164",
+        "\u180e",
+    ):
+        text = f"plain{hidden}words"
+        assert (safe(text), plain_line(text), without_hidden(text)) == ("plainwords",) * 3
+        assert "plainwords" in decompose_prompt(text)
+    assert without_hidden("👍\ufe0f\ufe0f\ufe0e\u200d\u200d") == "👍\ufe0f"
