@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
-from orchestrator.cli import options, streams
+from orchestrator.cli import options, output_files, streams
 from orchestrator.cli.invocation import invocation_of
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def plan(  # noqa: PLR0913 - the signature is the command line
         streams.note(f"planning may ask the LLM ({settings.llm_model} at {host}): --no-llm leaves it out")
     found = preview(request, settings, llm=llm)
     if out is not None:
-        out.write_text(written(found.plan, as_toml=out.suffix.lower() != ".json"), encoding="utf-8")
+        output_files.replace(out, written(found.plan, as_toml=out.suffix.lower() != ".json"))
         streams.note(f"the plan is in {out}: edit it, and run it with `ramify ask --plan {out}`")
     streams.output(found, draw_preview, as_json=json)
 

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self
 
-from orchestrator.cli import streams
+from orchestrator.cli import output_files, streams
 from orchestrator.cli.text import counted, duration
 from orchestrator.client import Ramify
 from orchestrator.intake import (
@@ -196,7 +196,7 @@ class RejectsFile:
 
     def __init__(self, path: Path) -> None:
         self._path, self._stack, self.count = path, ExitStack(), 0
-        self._handle: IO[str] | None = None
+        self._handle: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -213,8 +213,9 @@ class RejectsFile:
         """Raises: InputError when the file cannot be written."""
         try:
             if self._handle is None:
-                self._handle = self._stack.enter_context(self._path.open("w", encoding="utf-8"))
-            self._handle.write(f"{streams.encoded(line)}\n")
+                self._handle = self._stack.enter_context(output_files.fresh(self._path))
+            self._handle.write(f"{streams.encoded(line)}\n".encode())
+            self._handle.flush()
         except OSError as error:
             raise InputError("--rejects", str(self._path), f"it cannot be written ({error.strerror})") from None
         self.count += 1

@@ -74,7 +74,7 @@ class BatchRun:
     def _check_out(self, source: str) -> None:
         if self._out:
             format_of(self._out)
-            streams.writable("--out", self._out, source)
+            streams.writable("--out", self._out, source, grows=True)
             self._follows = True
 
     def _check_apart(self, rejects: Path) -> None:

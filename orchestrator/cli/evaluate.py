@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
-from orchestrator.cli import options, streams
+from orchestrator.cli import options, output_files, streams
 from orchestrator.cli.invocation import Invocation, invocation_of
 from shared.errors import InputError
 
@@ -209,7 +209,7 @@ def _write(report: Path, found: Evaluation | JobsEvaluation) -> None:
 
     page = evaluation_page(found) if isinstance(found, Evaluation) else jobs_page(found)
     try:
-        report.write_text(page, encoding="utf-8")
+        output_files.replace(report, page)
     except OSError as error:
         raise RamifyError(f"the report cannot be written to {report}: {error.strerror}") from None
 

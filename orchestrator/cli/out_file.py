@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
 
+from orchestrator.cli import output_files
 from orchestrator.cli.out_formats import AnsweredLine, OutFormat, format_of
 from shared.errors import InputError
 
@@ -30,13 +32,13 @@ class OutFile:
     """Open for appending; locked, so that two commands never write the same. Every method raises InputError."""
 
     def __init__(self, path: Path) -> None:
-        """Changes nothing yet. A symbolic link is followed: it stays, and the file that it names is written."""
+        """Changes nothing yet. A link of one's own is followed: it stays, and the file that it names is written."""
         self.path, self._batch_id = path, ""
-        self._target = Path(os.path.realpath(path))
+        self._target = output_files.followed("--out", path)
         self._format: OutFormat = format_of(path)
         self._records: dict[int, _Record] = {}
         try:
-            self._handle: IO[bytes] = self._target.open("a+b", buffering=0)
+            self._handle: IO[bytes] = output_files.growing("--out", self._target)
         except OSError as error:
             raise self._error(error) from None
         try:
@@ -112,15 +114,12 @@ class OutFile:
             raise self._error(error) from None
 
     def _sort(self, head: str) -> None:
-        part = self._target.with_name(f"{self._target.name}.part")
-        with part.open("wb") as sorted_file:
+        with output_files.replacing(self._target) as sorted_file:
+            os.fchmod(sorted_file.fileno(), stat.S_IMODE(os.fstat(self._handle.fileno()).st_mode))
             sorted_file.write(head.encode())
             for _, record in sorted(self._records.items()):
                 self._handle.seek(record.start)
                 sorted_file.write(self._handle.read(record.end - record.start))
-            sorted_file.flush()
-            os.fsync(sorted_file.fileno())
-        part.replace(self._target)
 
     def _append(self, text: str) -> int:
         """Returns how many bytes were written."""

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from orchestrator.cli import output_files
 from orchestrator.cli.text import clean
 from shared.errors import InputError
 
@@ -195,15 +196,16 @@ def lines_of(name: str) -> Iterator[tuple[IO[bytes], int | None]]:
         yield handle, path.stat().st_size if path.is_file() else None
 
 
-def writable(option: str, path: Path, source: str = STDIN) -> Path:
-    """`path`, if a file can be written there, or where it links to. Raises: InputError when it cannot."""
+def writable(option: str, path: Path, source: str = STDIN, *, grows: bool = False) -> Path:
+    """`path`, if a file can be put there, or (`grows`) be written where it links to. Raises: InputError if not."""
     if path.is_dir():
         raise InputError(option, str(path), "it is a folder: name a file in it")
-    target = Path(os.path.realpath(path))
-    folder = target.parent
+    target = output_files.followed(option, path) if grows else path
+    output_files.check_folders(option, path)
+    folder = target.absolute().parent
     if not folder.is_dir():
         raise InputError(option, str(path), f"there is no folder {folder}: create it first")
-    if not os.access(target if target.exists() else folder, os.W_OK):
+    if not os.access(target if target.exists() and (grows or output_files.is_device(target)) else folder, os.W_OK):
         raise InputError(option, str(path), "it cannot be written: name a file in another folder")
     if source != STDIN and is_same_file(path, Path(source)):
         raise InputError(option, str(path), "it is the file that is read: name another")
