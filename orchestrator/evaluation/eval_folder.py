@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.evaluation.dataset import LabelledCorpus, identity, objects
-from shared.errors import InputError, RamifyError
+from shared.errors import RamifyError
 from shared.providers.encoders.sparse import NAME as SPARSE
 from shared.providers.encoders.sparse import TrigramEncoder
-from shared.settings import Settings
+from shared.settings import Settings, data_folder
 from shared.store.meta import FORMAT
 
 #: What may differ without another index: where, how fast and under which key the model is called, and the query side.
@@ -80,14 +80,9 @@ class IndexFolder:
 
 
 def eval_dir(settings: Settings) -> Path:
-    """Absolute folder of all that evaluations keep. Raises: InputError when it cannot be made."""
-    folder = settings.data_dir.absolute() / "eval"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        fix = f"name a folder that can be written ({error.strerror})"
-        raise InputError("data_dir", str(settings.data_dir), fix) from None
-    return folder
+    """Absolute folder of all that evaluations keep. Raises: InputError when it cannot be made, or is another's."""
+    data_folder.made(settings, "eval")
+    return settings.data_dir.absolute() / "eval"
 
 
 def index_key(corpus: LabelledCorpus, settings: Settings) -> str:

@@ -21,7 +21,7 @@ from orchestrator.local.state import StackState
 from shared.errors import RamifyError, shown
 from shared.jobs import connect
 from shared.models.base import Model
-from shared.settings import Settings, config_file
+from shared.settings import Settings, config_file, data_folder
 from shared.settings.strategies import checked_plugins
 
 START = "ramify up -d"
@@ -120,7 +120,9 @@ def _data_folder(settings: Settings) -> Sequence[Check]:
     """Whether the stack can write there, and how much room is left."""
     folder = settings.data_dir.absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+    if fault := next(filter(None, map(data_folder.fault_of, (folder, folder / "run", folder / "logs"))), ""):
+        writable = failed("data folder", fault)
+    elif existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         writable = passed("data folder", f"{folder}{'' if existing == folder else ' (not created yet)'}")
     else:
         fix = "make it writable, or set data_dir to another folder"

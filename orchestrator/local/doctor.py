@@ -11,8 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from orchestrator.local import checks, checks_redis, checks_stack
 from orchestrator.local.checks import Check, failed
-from orchestrator.local.state import connection, running
-from shared.errors import NotRunningError, RamifyError
+from orchestrator.local.state import StackState, connection, running
+from shared.errors import InputError, NotRunningError, RamifyError
 from shared.settings import Settings
 
 _TOGETHER_S = 12.0
@@ -21,11 +21,7 @@ Look = Callable[[], Check | Sequence[Check]]
 
 def examine(settings: Settings) -> list[Check]:
     """All checks, in reading order: the machine, the stack, the services that the settings name. Never raises."""
-    state = running(settings)
-    try:
-        connected: Settings | None = connection(settings)
-    except NotRunningError:
-        connected = None
+    state, connected = _found(settings)
     looks: dict[str, Look] = {
         "machine": lambda: checks.machine(settings),
         "stack": lambda: checks_stack.supervisor(settings, state),
@@ -45,6 +41,17 @@ def examine(settings: Settings) -> list[Check]:
         return [check for name, future in futures for check in _outcome(name, future, until)]
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _found(settings: Settings) -> tuple[StackState | None, Settings | None]:
+    """The stack that runs here, and the settings with its Redis, if there is one."""
+    try:
+        state = running(settings)
+        return state, connection(settings)
+    except InputError:  # the data folder is not the user's own: its state is not believed, a check says why
+        return None, settings if settings.redis.url.get_secret_value() else None
+    except NotRunningError:
+        return state, None
 
 
 def _outcome(name: str, future: Future[Check | Sequence[Check]], until: float) -> Sequence[Check]:

@@ -15,10 +15,11 @@ from pydantic import SecretStr, ValidationError
 from shared.connections.process import alive
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.models.base import Model
-from shared.settings import Settings
+from shared.settings import Settings, data_folder
 
 #: Older files that are kept of each log, and the size from which one that is written to is rotated.
 _OLDER_LOGS, _LOG_BYTES = 5, 10_000_000
+_FOLDERS = ("run", "logs")
 
 
 class ChildState(Model):
@@ -59,10 +60,9 @@ def log_dir(settings: Settings) -> Path:
 
 def make_folders(settings: Settings) -> None:
     """Create the stack's folders, closed to other users. Raises: InputError when they cannot be written."""
+    data_folder.made(settings, *_FOLDERS)
     try:
-        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (run_dir(settings), log_dir(settings)):
-            folder.mkdir(mode=0o700, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()  # an existing folder may be on a read-only disk
     except OSError as error:
         fix = f"name a folder that can be written ({error.strerror})"
@@ -70,7 +70,11 @@ def make_folders(settings: Settings) -> None:
 
 
 def read_state(settings: Settings) -> StackState | None:
-    """What the file says, also of a stack that is gone; None without a readable file."""
+    """What the file says, also of a stack that is gone; None without a readable file.
+
+    Raises: InputError for a folder that another user could have written it in.
+    """
+    data_folder.checked(settings, *_FOLDERS)
     try:
         return StackState.model_validate_json((run_dir(settings) / "stack.json").read_bytes())
     except (OSError, ValidationError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.errors import StoreMismatchError
 from shared.providers.encoders.base import DenseEncoder
-from shared.settings import Settings
+from shared.settings import Settings, data_folder
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
 from shared.store.chunk_store import ChunkStore, TenantStores
 from shared.store.schema import to_filter, to_sparse
@@ -18,12 +18,13 @@ __all__ = [
 def open_stores(settings: Settings) -> TenantStores:
     """The tenants' stores of `[store]`: embedded in `data_dir/store/<collection>`, or on a server (not yet asked).
 
-    Raises: StoreError when the embedded store is in use or damaged.
+    Raises: StoreError when the embedded store is in use or damaged, InputError when its folder is not the user's own.
     """
     store = settings.store
     if store.kind == "embedded":
         from shared.store.embedded import EmbeddedStore  # noqa: PLC0415 - no engine in a process that uses a server
 
+        data_folder.made(settings)
         return TenantStores(EmbeddedStore(settings.data_dir / "store" / store.collection))
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
