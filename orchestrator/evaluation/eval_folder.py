@@ -109,4 +109,6 @@ def index_folder(corpus: LabelledCorpus, settings: Settings) -> Iterator[IndexFo
             raise RamifyError(
                 f"another evaluation uses the index in {folder}: wait for its end, or give --data-dir"
             ) from None
+        if folder.is_dir():
+            folder.chmod(0o700)  # earlier versions left it to the umask, in a folder that is closed
         yield IndexFolder(folder)
