@@ -19,6 +19,7 @@ from shared.tasks.task_run import TaskRun
 from workers.merge import tree
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
 from workers.merge.extract import nothing_found
+from workers.merge.identifiers import unnamed, unnamed_subject
 from workers.shown_hits import leaf_kind_share
 
 H = TypeVar("H", bound=Hit)
@@ -42,11 +43,16 @@ def merged(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafRe
 def run_aggregator(
     run: TaskRun, pool: MergedPool, leaves: Sequence[LeafResult], *, llm: LLM | None, table: ListTable | None = None
 ) -> tuple[str, Aggregated]:
-    """The aggregator's name and the answer it made; "nothing found" where that is the verdict of all `leaves`."""
+    """The aggregator's name and the answer it made; "nothing found" where that is the verdict of all `leaves`.
+
+    Where the question is about an identifier that nothing names, the answer says so, and not what others say of others.
+    """
     job = run.job
     question, name = job.request.question, job.aggregator or SIMPLE
     if verdict(leaves):
         return name, Aggregated(summary=nothing_found(question))
+    if table is None and (lost := unnamed_subject(question, pool.hits)):
+        return name, Aggregated(summary=_no_document_names(question, lost))
     root = Node(id=ROOT_ID, level=0, facet=Facet.CORE, query=question, kind=NodeKind.BRANCH)
     found = Findings(
         question=question,
@@ -59,7 +65,17 @@ def run_aggregator(
         timeout_s=job.remaining(WRITE_S),
     )
     given = run.jobs.settings.aggregators.model_dump().get(name, {})
-    return aggregate(name, found, given, all_known())
+    name, made = aggregate(name, found, given, all_known())
+    if table is None and pool.hits and (lost := unnamed(question, pool.hits)):
+        warnings = (*made.warnings, _no_document_names(question, lost).text)
+        made = made.model_copy(update={"warnings": warnings})
+    return name, made
+
+
+def _no_document_names(question: str, lost: Sequence[str]) -> Summary:
+    """Of identifiers of the question that stand in nothing that was found."""
+    names = reader_sentence("comma", question).join(lost)
+    return Summary(text=reader_sentence("unnamed", question, names), kind="extractive")
 
 
 def verdict(leaves: Sequence[LeafResult]) -> str | None:

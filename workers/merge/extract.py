@@ -15,6 +15,7 @@ from shared.models.plan import node_order
 from shared.settings.sections import reranker_traits
 from workers.display import plain_line
 from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer
+from workers.merge.identifiers import unnamed, without
 from workers.merge.pieces import QuotableSentence, quotable_sentences, quote_width
 
 MAX_SENTENCES = 10
@@ -75,9 +76,9 @@ class Picker:
         """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
 
         Looks at the hits of leaf `node_id` (None: all). Not weighted by the pool's IDF: in a pool that is all about the
-        question, its own words would count nothing.
+        question, its own words would count nothing. Identifiers that no hit names are left out.
         """
-        asked = frozenset(terms(query))
+        asked = frozenset(terms(without(query, unnamed(query, self._hits))))
         hits = zip(self._words, self._nodes, strict=True)
         shares = (len(asked & words) / len(asked) for words, ids in hits if node_id is None or node_id in ids)
         return max(shares, default=0.0) if asked else 1.0

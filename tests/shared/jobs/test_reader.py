@@ -12,7 +12,7 @@ import redis
 from shared.jobs import Job, JobReader, JobStore, new_id
 from shared.jobs.keys import JobKeys
 from shared.language.routing import route_by_rules
-from shared.models import Answer, Facet, Hit, JobRequest, LeafResult, LeafStatus, Node
+from shared.models import Answer, Facet, Hit, JobRequest, LeafResult, LeafStatus, MergedHit, MergedPool, Node
 from shared.models.route import Route
 from shared.tasks.task_run import TaskRun
 from workers.merge.answer import all_leaves, build_answer, run_aggregator
@@ -63,6 +63,22 @@ def answered(store: JobStore, job: Job) -> Answer:
     read = JobReader(store.client).answer(job.id)
     assert read == answer
     return answer
+
+
+def test_given_an_identifier_when_nothing_names_it_then_the_answer_or_a_warning_says_so(store: JobStore) -> None:
+    """It is the answer where the question is about it, a warning where it stands beside what is asked."""
+    hit = MergedHit(chunk_id="c", doc_id="d", path="p.md", title="INC-17", text="A full disk was there.", score=1)
+    pool = MergedPool(hits=(hit,))
+    for question, text, warnings in (
+        ("What happened in INC-99999?", "No document names INC-99999.", ()),
+        ("Was it a full disk there at noon, ABC-4711?", "A full disk was there. [1]", ("No document names ABC-4711.",)),
+    ):
+        job_id = new_id()
+        store.enqueue([(job_id, JobRequest(question=question))])
+        job: Any = store.job(job_id)
+        step = TaskRun(SimpleNamespace(name="t"), store, job, SimpleNamespace())  # type: ignore[arg-type]
+        made = run_aggregator(step, pool, [], llm=None)[1]
+        assert (made.summary.text, made.warnings) == (text, warnings)
 
 
 def test_given_a_deadline_while_a_leaf_waits_when_answered_then_it_says_for_what_it_waited(store: JobStore) -> None:
