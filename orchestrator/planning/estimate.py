@@ -16,7 +16,6 @@ from shared.models.base import Model
 from shared.models.route import PlannerName, Route
 from shared.providers.llm.prompts import (
     MAX_MEMORY_CHARS,
-    SUMMARY_MEMORY_CHARS,
     decompose_again_prompt,
     decompose_prompt,
     expand_prompt,
@@ -96,7 +95,9 @@ class _Rows:
         wanted = self._settings.enable_summary if asked is None else asked
         if wanted and self._settings.has_llm and self._route.planner is not PlannerName.NONE:
             high = token_range(summarise_prompt(self._request.question, (), self._leaves))[1]
-            high += math.ceil(MOST_TOKENS_PER_CHAR * 1.3 * SUMMARY_MEMORY_CHARS)  # escaped, and with a tag around each
+            high += math.ceil(
+                MOST_TOKENS_PER_CHAR * self._settings.llm_prompt_tokens * self._settings.llm_sources_share
+            )
             yield self._llm("summary", (0, 1), (0, high), self._out)
 
     def _planning(self) -> EstimateRow:

@@ -71,6 +71,12 @@ def token_range(text: str) -> tuple[int, int]:
     return ascii_chars // 12 + other // 3, math.ceil(ascii_chars / 2 + MOST_TOKENS_PER_CHAR * other)
 
 
+def usual_tokens(text: str) -> int:
+    """Tokens that a tokenizer usually makes of `text`, rather too many: 3 ASCII characters a token, others one each."""
+    ascii_chars = len(text) if text.isascii() else sum(map(str.isascii, text))
+    return math.ceil(ascii_chars / 3) + len(text) - ascii_chars
+
+
 def price(prices: Prices, kind: Kind, model: str, use: tuple[int, int, int]) -> int | None:
     """Billionths of money for (calls, tokens in, tokens out) of a model; None when its price is not known."""
     calls, tokens_in, tokens_out = use

@@ -38,6 +38,13 @@ class Settings(BaseSettings):
     llm_timeout_s: float = Field(default=60.0, gt=0, description="seconds for one LLM call")
     llm_attempts: int = Field(default=3, ge=1, le=10, description="tries of one LLM call on transient errors")
     llm_max_tokens: int = Field(default=2000, ge=16, description="longest reply")
+    llm_prompt_tokens: int = Field(
+        default=12_000, ge=1000, le=1_000_000,
+        description="tokens of a summary's prompt at most, as estimated; the model's context less llm_max_tokens",
+    )  # fmt: skip
+    llm_sources_share: float = Field(
+        default=0.8, gt=0, le=0.95, description="share of llm_prompt_tokens that the sources of a summary may take"
+    )
     enable_summary: bool = Field(default=False, description="write the summary with the LLM (else extractive)")
     decomposition: s.DecompositionSettings = s.DecompositionSettings()
     multi_query: s.MultiQuerySettings = s.MultiQuerySettings()

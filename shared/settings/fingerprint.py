@@ -27,7 +27,7 @@ _FIELDS = {
     "jobs": ("deadline_s", "batch_deadline_s"),
     "lanes": ("on_outage_interactive", "on_outage_batch"),
 }
-_LLM = ("llm_model", "llm_max_tokens", "enable_summary", "has_llm")
+_LLM = ("llm_model", "llm_max_tokens", "llm_prompt_tokens", "llm_sources_share", "enable_summary", "has_llm")
 _DIGITS = 12
 
 

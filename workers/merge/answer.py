@@ -48,7 +48,7 @@ def run_aggregator(
     Where the question is about an identifier that nothing names, the answer says so, and not what others say of others.
     """
     job = run.job
-    question, name = job.request.question, job.aggregator or SIMPLE
+    question, name, settings = job.request.question, job.aggregator or SIMPLE, run.jobs.settings
     if verdict(leaves):
         return name, Aggregated(summary=nothing_found(question))
     if table is None and (lost := unnamed_subject(question, pool.hits)):
@@ -63,8 +63,10 @@ def run_aggregator(
         table=table,
         llm=llm,
         timeout_s=job.remaining(WRITE_S),
+        prompt_tokens=settings.llm_prompt_tokens,
+        sources_tokens=int(settings.llm_prompt_tokens * settings.llm_sources_share),
     )
-    given = run.jobs.settings.aggregators.model_dump().get(name, {})
+    given = settings.aggregators.model_dump().get(name, {})
     name, made = aggregate(name, found, given, all_known())
     if table is None and pool.hits and (lost := unnamed(question, pool.hits)):
         warnings = (*made.warnings, _no_document_names(question, lost).text)

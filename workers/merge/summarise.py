@@ -15,15 +15,16 @@ from shared.models.base import Model
 from shared.models.plan import node_order
 from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
-from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS, Memory, summarise_prompt
+from shared.providers.llm.prompts import summarise_prompt
 from shared.providers.llm.replies import summary_text
+from shared.providers.metering import usual_tokens
 from shared.providers.time_shares import seconds_for
 from workers.display import safe
 from workers.inert import inert
 from workers.merge.extract import best_quote, citation
 from workers.merge.findings import Aggregated, Findings
+from workers.merge.memories import memories
 
-_MIN_MEMORY_CHARS = 400
 _MAX_RANGE = 50
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
 _CODE = re.compile(r"(```[\s\S]*?(?:```|\Z)|`[^`\n]*`)")
@@ -50,16 +51,19 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
     hits = found.pool.hits
     if found.llm is None or not hits:
         return own.model_copy(update={"summary": fallback()})
-    memories, cost = _memories(hits), Cost()
+    cost, left = Cost(), ""
     try:
         if not (timeout_s := seconds_for("summary", found.timeout_s)):
             raise DeadlineError("no time was left for it")
         tree = sorted(found.nodes.values(), key=lambda node: node_order(node.id))
         whole = all(node.kind is not NodeKind.LEAF or node.facet is Facet.ORIGINAL for node in tree)
-        prompt = summarise_prompt(
-            found.question, memories, tree, intent=found.routed.intent, steps=own.steps, whole=whole
+        ask = partial(
+            summarise_prompt, found.question, tree=tree, intent=found.routed.intent, steps=own.steps, whole=whole
         )
-        read = partial(_cited_text, sources=len(memories))
+        room = min(found.sources_tokens, found.prompt_tokens - usual_tokens(ask(memories=())))
+        sources, left = memories(hits, room)
+        read = partial(_cited_text, sources=len(sources))
+        prompt = ask(memories=sources)
         reply = found.llm.complete(prompt, timeout_s=timeout_s, check=read)
         cost = reply.cost
         checked = read(reply.text)
@@ -70,7 +74,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         changed = {"summary": fallback(), "cost": cost or spent(error).cost, "warnings": (warning,)}
         return own.model_copy(update=changed)
     removed = f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
-    warnings = ((removed,) if checked.removed else ()) + ((_CUT,) if reply.cut else ())
+    warnings = ((removed,) if checked.removed else ()) + ((_CUT,) if reply.cut else ()) + ((left,) if left else ())
     return own.model_copy(update={"summary": _summary(checked, hits), "cost": cost, "warnings": warnings})
 
 
@@ -99,19 +103,6 @@ def _claims(text: str) -> list[str]:
         if body:
             claims.append(body)
     return claims
-
-
-def _memories(hits: Sequence[MergedHit]) -> list[Memory]:
-    """The hits by number, best first, each cut to an even share of all; a very long tail is left out."""
-    shown = hits[: SUMMARY_MEMORY_CHARS // _MIN_MEMORY_CHARS]
-    limit = SUMMARY_MEMORY_CHARS // len(shown)
-    memories = []
-    for number, hit in enumerate(shown, start=1):
-        text = hit.full_text if len(hit.full_text) <= limit else f"{hit.full_text[: limit - 1]}…"
-        source = min(hit.sources, key=lambda source: (source.rank, -source.score), default=None)
-        facet = source.facet if source else Facet.CORE.value  # of the leaf that ranked the hit best
-        memories.append(Memory(number=number, facet=facet, path=hit.path, date=hit.date, text=text))
-    return memories
 
 
 def _cited_text(reply: str, sources: int) -> CheckedText:

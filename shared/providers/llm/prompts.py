@@ -18,8 +18,6 @@ from shared.models.route import Intent
 from shared.providers.llm.reply_schema import NOT_XML
 
 MAX_MEMORY_CHARS = 4000
-#: Characters of all memories of a summary together, about 10,000 tokens of English.
-SUMMARY_MEMORY_CHARS = 40_000
 #: So much of a session's summary and of each message is shown to the model.
 MAX_SESSION_CHARS = 2000
 _SLOT = re.compile(r"\{\{([a-z_]+)\}\}")

@@ -12,7 +12,7 @@ from shared.errors import PermanentError, ReplyError, TransientError
 from shared.models import Cost, Facet, MergedHit, MergedPool, Node, NodeKind, Source
 from shared.models.route import Intent, QueryType, Routed
 from shared.providers.llm.client import LLMReply
-from shared.providers.llm.prompts import SUMMARY_MEMORY_CHARS
+from shared.providers.metering import usual_tokens
 from tests.fakes.findings import Scripted as ScriptedLLM
 from workers.merge.extract import extract
 from workers.merge.findings import Findings
@@ -144,10 +144,18 @@ def test_given_markup_and_escapes_in_the_reply_then_they_are_gone() -> None:
 
 
 def test_given_huge_memories_then_the_prompt_keeps_its_budget() -> None:
-    llm = Scripted("x [1].")
-    ask(llm, pool(*("word " * 5000 for _ in range(60))))
-    assert len(llm.prompts[0]) < SUMMARY_MEMORY_CHARS * 1.3
-    assert 'id="60"' in llm.prompts[0]
+    """Each of 60 gets its part; a short one is whole, and what is cut or left out is named."""
+    llm = Scripted("x [1] y [70].")
+    text = "A sentence of some words stands here. " * 500
+    summary, _, warnings = ask(llm, pool("Short.", *(text for _ in range(59)), *(text for _ in range(60))))
+    assert usual_tokens(llm.prompts[0]) < 12_000
+    assert 'id="68"' in llm.prompts[0]
+    assert 'id="69"' not in llm.prompts[0]
+    assert ">Short.</memory>" in llm.prompts[0].replace("Notes\n", "")
+    assert "stands here.…</memory>" in llm.prompts[0]
+    assert (summary.text, summary.removed) == ("x [1] y.", 1), "a source that was left out cannot be cited"
+    assert "without the ends of [2] 'Notes', [3] 'Notes'" in warnings[-1]
+    assert "and without [69] 'Notes'" in warnings[-1]
 
 
 def test_given_tree_and_facets_then_the_prompt_tells_them() -> None:
