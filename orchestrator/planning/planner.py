@@ -199,6 +199,7 @@ def _nodes(plan: Plan, kept: set[int]) -> Iterator[Node]:
             query=renumbered(entry.query, {other: numbers[other] for other in entry.depends_on if other in kept}.get),
             kind=NodeKind.BRANCH if place in branches else NodeKind.LEAF,
             depends_on=tuple(ids[other] for other in entry.depends_on if other in kept),
+            by="request",
         )
 
 

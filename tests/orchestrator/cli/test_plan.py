@@ -54,6 +54,8 @@ def test_given_a_question_when_planned_then_tree_and_plan_file_agree(question: s
     again = json.loads(ramify("plan", "--plan", "plan.toml", "--json").stdout)
     for node in (*again["tree"], *shown["tree"]):
         del node["budget"]  # room for growing, which a plan of one's own does not use
+    assert {node.pop("by") for node in again["tree"][1:]} == {"request"}, "who edits a plan means it: it weighs whole"
+    assert {node.pop("by") for node in shown["tree"][1:]} == {"rules"}
     for field in ("tree", "filters"):
         assert again[field] == shown[field]
 
