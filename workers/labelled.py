@@ -16,7 +16,8 @@ _MAX_LINE = 400
 _MOST_WORDS = 4
 _MOST_HAN = 12
 _MARKS = re.compile(r"(?:[ \t]{0,8}(?:>|[-*+•](?=[ \t])|\d{1,3}[.)](?=[ \t])|\[[ xX]\](?=[ \t])))*[ \t]*")
-_NAME = r"(?P<name>[^\W\d_][\w \t.\-/&()（）'’#]{0,39})"
+_NAME = r"(?P<name>[^\W\d_][\w \t\-/&()（）'’#]{0,39})"
+_WHOLE_NAME = re.compile(_NAME)
 _PAIR = re.compile(
     rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}(?:：|:(?![:/\\]))[*_`~]{{0,3}}"
     r"(?P<gap>[ \t]*)(?P<value>[^\n]{1,300})"
@@ -96,7 +97,7 @@ def _pair(name: str, value: str) -> Labelled | None:
     name, value = _plain(name), _plain(value)
     words = name.split()
     fits = 0 < len(name) <= MAX_NAME and len(words) <= _MOST_WORDS and (not is_han(name) or len(name) <= _MOST_HAN)
-    return Labelled(name, value) if fits and name[0].isalpha() and value else None
+    return Labelled(name, value) if fits and value and _WHOLE_NAME.fullmatch(name) else None
 
 
 def _plain(text: str) -> str:

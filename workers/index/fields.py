@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from shared.language import derived, languages
-from shared.language.text import value_key
+from shared.language.text import is_han, value_key
 from shared.store.fields import LOOKED_FOR, entry
 from workers.display import plain_line
 from workers.labelled import MAX_NAME, Labelled, is_rule, labelled, pairs_of_table, split_values
@@ -22,7 +22,7 @@ _MOST_CHARS = 320
 #: Lines that are looked at; rows of a table that says something of its document.
 _MOST_LINES, _MOST_ROWS = 2000, 12
 #: A line in the middle of a text is a field only where its value is no sentence.
-_SHORT_VALUE, _SHORT_WORDS = 60, 6
+_SHORT_VALUE, _SHORT_WORDS = 60, 7
 _SENTENCE_END = re.compile(r"[.!?。！？；;]$|[.!?]\s|[。！？]")
 _FENCE = re.compile(r"\s{0,3}(?:>\s?)*(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
@@ -116,11 +116,16 @@ def _runs(lines: Sequence[str], *, title: bool, head: bool) -> tuple[list[Labell
 
 
 def _is_phrase(value: str) -> bool:
-    return len(value.split()) <= _SHORT_WORDS or not _SENTENCE_END.search(value)
+    return _words(value) <= _SHORT_WORDS or not _SENTENCE_END.search(value)
 
 
 def _is_short(value: str) -> bool:
-    return len(value) <= _SHORT_VALUE and len(value.split()) <= _SHORT_WORDS and not _SENTENCE_END.search(value)
+    return len(value) <= _SHORT_VALUE and _words(value) <= _SHORT_WORDS and not _SENTENCE_END.search(value)
+
+
+def _words(value: str) -> float:
+    """How many words it has; two Han characters count as one."""
+    return len(value.split()) + sum(map(is_han, value)) / 2
 
 
 def _paragraphs(text: str) -> Iterator[list[str]]:

@@ -71,6 +71,8 @@ def test_given_toml_front_matter_when_read_then_title_date_and_tags_are_its_own(
         "# Title: a subtitle\n\nText.\n",
         "Text.\n\nNote: we tried this twice, and it never worked. Do not try it again.\n",
         "| A | B | C |\n|---|---|---|\n| 1 | 2 | 3 |\n| 4 | 5 | 6 |\n",
+        "# 词频\n\n- 词频饱和：出现十次不等于十倍好。k1 管饱和得多快，b 管长度归一的强弱。\n",
+        "# API\n\n| Key | Says |\n|---|---|\n| `a.b()` | x |\n| c, d | y |\n",
         "Owner: none\nStatus: -\n",
         "Title: x\nDate: 2026-01-02\n",
     ],
