@@ -65,7 +65,9 @@ class Picker:
             number for number, hit in enumerate(hits[:FARTHEST], start=1) if hit.score >= least or pages.far[number - 1]
         }
         self._hits = hits
-        self._passages = [one for one in quotable_sentences(hits[:FARTHEST]) if one.number in near]
+        need = AskedFor(question)
+        every = quotable_sentences(hits[:FARTHEST])
+        self._passages = [one for one in every if one.number in near or need.defines(one.text)]
         self._scorer = SentenceScorer(question, pages, self._passages)
         self._asked = flat(question)
         self._words = [frozenset(terms(f"{hit.title}\n{hit.heading}\n{hit.text}")) for hit in hits]

@@ -202,3 +202,12 @@ def test_given_several_pages_then_a_second_sentence_of_one_waits_for_the_others(
         hit(2, "South", "The relay Vann runs near Oslo by day.", 0.8),
     )
     assert [line[-3:] for line in found[:2]] == ["[1]", "[2]"]
+
+
+def test_given_a_defining_sentence_in_a_hit_far_below_then_it_is_quoted() -> None:
+    found = lines(
+        "What does drain mean?",
+        hit(1, "Letters", "A queue that drains slowly means that messages wait for long.", 0.9),
+        hit(2, "Glossary", "**Drain**: removing a host from service.", 0.06),
+    )
+    assert "Drain: removing a host from service. [2]" in found
