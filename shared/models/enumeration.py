@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.code import CodeScan
 from shared.models.request import Filters, Name
 
 #: Longest sentence and longest value of a field in a row, in characters.
@@ -49,9 +50,10 @@ class Scan(Model):
     All of it must hold: `filters` (the request's own), `found` (what the question names), one of the spans of `dates`,
     one of each group of `tags`, nothing of `lacking` (any tag, any date), none of the `without_*`, each of `fields`, a
     passage of one of `facets`, and every condition. `columns` are those that were asked for, `counting` that the number
-    was. `unread`: words of the question that are in none of it; documents that meet more of `ranking`, which is made of
-    them, come first. `order`: by date instead, and only the first `limit` of them; 0: all. `documents` and
-    `index_version`: what the filter held when the scan was planned.
+    was. With `code` the members are definitions of code, or files by what they define and import. `unread`: words of
+    the question that are in none of it; documents that meet more of `ranking`, which is made of them, come first.
+    `order`: by date instead, and only the first `limit` of them; 0: all. `documents` and `index_version`: what the
+    filter held when the scan was planned.
     """
 
     filters: Filters = Filters()
@@ -66,6 +68,7 @@ class Scan(Model):
     fields: tuple[FieldFilter, ...] = ()
     facets: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    code: CodeScan | None = None
     columns: tuple[str, ...] = Field(default=(), max_length=MAX_COLUMNS)
     counting: bool = False
     order: ListOrder = ""
@@ -78,10 +81,15 @@ class Scan(Model):
 
 
 class ListRow(Model):
-    """One document of the list. `uri` is its source, `sentence` the one that matches (the first one without words).
+    """One document of the list, or one definition of a file of code.
+
+    `uri` is its source, `sentence` the one that matches (the first one without words).
 
     `fields` has the columns that it says something about, `copy_of` the number (from 1) of an earlier row with the
     same text. `digest` tells equal texts. `near`: so much of the scan's `ranking` it meets.
+
+    Of a definition, `title` is its name, `symbol` the qualified one, `sentence` its head, `line` where it begins, and
+    `number` (from 1) its place in the file.
     """
 
     doc_id: str
@@ -96,6 +104,14 @@ class ListRow(Model):
     copy_of: int | None = None
     digest: str = ""
     near: int = 0
+    symbol: str = ""
+    line: int | None = None
+    number: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as people read it: the path, of a definition with its line."""
+        return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
 class RowPage(Model):
@@ -107,12 +123,15 @@ class RowPage(Model):
 class ShardReport(Model):
     """What one shard's leaf has to say besides its rows. `cut`: its time was up before its end.
 
+    `unparsed` counts the files of code of which the store does not know what they define.
+
     `first_version` and `last_version` are the store's when it began and ended; `dropped` counts values that a model
     gave and that do not stand in the document.
     """
 
     scanned: int = 0
     matched: int = 0
+    unparsed: int = 0
     pages: int = 0
     cut: bool = False
     first_version: int = 0
@@ -124,12 +143,13 @@ class ShardReport(Model):
 class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
-    `matched` counts documents, `fitting` all that meet the conditions where the question asked for some of them only,
-    in `order`, `copies` those among them with the text of an earlier row. `pages` of `page_rows` rows
-    each are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that
-    were not understood, those that have more of them first. `partial`: not everything was read;
-    `changed`: the corpus was written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts
-    a model's values that do not stand in the document.
+    `unit` says what the rows are, `kinds` how many definitions of each kind there are, `unparsed` of how many files it
+    is not known what they define. `matched` counts rows, `fitting` all that meet the conditions where the question asked
+    for some of them only, in `order`, `copies` those with the text of an earlier row. `pages` of `page_rows` rows each
+    are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that were
+    not understood, those that have more of them first. `partial`: not everything was read; `changed`: the corpus was
+    written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts a model's values that do
+    not stand in the document.
     """
 
     understood: str
@@ -141,6 +161,9 @@ class ListTable(Model):
     matched: int = 0
     fitting: int = 0
     order: ListOrder = ""
+    unit: Literal["document", "definition", "file"] = "document"
+    kinds: dict[str, int] = Field(default_factory=dict)
+    unparsed: int = 0
     copies: int = 0
     columns: tuple[str, ...] = ()
     rows: tuple[ListRow, ...] = ()
@@ -164,7 +187,8 @@ class Values(Model):
     """What exists under a filter: values with the number of their chunks, folders with a slash at their end.
 
     `fields`: key of a field's name -> value as it is written -> documents. `truncated` names those of which only the
-    most frequent values are here. `fields_unknown`: documents that were stored before fields were read.
+    most frequent values are here. `fields_unknown`: documents that were stored before fields were read. `code` counts
+    the files of code among the `documents`.
     """
 
     kinds: dict[str, int] = Field(default_factory=dict)
@@ -175,6 +199,7 @@ class Values(Model):
     truncated: tuple[str, ...] = ()
     index_version: int = 0
     documents: int = 0
+    code: int = 0
 
 
 class ValuesReply(Model):

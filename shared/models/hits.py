@@ -10,6 +10,7 @@ from math import inf
 from pydantic import Field, field_serializer, field_validator
 
 from shared.models.base import Model
+from shared.models.code import CodeDefinition
 from shared.models.cost import Cost
 
 
@@ -74,6 +75,9 @@ class Chunk(Model):
     "title:<folded title>" and "path:<path>" for pages, "label:<name>" for a place in a page, dotted names
     ("pkg.mod.Class.method" and every suffix of it) for code. `symbol` is the qualified name of the definition that a
     code chunk is.
+
+    `definitions` are those of a file of code that begin in this chunk, and `imports` what it imports, as it is written;
+    None: not known, as in a file that could not be parsed. Only lists read them; a hit has none.
     """
 
     chunk_id: str
@@ -94,6 +98,8 @@ class Chunk(Model):
     defines: tuple[str, ...] = ()
     refs: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
+    definitions: tuple[CodeDefinition, ...] | None = None
+    imports: tuple[str, ...] = ()
 
     @property
     def full_text(self) -> str:

@@ -47,7 +47,9 @@ INDEXED = (
     IndexedField("unit", "keyword"),
     IndexedField("fields", "keyword", prefix=True),
 )
-CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"}
+#: What of a chunk only lists read, off the stored payload: a hit would carry it through all of a search for nothing.
+LISTED = frozenset({"definitions", "imports"})
+CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"} - LISTED
 #: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
 #: Chunks of one write; reads get in between writes.

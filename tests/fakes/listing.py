@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from orchestrator.planning.lists.planner import list_nodes, shards
@@ -69,6 +69,15 @@ def indexed(store: ChunkStore, settings: Settings, folder: Path) -> int:
         )  # fmt: skip
         indexer.index([raw])
     return len(files)
+
+
+def put_code(store: ChunkStore, settings: Settings, files: Mapping[str, str]) -> None:
+    """Source files, path -> text, parsed and cut as an ingest does."""
+    raws = [
+        RawDocument(source="/made", path=path, identity=path, suffix=PurePosixPath(path).suffix, content=text.encode())
+        for path, text in files.items()
+    ]
+    Indexer(store, None, settings).index(raws)
 
 
 class Listing:

@@ -74,14 +74,12 @@ CODE = {
 
 
 def points(documents: Iterable[Planted]) -> Iterable[ChunkPoint]:
-    """The documents and the code as they are stored."""
+    """The documents as they are stored."""
     for one in documents:
         yield point(
             f"d{one.number}", one.text, path=one.path, title=f"Entry {one.number}", kind=one.kind,
             date=one.day.isoformat(), tags=one.tags,
         )  # fmt: skip
-    for number, (path, text) in enumerate(CODE.items()):
-        yield point(f"c{number}", text, path=path, title=path, kind="code")
 
 
 def members(documents: Iterable[Planted], fits: Callable[[Planted], bool]) -> set[str]:

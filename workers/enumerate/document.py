@@ -55,13 +55,15 @@ class ListedChunk:
 
 @dataclass
 class ListedDocument:
-    """One document; `first` is the payload of its first chunk."""
+    """One document; `first` is the payload of its first chunk, `payloads` are those of all."""
 
     first: dict[str, Any]
     chunks: list[ListedChunk] = field(default_factory=list)
+    payloads: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, payload: dict[str, Any]) -> None:
         """One more of its chunks."""
+        self.payloads.append(payload)
         heading, text = str(payload.get("heading") or ""), str(payload.get("text") or "")
         self.chunks.append(ListedChunk(int(payload.get("ordinal") or 0), heading, text, payload.get("facet")))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -54,15 +55,16 @@ class _Joined:
         self._put, self._limits, self._most = put, limits, most
         self._page: list[ListRow] = []
         self._numbers: dict[bytes, int] = {}
-        self._listed: set[str] = set()
+        self._listed: set[tuple[str, int]] = set()
+        self.kinds: Counter[str] = Counter()
         self.first: list[ListRow] = []
         self.matched = self.copies = self.pages = 0
 
     def write(self, rows: Iterator[ListRow]) -> None:
         """Write all rows in their order, each document once: one that changed meanwhile may stand at two places."""
         for row in rows:
-            if row.doc_id not in self._listed:
-                self._listed.add(row.doc_id)
+            if (own := (row.doc_id, row.number)) not in self._listed:
+                self._listed.add(own)
                 if not self._most or self.matched < self._most:
                     self._add(row)
         self._flush()
@@ -74,6 +76,7 @@ class _Joined:
 
     def _add(self, row: ListRow) -> None:
         self.matched += 1
+        self.kinds[row.kind] += row.number > 0
         copied = self._numbers.setdefault(bytes.fromhex(row.digest), self.matched)
         self.copies += copied != self.matched
         row = row.model_copy(update={"copy_of": copied if copied != self.matched else None, "digest": ""})
@@ -95,17 +98,21 @@ def _table(
 ) -> ListTable:
     known = [report for report in reports if report is not None]
     scanned = sum(report.scanned for report in known)
+    looked = "file" if scan.code else "document"
     versions = {scan.index_version} | {v for report in known for v in (report.first_version, report.last_version)}
     return ListTable(
         understood=scan.understood,
         unread=scan.unread,
         counting=scan.counting,
-        coverage=f"scanned {scanned:,} of {scan.documents:,} document{'' if scan.documents == 1 else 's'}",
+        coverage=f"scanned {scanned:,} of {scan.documents:,} {looked}{'' if scan.documents == 1 else 's'}",
         scanned=scanned,
         planned=scan.documents,
         matched=joined.matched,
         fitting=joined.fitting,
         order=scan.order,
+        unit="document" if scan.code is None else "definition" if scan.code.rows == "definitions" else "file",
+        kinds=dict(+joined.kinds) if len(+joined.kinds) > 1 else {},
+        unparsed=sum(report.unparsed for report in known),
         copies=joined.copies,
         columns=scan.columns,
         rows=tuple(joined.first),
@@ -126,6 +133,11 @@ def list_warnings(table: ListTable) -> tuple[str, ...]:
     if table.changed:
         meanwhile = f"The corpus was written while it was listed ({table.coverage})"
         warnings.append(f"{meanwhile}: documents of that time may be missing.")
+    if table.unparsed:
+        warnings.append(
+            f"Of {table.unparsed} files it is not known what they define: they could not be parsed, or an earlier "
+            "release stored them (ingest them again)."
+        )
     if table.dropped:
         warnings.append(
             f"{table.dropped} value(s) that the LLM gave do not stand in their documents and were left out."

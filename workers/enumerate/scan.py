@@ -12,10 +12,12 @@ from qdrant_client import models
 from shared.jobs.tables import Excerpt
 from shared.models import Filters
 from shared.models.enumeration import ListRow, Scan, Values
+from shared.models.hits import PagePart
 from shared.models.plan import Shard
 from shared.store import ChunkStore, fields
-from shared.store.schema import one_of, to_filter
+from shared.store.schema import equals, one_of, to_filter
 from workers.enumerate.columns import columns_of
+from workers.enumerate.definitions import FIRST_OF_CODE, FURTHER_OF_CODE, CodeLister
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
 
 _BATCH = 128
@@ -25,6 +27,7 @@ _HAVING: dict[str, models.Condition] = {
     "date": models.FieldCondition(key="day", range=models.Range(gte=0)),
     "tags": models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="tags"))]),
 }
+_CODE = equals("part", PagePart.CODE)
 #: Characters of a document that the LLM is shown.
 EXCERPT_CHARS = 2000
 #: Filters whose values `KnownValues` keeps; all are dropped when there are more.
@@ -39,6 +42,7 @@ def documents_of(scan: Scan) -> models.Filter:
     if scan.dates:
         spans: list[models.Condition] = [_in_namespace(span, scan.found.namespace) for span in scan.dates]
         must.append(models.Filter(should=spans))
+    must += [_CODE] if scan.code else []
     out: list[models.Condition] = []
     out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
     out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
@@ -59,6 +63,7 @@ class Scanned(NamedTuple):
     scanned: int = 0
     excerpts: Sequence[Excerpt] = ()
     cut: bool = False
+    unparsed: int = 0
 
 
 def scan_shard(
@@ -68,13 +73,15 @@ def scan_shard(
 
     `excerpts`: of so many rows with missing columns the text is kept for the LLM. `stopped` is asked after each batch.
     """
+    if scan.code:
+        return _scan_code(store, scan, CodeLister(scan, scan.code), shard, stopped)
     matcher = Matcher(scan)
     rows: dict[str, ListRow] = {}
     texts: dict[str, str] = {}
     scanned, cut = 0, False
     points = iter(store.read(documents_of(scan), FIRST, shard.start, shard.stop))
     while batch := [payload for _, payload in islice(points, _BATCH)]:
-        for document in _whole(store, batch):
+        for document in _whole(store, batch, FURTHER):
             scanned += 1
             if matcher.fits(document):
                 columns = columns_of(document, scan.columns) if scan.columns else {}
@@ -90,10 +97,22 @@ def scan_shard(
     return Scanned(ordered, scanned, [Excerpt(number=number, text=text) for number, text in numbered], cut)
 
 
-def place_in(scan: Scan) -> Callable[[ListRow], tuple[int, int, str, str]]:
-    """The order of a list: by date where that is asked for, by words that were not understood, then by path."""
+def _scan_code(store: ChunkStore, scan: Scan, lister: CodeLister, shard: Shard, stopped: Callable[[], bool]) -> Scanned:
+    """The same for definitions of code: no text is read."""
+    rows: dict[str, list[ListRow]] = {}
+    points = iter(store.read(documents_of(scan), FIRST_OF_CODE, shard.start, shard.stop))
+    cut = False
+    while not cut and (batch := [payload for _, payload in islice(points, _BATCH)]):
+        rows |= {str(one.first["doc_id"]): lister.rows(one) for one in _whole(store, batch, FURTHER_OF_CODE)}
+        cut = stopped()
+    ordered = sorted((row for own in rows.values() for row in own), key=place_in(scan))
+    return Scanned(ordered, len(rows), cut=cut, unparsed=lister.unparsed)
+
+
+def place_in(scan: Scan) -> Callable[[ListRow], tuple[int, int, str, str, int]]:
+    """The order of a list: by date where asked for, by words that were not understood, then by path and line."""
     sign = {"newest": -1, "oldest": 1}.get(scan.order, 0)
-    return lambda row: (_day(row, sign), -row.near, row.path, row.doc_id)
+    return lambda row: (_day(row, sign), -row.near, row.path, row.doc_id, row.number)
 
 
 def _day(row: ListRow, sign: int) -> int:
@@ -103,13 +122,13 @@ def _day(row: ListRow, sign: int) -> int:
     return sign * date.fromisoformat(row.date[:10]).toordinal() if row.date else date.max.toordinal()
 
 
-def _whole(store: ChunkStore, batch: list[dict[str, Any]]) -> list[ListedDocument]:
+def _whole(store: ChunkStore, batch: list[dict[str, Any]], payload_fields: Sequence[str]) -> list[ListedDocument]:
     """The documents of a batch with all their chunks."""
     documents = {str(payload["doc_id"]): ListedDocument(payload) for payload in batch}
     for payload in batch:
         documents[str(payload["doc_id"])].add(payload)
     further = models.Filter(must=[one_of("doc_id", list(documents)), _FURTHER_CHUNKS])
-    for _, payload in store.read(further, FURTHER):
+    for _, payload in store.read(further, payload_fields):
         documents[str(payload["doc_id"])].add(payload)
     return list(documents.values())
 
@@ -159,6 +178,7 @@ class KnownValues:
             truncated=tuple(names[name] for name, values in found.items() if len(values) > self._limit),
             index_version=version,
             documents=store.count(under),
+            code=store.count(models.Filter(must=[under, _CODE])),
         )
 
 

@@ -162,7 +162,9 @@ def times_line(timings_ms: Mapping[str, float]) -> str:
 
 def _list(job_id: str, table: ListTable) -> Iterator[RenderableType]:
     """A complete list: the headline, the first rows, and how to get the others."""
-    head = Text(counted(table.matched, "document"), "bold")
+    head = Text(counted(table.matched, table.unit), "bold")
+    if table.kinds:
+        head.append(f" ({', '.join(f'{kind} {count}' for kind, count in sorted(table.kinds.items()))})")
     if table.understood:
         head.append(" · ").append(plain(table.understood))
     coverage = table.coverage or f"scanned {table.scanned} of {table.planned} documents"
@@ -187,6 +189,8 @@ def _list_notes(table: ListTable) -> Iterator[str]:
         yield "The list is not complete: the job's time was up, or a part of the corpus was not read."
     if table.changed:
         yield "The corpus was written while it was read."
+    if table.unparsed:
+        yield f"Of {counted(table.unparsed, 'file')} it is not known what they define."
     if table.copies:
         yield f"{table.copies} of them have the same text as an earlier row."
     if table.dropped:
@@ -197,8 +201,10 @@ def _list_rows(rows: tuple[ListRow, ...], names: tuple[str, ...]) -> Table:
     table = columns("#", "document", *(names or ("says",)), right=("#",), whole=("#",))
     for number, row in enumerate(rows, 1):
         cells = [plain(row.fields.get(name, "")) for name in names] or [snippet(row.sentence, _SENTENCE_COLUMNS)]
-        where = f"{row.path} {row.date}" if row.date else row.path
-        document = plain(row.title, "bold").append("\n").append(plain(where, "dim"))
+        where = f"{row.place} {row.date}" if row.date else row.place
+        document = (
+            plain(f"{row.kind} {row.title}" if row.line else row.title, "bold").append("\n").append(plain(where, "dim"))
+        )
         document.append(f"  as {row.copy_of}" if row.copy_of else "", "dim")
         table.add_row(str(number), document, *cells)
     return table

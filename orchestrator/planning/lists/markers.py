@@ -10,13 +10,12 @@ from typing import Literal
 from orchestrator.planning.lists.dates import DateSpan
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, listed, unique
 from shared.language import derived, languages
-from shared.language.text import HAN, terms, value_key
+from shared.language.text import HAN, value_key
 from shared.models import Filters
 from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, ListOrder, Values
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
 _PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
-_IMPORT = r"<imports>\s*(?P<name>[a-z_][\w.]*\w)(?![\w\-])"
 _HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
 _MAX_COLUMN_CHARS = 40
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
@@ -150,16 +149,6 @@ def take_order(sentence: Sentence, named: NamedValues) -> None:
                 named.order, named.limit = order, limit
                 sentence.take(found.start(), found.end())
                 return
-
-
-def take_imports(sentence: Sentence, named: NamedValues) -> None:
-    """The module in "files that import asyncio": the lines that import it, as Python writes them."""
-    found = compiled(_IMPORT).search(sentence.text)
-    if found and terms(found["name"]):
-        lines = (f"import {found['name']}", f"from {found['name']}")
-        named.conditions.append(Condition(words=lines, exact=True, negated=_negated(sentence, found.start())))
-        named.assumed.append(found[0].strip())
-        sentence.take(negation_start(sentence, found.start()), found.end())
 
 
 def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
@@ -345,7 +334,13 @@ def _add_paths(folders: tuple[str, ...], sentence: Sentence, start: int, end: in
 
 
 def _folders(spelt: str, values: Values) -> tuple[str, ...]:
-    """The folders that end with the path that is spelt: "skills/" is every folder of that name."""
+    """The folders that end with the path that is spelt: "skills/" is every folder of that name.
+
+    Those that are spelt exactly so go before "skill/", which is another folder where both exist.
+    """
+    exact = f"/{spelt.rstrip('/')}/"
+    if same := tuple(folder for folder in values.folders if f"/{folder}".endswith(exact)):
+        return same
     wanted = value_key(spelt.rstrip("/")).replace("/ ", "/")
     return tuple(
         folder

@@ -8,6 +8,7 @@ from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import spans, with_years
+from orchestrator.planning.lists.definitions import take_definitions, told_conditions
 from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
 from orchestrator.planning.lists.markers import (
     NamedValues,
@@ -15,7 +16,6 @@ from orchestrator.planning.lists.markers import (
     take_columns,
     take_dates,
     take_facets,
-    take_imports,
     take_kinds,
     take_lacking,
     take_order,
@@ -28,6 +28,7 @@ from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_na
 from shared.language import reader_sentence
 from shared.models import Filters
 from shared.models.base import Model
+from shared.models.code import CodeScan
 from shared.models.enumeration import Condition, Scan, Values
 
 #: A question with more words to look for is no list: hardly a document has them all.
@@ -59,29 +60,32 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     counting = compiled("<counting>").search(sentence.text) is not None
     named = NamedValues()
     take_columns(sentence, named)
-    take_imports(sentence, named)
+    code = take_definitions(sentence, question, values)
     sentence.text = with_years(sentence.text, today)
     repeat_exceptions(sentence)
     days = spans(sentence.text, today)
     if days is None or not take_dates(sentence, days, named):
         return Reading(warnings=(_NEVER,))
-    take_lacking(sentence, named)
-    if not counting:
+    if code is None:
+        take_lacking(sentence, named)
+    if not (counting or code):
         take_order(sentence, named)
-    kinds, tags = kind_names(values.kinds), Names(values.tags)
+    kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     take_paths(sentence, values, named)
     take_tags(sentence, tags, "tags" in values.truncated, named)
     take_facets(sentence, named)
     take_kinds(sentence, kinds, named)
-    take_fields(sentence, values, kinds, tags, named)
+    if code is None:
+        take_fields(sentence, values, kinds, tags, named)
     content = ContentReader(sentence, kinds, tags, named)
     unread = named_runs(content.unread, sentence, question)
     scan = _scan(filters, named, content).model_copy(
         update={"counting": counting, "index_version": values.index_version, "unread": unread}
     )
-    if not content.names_documents and (meant := _misspelt(unread, kinds)):
+    if not (code or content.names_documents) and (meant := _misspelt(unread, kinds)):
         read = read_question(re.sub(rf"\b{re.escape(meant[0])}\b", meant[1], question), filters, values, today)
         return read.model_copy(update={"warnings": (told("list_misspelt", meant, question), *read.warnings)})
+    scan = _of_code(scan, code) if code else scan
     if why := _why_not(scan, content, question):
         return Reading(warnings=(why,))
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
@@ -102,18 +106,32 @@ def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
         return _DENIED
     if len(content.conditions) > MAX_CONDITIONS:
         return _LONG
-    if scan.unread and not understood(scan.model_copy(update={"filters": Filters()})):
+    if scan.unread and scan.code and not scan.code.conditions and len([*_parts(_unfiltered(scan))]) == 1:
+        return told("list_kind_alone", scan.unread, question)
+    if scan.unread and not understood(_unfiltered(scan)):
         return told("list_unread_alone", scan.unread, question)
     return "" if understood(scan) or content.names_documents else _NOTHING
+
+
+def _unfiltered(scan: Scan) -> Scan:
+    return scan.model_copy(update={"filters": Filters()})
+
+
+def _of_code(scan: Scan, code: CodeScan) -> Scan:
+    """The same for definitions: what a text must say, and columns, are no conditions of these, and so are unread."""
+    words = (word for condition in scan.conditions for word in condition.words)
+    update = {"unread": unique([*scan.unread, *words, *scan.columns]), "conditions": (), "columns": ()}
+    ranking = unique([*scan.ranking, *(one for one in scan.conditions if not one.negated)])[:MAX_CONDITIONS]
+    return scan.model_copy(update={**update, "code": code, "ranking": ranking})
 
 
 def _doubts(scan: Scan, assumed: list[str], question: str) -> Iterator[str]:
     """What was not understood, and what may be meant otherwise, in the question's language."""
     if scan.unread:
-        yield told("list_unread", scan.unread, question)
+        yield told("list_unread_code" if scan.code else "list_unread", scan.unread, question)
     if scan.ranking:
-        yield reader_sentence("list_ranked", question)
-    if assumed:
+        yield reader_sentence("list_ranked_code" if scan.code else "list_ranked", question)
+    if assumed and not scan.code:
         yield told("list_assumed", unique(assumed), question)
 
 
@@ -155,6 +173,8 @@ def understood(scan: Scan) -> str:
 
 
 def _parts(scan: Scan) -> Iterator[str]:
+    if scan.code:
+        yield from told_conditions(scan.code)
     for filters in (scan.filters, scan.found):
         yield from _filters(filters)
     if scan.dates:

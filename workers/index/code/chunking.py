@@ -7,17 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from tree_sitter import Node
 
 from shared.models import Chunk
+from shared.models.code import CodeDefinition
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import page_keys
 from workers.index.blocks import cut_anywhere, join_neighbours, width
+from workers.index.code.definitions import definitions_of
 from workers.index.code.languages import CONTAINERS, language_of
 from workers.index.code.names import NameParts, key, keys_of
-from workers.index.code.occurrences import occurrences, parse
+from workers.index.code.occurrences import Occurrences, occurrences, parse
 from workers.index.code.outline import Definition, SourceFile, outline
 from workers.index.code.resolve import Resolver
 from workers.index.documents import Document
@@ -27,6 +30,8 @@ from workers.index.metadata import kind_of
 MAX_REFS = 64
 #: Keys of one chunk: a module's constants have one chunk for them all.
 MAX_DEFINES = 512
+#: Longest name of what a file imports, in characters.
+_MAX_IMPORT = 200
 _NOT_PARSED = "not parsed: it took too long"
 #: A container (class, impl, namespace) with no more lines of its own (its head and its brace) gets no chunk.
 _CONTAINER_LINES = 4
@@ -57,25 +62,26 @@ def chunk_code(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
     if tree is None:
         whole = Definition("module", (), 0, 0, len(lines) - 1, 0, None, _NOT_PARSED)
         unparsed = SourceFile(document.path, language, language.module(document.path), [whole], [0] * len(lines))
-        return _chunks(document, unparsed, {}, lines, sizes)
+        return _chunks(document, unparsed, {}, None, sizes)
     definitions = outline(tree.root_node, language, len(lines))
     found = occurrences(tree.root_node, source, language, document.path)
     module = found.imports.package or language.module(document.path)
     owner = row_owners(definitions, len(lines))
     file = SourceFile(document.path, language, module, definitions, owner, found.default)
     used = Resolver(file, found).names_by_row()
-    return _chunks(document, file, used, lines, sizes)
+    return _chunks(document, file, used, found if found.read else None, sizes)
 
 
 def _chunks(
     document: Document,
     file: SourceFile,
     used: Mapping[int, list[NameParts]],
-    lines: Sequence[str],
+    found: Occurrences | None,
     sizes: ChunkingSettings,
 ) -> list[Chunk]:
     kind = kind_of(document.kind, document.path, sizes.kinds)
-    pieces = _pieces(file, lines, sizes)
+    pieces = _pieces(file, document.text.split("\n"), sizes)
+    listed = _listed(pieces, found, file)
     chunks = []
     for ordinal, (piece, defines) in enumerate(zip(pieces, _defined(file, pieces), strict=True)):
         # Like a page, a file is found by its path and title: links to it lead to its first chunk.
@@ -90,9 +96,26 @@ def _chunks(
                 symbol=".".join((*file.module, *file.definitions[piece.definition].names)),
                 defines=(*page, *defines),
                 refs=_refs(piece, used, defines),
+                **listed[ordinal],
             )
         )
     return chunks
+
+
+def _listed(pieces: Sequence[CodePiece], found: Occurrences | None, file: SourceFile) -> list[dict[str, Any]]:
+    """For each piece the definitions and imports that begin on its rows; nothing of a file that was not read."""
+    if found is None:
+        return [{}] * len(pieces)
+    piece_of = {row: place for place, piece in enumerate(pieces) for row in piece.rows}
+    definitions: list[list[CodeDefinition]] = [[] for _ in pieces]
+    imports: list[dict[str, None]] = [{} for _ in pieces]
+    for row, definition in definitions_of(found, file.language, file.path):
+        definitions[piece_of[row]].append(definition)
+    for row, name in found.imports.written:
+        imports[piece_of[row]].setdefault(name[:_MAX_IMPORT])
+    return [
+        {"definitions": tuple(own), "imports": tuple(names)} for own, names in zip(definitions, imports, strict=True)
+    ]
 
 
 def _defined(file: SourceFile, pieces: Sequence[CodePiece]) -> list[tuple[str, ...]]:

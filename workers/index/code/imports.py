@@ -24,11 +24,16 @@ _WORD = re.compile(r"[\w$]+")
 
 @dataclass(slots=True)
 class Imports:
-    """`names`: local name -> qualified name. `stars`: modules of which everything is taken. `all`: (row, name)."""
+    """`names`: local name -> qualified name. `stars`: modules of which everything is taken. `all`: (row, name).
+
+    `written`: (row, what is imported as the file writes it, with dots); what is relative begins with a dot, behind
+    which it is put in full.
+    """
 
     names: dict[str, NameParts] = field(default_factory=dict)
     stars: list[NameParts] = field(default_factory=list)
     all: list[tuple[int, NameParts]] = field(default_factory=list)
+    written: list[tuple[int, str]] = field(default_factory=list)
     package: NameParts = ()
 
     def add(self, row: int, local: str, name: NameParts) -> None:
@@ -40,13 +45,16 @@ def _python(node: Node, path: str, into: Imports) -> None:
     row = node.start_point[0]
     source = node.child_by_field_name("module_name")
     module = _python_module(text_of(source), path) if source is not None else ()
+    relative = "." if text_of(source).startswith(".") else ""
     if any(child.type == "wildcard_import" for child in node.named_children):
+        into.written.append((row, relative + ".".join(module)))
         into.stars.append(module)
         into.all.append((row, module))
     for item in node.children_by_field_name("name"):
         alias = text_of(item.child_by_field_name("alias"))
         name = tuple(text_of(item.child_by_field_name("name") if alias else item).replace(" ", "").split("."))
         line = item.start_point[0]
+        into.written.append((line, relative + ".".join((*module, *name))))
         if source is not None:
             into.add(line, alias or name[-1], (*module, *name))
         elif alias:
@@ -71,6 +79,7 @@ def _script(node: Node, path: str, into: Imports) -> None:
     if not quoted:
         return
     module = _script_module(quoted[-1], path)
+    into.written.append((row, "." + ".".join(module) if quoted[-1].startswith(".") else quoted[-1]))
     if node.type == "variable_declarator":
         _required(node, row, module, into)
         return
@@ -114,6 +123,7 @@ def _script_module(source: str, path: str) -> NameParts:
 
 def _go(node: Node, _path: str, into: Imports) -> None:
     parts = text_of(node.child_by_field_name("path")).strip('"`').split("/")
+    into.written.append((node.start_point[0], "/".join(parts)))
     parts = [part for place, part in enumerate(parts) if part and not (place and _VERSION.fullmatch(part))]
     if not parts:
         return
@@ -140,6 +150,9 @@ def _rust(node: Node, path: str, into: Imports) -> None:
 def _use_item(item: Node, before: NameParts, path: str, into: Imports) -> list[tuple[Node, NameParts]]:
     """Take one item of a `use` tree; the items inside it, each with its prefix."""
     row = item.start_point[0]
+    if item.type not in {"scoped_use_list", "use_list"}:
+        inner = item.child_by_field_name("path") if item.type == "use_as_clause" else item
+        into.written.append((row, ".".join((*before, *_segments(inner)))))
     if item.type == "scoped_use_list":
         inner = item.child_by_field_name("list")
         prefix = (*before, *_segments(item.child_by_field_name("path")))
@@ -182,7 +195,9 @@ def _java(node: Node, _path: str, into: Imports) -> None:
     name = tuple(word for word in _WORD.findall(text) if word not in {"import", "static", "package"})
     if node.type == "package_declaration":
         into.package = name
-    elif "*" in text:
+        return
+    into.written.append((node.start_point[0], ".".join(name)))
+    if "*" in text:
         into.stars.append(name)
     elif name:
         into.add(node.start_point[0], name[-1], name)

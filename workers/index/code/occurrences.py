@@ -1,4 +1,4 @@
-"""Parses a file in bounded time and reads what its code uses and binds, as text and rows. Never recurses."""
+"""Parses a file in bounded time and reads what its code uses, binds and defines. Never recurses."""
 
 from __future__ import annotations
 
@@ -60,13 +60,19 @@ class NameBinding:
 
 @dataclass(slots=True)
 class Occurrences:
-    """All of a file. `returns` are (row, written type), `default` the name that it exports as its default."""
+    """All of a file. `returns` are (row, written type), `default` the name that it exports as its default.
+
+    `definitions` and `decorators` are nodes. `read` is False for a tree that is too broken to be gone through.
+    """
 
     uses: list[NameUse] = field(default_factory=list)
     bindings: list[NameBinding] = field(default_factory=list)
     returns: list[tuple[int, str]] = field(default_factory=list)
     imports: Imports = field(default_factory=Imports)
     default: str = ""
+    definitions: list[Node] = field(default_factory=list)
+    decorators: list[Node] = field(default_factory=list)
+    read: bool = True
 
 
 _USES = {"call": UseKind.CALL, "value": UseKind.VALUE, "type": UseKind.TYPE, "base": UseKind.BASE}
@@ -100,13 +106,11 @@ def parse(source: bytes, grammar: tuple[str, str]) -> Tree | None:
 
 
 def _captures(root: Node, grammar: tuple[str, str], queries: tuple[str, ...]) -> list[Captures]:
-    """What the query files find in a tree, a match each; nothing in a tree that is broken all over.
+    """What the query files find in a tree, a match each.
 
     No progress callback here: with one, tree-sitter 0.26.1 for Python crashes the process. So the work is bounded by
-    depth and by `_mostly_errors`, the two shapes on which a query's time is not linear.
+    depth and by `_mostly_errors` before it, the two shapes on which a query's time is not linear.
     """
-    if _mostly_errors(root):
-        return []
     cursor = QueryCursor(_query(*grammar, queries), match_limit=_MATCH_LIMIT)
     cursor.set_max_start_depth(_MAX_DEPTH)
     return [match for _, match in cursor.matches(root)]
@@ -125,14 +129,20 @@ def _mostly_errors(root: Node) -> bool:
     return False
 
 
-def occurrences(root: Node, source: bytes, language: CodeLanguage, path: str) -> Occurrences:
-    """What the language's queries find below `root`, as plain data in the order of the source."""
+def occurrences(  # noqa: C901 - a branch for each kind of capture
+    root: Node, source: bytes, language: CodeLanguage, path: str
+) -> Occurrences:
+    """What the language's queries find below `root`, in the order of the source; nothing if it is broken all over."""
+    if _mostly_errors(root):
+        return Occurrences(read=False)
     found = Occurrences()
     read_import = READERS[language.name]
     for match in _captures(root, language.grammar, language.queries):
         for name, nodes in match.items():
             if (kind := _USES.get(name)) is not None:
                 found.uses += [NameUse(node.start_point[0], _expression(node, source), kind) for node in nodes]
+            elif name in {"definition", "decorator"}:
+                (found.definitions if name == "definition" else found.decorators).extend(nodes)
             elif name == "import":
                 for node in nodes:
                     read_import(node, path, found.imports)

@@ -35,24 +35,28 @@ def as_markdown(table: ListTable, limit: int, language: Language) -> str:
     if shown:
         parts.append(_rows(shown, table.columns, language))
     if table.matched > len(shown):
-        parts.append(sentence_in(language, "more", table.matched - len(shown)))
+        parts.append(sentence_in(language, _of_unit("more", table), table.matched - len(shown)))
     return "\n\n".join(parts)
 
 
 def _headline(table: ListTable, language: Language) -> str:
-    counted = sentence_in(language, "listed_one" if table.matched == 1 else "listed", table.matched)
+    counted = sentence_in(language, _of_unit("listed_one" if table.matched == 1 else "listed", table), table.matched)
+    if table.kinds:
+        kinds = (f"{kind} {count}" for kind, count in sorted(table.kinds.items()))
+        counted += sentence_in(language, "in_brackets", sentence_in(language, "comma").join(kinds))
     understood = plain_line(table.understood)
     end = sentence_in(language, "understood", understood) if understood else sentence_in(language, "full_stop")
     parts = [
         counted + end,
         *_part_of_all(table, language),
-        sentence_in(language, "scanned", table.scanned, table.planned),
+        sentence_in(language, _of_code("scanned", table), table.scanned, table.planned),
     ]
     if table.unread:
         unread = sentence_in(language, "comma").join(table.unread)
         parts.append(sentence_in(language, "list_not_read", plain_line(unread)))
     parts += [sentence_in(language, "copies", table.copies)] if table.copies else []
     parts += [sentence_in(language, name) for name in ("partial", "changed") if getattr(table, name)]
+    parts += [sentence_in(language, "unparsed", table.unparsed)] if table.unparsed else []
     return sentence_in(language, "space").join(parts)
 
 
@@ -63,13 +67,22 @@ def _part_of_all(table: ListTable, language: Language) -> list[str]:
     return [sentence_in(language, f"list_{table.order}", table.matched, table.fitting)]
 
 
+def _of_unit(name: str, table: ListTable) -> str:
+    return name if table.unit == "document" else f"{name}_{table.unit}"
+
+
+def _of_code(name: str, table: ListTable) -> str:
+    return name if table.unit == "document" else f"{name}_file"
+
+
 def _rows(rows: tuple[ListRow, ...], columns: tuple[str, ...], language: Language) -> str:
     names = (sentence_in(language, name) for name in ("title", "source", "date"))
     head = ("#", *names, *(columns or (sentence_in(language, "sentence"),)))
     lines = [head, ("---",) * len(head)]
     for number, row in enumerate(rows, 1):
         values = tuple(row.fields.get(name, "") for name in columns) if columns else (row.sentence,)
-        lines.append((str(number), row.title, row.path, row.date or "", *values))
+        title = f"{row.kind} {row.title}" if row.line else row.title
+        lines.append((str(number), title, row.place, row.date or "", *values))
     return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
 
 

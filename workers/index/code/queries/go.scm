@@ -15,3 +15,4 @@
 (function_declaration result: (_) @returns)
 (method_declaration result: (_) @returns)
 (import_spec) @import
+[(function_declaration) (method_declaration) (type_spec) (type_alias) (method_elem)] @definition

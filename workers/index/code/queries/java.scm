@@ -16,3 +16,6 @@
 (resource type: (_) @as name: (identifier) @name)
 (method_declaration type: (_) @returns)
 [(import_declaration) (package_declaration)] @import
+[(class_declaration) (interface_declaration) (enum_declaration) (record_declaration)] @definition
+[(annotation_type_declaration) (constructor_declaration) (compact_constructor_declaration) (method_declaration)] @definition
+(modifiers [(annotation) (marker_annotation)] @decorator)

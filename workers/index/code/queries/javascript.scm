@@ -13,3 +13,9 @@
 (export_statement value: (identifier) @default)
 (assignment_expression left: (member_expression) @_exports right: (identifier) @default (#eq? @_exports "module.exports"))
 (export_statement "default" declaration: [(class_declaration name: (_) @default) (function_declaration name: (_) @default)])
+[(function_declaration) (generator_function_declaration) (class_declaration) (method_definition)] @definition
+(variable_declarator value: [(arrow_function) (function_expression) (generator_function) (class) (call_expression)]) @definition
+(pair value: [(arrow_function) (function_expression) (generator_function)]) @definition
+(assignment_expression right: [(arrow_function) (function_expression) (generator_function) (class) (call_expression)]) @definition
+(export_statement value: [(arrow_function) (function_expression) (generator_function) (class) (call_expression)]) @definition
+[(export_statement (decorator) @decorator) (class_declaration (decorator) @decorator)]

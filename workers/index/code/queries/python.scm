@@ -14,3 +14,5 @@
 (with_item value: (as_pattern (call) @from alias: (as_pattern_target (identifier) @name)))
 (function_definition return_type: (type) @returns)
 [(import_statement) (import_from_statement)] @import
+[(function_definition) (class_definition)] @definition
+(decorator) @decorator

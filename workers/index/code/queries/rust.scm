@@ -14,3 +14,6 @@
 (function_item return_type: (_) @returns)
 (use_declaration) @import
 (mod_item !body) @import
+[(function_item) (function_signature_item) (struct_item) (enum_item) (union_item) (trait_item)] @definition
+[(type_item) (macro_definition) (impl_item) (mod_item)] @definition
+[(source_file (attribute_item) @decorator) (declaration_list (attribute_item) @decorator) (block (attribute_item) @decorator)]

@@ -12,3 +12,7 @@
 (property_signature name: (property_identifier) @field type: (type_annotation) @as)
 (function_declaration return_type: (type_annotation) @returns)
 (method_definition return_type: (type_annotation) @returns)
+[(abstract_class_declaration) (interface_declaration) (type_alias_declaration) (enum_declaration)] @definition
+[(internal_module) (module) (method_signature) (abstract_method_signature) (function_signature)] @definition
+(public_field_definition value: [(arrow_function) (function_expression)]) @definition
+[(abstract_class_declaration (decorator) @decorator) (class_body (decorator) @decorator)]
