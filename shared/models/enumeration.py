@@ -144,8 +144,8 @@ class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
     `unit` says what the rows are, `kinds` how many definitions of each kind there are, `unparsed` of how many files it
-    is not known what they define. `matched` counts rows, `fitting` all that meet the conditions where the question asked
-    for some of them only, in `order`, `copies` those with the text of an earlier row. `pages` of `page_rows` rows each
+    is not known what they define. `matched` counts rows, `fitting` all that meet the conditions where only some were
+    asked for, in `order`, `copies` those with the text of an earlier row. `pages` of `page_rows` rows each
     are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that were
     not understood, those that have more of them first. `partial`: not everything was read; `changed`: the corpus was
     written meanwhile. `columns` were asked for; `by` says who filled them; `dropped` counts a model's values that do

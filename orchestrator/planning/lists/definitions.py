@@ -17,8 +17,10 @@ _KINDS = (
     "function",
 )  # fmt: skip
 _KIND = f"(?:{'|'.join(f'<code_{kind}>' for kind in _KINDS)})"
-_JOINED_KIND = rf"(?:[\s{GAP}]*(?:<both>|<either>|[,、{GAP}])[\s{GAP}]*(?:<code_filler>\s*)?{_KIND})*"
-_KIND_NAMES = rf"(?:<code_defines>\s*)?(?:<code_filler>\s*)?(?P<nouns>{_KIND}{_JOINED_KIND})"
+_JOINT_KIND = rf"(?:<both>|<either>|[,、])\s*(?:<code_filler>\s*)?{_KIND}"
+_KIND_NAMES = rf"(?:<code_defines>\s*)?(?:<code_filler>\s*)?(?P<nouns>{_KIND}(?:\s*{_JOINT_KIND})*)"
+#: The same where negations were taken out between them: "neither functions nor classes".
+_DENIED_KIND_NAMES = rf"(?:<code_defines>\s*)?(?P<nouns>{_KIND}(?:\s*(?:{_JOINT_KIND}|{GAP}\s*{_KIND}))*)"
 _W = rf"[^\W{HAN}]"
 #: A name of code as a question has it: dotted, with "*", called, quoted.
 _NAME = rf"(?:{HOLD}.|@?(?:{_W}|[$*])+(?:(?:\.|::|/)(?:{_W}|[$*\-])+)*(?:\(\))?)"
@@ -71,7 +73,7 @@ def take_definitions(sentence: Sentence, question: str, values: Values) -> CodeS
     before = sentence.text
     conditions = list(_conditions(sentence, question, values, head))
     lacking = _take_lacking(sentence) if head == "file" else False
-    kinds = _take_kinds(sentence, head)
+    kinds = _take_kinds(sentence, head, denied=lacking)
     if head == "file" and not (kinds or conditions) and compiled("<code_file_only>").search(before) is None:
         sentence.text = before
         return None
@@ -201,12 +203,12 @@ def _take_lacking(sentence: Sentence) -> bool:
     return _take_all(sentence, r"(?:<negation>|<code_no>)(?:\s*(?:<code_defines>|<code_filler>))*\s*(?=<code_noun>)")
 
 
-def _take_kinds(sentence: Sentence, head: str) -> tuple[str, ...]:
+def _take_kinds(sentence: Sentence, head: str, *, denied: bool) -> tuple[str, ...]:
     """The kinds that stand beside each other, the head among them: "functions and methods".
 
     Nouns elsewhere ("methods of classes that ...") stay in the sentence, where nothing reads them.
     """
-    for found in compiled(_KIND_NAMES).finditer(sentence.text):
+    for found in compiled(_DENIED_KIND_NAMES if denied else _KIND_NAMES).finditer(sentence.text):
         nouns = found["nouns"]
         if head != "file" and not compiled(f"<code_{head}>").search(nouns):
             continue

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.workers.index.code_tree import Tree
+import pytest
+
+from tests.workers.index.code_tree import Tree, chunks
 
 TYPESCRIPT = {
     "web/src/api/client.ts": """
@@ -365,3 +367,73 @@ def test_given_java_when_resolved_then_packages_fields_and_bases_are_followed() 
         f"{db}.Cache", f"{db}.Base.inherited", f"{db}.Helper.run", f"{db}.Base",
     }  # fmt: skip
     assert tree.leads(f"{db}.Store") >= {f"{db}.Base", f"{db}.Closer", "com.acme.wire.Conn"}
+
+
+LISTED = {
+    "a/x.ts": """
+        import fp from "lodash/fp";
+        @Dec() export class A<T> extends B<T> implements C { async m(@Inject() x) { foo.bar(1); } }
+        export const go = async () => 1;
+        """,
+    "p/b_test.go": """
+        package p
+        import g "github.com/x/y"
+        func (s *S) Do() { fmt.Println() }
+        func TestDo(t *testing.T) {}
+        """,
+    "c/src/x.rs": """
+        use std::collections::{HashMap};
+        #[derive(Debug)]
+        struct S { #[serde(skip)] a: u8 }
+        impl T for S { fn g(&self) {} }
+        #[tokio::test]
+        async fn works() {}
+        """,
+    "s/X.java": """
+        import java.util.List;
+        class A extends B<T> implements d.D {
+          @Override @Test public void m() {}
+          abstract int n();
+        }
+        """,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "imports", "definitions"),
+    [
+        (
+            "a/x.ts", {"lodash/fp"},
+            [
+                ("class", "A", 3, ("Dec",), ("B", "C")), ("async method", "A.m", 3, (), ()),
+                ("async function", "go", 4, (), ()),
+            ],
+        ),
+        ("p/b_test.go", {"github.com/x/y"}, [("method", "S.Do", 4, (), ()), ("test function", "TestDo", 5, (), ())]),
+        (
+            "c/src/x.rs", {"std.collections.HashMap"},
+            [
+                ("struct", "S", 4, ("derive",), ()), ("method", "S.g", 5, (), ()),
+                ("async test function", "works", 7, ("tokio.test",), ()),
+            ],
+        ),
+        (
+            "s/X.java", {"java.util.List"},
+            [
+                ("class", "A", 3, (), ("B", "d.D")), ("test method", "A.m", 4, ("Override", "Test"), ()),
+                ("method", "A.n", 5, (), ()),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_given_a_file_of_each_language_when_cut_then_its_definitions_and_imports_are_stored_for_lists(
+    path: str, imports: set[str], definitions: list[tuple[object, ...]]
+) -> None:
+    cut = chunks(path, LISTED[path])
+    assert {name for chunk in cut for name in chunk.imports} == imports
+    found = [
+        (" ".join(filter(None, ("async" * one.is_async, "test" * one.test, one.kind))), one.name, one.line,
+         one.decorators, one.bases)
+        for chunk in cut for one in chunk.definitions or ()
+    ]  # fmt: skip
+    assert sorted(found, key=lambda one: (one[2], one[1])) == definitions
