@@ -10,7 +10,7 @@ from typing import Literal
 from orchestrator.planning.lists.dates import DateSpan
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, listed, unique
 from shared.language import derived, languages
-from shared.language.text import HAN, value_key
+from shared.language.text import HAN, is_han, value_key
 from shared.models import Filters
 from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, ListOrder, Values
 
@@ -305,7 +305,11 @@ def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
     while found := _PATHISH.search(sentence.text, place):
         place = found.end()
         folders = _folders(found[0], values)
-        if (folders or found[0].endswith("/")) and not _HIDDEN_PATH.search(found[0]):
+        if not folders and is_han(found[0]) and (inner := _folder_in(found[0], values)):
+            begun = found.start() + inner.start()
+            _add_paths(_folders(inner[0], values), sentence, begun, begun + len(inner[0]), named)
+            place = 0
+        elif (folders or found[0].endswith("/")) and not _HIDDEN_PATH.search(found[0]):
             if not folders:
                 named.warnings.append(f"No document stands below {found[0]!r}.")
             _add_paths(folders or (found[0],), sentence, found.start(), found.end(), named)
@@ -323,6 +327,18 @@ def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
         if folders := _folders(f"{found['name']}/", values):
             _add_paths(folders, sentence, found.start("name"), found.end(), named)
             return
+
+
+def _folder_in(text: str, values: Values) -> re.Match[str] | None:
+    """The longest folder path that stands in a text without spaces: 运维/事故 in 除了运维/事故下的."""
+    tails = {
+        "/".join(parts[start:])
+        for folder in values.folders
+        for parts in (folder.rstrip("/").split("/"),)
+        for start in range(len(parts) - 1)
+    }
+    known = sorted((tail for tail in tails if tail.casefold() in text), key=len, reverse=True)
+    return re.search(re.escape(known[0].casefold()), text) if known else None
 
 
 def _add_paths(folders: tuple[str, ...], sentence: Sentence, start: int, end: int, named: NamedValues) -> None:

@@ -33,9 +33,11 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _UNITS: tuple[DateUnit, ...] = ("year", "month", "week", "quarter")
 _BENDS: dict[str, Bend] = {
     **dict.fromkeys(("since", "starting", "starting in", "starting from", "later", "onward", "onwards"), "from"),
-    **dict.fromkeys(("after", "later than"), "after"),
-    **dict.fromkeys(("before", "prior to", "earlier than"), "before"),
-    **dict.fromkeys(("until", "till", "through", "up to", "by", "no later than", "earlier"), "until"),
+    **dict.fromkeys(("after", "later than", "newer than", "more recent than"), "after"),
+    **dict.fromkeys(("before", "prior to", "earlier than", "older than"), "before"),
+    **dict.fromkeys(
+        ("until", "till", "through", "up to", "up to and including", "by", "no later than", "earlier"), "until"
+    ),
 }
 
 DATES = DateWords(
@@ -66,6 +68,7 @@ DATES = DateWords(
     parts={"early": 1, "beginning": 1, "start": 1, "mid": 2, "middle": 2, "late": 3, "end": 3},
     seasons={"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12},
     shared_years=(
+        (re.compile(r"(?<!\w)(to|until|till|up to) (?:now|the present|date)(?!\w)"), r"\1 today"),
         (re.compile(r"(?<!\w)weeks (\d{1,2})( to | and | through |[-–])(\d{1,2})(?!\w)"), r"week \1\2week \3"),
         (
             re.compile(rf"(?<![\w\-])(\d{{1,2}}){_SUFFIX}{_DAYS_TO}(?=\d{{1,2}}{_SUFFIX} (?:of )?({_MONTH_NAME}))"),
@@ -109,8 +112,8 @@ DATES = DateWords(
     },
     units={"day": 1, "week": 7, "month": 30, "year": 365},
     ahead=re.compile(
-        r"(?<![a-z])(?P<word>since|starting(?: in| from)?|after|before|prior to|until|till|through|up to|by"
-        r"|no later than|earlier than|later than)(?: the)? $"
+        r"(?<![a-z])(?P<word>since|starting(?: in| from)?|after|before|prior to|until|till|through|up to(?: and including)?"
+        r"|by|no later than|earlier than|later than|newer than|more recent than|older than)(?: the)? $"
     ),
     behind=(r"(?:and |or )?(?:later|onwards?|earlier)",),
     bends=_BENDS | {f"{joint} {word}": _BENDS[word] for joint in ("and", "or") for word in ("later", "earlier")}
@@ -122,7 +125,7 @@ DATES = DateWords(
     join_tail=("(?:also )?(?:in |from |of |during |on )?(?:the )?",),
     year_lead=(
         "in", "of", "from", "during", "since", "after", "before", "until", "till", "by", "to", "and", "or", "through",
-        "between", "dated", "year", "the", "all", "every", "our", "my", "for",
+        "between", "dated", "than", "including", "year", "the", "all", "every", "our", "my", "for",
     ),
     between=("between",),
     days=(

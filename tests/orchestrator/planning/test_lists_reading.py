@@ -227,6 +227,12 @@ def test_given_a_number_of_documents_when_shared_out_then_shards_join_without_ga
         ("最近的5篇笔记", "the 5 newest"),
         ("最早的两个决策", "kind = decision, the 2 oldest"),
         ("all incidents, newest first", "kind = incident, newest first"),
+        (
+            "2026年的事故，除了notes/zh/缓存下的，还有哪些",
+            "kind = incident, dated 2026-01-01 to 2026-12-31, not path = notes/zh/缓存/",
+        ),
+        ("缓存目录里的决策", "kind = decision, path = notes/zh/缓存/"),
+        ("incidents from March 2026 to now", "kind = incident, dated 2026-03-01 to 2026-11-20"),
         ("recent incidents", "kind = incident, newest first"),
     ],
 )
@@ -249,6 +255,7 @@ def test_given_a_misspelt_kind_when_read_then_the_kind_is_meant_and_that_is_said
     ("question", "unread"),
     [
         ("incidents not caused by redis", "not caused by redis"),
+        ("incidents tagged celery that are badly written", "badly written"),
         ("redis引起的事故", "redis引起"),
         ("带redis标签而且写得很差的笔记", "写得很差"),
         ("incidents longer than two pages", "longer than two"),
