@@ -113,7 +113,8 @@ DATES = DateWords(
     units={"day": 1, "week": 7, "month": 30, "year": 365},
     ahead=re.compile(
         r"(?<![a-z])(?P<word>since|starting(?: in| from)?|after|before|prior to|until|till|through"
-        r"|up to(?: and including)?|by|no later than|earlier than|later than|newer than|more recent than|older than)(?: the)? $"
+        r"|up to(?: and including)?|by|no later than|earlier than|later than|newer than|more recent than|older than)"
+        r"(?: the)? $"
     ),
     behind=(r"(?:and |or )?(?:later|onwards?|earlier)",),
     bends=_BENDS | {f"{joint} {word}": _BENDS[word] for joint in ("and", "or") for word in ("later", "earlier")}
