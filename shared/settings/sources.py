@@ -12,14 +12,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, HttpUrl, SecretStr, ValidationError
 
 from shared.errors import SettingsError
-
-if TYPE_CHECKING:
-    from shared.settings import Settings
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -151,7 +148,7 @@ def _check_permitted(secret: _Secret, target: Any, permitted: str) -> None:
         raise SettingsError(secret.target, origin or "the value given", fix)
 
 
-def destinations(settings: Settings) -> tuple[str, ...]:
+def destinations(settings: BaseModel) -> tuple[str, ...]:
     """A clause for each API key that is set: to which server it goes. Without logins and paths."""
     found = []
     for secret in _API_KEYS:
