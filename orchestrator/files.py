@@ -24,6 +24,8 @@ from shared.models.ingest import SUFFIXES
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
 _MAX_DEPTH = 100
+#: A folder on the way, which need not be readable; O_PATH is Linux's.
+_SEARCHED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BAD_NAME = "its name is not UTF-8 or holds control characters: rename it"
 LINES = frozenset({".jsonl", ".ndjson"})
 #: JSON Lines files travel in pieces of whole lines of about this size.
@@ -100,33 +102,71 @@ def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
 
 
 def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
-    def unreadable(error: OSError) -> None:
-        passed.append(f"{_printable(Path(error.filename))}: {error.strerror}")
+    """The files below a folder. Every folder is opened by its name in the one that lists it, and never by a path."""
+    try:
+        opened = _open(root, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        passed.append(f"{_printable(root)}: {error.strerror}")
+        return
+    yield from _walk_opened(root, opened, 0, passed)
 
-    for folder, folders, files in os.walk(root, onerror=unreadable):
-        built = BUILT_FOLDERS.intersection(folders) if MANIFESTS.intersection(files) else frozenset()
-        passed += [f"{_printable(Path(folder) / name)}: is what a build made" for name in sorted(built)]
-        others = FETCHED_FOLDERS | built
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in others)
-        if folders and len(Path(folder).relative_to(root).parts) >= _MAX_DEPTH:
-            passed.append(f"{_printable(Path(folder))}: its folders are nested more than {_MAX_DEPTH} deep")
-            folders.clear()
-        for name in sorted(files):
-            file = Path(folder) / name
-            if name.startswith(".") or file.suffix.lower() not in SUFFIXES:
+
+def _walk_opened(folder: Path, opened: int, depth: int, passed: list[str]) -> Iterator[Path]:
+    """`opened`: the descriptor of `folder`, which is closed at the end."""
+    try:
+        with os.scandir(opened) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+        folders = [entry for entry in entries if entry.is_dir()]
+        yield from _files_of(folder, [entry for entry in entries if not entry.is_dir()], passed)
+        inner = _walked_into(folder, entries, folders, passed)
+        if inner and depth >= _MAX_DEPTH:
+            passed.append(f"{_printable(folder)}: its folders are nested more than {_MAX_DEPTH} deep")
+            return
+        for name in inner:
+            try:
+                below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=opened)
+            except OSError as error:
+                passed.append(f"{_printable(folder / name)}: {error.strerror}")
                 continue
-            if reason := _fault_of(file):
-                passed.append(f"{_printable(file)}: {reason}")
-            else:
-                yield file
+            yield from _walk_opened(folder / name, below, depth + 1, passed)
+    except OSError as error:
+        passed.append(f"{_printable(folder)}: {error.strerror}")
+    finally:
+        os.close(opened)
 
 
-def _fault_of(file: Path) -> str:
-    if file.is_symlink():
+def _walked_into(
+    folder: Path, entries: Sequence[os.DirEntry[str]], folders: Sequence[os.DirEntry[str]], passed: list[str]
+) -> list[str]:
+    """The names of the folders to go on with: no links, no hidden ones, none that was fetched or built."""
+    names = {entry.name for entry in folders}
+    built = BUILT_FOLDERS & names if MANIFESTS.intersection(entry.name for entry in entries) else frozenset()
+    passed += [f"{_printable(folder / name)}: is what a build made" for name in sorted(built)]
+    others = FETCHED_FOLDERS | built
+    return [
+        entry.name
+        for entry in folders
+        if not entry.is_symlink() and not entry.name.startswith(".") and entry.name not in others
+    ]
+
+
+def _files_of(folder: Path, entries: Sequence[os.DirEntry[str]], passed: list[str]) -> Iterator[Path]:
+    for entry in entries:
+        file = folder / entry.name
+        if entry.name.startswith(".") or file.suffix.lower() not in SUFFIXES:
+            continue
+        if reason := _fault_of(file, entry):
+            passed.append(f"{_printable(file)}: {reason}")
+        else:
+            yield file
+
+
+def _fault_of(file: Path, entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
         return "is a link, and links are not followed"
     if not _is_text(file):
         return _BAD_NAME
-    return "" if file.is_file() else "is a pipe or a device, not a file"
+    return "" if entry.is_file(follow_symlinks=False) else "is a pipe or a device, not a file"
 
 
 def _is_text(path: Path) -> bool:
@@ -211,11 +251,24 @@ def _lines(file: Path, max_bytes: int) -> Iterator[FilePiece]:
 @contextmanager
 def _opened(file: Path) -> Iterator[BinaryIO]:
     """The file, if it still is one: a pipe that took its place would never open or never end."""
-    opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    opened = _open(file, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(opened, "rb") as handle:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
         yield handle
+
+
+def _open(path: Path, flags: int) -> int:
+    """Opens an absolute path part by part: none may have become a link since it was resolved. Raises: OSError."""
+    folder = os.open("/", _SEARCHED)
+    try:
+        for name in path.parts[1:-1]:
+            inner = os.open(name, _SEARCHED, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(path.name or "/", flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def groups(files: Sequence[FoundFile], namespace: str, max_bytes: int) -> Iterator[FileGroup]:
