@@ -90,9 +90,11 @@ def read_session(path: Path) -> Session:
     Raises: InputError for a file that cannot be read, is no JSON, or whose messages cannot be taken.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError("--session", str(path), f"it is larger than {MAX_BYTES} bytes: keep the last messages")
-        raw = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as handle:
+            content = handle.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise InputError("--session", str(path), f"it is larger than {MAX_BYTES:,} bytes: keep the last messages")
+        raw = content.decode("utf-8-sig")
     except OSError as error:
         raise InputError("--session", str(path), f"it cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:

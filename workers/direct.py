@@ -7,7 +7,6 @@ Reads one JSON object a line on stdin and answers each with one line on stdout; 
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 import sys
@@ -151,8 +150,8 @@ def _nodes(question: str, plan: models.Plan) -> Iterator[models.Node]:
 
 
 def _pieces(corpus: Path) -> Iterator[tuple[int, bytes]]:
-    """(lines before, whole lines) of a JSON Lines file, gzipped or not."""
-    with gzip.open(corpus, "rb") if corpus.suffix == ".gz" else corpus.open("rb") as handle:
+    """(lines before, whole lines) of a JSON Lines file."""
+    with corpus.open("rb") as handle:
         before = 0
         while lines := handle.readlines(_PIECE_BYTES):
             yield before, b"".join(lines)

@@ -25,6 +25,9 @@ _HEADERS = frozenset({"query-id", "query_id", "qid"})
 #: From this highest grade on, binary measures count grade 2 as relevant (TREC deep learning, T2Ranking: 0 to 3).
 _LONG_SCALE = 3
 _GZIP = b"\x1f\x8b"
+_MAX_LINE_BYTES = 20_000_000
+#: What a packed file may unpack to: this much, or so many times its size. Text packs to a third, much repeated to 1/20.
+_ALWAYS_BYTES, _MOST_TIMES = 1_000_000_000, 200
 
 
 @dataclass(frozen=True)
@@ -203,12 +206,22 @@ def relevant_from(qrels: Qrels) -> int:
 def lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """(file name and line number for people, the line with its end) of every line; gzip is seen by its first bytes.
 
-    Raises: InputError for a file that is missing, cannot be read or is a broken gzip.
+    Raises: InputError for a file that is missing, cannot be read, is a broken gzip or unpacks to far more than its size.
     """
     try:
         with _opened(path) as handle:
-            for number, line in enumerate(handle, 1):
-                yield f"{path.name} line {number}", line
+            most = max(_ALWAYS_BYTES, _MOST_TIMES * path.stat().st_size)
+            total, number = 0, 0
+            while line := handle.readline(_MAX_LINE_BYTES + 1):
+                total, number = total + len(line), number + 1
+                where = f"{path.name} line {number}"
+                if len(line) > _MAX_LINE_BYTES:
+                    raise InputError(where, f"more than {_MAX_LINE_BYTES:,} bytes", "split the document")
+                if total > most and isinstance(handle, gzip.GzipFile):
+                    raise InputError(
+                        where, f"it unpacks to more than {most:,} bytes", "unpack the file if that is right"
+                    )
+                yield where, line
     except FileNotFoundError:
         raise InputError(path.name, str(path), "there is no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
