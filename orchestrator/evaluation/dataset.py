@@ -206,7 +206,7 @@ def relevant_from(qrels: Qrels) -> int:
 def lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """(file name and line number for people, the line with its end) of every line; gzip is seen by its first bytes.
 
-    Raises: InputError for a file that is missing, cannot be read, is a broken gzip or unpacks to far more than its size.
+    Raises: InputError for a file that is missing, cannot be read, is a broken gzip or unpacks to far too much.
     """
     try:
         with _opened(path) as handle:
@@ -218,9 +218,7 @@ def lines(path: Path) -> Iterator[tuple[str, bytes]]:
                 if len(line) > _MAX_LINE_BYTES:
                     raise InputError(where, f"more than {_MAX_LINE_BYTES:,} bytes", "split the document")
                 if total > most and isinstance(handle, gzip.GzipFile):
-                    raise InputError(
-                        where, f"it unpacks to more than {most:,} bytes", "unpack the file if that is right"
-                    )
+                    raise InputError(where, f"it unpacks to more than {most:,} bytes", "unpack it if that is right")
                 yield where, line
     except FileNotFoundError:
         raise InputError(path.name, str(path), "there is no such file") from None

@@ -5,6 +5,7 @@ Sends API keys only to the servers that they are for, and never shows them.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -18,9 +19,10 @@ from redis import Redis
 
 from orchestrator.local import redis_server
 from orchestrator.local.state import StackState
-from shared.errors import RamifyError, shown
+from shared.errors import RamifyError, SettingsError, shown
 from shared.jobs import connect
 from shared.models.base import Model
+from shared.providers.http import fetched
 from shared.settings import Settings, config_file, data_folder
 from shared.settings.strategies import checked_plugins
 
@@ -166,31 +168,32 @@ def flower(settings: Settings, state: StackState | None) -> Check:
     if state is None or not state.flower_url:
         return unknown("flower", NOT_RUNNING, START)
     try:
-        reply = httpx.get(f"{state.flower_url}/healthcheck", timeout=TIMEOUT_S, trust_env=False)
+        status, _ = fetched(state.flower_url, "/healthcheck", TIMEOUT_S)
     except httpx.HTTPError as error:
         return failed("flower", f"{state.flower_url}: {_reason(error)}", "see logs/flower.log")
-    if not reply.is_success:
-        return failed("flower", f"{state.flower_url}: {reply.status_code}")
+    if not httpx.codes.is_success(status):
+        return failed("flower", f"{state.flower_url}: {status}")
     return passed("flower", state.flower_url)
 
 
 def _model_server(name: str, base: HttpUrl | None, key: SecretStr, model: str) -> Check:
     """GET base/models: is the server there, does it take the key, does it know the model?"""
     prefix = "llm_" if name == "llm" else f"{name}."
-    url = f"{base}".rstrip("/")
-    shown_url = str(httpx.URL(url).copy_with(username=None, password=None))
-    headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key.get_secret_value() else {}
+    shown_url = str(httpx.URL(f"{base}").copy_with(userinfo=b"", query=None, fragment=None)).rstrip("/")
     try:
-        reply = httpx.get(f"{url}/models", headers=headers, timeout=TIMEOUT_S)
+        status, body = fetched(f"{base}", "/models", TIMEOUT_S, key)
     except httpx.HTTPError as error:
         return failed(name, f"{shown_url}: {_reason(error)}", f"start it, or correct {prefix}base_url")
-    if reply.status_code in {401, 403}:
-        return failed(name, f"{shown_url} refuses the key ({reply.status_code})", f"correct {prefix}api_key")
+    except SettingsError as error:
+        return failed(name, str(error), f"correct {prefix}api_key")
+    if status in {401, 403}:
+        return failed(name, f"{shown_url} refuses the key ({status})", f"correct {prefix}api_key")
     # Some OpenAI-compatible servers have no list of models; any other error is not of such a server.
-    if not reply.is_success and reply.status_code not in {404, 405}:
+    success = httpx.codes.is_success(status)
+    if not success and status not in {404, 405}:
         fix = f"see that server's log, or correct {prefix}base_url"
-        return failed(name, f"{shown_url}/models answers {reply.status_code}", fix)
-    known = _model_names(reply)
+        return failed(name, f"{shown_url}/models answers {status}", fix)
+    known = _model_names(body or b"") if success else set()
     if known and model not in known:
         some = ", ".join(shown(one) for one in sorted(known)[:5])
         return unknown(name, f"{shown_url} does not list {shown(model)}, but {some}", "check the name")
@@ -198,11 +201,11 @@ def _model_server(name: str, base: HttpUrl | None, key: SecretStr, model: str) -
     return passed(name, f"{shown_url}, model {shown(model)}{note}")
 
 
-def _model_names(reply: httpx.Response) -> set[str]:
+def _model_names(body: bytes) -> set[str]:
     """Ids of an OpenAI-style list; empty when the reply is something else."""
     try:
-        return {str(entry["id"]) for entry in reply.json()["data"]} if reply.is_success else set()
-    except (ValueError, KeyError, TypeError):
+        return {str(entry["id"]) for entry in json.loads(body)["data"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
         return set()
 
 

@@ -26,6 +26,8 @@ from shared.providers.http_deadline import DeadlineTransport, earliest, proxy_fo
 
 _MAX_REPLY_BYTES = 64_000_000  # 1024 vectors of 3072 numbers as JSON text
 _MAX_ERROR_BYTES = 64_000
+_MAX_FETCHED_BYTES = 4_000_000
+_NO_KEY = SecretStr("")
 #: A larger count is nonsense, and no counter of the job store could hold it.
 _MAX_TOKENS = 1_000_000_000
 _LONGEST_S = 86_400.0
@@ -77,25 +79,12 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         attempt_s: float = _LONGEST_S,
         max_reply_bytes: int = _MAX_REPLY_BYTES,
     ) -> None:
-        url = httpx.URL(base_url)
-        # Basic credentials leave the URL: httpx writes the URL of each request to its log.
-        auth = (url.username, url.password) if url.userinfo else None
-        self._url = url.copy_with(userinfo=b"", fragment=None)
         self._attempts, self._attempt_s = attempts, attempt_s
         self._max_reply_bytes = max_reply_bytes
         self._gate, self._server = gate, gate.server
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        if key := _checked_key(api_key, gate.server_kind):
-            headers["Authorization"] = f"Bearer {key}"
+        self._url, self._client = _client(base_url, api_key, gate.server_kind)
+        if "Authorization" in self._client.headers:
             name_destination(gate.server)
-        limits = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
-        self._client = httpx.Client(
-            transport=DeadlineTransport(proxy=proxy_for(self._url), limits=limits),
-            headers=headers,
-            auth=None if "Authorization" in headers else auth,
-            # No cookie is kept: one that no header can hold would fail every later call.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        )
 
     def post(
         self,
@@ -177,6 +166,37 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         if not isinstance(body, dict):
             raise ReplyError(f"{self._server} sent JSON that is no object")
         return body
+
+
+def _client(base_url: str, api_key: SecretStr, server: str) -> tuple[httpx.URL, httpx.Client]:
+    """The URL less its login, and a client that sends that or the key. Raises: SettingsError for no key of a header."""
+    url = httpx.URL(base_url)
+    # Basic credentials leave the URL: httpx writes the URL of each request to its log.
+    auth = (url.username, url.password) if url.userinfo else None
+    url = url.copy_with(userinfo=b"", fragment=None)
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+    if key := _checked_key(api_key, server):
+        headers["Authorization"] = f"Bearer {key}"
+    limits = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
+    return url, httpx.Client(
+        transport=DeadlineTransport(proxy=proxy_for(url), limits=limits),
+        headers=headers,
+        auth=None if "Authorization" in headers else auth,
+        # No cookie is kept: one that no header can hold would fail every later call.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+    )
+
+
+def fetched(base_url: str, path: str, timeout_s: float, api_key: SecretStr = _NO_KEY) -> tuple[int, bytes | None]:
+    """Status and decoded body (None: more than 4 MB) of one GET, all of it within `timeout_s`. Follows no redirect.
+
+    For `ramify doctor`: no gate, no retry. Raises: httpx.HTTPError; SettingsError for a key that no header can hold.
+    """
+    url, client = _client(base_url, api_key, "server")
+    with client, until(time.monotonic() + timeout_s):
+        url = url.copy_with(path=url.path.rstrip("/") + path)
+        with client.stream("GET", url, timeout=timeout_s) as response:
+            return response.status_code, _read_within(response, _MAX_FETCHED_BYTES)
 
 
 @cache
