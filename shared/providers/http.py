@@ -86,15 +86,19 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         if "Authorization" in self._client.headers:
             name_destination(gate.server)
 
-    def post(
+    def post(  # noqa: PLR0913 - the last two are named options
         self,
         path: str,
         body: dict[str, Any],
         timeout_s: float,
         before: Callable[[], None] = lambda: None,
+        *,
         patient: bool = False,
+        most_bytes: int | None = None,
     ) -> JsonReply:
         """POST `body` to base URL + `path` and return the decoded object. `timeout_s` bounds everything, waits too.
+
+        `most_bytes` bounds the decoded reply where what was asked for takes less than `max_reply_bytes`.
 
         `Retry-After` is obeyed when it fits into the time left. Half surrogates are sent as "?". `before` runs before
         each try that the gate admits; what it raises ends the post. A `patient` one waits while the breaker is open.
@@ -112,7 +116,8 @@ class JsonClient(AbstractContextManager["JsonClient"]):
         def call() -> JsonReply:
             nonlocal calls
             calls += 1
-            return JsonReply(body=self._once(path, content, deadline), calls=calls)
+            most = min(most_bytes or self._max_reply_bytes, self._max_reply_bytes)
+            return JsonReply(body=self._once(path, content, deadline, most), calls=calls)
 
         try:
             if time.monotonic() >= deadline:
@@ -133,7 +138,7 @@ class JsonClient(AbstractContextManager["JsonClient"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _once(self, path: str, content: bytes, deadline: float) -> dict[str, Any]:
+    def _once(self, path: str, content: bytes, deadline: float, most: int) -> dict[str, Any]:
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path)
         seconds = max(0.001, min(self._attempt_s, deadline - time.monotonic()))
         try:
@@ -142,7 +147,7 @@ class JsonClient(AbstractContextManager["JsonClient"]):
                 with self._client.stream("POST", url, content=content, timeout=timeout) as response:
                     if not response.is_success:
                         raise _status_error(self._server, response)
-                    return self._decoded(_read_within(response, self._max_reply_bytes))
+                    return self._decoded(_read_within(response, most), most)
         except httpx.TimeoutException as error:
             whole = seconds > 0.99 * self._attempt_s
             within = f"within {self._attempt_s:.3g} s" if whole else "in the time that was left"
@@ -156,9 +161,9 @@ class JsonClient(AbstractContextManager["JsonClient"]):
             failed = "cannot be reached" if isinstance(error, httpx.ConnectError | httpx.ProxyError) else "broke off"
             raise UnreachableError(f"{self._server} {failed}: {transport_reason(error)}") from None
 
-    def _decoded(self, raw: bytes | None) -> dict[str, Any]:
+    def _decoded(self, raw: bytes | None, most: int) -> dict[str, Any]:
         if raw is None:
-            raise ReplyError(f"{self._server} sent a reply of more than {self._max_reply_bytes:,} bytes")
+            raise ReplyError(f"{self._server} sent a reply of more than {most:,} bytes")
         try:
             body = json.loads(raw, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):

@@ -14,6 +14,10 @@ from shared.providers.time_shares import in_turn
 from shared.settings import Settings
 
 ATTEMPTS = 3
+#: Of a vector whose size is not known yet; Qdrant takes no more.
+_MOST_NUMBERS = 65_536
+#: Most bytes of a number in JSON, with all its digits and the white space around it, and of what stands around vectors.
+_NUMBER_BYTES, _FRAME_BYTES = 40, 64_000
 
 
 class EndpointEncoder:
@@ -63,7 +67,10 @@ class EndpointEncoder:
             try:
                 with paid("embedding", self._settings.model, likely) as call:
                     timeout_s = self._settings.timeout_s
-                    reply = self._client.post("/embeddings", body, timeout_s, call.next_try, patient=patient)
+                    most = _FRAME_BYTES + len(batch) * (self._dim or _MOST_NUMBERS) * _NUMBER_BYTES
+                    reply = self._client.post(
+                        "/embeddings", body, timeout_s, call.next_try, patient=patient, most_bytes=most
+                    )
                     counted = tokens_reported(reply.body, "total_tokens")
                     call.settle(counted or likely, 0)
                 calls, tokens = calls + reply.calls, tokens + counted
@@ -83,6 +90,8 @@ class EndpointEncoder:
             vector = row.get("embedding") if isinstance(row, dict) else None
             if not isinstance(vector, list) or not vector:
                 raise ReplyError(f"the embedding server gave no list of numbers for text {position}")
+            if len(vector) > _MOST_NUMBERS:
+                raise ReplyError(f"the embedding server gave {len(vector):,} numbers for text {position}")
             # OpenAI gives every row its index; servers that leave it out answer in order
             index = row.get("index", position)
             placed[index if isinstance(index, int) else -1] = vector

@@ -17,6 +17,8 @@ from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
 
 _MAX_FLOAT = sys.float_info.max
+#: Most bytes of a score with what stands around it, of a character where documents are sent back, and of the rest.
+_SCORE_BYTES, _CHAR_BYTES, _FRAME_BYTES = 1000, 6, 64_000
 
 
 class EndpointScorer:
@@ -51,7 +53,9 @@ class EndpointScorer:
             try:
                 with paid("rerank", self._model) as call:
                     body = {"model": self._model, "query": first.query, "documents": batch, "top_n": len(batch)}
-                    reply = self._client.post("/rerank", body, deadline - time.monotonic(), call.next_try)
+                    most = _FRAME_BYTES + sum(_SCORE_BYTES + _CHAR_BYTES * len(text) for text in batch)
+                    seconds = deadline - time.monotonic()
+                    reply = self._client.post("/rerank", body, seconds, call.next_try, most_bytes=most)
             except RamifyError as error:
                 first.calls += error.calls
                 raise
