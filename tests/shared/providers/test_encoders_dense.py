@@ -27,7 +27,7 @@ class Scripted:
         self.reply, self.sent = reply, []
 
     def post(
-        self, path: str, body: dict[str, Any], timeout_s: float, before: Callable[[], None], *, patient: bool
+        self, path: str, body: dict[str, Any], timeout_s: float, before: Callable[[], None], **_: Any
     ) -> JsonReply:
         before()
         self.sent.append((path, body, timeout_s))
