@@ -40,7 +40,7 @@ def packed(folder: Path, write: Callable[[gzip.GzipFile], object]) -> Path:
 
 def test_a_line_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
     path = packed(tmp_path, lambda file: file.write(b" " * 21_000_000))
-    with pytest.raises(InputError, match=r"line 1 .*more than 20,000,000 bytes"):
+    with pytest.raises(InputError, match=r"line 1: .*more than 20,000,000 bytes"):
         list(dataset.lines(path))
 
 
