@@ -2,7 +2,7 @@
 
 from shared.providers.gates import share
 from shared.settings import load_settings
-from shared.tasks.app import make_app
+from shared.tasks.app import make_app, settings_of
 
 app = make_app(
     load_settings(),
@@ -11,4 +11,4 @@ app = make_app(
         "orchestrator.reaper.loop",
     ),
 )
-share(app.conf.ramify)
+share(settings_of(app))

@@ -22,7 +22,7 @@ from shared.models.find import IntentReply, IntentRequest
 from shared.models.route import PlannerName, Route
 from shared.providers.fallbacks import Fallbacks, note_reason, noting
 from shared.providers.llm.client import ChatClient
-from shared.settings import Settings
+from shared.tasks.app import settings_of
 from shared.tasks.signatures import add_to_chord, job_chord, merge_signature, node_signature
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job, remote
 
@@ -112,7 +112,7 @@ def _grow(run: TaskRun, branch: Node, nodes: tuple[Node, ...]) -> None:
 
 @cache
 def _llm() -> ChatClient | None:
-    settings: Settings = app.conf.ramify
+    settings = settings_of(app)
     return ChatClient(settings) if settings.has_llm else None
 
 
@@ -123,7 +123,7 @@ def intent(raw: dict[str, Any]) -> str:
         request = IntentRequest.model_validate(raw)
         with noting(fallbacks := Fallbacks()):
             found = session_intent(request.query, request.session, _llm() if request.llm else None, INTENT_S)
-            if not request.llm and app.conf.ramify.has_llm and found.retrieval:
+            if not request.llm and settings_of(app).has_llm and found.retrieval:
                 note_reason(Degradation.OVER_BUDGET)
                 found = found.model_copy(update={"warnings": (*found.warnings, NO_CALLS)})
         found = found.model_copy(update={"degraded": tuple(sorted(fallbacks.take()))})

@@ -11,7 +11,7 @@ from shared.cached_llm import cached_llm
 from shared.providers.gates import share
 from shared.providers.llm.client import LLM, ChatClient
 from shared.settings import load_settings
-from shared.tasks.app import make_app
+from shared.tasks.app import make_app, settings_of
 from shared.tasks.signatures import merge_signature
 from shared.tasks.task_run import TaskRegistry, TaskRun
 
@@ -25,7 +25,7 @@ app = make_app(
         "workers.merge.tasks",
     ),
 )
-share(app.conf.ramify)
+share(settings_of(app))
 
 
 registry = TaskRegistry(app)

@@ -25,7 +25,7 @@ from orchestrator.cli.render.tree import Growth, compact, draw, replay
 from orchestrator.client import Ramify
 from orchestrator.intake import read_questions
 from orchestrator.local import background
-from orchestrator.local.state import StackState
+from orchestrator.local.state import StackState, read_private
 from shared.errors import RamifyError
 from shared.models import JobRequest
 from shared.settings import CONFIG_ENV, Settings, load_settings
@@ -97,7 +97,8 @@ def _stack(settings: Settings, console: Console) -> Iterator[StackState]:
     began = time.monotonic()
     try:
         state = background.start(settings, bound=True)
-        console.print(f"Ready in {time.monotonic() - began:.1f} s; Flower: {state.flower_url}\n")
+        console.print(f"Ready in {time.monotonic() - began:.1f} s; Flower: {state.flower_url}")
+        console.print(f"Its login: {read_private(Path(state.flower_login_file))}\n", markup=False)
         yield state
     finally:
         background.down(settings)

@@ -24,20 +24,22 @@ def up(
     json: options.Json = False,
 ) -> None:
     """Start the embedded stack: Redis, the worker pools, Flower. Ctrl-C stops all of it."""
+    from orchestrator.local.state import login_file
     from shared.settings.sources import destinations
 
     settings = invocation_of(ctx).settings()
     for clause in destinations(settings):
         streams.note(clause)
+    known = login_file(settings).exists()
     if detach:
         from orchestrator.local import background
 
-        _show_state(settings, background.start(settings), as_json=json)
+        _show_state(settings, background.start(settings), show_login=not known, as_json=json)
         return
     from orchestrator.local.stack import Stack
 
     def ready(state: StackState) -> None:
-        _show_state(settings, state, as_json=json)
+        _show_state(settings, state, show_login=not known, as_json=json)
         streams.note("Ctrl-C stops it.")
 
     Stack(settings, on_event=_note).run(ready)
@@ -47,11 +49,13 @@ def _note(event: StackEvent) -> None:
     streams.note(f"{event.kind:<10} {event.name}{f': {event.detail}' if event.detail else ''}")
 
 
-def _show_state(settings: Settings, state: StackState, *, as_json: bool) -> None:
+def _show_state(settings: Settings, state: StackState, *, show_login: bool, as_json: bool) -> None:
+    """`show_login`: it is new, and shown this once."""
     from orchestrator.cli.render.system import draw_stack
-    from orchestrator.local.state import log_dir
+    from orchestrator.local.state import log_dir, login_file, read_private
 
-    streams.output(state, lambda state: draw_stack(state, log_dir(settings)), as_json=as_json)
+    login = read_private(login_file(settings)) if show_login and state.flower_login_file else ""
+    streams.output(state, lambda state: draw_stack(state, log_dir(settings), login), as_json=as_json)
 
 
 def down(ctx: typer.Context, *, json: options.Json = False) -> None:

@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 
@@ -17,7 +17,7 @@ import httpx
 from pydantic import HttpUrl, SecretStr
 from redis import Redis
 
-from orchestrator.local import redis_server
+from orchestrator.local import redis_binary
 from orchestrator.local.state import StackState
 from shared.errors import RamifyError, SettingsError, shown
 from shared.jobs import connect
@@ -71,11 +71,11 @@ def quick_client(settings: Settings) -> Redis:
     return connect(settings, retries=0, timeout_s=min(settings.redis.timeout_s, TIMEOUT_S))
 
 
-def machine(settings: Settings) -> Sequence[Check]:
-    """Everything that needs no other process."""
+def machine(settings: Settings, *, runs: bool = False) -> Sequence[Check]:
+    """Everything that needs no other process. `runs`: the stack does, and its Redis itself says its version."""
     file = config_file()
     used = passed("settings", str(file.absolute()) if file else "no ramify.toml: defaults are used")
-    return (_versions(), used, _plugins(), _redis_binary(settings), *_data_folder(settings))
+    return (_versions(), used, _plugins(), *_redis_binary(settings, runs=runs), *_data_folder(settings))
 
 
 def _versions() -> Check:
@@ -107,15 +107,26 @@ def _plugins() -> Check:
     return passed("plugins", detail) if listed else unknown("plugins", "none installed")
 
 
-def _redis_binary(settings: Settings) -> Check:
+def _redis_binary(settings: Settings, *, runs: bool) -> Iterator[Check]:
     if settings.redis.url.get_secret_value():
-        return unknown("redis binary", "not needed: redis.url names a server")
+        yield unknown("redis binary", "not needed: redis.url names a server")
+        return
     try:
-        binary = redis_server.find_binary()
-        number = ".".join(map(str, redis_server.version(binary)))
+        binary = redis_binary.find_binary()
+        product, number = redis_binary.version(binary)
     except RamifyError as error:
-        return failed("redis binary", str(error), redis_server.INSTALL)
-    return passed("redis binary", f"{binary} {number}")
+        yield failed("redis binary", str(error), redis_binary.INSTALL)
+        return
+    yield passed("redis binary", f"{binary} {'.'.join(map(str, number))}")
+    if not runs:
+        yield from redis_fixes(product, number)
+
+
+def redis_fixes(product: str, number: redis_binary.Version) -> Iterator[Check]:
+    """A warning for a server without known security fixes; by its number alone, which a distribution may not raise."""
+    if missing := redis_binary.missing_fixes(product, number):
+        detail = f"{missing}, unless its distributor has added them"
+        yield unknown("redis fixes", detail, f"{redis_binary.NEWER}, then `ramify down` and `ramify up -d`")
 
 
 def _data_folder(settings: Settings) -> Sequence[Check]:

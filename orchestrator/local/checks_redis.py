@@ -5,12 +5,23 @@ INFO is read as Redis 6.2 and later write it; a field that a release does not ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import redis as redis_client
 
-from orchestrator.local.checks import NOT_RUNNING, START, Check, failed, passed, quick_client, size, unknown
+from orchestrator.local.checks import (
+    NOT_RUNNING,
+    START,
+    Check,
+    failed,
+    passed,
+    quick_client,
+    redis_fixes,
+    size,
+    unknown,
+)
 from shared.cache import Cache
 from shared.connections.redis_errors import redis_fault
 from shared.contract import PRIORITY_STEPS, Queue
@@ -93,7 +104,15 @@ def read_info(info: Info) -> Sequence[Check]:
         return [failed("redis", detail, "wait; workers and clients come back by themselves")]
     used = size(_number(info, "used_memory"))
     answers = passed("redis", f"answers, version {info.get('redis_version')}, {used} in use")
-    return [answers, *_role(info), _persistence(info), _policy(info), *_memory(info), *_clients(info)]
+    return [answers, *_fixes(info), *_role(info), _persistence(info), _policy(info), *_memory(info), *_clients(info)]
+
+
+def _fixes(info: Info) -> Iterator[Check]:
+    """Nothing for a release with the known security fixes. Valkey says a Redis version besides its own."""
+    product = "Valkey" if "valkey_version" in info else "Redis"
+    said = str(info.get("valkey_version") or info.get("redis_version") or "")
+    if re.fullmatch(r"\d{1,4}(\.\d{1,6}){2}", said):
+        yield from redis_fixes(product, tuple(map(int, said.split("."))))
 
 
 def _number(info: Info, name: str) -> float:

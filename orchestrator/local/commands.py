@@ -66,14 +66,14 @@ def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) ->
     return Program(name, (*_celery(pool.app), "worker", *options, *events), env, copied=True)
 
 
-def flower(app: str, port: int, settings: Settings, env: Mapping[str, str]) -> Program:
-    """The pool monitor."""
-    login = settings.flower.basic_auth.get_secret_value()
-    options = [f"--address={settings.flower.host}", f"--port={port}"]
+def flower(app: str, port: int, settings: Settings, env: Mapping[str, str], login: str) -> Program:
+    """The pool monitor; `login` is user:password."""
+    options = [app, f"--address={settings.flower.host}", f"--port={port}"]
     if not settings.pools.task_events:
         options.append("--enable_events=False")  # else Flower switches them on again every five seconds
-    secret = {"FLOWER_BASIC_AUTH": login} if login else {}
-    return Program("flower", (*_celery(app), "flower", *options), {**env, **secret})
+    return Program(
+        "flower", (sys.executable, "-m", "orchestrator.monitor", *options), {**env, "FLOWER_BASIC_AUTH": login}
+    )
 
 
 def flower_url(settings: Settings, port: int) -> str:

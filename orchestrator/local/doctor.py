@@ -23,7 +23,7 @@ def examine(settings: Settings) -> list[Check]:
     """All checks, in reading order: the machine, the stack, the services that the settings name. Never raises."""
     state, connected = _found(settings)
     looks: dict[str, Look] = {
-        "machine": lambda: checks.machine(settings),
+        "machine": lambda: checks.machine(settings, runs=connected is not None),
         "stack": lambda: checks_stack.supervisor(settings, state),
         "redis": lambda: checks_redis.redis(connected),
         "pools": lambda: checks_stack.workers(settings, connected),

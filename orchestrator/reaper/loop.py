@@ -21,7 +21,7 @@ from orchestrator.reaper.reaper import Reaper
 from shared.contract import Queue
 from shared.errors import RamifyError
 from shared.jobs import JobStore, connect
-from shared.settings import Settings
+from shared.tasks.app import settings_of
 
 log = logging.getLogger("ramify.loop")
 EVERY_S = 2.0
@@ -77,7 +77,7 @@ def start_loops(sender: Any, **_: object) -> None:
     """Start the loops where the queue ops is served."""
     app: Celery = sender.app
     if Queue.OPS.value in set(map(str, app.amqp.queues.consume_from)) and not _loops:
-        settings: Settings = app.conf.ramify
+        settings = settings_of(app)
         reaper = Reaper(app, JobStore(connect(settings), settings))
         _loops.append(PeriodicLoop("reaper", reaper.run, EVERY_S))
         for loop in _loops:

@@ -253,13 +253,22 @@ class PoolSettings(SettingsSection):
     task_events: bool = Field(default=True, description="send the task events that Flower shows")
 
 
+#: The names of this machine for itself.
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
 class FlowerSettings(SettingsSection):
     """The pool monitor."""
 
     enabled: bool = Field(default=True, description="start Flower with `ramify up`")
     host: str = Field(default="127.0.0.1", description="address to listen on; beyond loopback basic_auth is required")
     port: int = Field(default=0, ge=0, le=65_535, description="port; 0 = 5555, or a free one")
-    basic_auth: SecretStr = Field(default=SecretStr(""), description="user:password")
+    hosts: tuple[str, ...] = Field(
+        default=(), description='["flower.example"]: names that it answers to besides host and those of loopback'
+    )
+    basic_auth: SecretStr = Field(
+        default=SecretStr(""), description="user:password; else `ramify up` makes one and says where it stands"
+    )
 
     @field_validator("basic_auth")
     @classmethod
@@ -270,7 +279,7 @@ class FlowerSettings(SettingsSection):
 
     @model_validator(mode="after")
     def _guarded(self) -> FlowerSettings:
-        if self.host not in {"127.0.0.1", "localhost", "::1"} and ":" not in self.basic_auth.get_secret_value():
+        if self.host not in LOOPBACK and ":" not in self.basic_auth.get_secret_value():
             raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
         return self
 

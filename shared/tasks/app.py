@@ -25,7 +25,7 @@ _RESULT_TTL_S = 3600
 
 
 def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
-    """A Celery app; `app.conf.ramify` holds the settings.
+    """A Celery app; `settings_of` gives its settings.
 
     Results are ignored except where somebody waits for them; a chord counts its header without them.
     Raises: NotRunningError when no Redis is known.
@@ -37,14 +37,21 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
     own_url = address.celery_url
     app = Celery("ramify", broker=broker or own_url, backend=backend or own_url, include=list(include))
+    untyped: Any = app
+    untyped.ramify = settings  # not in `app.conf`, which every worker tells to whoever inspects it
     app.conf.update(_conf(settings) | _broker(settings, address, own=not broker) | _backend(settings, address))
     return app
+
+
+def settings_of(app: Any) -> Settings:
+    """The settings that `make_app` built a Celery app with."""
+    found: Settings = app.ramify
+    return found
 
 
 def _conf(settings: Settings) -> dict[str, Any]:
     """Acknowledge late, keep no results, take one message at a time so that interactive work overtakes."""
     return {
-        "ramify": settings,
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         "task_ignore_result": True,
@@ -113,13 +120,13 @@ class _OwnHeartbeat:
 def start_heartbeat(sender: Any, **_: object) -> None:
     """Name the worker by its node name and begin before it takes a task, which would look like a dead worker's."""
     set_pool_name(str(sender.hostname).partition("@")[0])
-    _begin(sender.app.conf.ramify, tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
+    _begin(settings_of(sender.app), tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
 
 
 @worker_process_init.connect
 def start_heartbeat_of_child(**_: object) -> None:
     """A forked worker process runs tasks itself: the heartbeat that it inherited is its parent's."""
-    settings = current_app.conf.get("ramify")
+    settings = getattr(current_app, "ramify", None)
     if settings is not None:
         _begin(settings, _OwnHeartbeat.heartbeat.queues if _OwnHeartbeat.heartbeat else ())
 

@@ -31,6 +31,7 @@ from shared.providers.gates.cut_off import calls_of
 from shared.providers.lanes import in_lane
 from shared.providers.metering import Tally, metered, tallied
 from shared.settings import Settings
+from shared.tasks.app import settings_of
 from shared.tasks.signatures import AnyTask, Dispatcher, delivery
 from shared.tasks.work_tracker import WorkTracker, already_done
 
@@ -102,7 +103,7 @@ class TaskRegistry:
 
     def __init__(self, app: Celery) -> None:
         self.app = app
-        self.settings: Settings = app.conf.ramify
+        self.settings = settings_of(app)
         self.jobs = JobStore(connect(self.settings), self.settings)
         self.jobs.endings.on_end = Dispatcher(app, self.jobs).try_run
         self._ledger = Ledger(self.jobs.client, self.settings, self.jobs.clock)

@@ -12,7 +12,7 @@ from typing import Self
 import pytest
 import redis
 
-from orchestrator.local.redis_server import find_binary
+from orchestrator.local.redis_binary import find_binary
 from shared.errors import RamifyError
 from tests.support.waiting import until
 

@@ -15,7 +15,7 @@ from shared.jobs import connect
 from shared.jobs.inbox import Inbox, IngestReport
 from shared.models import Lane
 from shared.providers.lanes import in_lane
-from shared.settings import Settings
+from shared.tasks.app import settings_of
 from shared.tasks.task_run import reason_of, remote
 from workers.app import app
 from workers.index.pipeline import Indexer, timings
@@ -36,7 +36,7 @@ def _indexer(tenant: str) -> Indexer:
 
 @cache
 def _new_indexer(tenant: str) -> Indexer:
-    settings: Settings = app.conf.ramify
+    settings = settings_of(app)
     llm = search_resources().llm() if settings.hierarchy.writer == "auto" else None
     return Indexer(search_resources().store(tenant), search_resources().dense(), settings, llm)
 
@@ -52,7 +52,7 @@ def index_documents(raw: dict[str, Any]) -> None:
         if content.hashes is not None:
             known, wanted = _indexer(content.tenant).split_known(content.hashes)
             return IngestReport(batch=batch, outcomes=tuple(known), wanted=tuple(wanted))
-        guard = PoisonGuard(inbox.client, inbox.ingest_id, app.conf.ramify, ServerClock(inbox.client).now)
+        guard = PoisonGuard(inbox.client, inbox.ingest_id, settings_of(app), ServerClock(inbox.client).now)
         index = _indexer(content.tenant).index
         outcomes, cost = guard.index(batch, content.documents, index, TaskName.INDEX_DOCUMENTS.value)
         return IngestReport(batch=batch, outcomes=tuple(outcomes), cost=cost)
@@ -92,7 +92,7 @@ def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], IngestReport | Non
 
 
 def _report(message: IndexMessage, work: Callable[[Inbox, int], IngestReport | None]) -> None:
-    inbox = Inbox(connect(app.conf.ramify), message.ingest_id)
+    inbox = Inbox(connect(settings_of(app)), message.ingest_id)
     try:
         with timings() as seconds, in_lane(Lane.BATCH):  # a question does not wait for the passages of an ingest
             report = work(inbox, message.batch)

@@ -104,17 +104,24 @@ def draw_checks(checks: Sequence[Check]) -> Table:
     return table
 
 
-def draw_stack(state: StackState, logs: Path) -> RenderableType:
-    """Where everything of a running stack is."""
+def draw_stack(state: StackState, logs: Path, login: str = "") -> RenderableType:
+    """Where everything of a running stack is. `login`: of Flower, where it is to be shown."""
     return pairs(
         {
             "pools": ", ".join(child.name for child in state.children),
             "Redis": state.redis_url or "the one that redis.url names",
             "Flower": state.flower_url or "switched off (flower.enabled)",
+            "Flower's login": _login(state, login),
             "logs": str(logs),
             "restarts": ", ".join(f"{child.name} {child.restarts}" for child in state.children if child.restarts),
         }
     )
+
+
+def _login(state: StackState, login: str) -> str:
+    if state.flower_login_file:
+        return f"{login}, kept in {state.flower_login_file}" if login else f"in {state.flower_login_file}"
+    return "flower.basic_auth" if state.flower_url else ""
 
 
 def draw_settings(rows: Sequence[SettingRow], file: str | None) -> RenderableType:

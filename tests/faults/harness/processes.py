@@ -118,8 +118,8 @@ def full_disk(of: Harm) -> None:
 def no_memory(of: Harm) -> None:
     """Redis takes no more data, for ten seconds."""
     of.pause(_WORK_S)
-    of.rig.redis.config_set("maxmemory", "1mb")
+    of.rig.config_set("maxmemory", "1mb")
     try:
         of.pause(10)
     finally:
-        of.rig.redis.config_set("maxmemory", "0")
+        of.rig.config_set("maxmemory", "0")

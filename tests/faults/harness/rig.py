@@ -38,6 +38,12 @@ class Rig:
         self.url = client.settings.redis.url.get_secret_value()
         self.redis = redis.Redis.from_url(self.url, socket_timeout=10, socket_connect_timeout=5)
 
+    def config_set(self, name: str, value: str) -> None:
+        """CONFIG SET, by the name that the embedded server has for it."""
+        conf = (self.settings.data_dir / "redis" / "redis.conf").read_text()
+        renamed = next(line.split()[2] for line in conf.splitlines() if line.startswith("rename-command CONFIG "))
+        assert self.redis.execute_command(renamed, "SET", name, value) == b"OK"
+
     def another_client(self) -> Ramify:
         """For another thread; close it."""
         return Ramify(self.settings)

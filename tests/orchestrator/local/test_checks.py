@@ -13,7 +13,7 @@ from shared.contract import POOL_QUEUES
 
 FINE: dict[str, Any] = {
     "loading": 0,
-    "redis_version": "7.0.15",
+    "redis_version": "7.2.16",
     "used_memory": 5_000_000,
     "total_system_memory": 8_000_000_000,
     "maxmemory": 0,

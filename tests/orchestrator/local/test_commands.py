@@ -58,8 +58,8 @@ def test_given_a_pool_when_its_command_is_made_then_threads_queues_and_events_ar
 
 
 def test_given_a_login_when_flower_is_started_then_it_travels_in_the_environment_only():
-    settings = load_settings(flower={"basic_auth": "ann:s3cret"})
-    program = commands.flower("orchestrator.app", 5555, settings, {"A": "b"})
+    settings = load_settings()
+    program = commands.flower("orchestrator.app", 5555, settings, {"A": "b"}, "ann:s3cret")
     assert program.env == {"A": "b", "FLOWER_BASIC_AUTH": "ann:s3cret"}
     assert not any("s3cret" in word for word in program.argv)
 
@@ -72,7 +72,7 @@ def test_given_a_comma_in_the_login_when_settings_are_read_then_it_is_refused_wi
 
 def test_given_events_switched_off_when_flower_is_started_then_it_does_not_switch_them_on_again():
     quiet = load_settings(pools={"task_events": False})
-    assert "--enable_events=False" in commands.flower("orchestrator.app", 1, quiet, {}).argv
+    assert "--enable_events=False" in commands.flower("orchestrator.app", 1, quiet, {}, "a:b").argv
 
 
 @pytest.mark.parametrize(

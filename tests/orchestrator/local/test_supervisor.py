@@ -19,7 +19,7 @@ from redis import Redis
 
 from orchestrator.local import background, doctor
 from orchestrator.local.background import down
-from orchestrator.local.redis_server import find_binary
+from orchestrator.local.redis_binary import find_binary
 from orchestrator.local.state import StackState, connection, read_state, running
 from shared.contract import POOL_QUEUES
 from shared.errors import RamifyError
@@ -244,12 +244,12 @@ def test_given_a_pool_that_is_stopped_when_doctor_looks_then_it_says_which_proce
 
 
 def test_given_a_stack_when_redis_is_killed_then_it_comes_back_with_its_data_and_the_pools_work_on(stack):
-    before, url = stack.child("redis"), stack.state().redis_url
+    before, url = stack.child("redis"), connection(stack.settings).redis.url.get_secret_value()
     with Redis.from_url(url, socket_timeout=5) as client:
         client.set("kept", "1")
     os.kill(before.pid, signal.SIGKILL)
     until(lambda: stack.child("redis").restarts == before.restarts + 1, what="Redis is restarted")
-    assert stack.state().redis_url == url
+    assert connection(stack.settings).redis.url.get_secret_value() == url
     with Redis.from_url(url, socket_timeout=5) as client:
         assert client.get("kept") == b"1"
     with stack.app() as app:

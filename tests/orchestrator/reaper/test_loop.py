@@ -107,6 +107,6 @@ def test_it_starts_where_the_queue_ops_is_served(
     monkeypatch.setattr(module, "Reaper", lambda *_: SimpleNamespace(run=None))
     monkeypatch.setattr(module, "PeriodicLoop", lambda *_: SimpleNamespace(start=lambda: begun.append(1)))
     consumed = SimpleNamespace(consume_from=dict.fromkeys(queues))
-    app = SimpleNamespace(amqp=SimpleNamespace(queues=consumed), conf=SimpleNamespace(ramify=None))
+    app = SimpleNamespace(amqp=SimpleNamespace(queues=consumed), ramify=None)
     module.start_loops(SimpleNamespace(app=app))
     assert bool(begun) is starts
