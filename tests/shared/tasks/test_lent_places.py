@@ -8,6 +8,7 @@ from queue import Empty
 from typing import Any
 
 import pytest
+import redis
 from kombu import Connection, Consumer, Producer
 
 from shared.contract import Queue, priority
@@ -48,7 +49,7 @@ class Worker:
 
 
 @pytest.fixture
-def worker(settings: Settings) -> Iterator[Worker]:
+def worker(settings: Settings, client: redis.Redis) -> Iterator[Worker]:
     app = make_app(settings)
     names = (Queue.PLAN.value, Queue.INDEX.value)
     queues = {name: app.amqp.queues[name] for name in names}
