@@ -22,7 +22,21 @@ _PAIR = re.compile(
     rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}(?:：|:(?![:/\\]))[*_`~]{{0,3}}"
     r"(?P<gap>[ \t]*)(?P<value>[^\n]{1,300})"
 )
-_BETWEEN = re.compile(r"[ \t]+[|·•][ \t]+|[ \t]*　+[ \t]*")
+_BETWEEN = re.compile(r"[ \t]+[|·•∙/–—][ \t]+|[ \t]*　+[ \t]*|\t")
+#: A gap that no two words have between them.
+_WIDE = re.compile(r"[ \t]{3,}")
+_CLAUSES = re.compile(r"[;；,，、][ \t]*")
+#: A name and a value without a colon between: a dash, an arrow, "=", a wide gap, or the name in bold.
+_LOOSE = re.compile(
+    rf"(?:\*\*|__)(?P<bold>{_NAME.replace('?P<name>', '?:')})(?:\*\*|__)"
+    r"(?:[ \t]+(?:--?|[–—→=]|->|=>))?[ \t]+(?P<behind>\S.*)"
+    r"|(?P<name>[^\W\d_][\w \-/&()（）'’#]{0,39}?)"
+    r"(?:[ \t]+(?:--?|[–—→]|->|=>|==?)[ \t]+| ?(?:——|=) ?|  | ?\t ?)(?P<value>\S.*)"
+)
+_OPEN = re.compile(rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}[:：][*_`~]{{0,3}}[ \t]*")
+_STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
+_SIGNS = "\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d"
+_SIGN = re.compile(rf"^[{_SIGNS} \t]+|[{_SIGNS} \t]+$")
 _CELLS = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"[\s:|+=\-*_~]*")
 #: Longest value that may be asked for, in characters.
@@ -30,6 +44,8 @@ _MAX_VALUE = 80
 #: Characters of each of two names with "and" between them; 和 stands in many a name.
 _LEAST_PART = 2
 _SEPARATOR = re.compile(r"\s*[;；、，]\s*|\s*,(?!\d)\s*|(?<!\d),\s*")
+#: What is said of a value behind it: "high (a customer waits)", "open - since May".
+_NOTE = re.compile(r"\s*[(（][^()（）]*[)）]$|\s+(?:--?|[–—])\s+.*$|——.*$")
 #: Text that has no markup in it.
 _UNMARKED = re.compile(r"(?:[^\W_]|[ .,;/+=()#@%\-])*")
 _ENDS = " *_|\t`\"'“”「」"
@@ -49,14 +65,45 @@ def labelled(line: str) -> list[Labelled]:
         return []
     if bare.startswith("|"):
         cells = cells_of(bare)
-        return [pair] if len(cells) == 2 and (pair := _pair(*cells)) else []
-    bare = bare[_MARKS.match(bare).end() :]  # type: ignore[union-attr]  # it matches nothing, too
-    parts = [part for part in _BETWEEN.split(bare) if part]
-    pairs = [_labelled(part) for part in parts]
-    if len(parts) > 1 and all(pairs):
-        return [pair for pair in pairs if pair]
+        return [pair] if len(cells) == 2 and (pair := field(*cells)) else []
+    bare = without_marks(bare)
+    for between in (_BETWEEN, _CLAUSES):
+        pairs = [_labelled(part) for part in between.split(bare) if part]
+        found = [pair for pair in pairs if pair]
+        if len(pairs) == len(found) > 1 and (between is _BETWEEN or any(is_known(pair.name) for pair in found)):
+            return found
     whole = _labelled(bare)
     return [whole] if whole else []
+
+
+def without_marks(line: str) -> str:
+    """A line without the marks of lists, quotes and signs at its begin."""
+    bare = line[:_MAX_LINE].strip()
+    bare = bare[_MARKS.match(bare).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    return _SIGN.sub("", _WIDE.sub("\t", bare))
+
+
+def loosely_labelled(line: str) -> Labelled | None:
+    """The field of a line without a colon: "Owner - Ada", "**Owner** Ada". Many a line of prose looks so, too."""
+    found = _LOOSE.fullmatch(without_marks(line))
+    return field(found["bold"] or found["name"] or "", found["behind"] or found["value"]) if found else None
+
+
+def opened(line: str) -> str:
+    """The name of a field whose value stands below it: "Owners:"; else ""."""
+    found = _OPEN.fullmatch(without_marks(line))
+    return found["name"].strip() if found else ""
+
+
+def is_known(name: str) -> bool:
+    """True for a name that fields have in the languages' tables."""
+    return value_key(name) in _field_names()
+
+
+@derived
+def _field_names() -> frozenset[str]:
+    tables = (rows for language in languages() for rows in language.lists.fields.values())
+    return frozenset(value_key(name) for rows in tables for row in rows for name in row)
 
 
 def cells_of(row: str) -> list[str]:
@@ -68,14 +115,23 @@ def cells_of(row: str) -> list[str]:
 def pairs_of_table(rows: Sequence[str]) -> list[Labelled]:
     """The fields of a table: rows of name and value, or names above one row of values. Two by two may be either."""
     cells = [found for row in rows if (found := cells_of(row))]
-    if len(cells) > 1 and len(cells[0]) == 2 and value_key(cells[0][0]) in _heads():
-        return [pair for row in cells[1:] if len(row) == 2 and (pair := _pair(*row))]
+    if (
+        len(cells) > 1
+        and value_key(cells[0][0]) in _heads()
+        and (len(cells[0]) == 2 or (len(cells[0]) == 3 and any(is_known(row[0]) for row in cells[1:])))
+    ):
+        return [pair for row in cells[1:] if len(row) > 1 and (pair := field(*row[:2]))]
     widths = {len(row) for row in cells}
     if len(widths) != 1:
         return []
-    pairs = [_pair(*row) for row in cells if len(row) == 2]
-    if len(cells) == 2 and len(cells[0]) > 1:
-        pairs += [_pair(name, value) for name, value in zip(*cells, strict=True)]
+    pairs = [field(*row) for row in cells if len(row) == 2]
+    if len(cells[0]) > 2 and all(is_known(name) or not name for row in cells for name in row[::2]):
+        pairs += [field(name, value) for row in cells for name, value in zip(row[::2], row[1::2], strict=False)]
+    names_below, names_beside = (all(map(is_known, names)) for names in (next(zip(*cells, strict=True)), cells[0]))
+    if names_beside and not names_below and len(cells) == 2:
+        pairs = []
+    if len(cells) == 2 and len(cells[0]) > 1 and (names_beside or not names_below):
+        pairs += [field(name, value) for name, value in zip(*cells, strict=True)]
     return [pair for pair in pairs if pair]
 
 
@@ -90,10 +146,11 @@ def _labelled(text: str) -> Labelled | None:
     found = _PAIR.match(text)
     if found is None or (not found["gap"] and found["name"][-1].isdigit() and found["value"][:1].isdigit()):
         return None  # 10:30 is a time
-    return _pair(found["name"], found["value"])
+    return field(found["name"], found["value"])
 
 
-def _pair(name: str, value: str) -> Labelled | None:
+def field(name: str, value: str) -> Labelled | None:
+    """A field without markup; None where the name is none, or the value is empty."""
     name, value = _plain(name), _plain(value)
     words = name.split()
     fits = 0 < len(name) <= MAX_NAME and len(words) <= _MOST_WORDS and (not is_han(name) or len(name) <= _MOST_HAN)
@@ -101,7 +158,8 @@ def _pair(name: str, value: str) -> Labelled | None:
 
 
 def _plain(text: str) -> str:
-    return (text if _UNMARKED.fullmatch(text) else plain_line(text)).strip(_ENDS)
+    text = text if _UNMARKED.fullmatch(text) else plain_line(_STRUCK.sub("", text))
+    return _SIGN.sub("", text.strip(_ENDS))
 
 
 def is_rule(line: str) -> bool:
@@ -114,8 +172,9 @@ def split_values(text: str) -> list[str]:
     values: dict[str, None] = {}
     for part in _SEPARATOR.split(text):
         whole = _bare(part)
-        parts = [_bare(each) for each in _soft_separator().split(whole)]
-        for each in (whole, *(parts if all(len(each) >= _LEAST_PART for each in parts) else ())):
+        noteless = _bare(_NOTE.sub("", whole))
+        parts = [_bare(each) for each in _soft_separator().split(noteless)]
+        for each in (whole, noteless, *(parts if all(len(each) >= _LEAST_PART for each in parts) else ())):
             if each and len(each) <= _MAX_VALUE and value_key(each) not in _nothing():
                 values.setdefault(each)
     return list(values)

@@ -23,14 +23,15 @@ _ANY = r"<field_any>\s*$"
 _EMPTY = r"\s*<field_empty>"
 _BOUND = r"\s*<bound>"
 _AGENT = r"(?:<field_agent>)\s*$"
-_SAID = r"<field_said>[\s的]*$"
+_SAID = r"<field_said>(?:\s|<value_end!>)*$"
+_BEFORE_NAME = r"(?:[\s\-]|<value_end!>)*$"
 _SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f]|<behind_said>)"
 _SAID_OF = r"<field_said>\s*$"
 _CLEAR = r"(?:<non!>|<inner_frame>|<tail>|<both>|<either>|<field_said>|<negation>|<order>)\s*$"
 #: Stands for "'s" while values are looked for.
 _OWNS = "\ue001"
 #: What may stand between a bare value and the documents.
-_BETWEEN = r"[\s、,且和与及或并又也的\x1f]+|<both>|<either>|\ue001"
+_BETWEEN = r"[\s、,\x1f]+|<value_joint!>|<both>|<either>|\ue001"
 _EQUALS = re.compile(r"(?P<name>[\w\-]{1,40})(?P<is>!?==?)(?=\w)")
 _POSSESSIVE = re.compile(r"(?<=\w)'s(?= )|(?<=s)'(?= )")
 _ASKED = r"<asked_for>"
@@ -162,7 +163,7 @@ class _FieldTaker:
             return True
         if not (joint or lead) and (self._kinds.at(text, start) or compiled("<noun>").match(text, start)):
             return False
-        if before := self._values_ending(text[:start].rstrip(" -的"), group.names):
+        if before := self._values_ending(compiled(_BEFORE_NAME).sub("", text[:start], 1), group.names):
             lead = compiled(_LEAD).search(text[: before[0]])
             return self._take(group, before[1], lead.start() if lead else before[0], end)
         return self._named_alone(group, start, end)

@@ -34,6 +34,23 @@ OWNED = [("Owner", "Ada"), ("Status", "open")]
         "| Owner | Ada |\n| --- | --- |\n| Status | open |\n| Cost | - |",
         "| Field | Value |\n| --- | --- |\n| **Owner** | [Ada](people/ada.md) |\n| Status | `open` |",
         "| Owner | Status | Cost |\n|---|---|---|\n| Ada | open | - |",
+        "| Field | Value | Note |\n|---|---|---|\n| Owner | Ada | since May |\n| Status | open | |",
+        "| Owner | Ada | Status | open |\n|---|---|---|---|",
+        "## Owner\n\nAda\n\n## Status\n\nopen",
+        "Owner\n-----\nAda\n\nStatus\n------\n\nopen.",
+        "Owner\n: Ada\n\nStatus\n: open",
+        "Owner:\n\n- Ada\n\nStatus:\n  open",
+        "- Owner — Ada\n- Status — open",
+        "Owner - Ada\nStatus -> open",
+        "**Owner** Ada\n\n**Status** open",
+        "Owner = Ada\nStatus = open",
+        "Owner    Ada\nStatus   open",
+        "Owner: Ada; Status: open",
+        "Owner: Ada, Status: open",
+        "Owner: Ada / Status: open",
+        "Owner: Ada      Status: open",
+        "<!-- Owner: Ada -->\n<!--\nStatus: open\n-->",
+        "👤 Owner: Ada\n✅ **Status:** 🟢 ~~closed~~ open",
     ],
 )
 def test_given_fields_at_the_head_in_any_markup_when_read_then_they_are_known_without_it(head: str) -> None:
@@ -46,7 +63,14 @@ def test_given_fields_at_the_head_in_any_markup_when_read_then_they_are_known_wi
         (".md", "---\nOwner: [Ada]\nStatus: open\ntags: [x]\ndate: 2026-01-02\n---\nText.\n"),
         (".md", '+++\nOwner = ["Ada"]\nStatus = "open"\ndate = 2026-01-02\n+++\nText.\n'),
         (".txt", "Outage\nOwner: Ada\nStatus: open\n\nText.\n"),
+        (".md", "---\nmeta:\n  Owner:\n    name: Ada\n  Status: open\n---\nText.\n"),
+        (".md", "Text first.\n\nMore of it.\nOwner: Ada\nand more.\n\n## Status\n\nopen\n\nText.\n"),
+        (".txt", "Outage\n\nOwner\tAda\nStatus\topen\n\nText.\n"),
         (".rst", "Outage\n======\n\n:Owner: Ada\n:Status: open\n\nText.\n"),
+        (".rst", "Outage\n~~~~~~\n\n:Owner:\n   Ada\n\nStatus\n~~~~~~\n\nopen\n\nText.\n"),
+        (".rst", "======  ====\nOwner   Ada\nStatus  open\n======  ====\n\nText.\n"),
+        (".rst", "=====  ======\nOwner  Status\n=====  ======\nAda    open\n=====  ======\n\nText.\n"),
+        (".rst", "+-------+------+\n| Owner | Ada  |\n+-------+------+\n| Status| open |\n+-------+------+\n"),
         (".jsonl", '{"id": 1, "title": "t", "text": "Text.", "Owner": "Ada", "Status": "open", "tags": ["x"]}'),
     ],
 )
@@ -75,6 +99,11 @@ def test_given_toml_front_matter_when_read_then_title_date_and_tags_are_its_own(
         "# API\n\n| Key | Says |\n|---|---|\n| `a.b()` | x |\n| c, d | y |\n",
         "Owner: none\nStatus: -\n",
         "Title: x\nDate: 2026-01-02\n",
+        "# T\n\n## Usage\n\nRun it twice, then look at the log.\n\n## Setup\n\nSeason with cardamom at the end.\n",
+        "# T\n\n## Ideas\n\n- one\n- two\n\n## Notes\n\n## Next\n",
+        "# T\n\n- redis — a cache\n- qdrant - a store\n",
+        "T\n\nsome  wide gap\n\nExample:\n\nfoo bar\n",
+        "Title\n~~~~~\n\nText.\n",
     ],
 )
 def test_given_prose_code_or_nothing_when_read_then_there_is_no_field(text: str) -> None:
@@ -87,6 +116,19 @@ def test_given_several_values_when_read_then_each_is_one_and_names_with_and_in_t
         ("Owners", "Ada"), ("Owners", "Bo"), ("Owners", "Eve"), ("Team", "Search and Ranking"), ("Team", "Search"),
         ("Team", "Ranking"), ("Cost", "1,200 EUR"), ("负责人", "张三"), ("负责人", "李四"),
     ]  # fmt: skip
+
+
+def test_given_a_note_behind_a_value_when_read_then_the_value_is_there_without_it_too() -> None:
+    text = "Priority: high (customer waits)\nStatus: open - since May\n优先级：高（客户在等）\n"
+    assert fields(text) == [
+        ("Priority", "high (customer waits)"), ("Priority", "high"), ("Status", "open - since May"),
+        ("Status", "open"), ("优先级", "高（客户在等）"), ("优先级", "高"),
+    ]  # fmt: skip
+
+
+def test_given_a_list_below_a_name_when_read_then_each_item_is_a_value() -> None:
+    text = "# T\n\n## Attendees\n\n- Ada\n- Bo Chen\n\n## 参与人\n\n张三、李四\n\n## Notes\n\nText.\n"
+    assert fields(text) == [("Attendees", "Ada"), ("Attendees", "Bo Chen"), ("参与人", "张三"), ("参与人", "李四")]
 
 
 def test_given_a_field_below_the_head_when_read_then_the_head_goes_before_it() -> None:
