@@ -5,6 +5,7 @@ The two spell TLS options and Sentinel differently.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from redis.connection import parse_url
 
 from shared.errors import SettingsError
+from shared.settings.faults import HIDDEN
 from shared.settings.services import RedisSettings
 
 #: The kernel notices a half-open connection (a machine lost power, a firewall forgot it) after 10 + 3 x 5 s. Not every
@@ -29,6 +31,7 @@ KEEPALIVE: Mapping[int, int] = MappingProxyType(
 )
 _CERTIFICATES = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _SENTINEL_PORT = 26_379
+_FORM = "write redis://[user:password@]host:port/db, rediss:// for TLS, with special characters percent-encoded"
 
 
 def health_check_s(settings: RedisSettings) -> float:
@@ -43,9 +46,8 @@ class Address:
         """Raises: SettingsError when `redis.url` is no Redis URL."""
         self._settings = settings
         self.url = settings.url.get_secret_value()
-        if urlsplit(self.url).scheme not in {"redis", "rediss"}:
-            fix = "write redis://[user:password@]host:port/db, rediss:// for TLS"
-            raise SettingsError("redis.url", self.label, fix)
+        if not _readable(self.url):
+            raise SettingsError("redis.url", HIDDEN, _FORM)
         untyped: Any = parse_url
         try:
             self.options: dict[str, Any] = dict(untyped(self.redis_url))
@@ -120,6 +122,17 @@ class Address:
         for name in _CERTIFICATES:
             url = url.replace(f"ssl_cert_reqs=CERT_{name.upper()}", f"ssl_cert_reqs={name}")
         return url
+
+
+def _readable(url: str) -> bool:
+    """False for what is no Redis URL, and where a login with a "/" or "#" would be read as something else."""
+    try:
+        parts = urlsplit(url)
+        in_range = (parts.port or 0) >= 0  # it raises for a port that is none
+    except ValueError:
+        return False
+    known = parts.scheme in {"redis", "rediss"} and not parts.fragment
+    return in_range and known and bool(re.fullmatch(r"(/\d*)?", parts.path))
 
 
 def host_and_port(text: str) -> tuple[str, int]:

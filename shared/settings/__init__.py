@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, HttpUrl, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSourceError
@@ -34,7 +34,7 @@ class Settings(BaseSettings):
     llm_api_key: SecretStr = Field(default=SecretStr(""), description="bearer token of the LLM server")
     llm_api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
     llm_model: str = Field(default="", description="model name; empty = no LLM")
-    llm_base_url: HttpUrl | None = Field(default=None, description="OpenAI-compatible base, e.g. http://host/v1")
+    llm_base_url: s.ServerUrl | None = Field(default=None, description="OpenAI-compatible base, e.g. http://host/v1")
     llm_timeout_s: float = Field(default=60.0, gt=0, description="seconds for one LLM call")
     llm_attempts: int = Field(default=3, ge=1, le=10, description="tries of one LLM call on transient errors")
     llm_max_tokens: int = Field(default=2000, ge=16, description="longest reply")

@@ -15,6 +15,8 @@ from shared.settings.sections import nearest
 from shared.settings.strategies import BUILT_IN as _STAGES
 from shared.settings.strategies import TAGS, stage_models
 
+#: Of these names no value is repeated: a URL holds a login, and a bad one may hold it anywhere.
+_MAY_BE_SECRET = re.compile("key|auth|password|url|sentinels")
 _FIELD = re.compile(r'field "(\w+)"')
 #: Stands for a value that may be a secret: one under a misspelt name could be anything.
 HIDDEN = "the value given"
@@ -49,7 +51,7 @@ def _settings_fault(fault: Any, model: type[BaseModel]) -> SettingsError:
         listed = f"{where[-2]}: {', '.join(names)}" if table else "`ramify config` lists them"
         fix = f"there is no such setting{nearest(where[-1], names)}; {listed}"
         return SettingsError(name, HIDDEN, fix)
-    hidden = isinstance(fault["input"], SecretStr | BaseModel | dict) or "key" in name or "auth" in name
+    hidden = isinstance(fault["input"], SecretStr | BaseModel | dict) or _MAY_BE_SECRET.search(name)
     return SettingsError(name, HIDDEN if hidden else fault["input"], sentence(fault))
 
 

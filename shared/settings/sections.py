@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from shared.models.base import Model
 from shared.models.degraded import OnOutage
@@ -24,6 +33,17 @@ def known(given: str, names: Collection[str], kind: str) -> str:
     if given in names:
         return given
     raise ValueError(f"there is no such {kind}{nearest(given, names)}; {kind}s: {', '.join(names)}")
+
+
+def _without_login_in_path(url: HttpUrl) -> HttpUrl:
+    """A password with "/" in it makes a host of the user's name, and a path of the rest, which is shown."""
+    if "@" in f"{url.path}{url.fragment}":
+        raise ValueError("there is an @ behind its host: percent-encode what is special in a login (/ is %2F)")
+    return url
+
+
+#: The address of a server that is called.
+ServerUrl = Annotated[HttpUrl, AfterValidator(_without_login_in_path)]
 
 
 class SettingsSection(Model):
@@ -102,7 +122,7 @@ class ModelSettings(SettingsSection):
     provider: str
     model: str = Field(default="", description="model name; for fastembed with `path`, a name of your own")
     path: str = Field(default="", description="fastembed: local model folder, for machines without a model hub")
-    base_url: HttpUrl | None = None
+    base_url: ServerUrl | None = None
     api_key: SecretStr = Field(default=SecretStr(""), description="endpoint: bearer token")
     api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
 
@@ -129,7 +149,7 @@ class EmbeddingSettings(ModelSettings):
         "endpoint": ProviderTraits(needs_model=True, server=True),
     }
     provider: Literal["none", "fastembed", "endpoint"] = Field(default="none", description="none, fastembed, endpoint")
-    base_url: HttpUrl | None = Field(default=None, description="endpoint: base of /embeddings, e.g. http://host/v1")
+    base_url: ServerUrl | None = Field(default=None, description="endpoint: base of /embeddings, e.g. http://host/v1")
     dim: int = Field(default=0, ge=0, description="vector size; 0 = ask the model")
     query_prefix: str = Field(default="", description="text put before queries")
     passage_prefix: str = Field(default="", description="text put before passages")
@@ -155,7 +175,7 @@ class RerankSettings(ModelSettings):
         default="lexical",
         description="lexical, endpoint (/rerank), fastembed (cross-encoder), chat (the LLM scores), none",
     )
-    base_url: HttpUrl | None = Field(default=None, description="endpoint: base of /rerank, e.g. http://host/v1")
+    base_url: ServerUrl | None = Field(default=None, description="endpoint: base of /rerank, e.g. http://host/v1")
     timeout_s: float = Field(default=30.0, gt=0, description="seconds for one call")
     max_documents: int = Field(default=100, ge=1, description="documents of one call; more go in several")
     attempts: int = Field(default=3, ge=1, le=10, description="tries of one call on transient errors")
@@ -187,7 +207,7 @@ class StoreSettings(SettingsSection):
     """Where chunks live: Qdrant in the search worker's process, or a Qdrant server."""
 
     kind: Literal["embedded", "server"] = Field(default="embedded", description="embedded (Qdrant Edge) or server")
-    url: HttpUrl | None = Field(default=None, description="server: URL of Qdrant")
+    url: ServerUrl | None = Field(default=None, description="server: URL of Qdrant")
     api_key: SecretStr = Field(default=SecretStr(""), description="server: API key")
     api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
     collection: str = Field(default="ramify", pattern=r"^[\w\-]{1,64}$", description="collection name")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -11,6 +12,9 @@ from shared.settings.sections import SettingsSection
 
 #: The kinds of servers that are called; a provider is one of these at one host.
 ProviderKind = Literal["llm", "embedding", "rerank", "qdrant"]
+
+
+_LAST_PORT = 65_535
 
 
 class RateLimit(SettingsSection):
@@ -87,12 +91,23 @@ class RedisSettings(SettingsSection):
     port: int = Field(default=0, ge=0, le=65_535, description="embedded: port; 0 = 6390, or a free one")
     timeout_s: float = Field(default=5.0, gt=0, description="seconds to connect and for one command")
 
+    @field_validator("broker_url", "result_url")
+    @classmethod
+    def _readable(cls, value: SecretStr) -> SecretStr:
+        try:
+            for one in value.get_secret_value().split(";"):
+                _ = urlsplit(one).port
+        except ValueError:
+            raise ValueError("it is no URL: percent-encode what is special in its login, and check its port") from None
+        return value
+
     @field_validator("sentinels")
     @classmethod
     def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for one in value:
-            if not re.fullmatch(r"([\w.\-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", one):
-                raise ValueError(f'"{one}" is no "host:port"')
+            found = re.fullmatch(r"([\w.\-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?", one)
+            if not found or int(found[2] or 0) > _LAST_PORT:
+                raise ValueError('one of them is no "host:port"; a login stands in url and sentinel_password')
         return value
 
     @model_validator(mode="before")
