@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ import typer
 from orchestrator.cli import options, streams
 from orchestrator.cli.ask import show_outcome
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.text import columns, counted, csv_cell
+from orchestrator.cli.text import columns, counted, csv_cell, csv_writer
 from shared.errors import InputError
 
 if TYPE_CHECKING:
@@ -294,7 +293,7 @@ def _write_rows(client: Ramify, job_id: str, *, as_csv: bool) -> None:
         return
     table = client.result(job_id).table
     names = table.columns if table else ()
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv_writer(sys.stdout)
     writer.writerow([*_CSV_COLUMNS, *map(csv_cell, names)])
     for number, row in enumerate(rows, 1):
         copy_of = "" if row.copy_of is None else str(row.copy_of)

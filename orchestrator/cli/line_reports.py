@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Collection, Iterable, Iterator
 
 from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import OWN_NAMES, csv_cell, csv_id
+from orchestrator.cli.text import OWN_NAMES, csv_cell, csv_id, csv_writer
 from shared.errors import InputError
 from shared.jobs.job_list import OPEN, STATES
 from shared.models.batch import LineKind, LineReport
@@ -42,7 +41,7 @@ def tokens(line: LineReport) -> int:
 
 def report_csv(lines: Iterable[LineReport]) -> None:
     """One row a line, on stdout."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv_writer(sys.stdout)
     writer.writerow(_COLUMNS)
     for line in lines:
         least, most = line.cost_estimated or (None, None)

@@ -6,7 +6,6 @@ of a record is read up to its last whole one.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import OWN_NAMES, clean, csv_cell, csv_id, one_line
+from orchestrator.cli.text import OWN_NAMES, clean, csv_cell, csv_id, csv_writer, one_line
 from shared.errors import InputError
 from shared.models import Answer
 from shared.models.batch import LineReport
@@ -88,15 +87,16 @@ def _csv_record(found: AnsweredLine) -> str:
 def _csv_line(cells: Iterable[str]) -> str:
     """One line of the file: no cell has a line break."""
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerow(cells)
+    csv_writer(written).writerow(cells)
     return written.getvalue()
 
 
 def _read_csv(line: bytes) -> tuple[int, str] | None:
     number, _, rest = line.partition(b",")
+    number = number.strip(b'"')
     if not number.isdigit():
         return None
-    return int(number), rest.partition(b",")[0].decode("utf-8", "replace")
+    return int(number), rest.partition(b",")[0].strip(b'"').decode("utf-8", "replace")
 
 
 def _markdown_head(batch_id: str) -> str:

@@ -5,10 +5,11 @@ Quick to import: rich is loaded by the functions that return its `Text`.
 
 from __future__ import annotations
 
+import csv
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod, RenderableType
@@ -22,7 +23,7 @@ _HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _CITATION = r"\[\d{1,3}\]"
 _HEADING = re.compile(r"#{1,6} +")
 #: A cell that begins so is a formula to a spreadsheet, also behind white space; or has been one, behind apostrophes.
-_FORMULA = re.compile("[\\s']*[=+\\-@＝＋－＠]")
+_FORMULA = re.compile("[\\s']*[=+\\-@＝＋－＠﹦﹢﹣﹫]")
 #: Columns of a CSV about lines that hold a caller's own names.
 OWN_NAMES = ("id", "key")
 #: What JSON escapes, and what looks as if it had been.
@@ -38,6 +39,11 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """`clean`, with white space folded to single blanks."""
     return " ".join(clean(text.replace("\r", " ")).split())
+
+
+def csv_writer(stream: TextIO) -> Any:
+    """A writer of rows whose cells are all quoted: no list separator of a country's spreadsheets parts one in two."""
+    return csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
 
 
 def csv_cell(text: str) -> str:

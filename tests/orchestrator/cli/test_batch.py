@@ -138,7 +138,7 @@ def test_given_wait_and_out_when_batched_then_every_line_stands_there_with_its_a
 
 def test_given_a_known_ending_when_batched_then_answers_have_that_format(client):
     ramify("batch", write("one", "two"), "--out", "out.csv")
-    assert [line.split(",")[0] for line in read_text("out.csv").splitlines()] == ["line", "1", "2"]
+    assert [line.split(",")[0] for line in read_text("out.csv").splitlines()] == ['"line"', '"1"', '"2"']
     ramify("batch", write("one", "two"), "--out", "out.md")
     assert "## 2. two" in read_text("out.md")
 
