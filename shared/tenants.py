@@ -5,15 +5,16 @@ from __future__ import annotations
 from pydantic import TypeAdapter, ValidationError
 
 from shared.errors import InputError
-from shared.models.request import Name
+from shared.models.request import Name, TenantName
 
 #: The tenant of everything that names none, such as documents from before there were tenants.
 DEFAULT_TENANT = "default"
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
+_TENANT: TypeAdapter[str] = TypeAdapter(TenantName)
 
 
 def tenant_name(given: object) -> str:
-    """`given` as a tenant's name; case and width count.
+    """`given` as a tenant's name; case counts.
 
     Raises: InputError when it is none; an empty one never means "all".
     """
@@ -33,9 +34,16 @@ def bound_tenant(bound: str | None, given: object = None) -> str:
 
 
 def checked_name(field: str, given: object) -> str:
-    """A name that may stand in keys and filters. Raises: InputError naming `field`."""
+    """A name that may stand in keys and filters, of the field "tenant" in ASCII. Raises: InputError naming `field`."""
+    letters = "ASCII letters" if field == "tenant" else "letters"
     try:
-        return _NAME.validate_python(given, strict=True)
+        return (_TENANT if field == "tenant" else _NAME).validate_python(given, strict=True)
     except ValidationError:
-        fix = "use 1 to 64 letters, digits, dots, dashes and underscores"
-        raise InputError(field, given, fix) from None
+        fix = f"use 1 to 64 {letters}, digits, dots, dashes and underscores"
+        # What looks like ASCII and is none is shown by its code points.
+        seen = (
+            given.encode("ascii", "backslashreplace").decode()
+            if field == "tenant" and isinstance(given, str)
+            else given
+        )
+        raise InputError(field, seen, fix) from None

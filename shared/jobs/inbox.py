@@ -15,7 +15,7 @@ from shared.jobs.keys import IngestKeys
 from shared.jobs.work import read_work
 from shared.models import Cost, DocumentOutcome, RawDocument
 from shared.models.base import Model
-from shared.models.request import Name
+from shared.models.request import TenantName
 
 #: An ingest that is this old and not done was given up.
 _TTL_S = 86_400
@@ -45,7 +45,7 @@ class FileHashes(Model):
 class DocumentBatch(Model):
     """Documents of one source of a tenant that travel together, or hashes of files, to ask which of them need to."""
 
-    tenant: Name
+    tenant: TenantName
     documents: tuple[RawDocument, ...] = ()
     hashes: FileHashes | None = None
 
@@ -56,7 +56,7 @@ class FinishOrder(Model):
     `written`: it added or changed something.
     """
 
-    tenant: Name
+    tenant: TenantName
     namespace: str = "default"
     keep: dict[str, tuple[str, ...]] | None = None
     unreadable: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from shared.models.cost import Cost, Spending
 from shared.models.enumeration import ListTable
 from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
-from shared.models.request import Name
+from shared.models.request import TenantName
 from shared.models.route import Route
 
 
@@ -109,7 +109,7 @@ class EarlyRequest(Model):
     """Whose answer so far is wanted: a job of that tenant."""
 
     job_id: str
-    tenant: Name
+    tenant: TenantName
 
 
 class EarlyReply(Model):

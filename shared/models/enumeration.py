@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shared.models.base import Model
 from shared.models.code import CodeScan
-from shared.models.request import Filters, Name
+from shared.models.request import Filters, TenantName
 
 #: Longest sentence and longest value of a field in a row, in characters.
 MAX_SENTENCE, MAX_VALUE = 240, 200
@@ -178,7 +178,7 @@ class ListTable(Model):
 class ValuesRequest(Model):
     """Which values a tenant's documents under a filter have; with `scan`, only how many of them that one will read."""
 
-    tenant: Name
+    tenant: TenantName
     filters: Filters = Filters()
     scan: Scan | None = None
 

@@ -27,8 +27,10 @@ LAST_MESSAGES = 5
 MAX_QUERIES = 5
 MIN_TYPED_CHARS, MAX_TYPED_CHARS = 2, 300
 _ROLES = ("user", "assistant", "system", "tool")
-#: Names that stand in keys and filters: no separators, no braces, no white space.
-Name = Annotated[str, Field(pattern=r"^[\w.\-]{1,64}$")]
+#: Names that stand in keys and filters: no separators, no braces, no white space, nothing that is not seen.
+Name = Annotated[str, Field(pattern=r"^[\w.\-&&[^\u200c\u200d]]{1,64}$")]
+#: The name of a wall is ASCII: no two of them look the same.
+TenantName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-]{1,64}$")]
 #: A value to filter by. Without a bound pydantic lets half a surrogate pair through, which no JSON can hold.
 _Value = Annotated[str, Field(max_length=4096)]
 _SYMBOL = re.compile(r"[\w$]+(?:\.[\w$]+)*")
@@ -256,7 +258,7 @@ class JobRequest(Budget):
     on_outage: OnOutage | None = None
     filters: Filters = Filters()
     lane: Lane = Lane.INTERACTIVE
-    tenant: Name = "default"
+    tenant: TenantName = "default"
     idempotency_key: str | None = Field(default=None, min_length=1, max_length=200)
 
     @field_validator("question")
