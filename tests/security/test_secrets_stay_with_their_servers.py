@@ -108,7 +108,7 @@ def test_nor_one_of_the_command_line(attack: str) -> None:
         ("api.example", "http://api.example/v1", False),  # readable on the way
         ("api.example", "https://api.example:444/v1", False),
         ("api.example", "https://api.example.evil/v1", False),
-        ("api.example", r"https://api.example\@evil.example/v1", True),  # as it is called: the rest is a path
+        ("api.example", r"https://api.example\.evil.example/v1", True),  # as it is called: the rest is a path
         ("api.example", "https://api.example@evil.example/v1", False),
         ("api.example", "https://evil.example/api.example", False),
         ("localhost:8000", "http://localhost:8000/v1", True),
