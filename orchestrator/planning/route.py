@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.planning.lists.possible import may_be_list
 from shared.errors import DeadlineError, PermanentError, RamifyError, ReplyError, TransientError
 from shared.language.routing import UNSURE_BELOW, route_by_rules
 from shared.models import Cost, JobRequest
@@ -21,6 +22,12 @@ _SPLITS = frozenset({PlannerName.DECOMPOSE, PlannerName.NESTED})
 #: Planners that ignore `strategy`: a request that names one is decomposed instead.
 _IGNORES_STRATEGY = frozenset({PlannerName.NONE, PlannerName.ENUMERATION})
 
+#: Decided only when the job is planned: `ramify route` knows no corpus.
+_POSSIBLE_LIST = Reason(
+    rule="possible_list", says="enumeration", words="a list if the corpus has what it names", weight=0
+)
+_IS_LIST = Reason(rule="possible_list", says="enumeration", words="the corpus has what it names", weight=0.9)
+
 
 def route_request(request: JobRequest, settings: Settings, llm: LLM | None, timeout_s: float) -> tuple[Route, Cost]:
     """How `request` is answered: as it says itself, else as its question reads; and what asking the LLM has cost."""
@@ -28,7 +35,23 @@ def route_request(request: JobRequest, settings: Settings, llm: LLM | None, time
         ruled = route_by_rules(request.question, settings.routing.unsure_below)
         return requested_route(request, as_requested(ruled, what), settings), Cost()
     routed, cost = read_question_type(request.question, llm, timeout_s, settings.routing.unsure_below)
-    return table_route(routed, settings), cost
+    route = table_route(routed, settings)
+    if routed.type is QueryType.SIMPLE_RULE and settings.routing.adaptive and may_be_list(request.question):
+        route = route.model_copy(update={"reasons": (*route.reasons, _POSSIBLE_LIST)})
+    return route, cost
+
+
+def possible_list(route: Route) -> bool:
+    """True when the question is a list where the corpus has what it names."""
+    return _POSSIBLE_LIST in route.reasons
+
+
+def list_route(route: Route, settings: Settings) -> Route:
+    """The route of a possible list that is one."""
+    reasons = (_IS_LIST, *(reason for reason in route.reasons if reason != _POSSIBLE_LIST))
+    known = {name: value for name, value in dict(route).items() if name in Routed.model_fields}
+    listed = {"type": QueryType.ENUMERATION, "confidence": _IS_LIST.weight, "unsure": False, "by": "corpus"}
+    return table_route(Routed(**(known | listed | {"hops": None, "reasons": reasons})), settings)
 
 
 def read_question_type(

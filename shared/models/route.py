@@ -89,7 +89,7 @@ class Routed(Model):
     confidence: float = Field(ge=0, le=1)
     unsure: bool = False
     reasons: tuple[Reason, ...] = ()
-    by: Literal["rules", "llm", "request"] = "rules"
+    by: Literal["rules", "llm", "request", "corpus"] = "rules"
     warnings: tuple[str, ...] = ()
 
     @model_validator(mode="after")

@@ -30,8 +30,8 @@ _TOKEN = (
 class ContentReader:
     """Reads a sentence once. `conditions` are what a document must say; kinds and tags go to `named`.
 
-    Bare words directly before the documents ("kafka notes") and names of code are conditions too, and stand in
-    `assumed`; all other bare words are no condition: they stand in `unread`. `names_documents`: the sentence speaks of
+    Names of code are conditions too, and stand in `assumed`; all other bare words are no condition: they stand in
+    `unread`. `names_documents`: the sentence speaks of
     documents as such, or of a kind of them.
     """
 
@@ -205,7 +205,7 @@ class ContentReader:
         if token is None:
             return False
         if is_han(text[known.end - 1]):
-            return self._at_end(known.end)
+            return self._at_end(known.end) or (not kind and self._kinds.at(text, known.end) is not None)
         if known.end < len(text) and (text[known.end].isalnum() and text[known.end].isascii()):
             return False
         plain_word = token.end() >= known.end and (token.lastgroup != "word" or not terms(token.group()))
@@ -226,7 +226,7 @@ class ContentReader:
 
     def _word(self, text: str, start: int) -> None:
         word = text.removesuffix("'s")
-        other = compiled("<other>").fullmatch(word) is not None
+        other = compiled("<other>").fullmatch(word) is not None or self._is_participle(start)
         if not other and (compiled("<frame>").fullmatch(word) or not terms(word)):
             if not self._run.is_relation or terms(word):  # "caused by DNS" is one
                 self._end_run(start)
@@ -235,6 +235,11 @@ class ContentReader:
         else:
             self._mode = ""
             self._run.add(word, start, exact=_SIGNS.search(word) is not None)
+
+    def _is_participle(self, start: int) -> bool:
+        """True where what became of the documents begins behind what they are about: "on the guider, led by Ada"."""
+        before = self._sentence.text[:start].rstrip()
+        return before.endswith(",") and compiled("<participle>").match(self._sentence.text, start) is not None
 
     def _condition(self, word: str, start: int, *, exact: bool) -> None:
         """A word that documents must say; two beside each other are one phrase, more than two count alone."""
@@ -259,13 +264,12 @@ class ContentReader:
             self._run.add(piece, self._piece_start, exact=True)
 
     def _end_run(self, place: int, *, about: bool = False) -> None:
-        """What the bare words up to `place` are: conditions before documents and before "related", else unread."""
+        """What the bare words up to `place` are: conditions before "related" and names of code, else unread."""
         run, self._run = self._run, Run()
         if not run:
             return
         denied = self._negated or denied_behind(self._sentence.text, place)
-        if about or (not (run.is_field or denied) and self._documents_follow(place)):
-            self.assumed += [] if about else run.spelt()
+        if about:
             for joint, part in run.parts:
                 if joint == "either":
                     self._either = bool(self.conditions)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.planning.lists.dates import DateSpan
-from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, listed, unique
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, kind_names, listed, unique
 from shared.language import derived, languages
 from shared.language.text import HAN, is_han, value_key
 from shared.models import Filters
@@ -26,6 +26,8 @@ _JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?:(?<!
 _COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
 _BETWEEN_COLUMNS = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
 _FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
+#: A folder that stands for its documents: "which logs are assigned to Mateo".
+_LISTED_FOLDER = r"(?:<head_lead> )*(?!<noun>)(?P<name>[\w\-]{1,60}s)\s*(?:$|[?.!,;]|<head_behind>)"
 _COUNT = r"(\d{1,4}|<count>)"
 _ORDERS: dict[ListOrder, str] = {
     "newest": rf"<newest_first>|<newest_counted> ?{_COUNT}<counted>?|(?<![\w.]){_COUNT} <newest_counted>|<newest>",
@@ -327,6 +329,10 @@ def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
         if folders := _folders(f"{found['name']}/", values):
             _add_paths(folders, sentence, found.start("name"), found.end(), named)
             return
+    listed_one = compiled(_LISTED_FOLDER).match(sentence.text)
+    folders = _folders(f"{listed_one['name']}/", values) if listed_one else ()
+    if listed_one and folders and not kind_names(values.kinds).of(listed_one["name"]):
+        _add_paths(folders, sentence, *listed_one.span("name"), named)
 
 
 def _folder_in(text: str, values: Values) -> re.Match[str] | None:

@@ -9,6 +9,7 @@ from datetime import date
 from celery import Celery
 from celery.result import allow_join_result
 
+from orchestrator.planning.lists.possible import names_list
 from orchestrator.planning.lists.reading import read_question, understood
 from orchestrator.planning.tree import Grown, original_leaf
 from orchestrator.remote import call_pool
@@ -25,24 +26,33 @@ from shared.tasks.task_run import TaskRun
 
 #: Seconds for each question to the search pool, at most.
 _ASK_S = 15.0
+#: The same for a question that may be no list at all.
+_LOOK_S = 3.0
 #: How many ids of documents (UUIDs) there can be.
 _IDS = 1 << 128
 _INSTEAD = "The question was searched instead of listed."
 
 
-def plan_list(run: TaskRun, app: Celery, settings: Settings) -> Grown:
-    """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead."""
+def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool = False) -> Grown:
+    """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead.
+
+    `possible`: it is a list only where the corpus has what it names, and nothing is said where it is none.
+    """
     job = run.job
-    timeout_s = min(_ASK_S, seconds_for("listing", job.remaining(job.leaf_reserve)))
+    timeout_s = min(_LOOK_S if possible else _ASK_S, seconds_for("listing", job.remaining(job.leaf_reserve)))
     try:
         asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
         known = _ask_search_pool(app, settings, asked, timeout_s)
         reading = read_question(job.request.question, job.request.filters, known, date.today())  # noqa: DTZ011 - the reader's "last month"
+        if possible and not (reading.scan and names_list(job.request.question, known, reading.scan)):
+            return Grown()
         if reading.scan is None:
             return Grown(warnings=(*reading.warnings, _INSTEAD))
         scan = _without_excluded(reading.scan, settings.search.excludes)
         counted = _ask_search_pool(app, settings, asked.model_copy(update={"scan": scan}), timeout_s)
     except RamifyError as error:
+        if possible:
+            return Grown()
         fell_back("store", error)
         return Grown(warnings=(f"What is to be listed could not be found out: {str(error).rstrip('.')}.", _INSTEAD))
     scan = scan.model_copy(update={"documents": counted.documents, "index_version": counted.index_version})

@@ -52,8 +52,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     """What `question` wants all of, among the documents under `filters`, which hold besides it.
 
     `values` are those that exist there. A value named expressly ("tagged redis") is a filter; a bare one ("redis
-    notes") is one where it exists; behind "about" a tag counts beside the words; words behind "mentions" and before the
-    documents must be contained. What is none of these is named in a warning and only orders the list; where nothing
+    notes") is one where it exists; behind "about" a tag counts beside the words; words behind "mentions" must be
+    contained. What is none of these is named in a warning and only orders the list; where nothing
     else was understood, the question is to be searched.
     """
     sentence = Sentence(question)

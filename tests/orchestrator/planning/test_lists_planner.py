@@ -48,7 +48,14 @@ class Kept:
         self.keys.append(key)
 
 
-def planned(monkeypatch: pytest.MonkeyPatch, pool: Any, question: str, settings: Settings | None = None) -> Any:
+def planned(
+    monkeypatch: pytest.MonkeyPatch,
+    pool: Any,
+    question: str,
+    settings: Settings | None = None,
+    *,
+    possible: bool = False,
+) -> Any:
     monkeypatch.setattr(planner, "call_pool", pool)
     job = SimpleNamespace(
         id="job0000001", request=JobRequest(question=question), leaf_reserve=1.0, remaining=lambda _: 60.0
@@ -56,7 +63,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, pool: Any, question: str, settings:
     kept = Kept()
     step: Any = SimpleNamespace(job=job, jobs=SimpleNamespace(client=kept))
     app: Any = None
-    return planner.plan_list(step, app, settings or load_settings()), kept
+    return planner.plan_list(step, app, settings or load_settings(), possible=possible), kept
 
 
 def test_given_a_list_when_planned_then_the_question_and_every_shard_are_leaves(
@@ -103,3 +110,17 @@ def test_given_a_pool_that_fails_when_planned_then_it_is_to_be_searched_and_the_
     grown, _ = planned(monkeypatch, silent, "List all notes")
     assert "no search worker answered" in grown.warnings[0]
     assert time.monotonic() - begun < 5
+
+
+def test_given_a_possible_list_when_planned_then_it_is_one_only_where_the_corpus_has_what_it_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grown, _ = planned(monkeypatch, Pool(documents=1), "redis memories of 2026", possible=True)
+    assert grown.nodes[1].query == "part 1 of 1: kind = memory, dated 2026-01-01 to 2026-12-31, tag = redis"
+    for pool, question in (
+        (Pool(), "redis lodgers of 2026"),
+        (Pool(), "redis memory"),
+        (Pool(error="gone"), "memories"),
+    ):
+        grown, kept = planned(monkeypatch, pool, question, possible=True)
+        assert (grown.nodes, grown.warnings, kept.keys) == ((), (), [])

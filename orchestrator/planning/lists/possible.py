@@ -1,0 +1,136 @@
+"""Tells a list among questions that no rule of the router knows: by the nouns that the corpus has. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names
+from shared.language.routing import prepared
+from shared.language.text import HAN, is_han, plain, value_key
+from shared.models.enumeration import Scan, Values
+
+#: A longer question is hardly a list, and is not read against the corpus: words, and Han characters.
+_MOST_WORDS, _MOST_HAN = 24, 48
+#: Words that may stand before the noun which all others describe: "urgent and overdue optics tickets".
+_MOST_BEFORE = 6
+_WORD = re.compile(rf"[^\s,;:!?、{HAN}]+")
+_LEAD = rf"(?:(?:<head_lead>)(?![^\s{HAN}])\s*)*"
+_BEHIND = rf"\s*(?:$|[,;:?!.(]|[{HAN}]|\d|#|(?:<head_behind>)(?![a-z0-9]))"
+_TAIL = r"\s*(?:<head_tail>\s*)*$"
+_JOINT = r"(?:<head_joint>)$"
+#: So far back the value that stands before a noun is looked for, in characters.
+_LOOK_BACK = 20
+
+
+def may_be_list(question: str) -> bool:
+    """True for a question of modest length that asks for no reason, way, person or comparison: by its words alone."""
+    asked = prepared(question)
+    han = sum(map(is_han, asked.low))
+    if not asked.low or asked.stated or asked.asking > 1 or han > _MOST_HAN or len(asked.low.split()) > _MOST_WORDS:
+        return False
+    return compiled("<no_list>").search(plain(asked.low)) is None
+
+
+def names_list(question: str, values: Values, scan: Scan) -> bool:
+    """True where the noun that `question` is about exists, and more than its kind was understood of it.
+
+    `scan` is what was read of it. The noun is a kind, a folder, a word for documents or, where code is stored, for
+    definitions: in the plural in English, behind all that describes it in Chinese.
+    """
+    text = Sentence(prepared(question).text).text
+    if scan.code and (scan.unread or not (scan.code.conditions or scan.found.paths)):
+        return False
+    if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
+        return False
+    if scan.found.paths and not scan.unread and compiled("<head_open>").search(text):
+        return True
+    return _Heads(values).in_text(text)
+
+
+def _says_more(scan: Scan) -> bool:
+    """True when a tag, a field, a time, a folder, words or code were understood."""
+    found = (scan.found.paths, scan.found.after, scan.found.before, scan.dates, scan.tags, scan.facets, scan.fields)
+    without = (scan.without_tags, scan.without_paths, scan.without_dates, scan.lacking)
+    return any((*found, *without, scan.order, scan.conditions, scan.code))
+
+
+class _Heads:
+    """The nouns that a list may be of, and the values that may stand beside them."""
+
+    def __init__(self, values: Values) -> None:
+        self._kinds = kind_names(values.kinds)
+        self._folders = Names(folder.rstrip("/").rpartition("/")[2] for folder in values.folders)
+        said = [value for known in values.fields.values() for value in known]
+        self._values = Names([*values.tags, *said, *(word for value in said for word in value.split())])
+        self._code = bool(values.code)
+
+    def in_text(self, text: str) -> bool:
+        """True when the text is about such a noun."""
+        return self._in_front(text) or (any(map(is_han, text)) and self._behind(text))
+
+    def _in_front(self, text: str) -> bool:
+        """The first noun in the plural with no preposition or verb before it: "urgent tickets assigned to Tom"."""
+        lead = compiled(_LEAD).match(text)
+        place = lead.end() if lead else 0
+        for _ in range(_MOST_BEFORE):
+            word = _WORD.search(text, place)
+            if word is None:
+                return False
+            end = self._noun_end(text, word.start())
+            if end and _is_plural(text[word.start() : end]) and self._ends(text, end):
+                return True
+            if compiled("(?:<head_before>)").fullmatch(word[0]):
+                return False
+            place = word.end()
+        return False
+
+    def _ends(self, text: str, end: int) -> bool:
+        """True when what follows does not make the noun a part of another: "tickets queue settings"."""
+        if compiled(_BEHIND).match(text, end):
+            return True
+        start = end + len(text[end:]) - len(text[end:].lstrip())
+        return self._values.at(text, start) is not None
+
+    def _behind(self, text: str) -> bool:
+        """The noun behind "which" or behind all that describes it: 2025年第四季度的维修单."""
+        for asked in compiled("<head_asked>").finditer(text):
+            start = asked.end() + len(text[asked.end() :]) - len(text[asked.end() :].lstrip())
+            if self._noun_end(text, start):
+                return True
+        for start in range(len(text)):
+            end = self._noun_end(text, start) if _begins(text, start) else None
+            if end and compiled(_TAIL).match(text, end) and self._described(text[:start].rstrip()):
+                return True
+        return False
+
+    def _described(self, head: str) -> bool:
+        """True when nothing, or what can describe a noun, stands directly before it."""
+        if not head or compiled(_JOINT).search(head):
+            return True
+        places = range(max(0, len(head) - _LOOK_BACK), len(head))
+        found = (self._values.at(head, place) for place in places if _begins(head, place))
+        return any(value is not None and value.end == len(head) for value in found)
+
+    def _noun_end(self, text: str, start: int) -> int | None:
+        """Where the longest of the nouns that begin at `start` ends."""
+        nouns = ("<noun>", *(["<code_noun>"] if self._code else []))
+        ends = [known.end for names in (self._kinds, self._folders) if (known := names.at(text, start))]
+        ends += [found.end() for noun in nouns if (found := compiled(noun).match(text, start))]
+        return max((end for end in ends if _ends_word(text, end)), default=None)
+
+
+def _is_plural(spelt: str) -> bool:
+    """True for documents as such in the plural, and for Han characters, which have none."""
+    return (
+        is_han(spelt[-1]) or (spelt.endswith("s") and value_key(spelt) != spelt) or spelt in {"everything", "anything"}
+    )
+
+
+def _begins(text: str, place: int) -> bool:
+    here, before = text[place], text[place - 1 : place]
+    return is_han(here) or (here.isalnum() and not (before.isascii() and before.isalnum()))
+
+
+def _ends_word(text: str, end: int) -> bool:
+    last, behind = text[end - 1], text[end : end + 1]
+    return not (last.isascii() and behind.isascii() and behind.isalnum())

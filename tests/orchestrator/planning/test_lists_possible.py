@@ -1,0 +1,116 @@
+"""A question that no rule of the router knows is a list where the corpus has the noun that it is about."""
+
+from __future__ import annotations
+
+import time
+from datetime import date
+
+import pytest
+
+from orchestrator.planning.lists.possible import may_be_list, names_list
+from orchestrator.planning.lists.reading import read_question
+from orchestrator.planning.route import list_route, possible_list, route_request
+from shared.models import Filters, JobRequest
+from shared.models.enumeration import Values
+from shared.settings import load_settings
+
+VALUES = Values(
+    kinds={"parcel": 9, "seedling": 4, "货单": 5, "note": 3},
+    tags={"fragile": 3, "cold storage": 2, "冷藏": 2, "mount": 1},
+    folders=("depot/", "depot/journals/", "货场/"),
+    fields={"courier": {"Edda": 4, "Malik Osei": 2}, "status": {"lost": 3, "delivered": 5}, "经手人": {"周岚": 3}},
+    documents=30,
+)
+
+
+def is_list(question: str, values: Values = VALUES) -> bool:
+    scan = read_question(question, Filters(), values, date(2026, 11, 22)).scan
+    return may_be_list(question) and scan is not None and names_list(question, values, scan)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "lost parcels?",
+        "fragile and lost parcels",
+        "parcels whose courier is Edda",
+        "How many parcels were lost?",
+        "fragile parcels that nobody wants to carry",
+        "Which parcels has Edda got tagged fragile",
+        "parcels of May 2026",
+        "Which journals are from 2025?",
+        "What is in the journals folder?",
+        "courier 是 Edda 的 parcels",
+        "2025年第四季度的货单",
+        "2026年有几张货单",
+        "经手人为周岚的货单有哪些？",
+        "#冷藏 的货单",
+        "经手人是周岚、看着眼熟的货单",
+        "货场文件夹里有什么",
+    ],
+)
+def test_given_a_noun_that_the_corpus_has_and_what_is_said_of_it_when_read_then_it_is_a_list(question: str) -> None:
+    assert is_list(question)
+    assert not is_list(question, Values(documents=30))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I wrap a fragile parcel?",
+        "Why are fragile parcels late in May 2026?",
+        "who is the courier of parcels from 2025",
+        "fragile parcel",  # one of them
+        "fragile parcel label printer",
+        "fragile parcels insurance form",  # the noun is a part of another
+        "notes",  # nothing is said of them
+        "label printer settings",
+        "What is a lost parcel?",
+        "differences between lost and delivered parcels",
+        "the roof of parcels that are fragile",
+        "冷藏货单的签收人是谁",
+        "货单一般多久能签下来？",
+        "2026年货单里的违约金比例",
+        "冷藏包装货单",
+        "怎么处理2026年的货单",
+        " ".join(["fragile parcels"] * 20),
+    ],
+)
+def test_given_another_question_when_read_then_it_is_searched_as_ever(question: str) -> None:
+    assert not is_list(question)
+
+
+@pytest.mark.parametrize("text", ["parcels " * 2000, "货单的" * 2000, "of " * 3000, "((" * 3000, "，" * 5000])
+def test_given_a_hostile_question_when_read_then_it_takes_no_time(text: str) -> None:
+    begun = time.perf_counter()
+    is_list(text)
+    assert time.perf_counter() - begun < 1.0
+
+
+def test_given_a_possible_list_when_routed_then_the_route_says_what_is_left_to_decide_and_how_it_was_decided() -> None:
+    settings = load_settings()
+    route, _ = route_request(JobRequest(question="lost parcels?"), settings, None, 5)
+    assert (route.type, route.planner, possible_list(route)) == ("simple_rule", "original", True)
+    listed = list_route(route, settings)
+    assert (listed.type, listed.planner, listed.row, listed.by) == (
+        "enumeration",
+        "enumeration",
+        "enumeration",
+        "corpus",
+    )
+    assert listed.reasons[0].words == "the corpus has what it names"
+    assert not possible_list(listed)
+
+
+@pytest.mark.parametrize(
+    ("request_", "mode"),
+    [
+        (JobRequest(question="How do I wrap a parcel?"), True),
+        (JobRequest(question="List all parcels"), True),
+        (JobRequest(question="lost parcels?", decompose=False), True),
+        (JobRequest(question="lost parcels?"), False),
+    ],
+)
+def test_given_what_can_be_no_list_when_routed_then_the_corpus_is_not_asked(request_: JobRequest, mode: bool) -> None:
+    settings = load_settings(routing={"adaptive": mode})
+    assert not possible_list(route_request(request_, settings, None, 5)[0])
