@@ -153,6 +153,7 @@ def route(
     from orchestrator.intake import as_request
     from orchestrator.planning.route import route_request
     from shared.providers.llm.client import ChatClient
+    from shared.settings.sources import destinations
     from shared.settings.strategies import named
 
     settings = invocation_of(ctx).settings()
@@ -160,6 +161,8 @@ def route(
     if strategy is not None:
         named(settings.strategies, strategy)
     ask_llm = settings.has_llm and (settings.routing.llm if llm is None else llm)
+    for clause in destinations(settings, "llm_api_key") if ask_llm else ():
+        streams.note(clause)
     with ChatClient(settings) if ask_llm else nullcontext() as client:
         timeout_s = min(_LLM_TIMEOUT_S, settings.llm_timeout_s)
         found, cost = route_request(request, settings, client, timeout_s)

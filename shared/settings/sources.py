@@ -148,12 +148,12 @@ def _check_permitted(secret: _Secret, target: Any, permitted: str) -> None:
         raise SettingsError(secret.target, origin or "the value given", fix)
 
 
-def destinations(settings: BaseModel) -> tuple[str, ...]:
-    """A clause for each API key that is set: to which server it goes. Without logins and paths."""
+def destinations(settings: BaseModel, only: str = "") -> tuple[str, ...]:
+    """A clause for each API key that is set, or for that one: to which server it goes. Without logins and paths."""
     found = []
     for secret in _API_KEYS:
         key, url = (_first([settings.model_dump()], name) for name in (secret.name, secret.target))
-        if _is_secret(key) and url:
+        if _is_secret(key) and url and only in {"", secret.name}:
             found.append(f"{secret.name} goes to {_origin(url)}")
     return tuple(found)
 

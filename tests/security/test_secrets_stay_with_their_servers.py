@@ -17,6 +17,7 @@ from shared.providers.gates import Gate
 from shared.providers.http import JsonClient
 from shared.settings import load_settings
 from shared.settings.sources import destinations
+from tests.fakes.openai_server import FakeOpenAI
 
 LLM = 'llm_model = "m"\nllm_base_url = "{}"\n'
 EVIL = "http://evil.example/v1"
@@ -218,3 +219,11 @@ def test_up_names_the_server_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "start", start)
     shown = CliRunner().invoke(app, ["up", "-d"]).stderr
     assert shown.splitlines() == ["llm_api_key goes to http://a.example", "error: enough"]
+
+
+def test_a_command_that_asks_the_llm_by_itself_names_its_server() -> None:
+    with FakeOpenAI(api_key="sk-1") as fake:
+        planted('llm_api_key = "sk-1"\n' + LLM.format(fake.url))
+        shown = CliRunner().invoke(app, ["route", "What is it?", "--llm"]).stderr
+        assert f"llm_api_key goes to {fake.url.removesuffix('/v1')}" in shown.splitlines()
+        assert "goes to" not in CliRunner().invoke(app, ["route", "What is it?", "--no-llm"]).stderr
