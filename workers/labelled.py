@@ -22,7 +22,7 @@ _PAIR = re.compile(
     rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}(?:：|:(?![:/\\]))[*_`~]{{0,3}}"
     r"(?P<gap>[ \t]*)(?P<value>[^\n]{1,300})"
 )
-_BETWEEN = re.compile(r"[ \t]+[|·•∙/–—][ \t]+|[ \t]*　+[ \t]*|\t")
+_BETWEEN = re.compile(r"(?<![ \t])[ \t]++(?:[|·•∙/–—][ \t]++|　++[ \t]*+)|　++[ \t]*+|\t")
 #: A gap that no two words have between them.
 _WIDE = re.compile(r"[ \t]{3,}")
 _CLAUSES = re.compile(r"[;；,，、][ \t]*")
@@ -36,16 +36,16 @@ _LOOSE = re.compile(
 _OPEN = re.compile(rf"[:*_`~]{{0,4}}{_NAME}[*_`~]{{0,4}}[ \t]{{0,4}}[:：][*_`~]{{0,3}}[ \t]*")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
 _SIGNS = "\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d"
-_SIGN = re.compile(rf"^[{_SIGNS} \t]+|[{_SIGNS} \t]+$")
+_SIGN = re.compile(rf"^[{_SIGNS} \t]++|(?<![{_SIGNS} \t])[{_SIGNS} \t]++$")
 _CELLS = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"[\s:|+=\-*_~]*")
 #: Longest value that may be asked for, in characters.
 _MAX_VALUE = 80
 #: Characters of each of two names with "and" between them; 和 stands in many a name.
 _LEAST_PART = 2
-_SEPARATOR = re.compile(r"\s*[;；、，]\s*|\s*,(?!\d)\s*|(?<!\d),\s*")
+_SEPARATOR = re.compile(r"(?:(?<!\s)\s++)?+(?:[;；、，]|,(?!\d))\s*+|(?<!\d),\s*+")
 #: What is said of a value behind it: "high (a customer waits)", "open - since May".
-_NOTE = re.compile(r"\s*[(（][^()（）]*[)）]$|\s+(?:--?|[–—])\s+.*$|——.*$")
+_NOTE = re.compile(r"(?:(?<!\s)\s++)?+[(（][^()（）]*+[)）]$|(?<!\s)\s++(?:--?|[–—])\s+.*$|——.*$")
 #: Text that has no markup in it.
 _UNMARKED = re.compile(r"(?:[^\W_]|[ .,;/+=()#@%\-])*")
 _ENDS = " *_|\t`\"'“”「」"
@@ -195,6 +195,6 @@ def _nothing() -> frozenset[str]:
 def _soft_separator() -> re.Pattern[str]:
     """Between two values, or inside of one: "Ada and Bo", "Search and Ranking"."""
     words = [word for language in languages() for word in language.words.and_]
-    latin = "|".join(rf"\s+{re.escape(word.strip())}\s+" for word in words if word.strip().isascii())
+    latin = "|".join(rf"(?<!\s)\s++{re.escape(word.strip())}\s++" for word in words if word.strip().isascii())
     other = "|".join(re.escape(word) for word in words if not word.strip().isascii())
-    return re.compile("|".join(filter(None, (r"\s*[/&]\s*", latin, other))), re.IGNORECASE)
+    return re.compile("|".join(filter(None, (r"(?:(?<!\s)\s++)?+[/&]\s*+", latin, other))), re.IGNORECASE)

@@ -18,9 +18,9 @@ MAX_NAMES = 24
 MAX_TEXT = 4000
 
 _MARKED = re.compile(r"《([^《》\n]{1,80}+)》|「([^「」\n]{2,40}+)」|“([^“”\n]{2,80}+)”|\"([^\"\n]{2,80}+)\"")
-_BRACKET = re.compile(r"\s*[(（][^()（）]{1,60}+[)）]\s*$")
-_START = re.compile(r"(?:^|[.!?:;\n]\s*|[\"“(]\s*)$")
-_CLEAN = re.compile(r"^[\s\"'“”.,:;()\-]+|(?:['’]s)?[\s\"'“”.,:;()\-]*$")
+_BRACKET = re.compile(r"(?<!\s)\s*+[(（][^()（）]{1,60}+[)）]\s*+$")
+_ENDS = r"[\s\"'“”.,:;()\-]"
+_CLEAN = re.compile(rf"^{_ENDS}++|['’]s{_ENDS}*+$|(?<!{_ENDS}){_ENDS}++$")
 
 
 def names_of(title: str, text: str) -> tuple[str, ...]:
@@ -75,7 +75,13 @@ def _is_name(found: re.Match[str], text: str) -> bool:
     words = [word for word in found.group().split() if word.lower().strip(".,") not in _plain()]
     if not words:
         return False
-    if len(words) > 1 or not _START.search(text[max(0, found.start() - 3) : found.start()]):
+    if len(words) > 1 or not _begins(text[max(0, found.start() - 3) : found.start()]):
         return True
     lower = words[0].lower()
     return f" {lower} " not in text and len(lower) > 2
+
+
+def _begins(before: str) -> bool:
+    """True where a sentence, a line or a quotation begins behind `before`."""
+    bare = before.rstrip()
+    return not before or "\n" in before[len(bare) :] or bare.endswith((*'.!?:;"“(',))

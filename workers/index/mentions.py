@@ -46,7 +46,7 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _BEFORE_CAPITAL = ".!?:;。！？：；\n*#>|-•·\"“”'‘「『《"
 _QUOTES = frozenset({'""', "“”", "''", "‘’", "「」", "『』", "《》", "〈〉", "**", "__", "``"})
 _PATHLIKE = "/\\@.=&"
-_PREVIOUS = re.compile(r"([^\W_]+) $")
+_PREVIOUS = re.compile(r"(?<![^\W_])([^\W_]++) $")
 _NEXT = re.compile(r" ([^\W\d_])")
 
 Payloads = dict[str, dict[str, Any]]

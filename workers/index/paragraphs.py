@@ -13,7 +13,7 @@ _MOST_LINES = 2000
 #: Items of a list below a name that are its values.
 _MOST_ITEMS = 16
 _FENCE = re.compile(r"\s{0,3}(?:>\s?)*(`{3,}|~{3,})")
-_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*?)[\s#:：]*")
+_HEADING = re.compile(r"\s{0,3}(#{1,6})\s++((?:[^\s#:：]++|[\s#:：]++(?=[^\s#:：]))*+)[\s#:：]*+")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
 _BORDER = re.compile(r"\s*=+(?: +=+)+\s*")
 _GRID = re.compile(r"\s*\+(?:[-=]+\+)+\s*")

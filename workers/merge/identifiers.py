@@ -10,7 +10,7 @@ from shared.language.text import fold, terms
 from shared.models import Hit
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_HASH = r"(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}"
+_HASH = r"(?=[0-9a-f]{0,63}[0-9])(?=[0-9a-f]{0,63}[a-f])[0-9a-f]{7,64}"
 _TICKET = r"[a-z][a-z0-9]{1,9}-[0-9]{2,10}"
 _BEFORE, _AFTER = r"(?<![0-9a-z_\-])", r"(?![0-9a-z_\-])"
 _IDENTIFIER = re.compile(rf"{_BEFORE}(?:{_UUID}|{_HASH}|{_TICKET}){_AFTER}", re.ASCII | re.IGNORECASE)

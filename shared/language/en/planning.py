@@ -273,8 +273,10 @@ def _are_a_pair(one: str, other: str) -> bool:
 
 def steps(question: str) -> tuple[str, ...]:
     """The steps of a nested question, each with `#n` for the ones that it waits for; none where it does not nest."""
+    if len(question) > base.MAX_SENTENCE:
+        return ()
     rest = bare(question).rstrip(" ?.!")
-    if len(question) > base.MAX_SENTENCE or not _ASKS.match(rest):
+    if not _ASKS.match(rest):
         return ()
     found: list[str] = []
     while len(found) < base.MAX_STEPS - 1 and (described := _innermost(rest)):

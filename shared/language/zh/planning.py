@@ -252,8 +252,10 @@ def _clause(frame: str, slots: dict[str, str]) -> base.Split:
 
 def steps(question: str) -> tuple[str, ...]:
     """The steps of a nested question, each with `#n` for the one that it waits for; none where it does not nest."""
+    if len(question) > base.MAX_SENTENCE:
+        return ()
     rest = bare(simplified(question))
-    if len(question) > base.MAX_SENTENCE or not asks(rest) or re.search("[,;。]", rest):
+    if not asks(rest) or re.search("[,;。]", rest):
         return ()
     if turned := _TURNED.fullmatch(rest):
         rest = f"{turned['what']}是谁"

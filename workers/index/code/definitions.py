@@ -32,8 +32,10 @@ _HERITAGE = frozenset({
 _NO_BASES = frozenset({"keyword_argument", "comment", "type_arguments", "list_splat", "dictionary_splat"})
 _NAME_END = re.compile(r"[(\[<{=\s]")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)[^\n]*")
-_CALLED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*$")
-_HEAD_END = re.compile(r"\s*(?:=>|[:{=])?\s*$")
+_CALLED = re.compile(
+    r"(?<![A-Za-z0-9_$])(?<![A-Za-z0-9_$]\.)(?<![A-Za-z0-9_$]::)[A-Za-z_$][\w$]*+(?:(?:\.|::)[A-Za-z_$][\w$]*+)*+$"
+)
+_HEAD_END = re.compile(r"(?<!\s)\s*+(?:(?:=>|[:{=])\s*+)?+$")
 _TEST_NAME = re.compile(r"test(?:_|$|[A-Z0-9])", re.IGNORECASE)
 _TEST_FILE = re.compile(r"^(?:test|tests|conftest)$|^test_|[_.](?:test|tests|spec)$|Tests?$")
 _TEST_FOLDERS = frozenset({"test", "tests", "t", "__tests__"})
