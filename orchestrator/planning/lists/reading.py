@@ -87,6 +87,10 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         return read.model_copy(update={"warnings": (told("list_misspelt", meant, question), *read.warnings)})
     scan = _of_code(scan, code) if code else scan
     if why := _why_not(scan, content, question):
+        if code and not code.conditions:  # 采购类合同: "class" is a part of another word
+            read = read_question(question, filters, values.model_copy(update={"code": 0}), today)
+            if read.scan and read.scan.found.kinds:
+                return read
         return Reading(warnings=(why,))
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     doubts = (*field_doubts(named, values, question), *_doubts(scan, [*named.assumed, *content.assumed], question))

@@ -47,6 +47,9 @@ def is_list(question: str, values: Values = VALUES) -> bool:
         "#冷藏 的货单",
         "经手人是周岚、看着眼熟的货单",
         "货场文件夹里有什么",
+        "any lost parcels left?",
+        "contents of the journals folder",
+        "帮我找一下冷藏货单",
     ],
 )
 def test_given_a_noun_that_the_corpus_has_and_what_is_said_of_it_when_read_then_it_is_a_list(question: str) -> None:

@@ -280,6 +280,7 @@ def test_given_a_value_that_is_only_related_when_read_then_it_is_no_condition_an
         ("想知道还在2026年的事故都有几张", "kind = incident, dated 2026-01-01 to 2026-12-31", ()),
         ("条款不清楚的缓存事故", "kind = incident, tag = 缓存", ("条款不清楚",)),
         ("incidents on the queues, led by Ada", 'kind = incident, containing or tagged "queues"', ("led by Ada",)),
+        ("decisions that people like", "kind = decision", ("people like",)),
         ("which queues are from 2025", "path = notes/en/queues/, dated 2025-01-01 to 2025-12-31", ()),
     ],
 )
@@ -287,3 +288,9 @@ def test_given_words_of_asking_and_of_counting_when_read_then_they_are_no_condit
     found = read(question)
     assert found.scan is not None
     assert (found.scan.understood, found.scan.unread) == (understood, unread)
+
+
+def test_given_a_word_of_code_beside_a_kind_when_read_then_documents_are_meant_where_nothing_is_said_of_code():
+    found = read("incidents about failing tests", values=VALUES.model_copy(update={"code": 3}))
+    assert found.scan is not None
+    assert (found.scan.understood, found.scan.code) == ('kind = incident, containing or tagged "failing tests"', None)
