@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
-from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
+from orchestrator.planning.lists.dates import spans, with_years
 from orchestrator.planning.lists.definitions import take_definitions, told_conditions
 from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
 from orchestrator.planning.lists.markers import (
@@ -62,16 +62,10 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     take_columns(sentence, named)
     code = take_definitions(sentence, question, values)
     sentence.text = with_years(sentence.text, today)
-    said, sentence.text = sentence.text, with_assumed_years(sentence.text, today)
-    assumed = said != sentence.text
     repeat_exceptions(sentence)
     days = spans(sentence.text, today)
-    if stray := unread_time(sentence.text, days or ()):
-        return Reading(warnings=(told("list_time_unread", [stray], question),))
     if days is None or not take_dates(sentence, days, named):
         return Reading(warnings=(_NEVER,))
-    if assumed or any(span.vague for span in days):
-        named.warnings.append(told("list_time_read", [_dated(span) for span in map(_as_filters, days)], question))
     if code is None:
         take_lacking(sentence, named)
     if not (counting or code):
@@ -211,10 +205,6 @@ def _filters(filters: Filters) -> Iterator[str]:
             yield f"{name} = {' or '.join(values)}"
     if filters.after or filters.before:
         yield _dated(filters)
-
-
-def _as_filters(span: DateSpan) -> Filters:
-    return Filters(after=span.first, before=span.last)
 
 
 def _dated(span: Filters) -> str:
