@@ -24,6 +24,7 @@ from shared.jobs import connect
 from shared.models.base import Model
 from shared.providers.http import fetched
 from shared.settings import Settings, config_file, data_folder
+from shared.settings.server_url import with_login
 from shared.settings.strategies import checked_plugins
 
 START = "ramify up -d"
@@ -190,9 +191,9 @@ def flower(settings: Settings, state: StackState | None) -> Check:
 def _model_server(name: str, base: HttpUrl | None, key: SecretStr, model: str) -> Check:
     """GET base/models: is the server there, does it take the key, does it know the model?"""
     prefix = "llm_" if name == "llm" else f"{name}."
-    shown_url = str(httpx.URL(f"{base}").copy_with(userinfo=b"", query=None, fragment=None)).rstrip("/")
+    shown_url = str(httpx.URL(str(base)).copy_with(query=None, fragment=None)).rstrip("/")
     try:
-        status, body = fetched(f"{base}", "/models", TIMEOUT_S, key)
+        status, body = fetched(with_login(base), "/models", TIMEOUT_S, key)
     except httpx.HTTPError as error:
         return failed(name, f"{shown_url}: {_reason(error)}", f"start it, or correct {prefix}base_url")
     except SettingsError as error:

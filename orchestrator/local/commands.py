@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, HttpUrl, SecretStr
 from pydantic_core import to_json
 
 from orchestrator.local.child_process import Program
 from shared.contract import POOL_APPS, POOL_QUEUES
 from shared.models.base import Model
 from shared.settings import Settings
+from shared.settings.server_url import with_login
 
 #: Seconds between two heartbeats of Celery. Flower calls a worker offline after two; the default of 2 s costs more.
 _HEARTBEAT_S = 5
@@ -50,6 +51,8 @@ def _variables(prefix: str, model: BaseModel) -> dict[str, str]:
                 found |= _variables(f"{name}__", section)
             case SecretStr() as secret:
                 found[name] = secret.get_secret_value()
+            case HttpUrl() as url:
+                found[name] = with_login(url)
             case Mapping() | list() | tuple() as values:
                 found[name] = to_json(values).decode()
             case value:

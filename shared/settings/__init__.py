@@ -16,6 +16,7 @@ from shared.settings import sections as s
 from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
 from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
+from shared.settings.server_url import ServerUrl
 from shared.settings.services import BudgetDefaults, Prices, ProviderSettings, RedisSettings
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
@@ -34,7 +35,7 @@ class Settings(BaseSettings):
     llm_api_key: SecretStr = Field(default=SecretStr(""), description="bearer token of the LLM server")
     llm_api_key_for: str = Field(default="", description="the only host that it may go to: docs/security.md")
     llm_model: str = Field(default="", description="model name; empty = no LLM")
-    llm_base_url: s.ServerUrl | None = Field(default=None, description="OpenAI-compatible base, e.g. http://host/v1")
+    llm_base_url: ServerUrl | None = Field(default=None, description="OpenAI-compatible base, e.g. http://host/v1")
     llm_timeout_s: float = Field(default=60.0, gt=0, description="seconds for one LLM call")
     llm_attempts: int = Field(default=3, ge=1, le=10, description="tries of one LLM call on transient errors")
     llm_max_tokens: int = Field(default=2000, ge=16, description="longest reply")

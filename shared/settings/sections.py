@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import (
-    AfterValidator,
     ConfigDict,
     Field,
-    HttpUrl,
     SecretStr,
     ValidationError,
     field_validator,
@@ -20,6 +18,7 @@ from pydantic import (
 from shared.models.base import Model
 from shared.models.degraded import OnOutage
 from shared.plugins import AGGREGATORS, plugins
+from shared.settings.server_url import ServerUrl
 
 
 def nearest(given: str, names: Iterable[str]) -> str:
@@ -33,17 +32,6 @@ def known(given: str, names: Collection[str], kind: str) -> str:
     if given in names:
         return given
     raise ValueError(f"there is no such {kind}{nearest(given, names)}; {kind}s: {', '.join(names)}")
-
-
-def _without_login_in_path(url: HttpUrl) -> HttpUrl:
-    """A password with "/" in it makes a host of the user's name, and a path of the rest, which is shown."""
-    if "@" in f"{url.path}{url.fragment}":
-        raise ValueError("there is an @ behind its host: percent-encode what is special in a login (/ is %2F)")
-    return url
-
-
-#: The address of a server that is called.
-ServerUrl = Annotated[HttpUrl, AfterValidator(_without_login_in_path)]
 
 
 class SettingsSection(Model):

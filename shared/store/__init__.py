@@ -5,6 +5,7 @@ from __future__ import annotations
 from shared.errors import StoreMismatchError
 from shared.providers.encoders.base import DenseEncoder
 from shared.settings import Settings, data_folder
+from shared.settings.server_url import with_login
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint, CollectionInfo
 from shared.store.chunk_store import ChunkStore, TenantStores
 from shared.store.schema import to_filter, to_sparse
@@ -35,7 +36,7 @@ def open_stores(settings: Settings) -> TenantStores:
     if store.api_key.get_secret_value() and store.url is not None:
         name_destination(f"Qdrant at {store.url.host}:{store.url.port}")
     client = QdrantClient(
-        url=str(store.url),
+        url=with_login(store.url),
         # without it the client falls back to 6333 even for https://host/
         port=store.url.port if store.url is not None else None,
         api_key=store.api_key.get_secret_value() or None,

@@ -12,6 +12,7 @@ from shared.providers.http import JsonClient, tokens_reported
 from shared.providers.metering import paid, token_range
 from shared.providers.time_shares import in_turn
 from shared.settings import Settings
+from shared.settings.server_url import with_login
 
 ATTEMPTS = 3
 #: Of a vector whose size is not known yet; Qdrant takes no more.
@@ -29,7 +30,7 @@ class EndpointEncoder:
         self.name = f"endpoint:{self._settings.model}"
         self._dim = self._settings.dim
         self._asking_dim = threading.Lock()
-        url = str(self._settings.base_url)
+        url = with_login(self._settings.base_url)
         gate = Gate("embedding", url, settings.providers)
         self._client = JsonClient(url, self._settings.api_key, gate, attempts, attempt_s=self._settings.timeout_s)
 

@@ -16,6 +16,7 @@ from shared.providers.gates import Gate
 from shared.providers.http import JsonClient, tokens_reported
 from shared.providers.metering import Call, paid, token_range
 from shared.settings import Settings
+from shared.settings.server_url import with_login
 
 _MAX_REPLY_BYTES = 4_000_000
 #: What newer models take in place of an option that they refuse; None: they insist on their own value.
@@ -92,7 +93,7 @@ class ChatClient(AbstractContextManager["ChatClient"]):
             raise SettingsError("llm_base_url", "", "give the server's base, e.g. http://host/v1")
         self._model, self._max_tokens = settings.llm_model, settings.llm_max_tokens
         self._refused: frozenset[str] = frozenset()
-        url = str(settings.llm_base_url)
+        url = with_login(settings.llm_base_url)
         gate, tries, try_s = Gate("llm", url, settings.providers), settings.llm_attempts, settings.llm_timeout_s
         self._http = JsonClient(
             url, settings.llm_api_key, gate, tries, attempt_s=try_s, max_reply_bytes=_MAX_REPLY_BYTES

@@ -15,6 +15,7 @@ from shared.providers.rerankers.calibration import ServerScale
 from shared.providers.rerankers.call_batcher import CallBatcher
 from shared.providers.rerankers.scoring import Request
 from shared.settings import Settings
+from shared.settings.server_url import with_login
 
 _MAX_FLOAT = sys.float_info.max
 #: Most bytes of a score with what stands around it, of a character where documents are sent back, and of the rest.
@@ -29,7 +30,7 @@ class EndpointScorer:
     """
 
     def __init__(self, settings: Settings) -> None:
-        rerank, url = settings.rerank, str(settings.rerank.base_url)
+        rerank, url = settings.rerank, with_login(settings.rerank.base_url)
         self.name = f"endpoint:{rerank.model}"
         self._model, self._per_call = rerank.model, rerank.max_documents
         self.calibrated = ServerScale()
