@@ -1,4 +1,4 @@
-"""Takes out of a question what it names expressly: tags, kinds, folders, facets, columns. Pure."""
+"""Takes out of a question what it names expressly: tags, kinds, facets, dates, columns. Pure."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.planning.lists.dates import DateSpan
-from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, kind_names, listed, unique
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, listed, unique
 from shared.language import derived, languages
-from shared.language.text import HAN, is_han, value_key
+from shared.language.text import value_key
 from shared.models import Filters
-from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, ListOrder, Values
+from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, ListOrder
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
-_PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
-_HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
 _MAX_COLUMN_CHARS = 40
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
 _MOST_HINTS = 3
-_WORD_END = re.compile(rf"(?:(?<!\w)|(?<=[{HAN}]))[^\W{HAN}]{{1,40}}$|[{HAN}]\w{{0,39}}(?<=[{HAN}])$")
 #: Between the values of a list; "redis or celery" wants one of them.
 _JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?:(?<![a-z])|(?![a-z]))\s*)"
 _COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
 _BETWEEN_COLUMNS = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
-_FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
-#: A folder that stands for its documents: "which logs are assigned to Mateo".
-_LISTED_FOLDER = r"(?:<head_lead> )*(?!<noun>)(?P<name>[\w\-]{1,60}s)\s*(?:$|[?.!,;]|<head_behind>)"
 _COUNT = r"(\d{1,4}|<count>)"
 _ORDERS: dict[ListOrder, str] = {
     "newest": rf"<newest_first>|<newest_counted> ?{_COUNT}<counted>?|(?<![\w.]){_COUNT} <newest_counted>|<newest>",
@@ -102,7 +96,7 @@ def take_dates(sentence: Sentence, spans: Sequence[DateSpan], named: NamedValues
     wanted: list[list[DateSpan]] = []
     for group in reversed(groups):
         start, end = group[0].start, group[-1].end
-        if _negated(sentence, start) or denied_behind(sentence.text, end):
+        if is_negated(sentence, start) or denied_behind(sentence.text, end):
             named.without_dates += [Filters(after=span.first, before=span.last) for span in group]
         else:
             wanted.append(group)
@@ -158,14 +152,14 @@ def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedVal
     sentence.text = compiled("(<tagged>) <counted_of>(?= )").sub(r"\1", sentence.text)
     sentence.text = compiled("(<tagged>) (<none_of>)(?= )").sub(r"\2 \1", sentence.text)
     while found := _HASH.search(sentence.text):
-        _add_tags([found["name"].rstrip("./")], names, truncated, named, negated=_negated(sentence, found.start()))
+        _add_tags([found["name"].rstrip("./")], names, truncated, named, negated=is_negated(sentence, found.start()))
         sentence.take(*_around(sentence, found.start(), found.end()))
     while found := compiled("<tagged>").search(sentence.text):
         values, either, end = listed_values(sentence, found.end(), names)
         if not values:
             sentence.take(found.start(), found.end())
             continue
-        negated = found[0].startswith(listed("negating")) or _negated(sentence, found.start())
+        negated = found[0].startswith(listed("negating")) or is_negated(sentence, found.start())
         _add_tags(values, names, truncated, named, either=either, negated=negated)
         sentence.take(negation_start(sentence, found.start()), end)
     _take_tags_before(sentence, names, truncated, named)
@@ -179,7 +173,7 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: 
         head = sentence.text[: found.start()]
         if before := _values_before(sentence, head, names):
             mark, values, either = before
-            negated = mark.group().startswith(listed("negating")) or _negated(sentence, mark.start())
+            negated = mark.group().startswith(listed("negating")) or is_negated(sentence, mark.start())
             negated = negated or denied_behind(sentence.text, found.end())
             _add_tags(values, names, truncated, named, either=either, negated=negated)
             sentence.take(negation_start(sentence, mark.start()), found.end())
@@ -192,7 +186,7 @@ def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: 
                 names,
                 truncated,
                 named,
-                negated=_negated(sentence, start) or denied_behind(sentence.text, found.end()),
+                negated=is_negated(sentence, start) or denied_behind(sentence.text, found.end()),
             )
             sentence.take(negation_start(sentence, start), found.end())
             place = 0
@@ -280,7 +274,7 @@ def take_kinds(sentence: Sentence, names: Names, named: NamedValues) -> None:
         values, _, end = listed_values(sentence, found.end(), names)
         kinds = [kind for value in values for kind in names.of(value)]
         if kinds:
-            target = named.without_kinds if _negated(sentence, found.start()) else named.kinds
+            target = named.without_kinds if is_negated(sentence, found.start()) else named.kinds
             target += kinds
             sentence.take(negation_start(sentence, found.start()), end)
             return
@@ -301,77 +295,7 @@ def take_facets(sentence: Sentence, named: NamedValues) -> None:
             sentence.take(found.start(), end)
 
 
-def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
-    """Folders in "skills/ 下", "the queues folder", "in queues": those that exist, or a path that ends with a slash."""
-    place = 0
-    while found := _PATHISH.search(sentence.text, place):
-        place = found.end()
-        folders = _folders(found[0], values)
-        if not folders and is_han(found[0]) and (inner := _folder_in(found[0], values)):
-            begun = found.start() + inner.start()
-            _add_paths(_folders(inner[0], values), sentence, begun, begun + len(inner[0]), named)
-            place = 0
-        elif (folders or found[0].endswith("/")) and not _HIDDEN_PATH.search(found[0]):
-            if not folders:
-                named.warnings.append(f"No document stands below {found[0]!r}.")
-            _add_paths(folders or (found[0],), sentence, found.start(), found.end(), named)
-            place = 0
-    for found in compiled("<after_folder>").finditer(sentence.text):
-        head = sentence.text[: found.start()].rstrip()
-        tail = _WORD_END.search(head)
-        name = (held[0] if (held := sentence.held(len(head) - 2)) else "") or (tail[0] if tail else "")
-        folders = _folders(f"{name}/", values) if name else ()
-        if folders:
-            start = len(head) - (2 if held else len(name))
-            _add_paths(folders, sentence, start, found.end(), named)
-            return
-    for found in compiled(_FOLDER).finditer(sentence.text):
-        if folders := _folders(f"{found['name']}/", values):
-            _add_paths(folders, sentence, found.start("name"), found.end(), named)
-            return
-    listed_one = compiled(_LISTED_FOLDER).match(sentence.text)
-    folders = _folders(f"{listed_one['name']}/", values) if listed_one else ()
-    if listed_one and folders and not kind_names(values.kinds).of(listed_one["name"]):
-        _add_paths(folders, sentence, *listed_one.span("name"), named)
-
-
-def _folder_in(text: str, values: Values) -> re.Match[str] | None:
-    """The longest folder path that stands in a text without spaces: 运维/事故 in 除了运维/事故下的."""
-    tails = {
-        "/".join(parts[start:])
-        for folder in values.folders
-        for parts in (folder.rstrip("/").split("/"),)
-        for start in range(len(parts) - 1)
-    }
-    known = sorted((tail for tail in tails if tail.casefold() in text), key=len, reverse=True)
-    return re.search(re.escape(known[0].casefold()), text) if known else None
-
-
-def _add_paths(folders: tuple[str, ...], sentence: Sentence, start: int, end: int, named: NamedValues) -> None:
-    lead = compiled(r"<in_folder>\s*$").search(sentence.text[:start])
-    begun = lead.start() if lead else start
-    target = named.without_paths if _negated(sentence, begun) else named.paths
-    target += folders
-    sentence.take(negation_start(sentence, begun), end)
-
-
-def _folders(spelt: str, values: Values) -> tuple[str, ...]:
-    """The folders that end with the path that is spelt: "skills/" is every folder of that name.
-
-    Those that are spelt exactly so go before "skill/", which is another folder where both exist.
-    """
-    exact = f"/{spelt.rstrip('/')}/"
-    if same := tuple(folder for folder in values.folders if f"/{folder}".endswith(exact)):
-        return same
-    wanted = value_key(spelt.rstrip("/")).replace("/ ", "/")
-    return tuple(
-        folder
-        for folder in values.folders
-        if (name := value_key(folder.rstrip("/"))) == wanted or name.endswith(f"/{wanted}")
-    )
-
-
-def _negated(sentence: Sentence, start: int) -> bool:
+def is_negated(sentence: Sentence, start: int) -> bool:
     return negation_start(sentence, start) < start
 
 

@@ -10,6 +10,7 @@ from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import spans, with_years
 from orchestrator.planning.lists.definitions import take_definitions, told_conditions
 from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
+from orchestrator.planning.lists.folders import take_paths
 from orchestrator.planning.lists.markers import (
     NamedValues,
     repeat_exceptions,
@@ -19,7 +20,6 @@ from orchestrator.planning.lists.markers import (
     take_kinds,
     take_lacking,
     take_order,
-    take_paths,
     take_tags,
 )
 from orchestrator.planning.lists.runs import named as named_runs

@@ -281,6 +281,8 @@ def test_given_a_value_that_is_only_related_when_read_then_it_is_no_condition_an
         ("条款不清楚的缓存事故", "kind = incident, tag = 缓存", ("条款不清楚",)),
         ("incidents on the queues, led by Ada", 'kind = incident, containing or tagged "queues"', ("led by Ada",)),
         ("decisions that people like", "kind = decision", ("people like",)),
+        ("all notes in queues or en", "path = notes/en/queues/ or notes/en/", ()),
+        ("all notes in the queues and incidents", "kind = incident, path = notes/en/queues/", ()),
         ("which queues are from 2025", "path = notes/en/queues/, dated 2025-01-01 to 2025-12-31", ()),
     ],
 )

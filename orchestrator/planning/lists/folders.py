@@ -1,0 +1,101 @@
+"""Takes the folders that a question names out of it. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
+from orchestrator.planning.lists.words import Sentence, compiled, kind_names
+from shared.language.text import HAN, is_han, value_key
+from shared.models.enumeration import Values
+
+_PATHISH = re.compile(r"(?:[\w.\-]+/)+[\w.\-]*")
+_HIDDEN_PATH = re.compile(r"(?:and|or)/|/(?:and|or)$")
+_WORD_END = re.compile(rf"(?:(?<!\w)|(?<=[{HAN}]))[^\W{HAN}]{{1,40}}$|[{HAN}]\w{{0,39}}(?<=[{HAN}])$")
+_FOLDER = r"<folder_lead!>(?P<name>[\w\-]{1,60})"
+#: A folder that stands for its documents: "which logs are assigned to Mateo".
+_LISTED_FOLDER = r"(?:<head_lead> )*(?!<noun>)(?P<name>[\w\-]{1,60}s)\s*(?:$|[?.!,;]|<head_behind>)"
+#: One more folder behind the first: "in photometer or guider".
+_MORE = r"\s*(?:,|<either>|<both>)\s*(?:<in_folder>\s*)?(?P<name>[\w\-]{1,60})(?!/)"
+_MOST_MORE = 8
+
+
+def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
+    """Folders in "skills/ 下", "the queues folder", "in queues": those that exist, or a path that ends with a slash."""
+    place = 0
+    while found := _PATHISH.search(sentence.text, place):
+        place = found.end()
+        folders = _folders(found[0], values)
+        if not folders and is_han(found[0]) and (inner := _folder_in(found[0], values)):
+            begun = found.start() + inner.start()
+            _add_paths(_folders(inner[0], values), values, sentence, (begun, begun + len(inner[0])), named)
+            place = 0
+        elif (folders or found[0].endswith("/")) and not _HIDDEN_PATH.search(found[0]):
+            if not folders:
+                named.warnings.append(f"No document stands below {found[0]!r}.")
+            _add_paths(folders or (found[0],), values, sentence, found.span(), named)
+            place = 0
+    for found in compiled("<after_folder>").finditer(sentence.text):
+        head = sentence.text[: found.start()].rstrip()
+        tail = _WORD_END.search(head)
+        name = (held[0] if (held := sentence.held(len(head) - 2)) else "") or (tail[0] if tail else "")
+        folders = _folders(f"{name}/", values) if name else ()
+        if folders:
+            start = len(head) - (2 if held else len(name))
+            _add_paths(folders, values, sentence, (start, found.end()), named)
+            return
+    for found in compiled(_FOLDER).finditer(sentence.text):
+        if folders := _folders(f"{found['name']}/", values):
+            _add_paths(folders, values, sentence, found.span("name"), named)
+            return
+    listed_one = compiled(_LISTED_FOLDER).match(sentence.text)
+    folders = _folders(f"{listed_one['name']}/", values) if listed_one else ()
+    if listed_one and folders and not kind_names(values.kinds).of(listed_one["name"]):
+        _add_paths(folders, values, sentence, listed_one.span("name"), named)
+
+
+def _folder_in(text: str, values: Values) -> re.Match[str] | None:
+    """The longest folder path that stands in a text without spaces: 运维/事故 in 除了运维/事故下的."""
+    tails = {
+        "/".join(parts[start:])
+        for folder in values.folders
+        for parts in (folder.rstrip("/").split("/"),)
+        for start in range(len(parts) - 1)
+    }
+    known = sorted((tail for tail in tails if tail.casefold() in text), key=len, reverse=True)
+    return re.search(re.escape(known[0].casefold()), text) if known else None
+
+
+def _add_paths(
+    folders: tuple[str, ...], values: Values, sentence: Sentence, place: tuple[int, int], named: NamedValues
+) -> None:
+    """Keep the folders that stand at `place` and those that are joined to them, take their words out."""
+    start, end = place
+    lead = compiled(r"<in_folder>\s*$").search(sentence.text[:start])
+    begun = lead.start() if lead else start
+    target = named.without_paths if is_negated(sentence, begun) else named.paths
+    target += folders
+    for _ in range(_MOST_MORE):
+        more = compiled(_MORE).match(sentence.text, end)
+        others = _folders(f"{more['name']}/", values) if more else ()
+        if more is None or not others or kind_names(values.kinds).of(more["name"]):
+            break
+        target += others
+        end = more.end()
+    sentence.take(negation_start(sentence, begun), end)
+
+
+def _folders(spelt: str, values: Values) -> tuple[str, ...]:
+    """The folders that end with the path that is spelt: "skills/" is every folder of that name.
+
+    Those that are spelt exactly so go before "skill/", which is another folder where both exist.
+    """
+    exact = f"/{spelt.rstrip('/')}/"
+    if same := tuple(folder for folder in values.folders if f"/{folder}".endswith(exact)):
+        return same
+    wanted = value_key(spelt.rstrip("/")).replace("/ ", "/")
+    return tuple(
+        folder
+        for folder in values.folders
+        if (name := value_key(folder.rstrip("/"))) == wanted or name.endswith(f"/{wanted}")
+    )
