@@ -123,7 +123,8 @@ class RowPage(Model):
 class ShardReport(Model):
     """What one shard's leaf has to say besides its rows. `cut`: its time was up before its end.
 
-    `unparsed` counts the files of code of which the store does not know what they define.
+    `unparsed` counts the files of code of which the store does not know what they define, `unlabelled` the documents
+    that speak of a field that was asked for, but of which no such field was read.
 
     `first_version` and `last_version` are the store's when it began and ended; `dropped` counts values that a model
     gave and that do not stand in the document.
@@ -132,6 +133,7 @@ class ShardReport(Model):
     scanned: int = 0
     matched: int = 0
     unparsed: int = 0
+    unlabelled: int = 0
     pages: int = 0
     cut: bool = False
     first_version: int = 0
@@ -144,7 +146,8 @@ class ListTable(Model):
     """The list: its first rows and where the others are. `coverage` is for people: "scanned 412 of 412 documents".
 
     `unit` says what the rows are, `kinds` how many definitions of each kind there are, `unparsed` of how many files it
-    is not known what they define. `matched` counts rows, `fitting` all that meet the conditions where only some were
+    is not known what they define, `unlabelled` how many documents speak of a field that was asked for, of which none
+    was read. `matched` counts rows, `fitting` all that meet the conditions where only some were
     asked for, in `order`, `copies` those with the text of an earlier row. `pages` of `page_rows` rows each
     are in the job store, all rows together, in the order of their paths; with `unread`, words of the question that were
     not understood, those that have more of them first. `partial`: not everything was read; `changed`: the corpus was
@@ -164,6 +167,7 @@ class ListTable(Model):
     unit: Literal["document", "definition", "file"] = "document"
     kinds: dict[str, int] = Field(default_factory=dict)
     unparsed: int = 0
+    unlabelled: int = 0
     copies: int = 0
     columns: tuple[str, ...] = ()
     rows: tuple[ListRow, ...] = ()

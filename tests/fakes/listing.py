@@ -125,7 +125,8 @@ class Listing:
         for number, page in enumerate(pages):
             self.tables.put_page(job_id, node_id, number, page)
         report = ShardReport(
-            scanned=found.scanned, matched=len(found.rows), unparsed=found.unparsed, pages=len(pages), cut=found.cut,
+            scanned=found.scanned, matched=len(found.rows), unparsed=found.unparsed, unlabelled=found.unlabelled,
+            pages=len(pages), cut=found.cut,
             first_version=before.index_version if before else 0, last_version=after.index_version if after else 0,
         )  # fmt: skip
         self.tables.put_report(job_id, node_id, report)

@@ -113,6 +113,7 @@ def _table(
         unit="document" if scan.code is None else "definition" if scan.code.rows == "definitions" else "file",
         kinds=dict(+joined.kinds) if len(+joined.kinds) > 1 else {},
         unparsed=sum(report.unparsed for report in known),
+        unlabelled=sum(report.unlabelled for report in known),
         copies=joined.copies,
         columns=scan.columns,
         rows=tuple(joined.first),
@@ -137,6 +138,11 @@ def list_warnings(table: ListTable) -> tuple[str, ...]:
         warnings.append(
             f"Of {table.unparsed} files it is not known what they define: they could not be parsed, or an earlier "
             "release stored them (ingest them again)."
+        )
+    if table.unlabelled:
+        warnings.append(
+            f"{table.unlabelled} more document(s) have the words of a field of this list in their text, but no such "
+            "field could be read in them: they may be missing here."
         )
     if table.dropped:
         warnings.append(

@@ -4,56 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from itertools import islice, repeat
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 
 from qdrant_client import models
 
 from shared.jobs.tables import Excerpt
 from shared.models import Filters
 from shared.models.enumeration import ListRow, Scan, Values
-from shared.models.hits import PagePart
 from shared.models.plan import Shard
 from shared.store import ChunkStore, fields
-from shared.store.schema import equals, one_of, to_filter
+from shared.store.schema import to_filter
 from workers.enumerate.columns import columns_of
 from workers.enumerate.definitions import FIRST_OF_CODE, FURTHER_OF_CODE, CodeLister
 from workers.enumerate.document import FIRST, FURTHER, ListedDocument, Matcher
+from workers.enumerate.selection import CODE, FIRST_CHUNK, documents_of, whole
+from workers.enumerate.unlabelled import count_unlabelled
 
 _BATCH = 128
-_FIRST_CHUNK = models.FieldCondition(key="ordinal", range=models.Range(gte=0, lte=0))
-_FURTHER_CHUNKS = models.FieldCondition(key="ordinal", range=models.Range(gte=1))
-_HAVING: dict[str, models.Condition] = {
-    "date": models.FieldCondition(key="day", range=models.Range(gte=0)),
-    "tags": models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="tags"))]),
-}
-_CODE = equals("part", PagePart.CODE)
 #: Characters of a document that the LLM is shown.
 EXCERPT_CHARS = 2000
 #: Filters whose values `KnownValues` keeps; all are dropped when there are more.
 _MAX_FILTERS = 32
-
-
-def documents_of(scan: Scan) -> models.Filter:
-    """The first chunk of every document that the scan's filters let in; what it must say is not tested here."""
-    must: list[models.Condition] = [to_filter(scan.filters), to_filter(scan.found), _FIRST_CHUNK]
-    must += [one_of("tags", group) for group in scan.tags]
-    must += [fields.condition(wanted) for wanted in scan.fields]
-    if scan.dates:
-        spans: list[models.Condition] = [_in_namespace(span, scan.found.namespace) for span in scan.dates]
-        must.append(models.Filter(should=spans))
-    must += [_CODE] if scan.code else []
-    out: list[models.Condition] = []
-    out += [one_of("tags", scan.without_tags)] if scan.without_tags else []
-    out += [one_of("kind", scan.without_kinds)] if scan.without_kinds else []
-    out += [models.FieldCondition(key="path", match=models.MatchPrefix(prefix=path)) for path in scan.without_paths]
-    out += map(_in_namespace, scan.without_dates, repeat(scan.found.namespace))
-    out += [_HAVING[name] for name in scan.lacking]
-    return models.Filter(must=must, must_not=out or None)
-
-
-def _in_namespace(span: Filters, namespace: str) -> models.Filter:
-    return to_filter(span.model_copy(update={"namespace": namespace}))
 
 
 class Scanned(NamedTuple):
@@ -64,6 +36,7 @@ class Scanned(NamedTuple):
     excerpts: Sequence[Excerpt] = ()
     cut: bool = False
     unparsed: int = 0
+    unlabelled: int = 0
 
 
 def scan_shard(
@@ -81,7 +54,7 @@ def scan_shard(
     scanned, cut = 0, False
     points = iter(store.read(documents_of(scan), FIRST, shard.start, shard.stop))
     while batch := [payload for _, payload in islice(points, _BATCH)]:
-        for document in _whole(store, batch, FURTHER):
+        for document in whole(store, batch, FURTHER):
             scanned += 1
             if matcher.fits(document):
                 columns = columns_of(document, scan.columns) if scan.columns else {}
@@ -94,7 +67,9 @@ def scan_shard(
             break
     ordered = sorted(rows.values(), key=place_in(scan))
     numbered = [(number, texts[row.doc_id]) for number, row in enumerate(ordered) if row.doc_id in texts]
-    return Scanned(ordered, scanned, [Excerpt(number=number, text=text) for number, text in numbered], cut)
+    unlabelled = 0 if cut else count_unlabelled(store, scan, shard, stopped)
+    shown = [Excerpt(number=number, text=text) for number, text in numbered]
+    return Scanned(ordered, scanned, shown, cut, unlabelled=unlabelled)
 
 
 def _scan_code(store: ChunkStore, scan: Scan, lister: CodeLister, shard: Shard, stopped: Callable[[], bool]) -> Scanned:
@@ -103,7 +78,7 @@ def _scan_code(store: ChunkStore, scan: Scan, lister: CodeLister, shard: Shard, 
     points = iter(store.read(documents_of(scan), FIRST_OF_CODE, shard.start, shard.stop))
     cut = False
     while not cut and (batch := [payload for _, payload in islice(points, _BATCH)]):
-        rows |= {str(one.first["doc_id"]): lister.rows(one) for one in _whole(store, batch, FURTHER_OF_CODE)}
+        rows |= {str(one.first["doc_id"]): lister.rows(one) for one in whole(store, batch, FURTHER_OF_CODE)}
         cut = stopped()
     ordered = sorted((row for own in rows.values() for row in own), key=place_in(scan))
     return Scanned(ordered, len(rows), cut=cut, unparsed=lister.unparsed)
@@ -120,17 +95,6 @@ def _day(row: ListRow, sign: int) -> int:
     if not sign:
         return 0
     return sign * date.fromisoformat(row.date[:10]).toordinal() if row.date else date.max.toordinal()
-
-
-def _whole(store: ChunkStore, batch: list[dict[str, Any]], payload_fields: Sequence[str]) -> list[ListedDocument]:
-    """The documents of a batch with all their chunks."""
-    documents = {str(payload["doc_id"]): ListedDocument(payload) for payload in batch}
-    for payload in batch:
-        documents[str(payload["doc_id"])].add(payload)
-    further = models.Filter(must=[one_of("doc_id", list(documents)), _FURTHER_CHUNKS])
-    for _, payload in store.read(further, payload_fields):
-        documents[str(payload["doc_id"])].add(payload)
-    return list(documents.values())
 
 
 def _excerpt(document: ListedDocument) -> str:
@@ -164,7 +128,7 @@ class KnownValues:
         return values
 
     def _read(self, store: ChunkStore, filters: Filters, version: int) -> Values:
-        under = models.Filter(must=[to_filter(filters), _FIRST_CHUNK])
+        under = models.Filter(must=[to_filter(filters), FIRST_CHUNK])
         names = {"kind": "kinds", "tags": "tags", "path": "folders", fields.FIELDS: "fields"}
         found = {name: store.count_values(name, under, self._limit + 2) for name in names}
         found[fields.FIELDS].pop(fields.LOOKED_FOR, None)
@@ -178,7 +142,7 @@ class KnownValues:
             truncated=tuple(names[name] for name, values in found.items() if len(values) > self._limit),
             index_version=version,
             documents=store.count(under),
-            code=store.count(models.Filter(must=[under, _CODE])),
+            code=store.count(models.Filter(must=[under, CODE])),
         )
 
 

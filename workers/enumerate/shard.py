@@ -43,7 +43,8 @@ def read_shard(run: TaskRun, node: Node, resources: SearchResources, timeout_s: 
         tables.put_excerpts(run.job.id, node.id, Excerpts(rows=tuple(found.excerpts)))
     first, last = (info.index_version if info else 0 for info in (before, after))
     report = ShardReport(
-        scanned=found.scanned, matched=len(found.rows), unparsed=found.unparsed, pages=len(pages), cut=found.cut,
+        scanned=found.scanned, matched=len(found.rows), unparsed=found.unparsed, unlabelled=found.unlabelled,
+        pages=len(pages), cut=found.cut,
         first_version=first, last_version=last,
     )  # fmt: skip
     tables.put_report(run.job.id, node.id, report)

@@ -21,6 +21,8 @@ _MOST_BARE = 200
 #: A field that so large a share of the documents have is known to all.
 _PROMINENT = 0.1
 _MOST_NEAR = 3
+#: Names of fields whose verbs are looked for.
+_MOST_VERBS = 300
 #: Fields whose bare values leave no doubt: "open incidents".
 _STATES = ("status", "severity", "priority")
 
@@ -95,7 +97,19 @@ class KnownFields:
         for key in self._values:
             self.groups.setdefault(key, FieldGroup([[key]], self))
         self.names = Names(self.groups)
-        self.bare = Names(value for key in self._values if self._sorts(key) for value in self._values[key])
+        bare = unique([value for key in self._values if self._sorts(key) for value in self._values[key]])
+        self.bare = Names(bare, {value: found for value in bare if (found := _without_lead(value))})
+
+    def verbs(self, text: str) -> Iterator[tuple[FieldGroup, str, str]]:
+        """Each field with the verb in its name that stands in a text: patterns for "supervised by", "supervises".
+
+        Those that the languages' tables have verbs for are left out.
+        """
+        told = {key for rows in _concepts().values() for key in rows[0]}
+        for key in sorted(self._values.keys() - told)[:_MOST_VERBS]:
+            for stem, said, behind in _verbs_of(key):
+                if stem in text:
+                    yield self.groups[key], said, behind
 
     def values(self, key: str) -> dict[str, int]:
         """Value -> documents of a field."""
@@ -143,6 +157,24 @@ def _concepts() -> dict[str, tuple[tuple[str, ...], ...]]:
 @derived
 def _all_names() -> frozenset[str]:
     return frozenset(name for rows in _concepts().values() for row in rows for name in row)
+
+
+def _verbs_of(key: str) -> Iterator[tuple[str, str, str]]:
+    """The verb that a name such as "supervisor" is made of: its stem, and patterns of its forms."""
+    for language in languages():
+        rows = zip(
+            *(language.lists.phrases.get(f"named_verb{part}", ()) for part in ("", "_said", "_behind")), strict=True
+        )
+        for name, said, behind in rows:
+            if found := re.fullmatch(name, key):
+                stem = re.escape(found[1])
+                yield found[1], said.format(stem), behind.format(stem)
+
+
+def _without_lead(value: str) -> tuple[str, ...]:
+    """A state without the word before it that says that it is reached, as its denial has it."""
+    led = (lead for language in languages() for lead in language.lists.phrases.get("value_lead", ()))
+    return tuple(value.removeprefix(lead) for lead in led if value.startswith(lead) and len(value) > len(lead) + 1)
 
 
 def _parts(value: str) -> tuple[str, ...]:

@@ -26,7 +26,13 @@ _AGENT = r"(?:<field_agent>)\s*$"
 _SAID = r"<field_said>(?:\s|<value_end!>)*$"
 _BEFORE_NAME = r"(?:[\s\-]|<value_end!>)*$"
 _SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f]|<behind_said>)"
-_SAID_OF = r"<field_said>\s*$"
+_SAID_OF = r"(?:<field_said>|<field_from>)\s*$"
+_FROM = r"<field_from>\s*$"
+_HAS = r"<field_has>\s*$"
+_GOT = r"\s*<field_got>"
+_PLACE_END = r"<behind_place>"
+#: A word that may name documents, with all behind it taken out.
+_SOME_NOUN = rf"\s+[a-z]+s\s*(?={GAP})"
 _CLEAR = r"(?:<non!>|<inner_frame>|<tail>|<both>|<either>|<field_said>|<negation>|<order>)\s*$"
 #: Stands for "'s" while values are looked for.
 _OWNS = "\ue001"
@@ -81,6 +87,9 @@ class _FieldTaker:
         """Phrases that hold a field without its name: "unassigned", "owned by Ada", "does Ada own", 张三负责的."""
         for concept, group in self._known.concepts.items():
             self._each(f"<unset_{concept}>", partial(self._unset, group))
+        for group, said, behind in self._known.verbs(self._sentence.text):
+            self._each(said, partial(self._behind, group, unknown=True))
+            self._each(behind, partial(self._before, group))
         for concept, group in self._known.concepts.items():
             self._each(f"<said_{concept}>", partial(self._behind, group, unknown=True))
             self._each(f"<behind_{concept}>", partial(self._before, group))
@@ -195,7 +204,7 @@ class _FieldTaker:
                 continue
             spelt, _, stop = listed_values(self._sentence, start, self._known.bare, unknown=False)
             if stop < end or not all(self._known.bare.of(each) for each in spelt):
-                spelt, stop = [self._sentence.text[start:end]], end
+                spelt, stop = [self._sentence.text[start : self._known.bare.at(self._sentence.text, start).end]], end
             self._take_bare(spelt, start, stop)
             place, taken = 0, taken + 1
         self._sentence.text = self._sentence.text.replace(f" {_OWNS}", "'s")
@@ -213,9 +222,15 @@ class _FieldTaker:
                 return None
         if self._documents_follow(value.end):
             return value.end
+        if compiled(_HAS).search(text[:start]) and (got := compiled(_GOT).match(text, value.end)):
+            return got.end()
         begun = negation_start(self._sentence, start)
         said = begun < start or compiled(_SAID).search(text[:start]) or self._documents_before(start)
-        return value.end if said and compiled(_SAID_END).match(text, value.end) else None
+        said = said or compiled(_FROM).search(text[:start])
+        if said and compiled(_SAID_END).match(text, value.end):
+            return value.end
+        sure = all(self._known.is_state(meant.names) for meant in self._known.holding(text[start : value.end]))
+        return value.end if sure and compiled(_SOME_NOUN).match(text, value.end) else None
 
     def _take_bare(self, spelt: list[str], start: int, end: int) -> None:
         meant = [found for each in spelt for found in self._known.holding(each)]
@@ -224,9 +239,11 @@ class _FieldTaker:
             by_names.setdefault(names, []).extend(values)
         names = unique([name for each in by_names for name in each])
         values = unique([value for each in by_names.values() for value in each])
-        if len(by_names) > 1 or not self._known.is_state(names):
+        as_spelt = {value_key(each) for each in spelt} == {value_key(value) for value in values}
+        if len(by_names) > 1 or not (self._known.is_state(names) and as_spelt):
             self._told(spelt, Meant(names, values))
         text = self._sentence.text
+        end = place.end() if (place := compiled(_PLACE_END).match(text, end)) else end
         end = end + len(_OWNS) + 1 if text.startswith(f" {_OWNS}", end) else end
         if negation_start(self._sentence, start) == start and (said := compiled(_SAID_OF).search(text[:start])):
             start = said.start()
@@ -299,7 +316,7 @@ class _FieldTaker:
 
     def _take(self, group: FieldGroup, spelt: list[str], start: int, end: int, *, negated: bool = False) -> bool:
         """Ask for the values that were spelt; False, and nothing is taken, for a bound and for "who"."""
-        asked = any(compiled(_ASKED).fullmatch(each) for each in spelt)
+        asked = any(compiled(_ASKED).fullmatch(each) and not group.names.of(each) for each in spelt)
         if asked or compiled(_BOUND).match(self._sentence.text, end):
             return False
         names: list[str] = []

@@ -29,6 +29,11 @@ VALUES = Values(
         "team": {"payments": 4, "platform": 6},
         "服务": {"支付": 3},
         "root cause": {"DNS": 3, "disk full": 2},
+        "auditor": {"Ada": 3, "Bo": 2},
+        "授课人": {"何川": 3, "李四": 2},
+        "记录人": {"周洁": 3, "李四": 2},
+        "处理结果": {"已完成": 4, "未通过": 2},
+        "房间": {"B201": 4},
     },
 )
 
@@ -86,6 +91,11 @@ def read(question: str, values: Values = VALUES) -> Reading:
         ("王芳写的笔记", "kind = note, author = 王芳"),
         ("支付服务的事故", "kind = incident, 服务 = 支付"),
         ("owner 是 Bo 的 incident 有哪些", "kind = incident, owner = Bo"),
+        ("Which incidents does Ada audit?", "kind = incident, auditor = Ada"),
+        ("incidents audited by Ada or Bo", "kind = incident, auditor = Ada or Bo"),
+        ("何川上哪些项目？", "kind = project, 授课人 = 何川"),
+        ("除了何川讲授的以外的项目", "kind = project, not 授课人 = 何川"),
+        ("周洁记录的项目", "kind = project, 记录人 = 周洁"),
     ],
 )
 def test_given_a_field_that_exists_when_asked_for_then_it_is_a_filter_and_nothing_is_in_doubt(
@@ -101,7 +111,15 @@ def test_given_a_field_that_exists_when_asked_for_then_it_is_a_filter_and_nothin
     [
         ("incidents owned by Eve", "owner = Eve Chen", "Fields of documents were read so: “eve: owner = Eve Chen”."),
         ("incidents owned by Ann", "owner = Ann Lee or Ann Ray", "“ann: owner = Ann Lee or Ann Ray”"),
-        ("Ada's notes", "owner or author = Ada", "“ada: owner or author = Ada”"),
+        ("Ada's notes", "owner or auditor or author = Ada", "“ada: owner or auditor or author = Ada”"),
+        (
+            "How many incidents has Bo got?",
+            "owner or assignee or auditor = Bo",
+            "“bo: owner or assignee or auditor = Bo”",
+        ),
+        ("notes from Ada", "owner or auditor or author = Ada", "“ada: owner or auditor or author = Ada”"),
+        ("没有完成的项目", "kind = project, not 处理结果 = 已完成", "“完成: 处理结果 = 已完成”"),
+        ("在B201上的项目", "kind = project, 房间 = B201", "“b201: 房间 = B201”"),
         ("notes by Carol", "author = Carol Jones", "“carol: author = Carol Jones”"),
         ("sev3 incidents", "tag = sev3", "“sev3: tag = sev3”"),
         ("incidents owned by Aad", "owner or 负责人 = aad", "No document has owner = aad; there is Ada."),

@@ -14,8 +14,9 @@ from shared.jobs.tables import Tables
 from shared.models import Filters, RawDocument
 from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
+from shared.store.fields import LOOKED_FOR, entry
 from tests.fakes.listing import Listing, indexed, noise, point, put
-from workers.enumerate.merge_rows import merge_rows
+from workers.enumerate.merge_rows import list_warnings, merge_rows
 from workers.index import Indexer
 
 NOTES = Path(__file__).parents[3] / "examples" / "notes"
@@ -214,6 +215,25 @@ def test_given_fields_of_front_matter_when_listed_then_they_are_filters_and_colu
     )
     _, rows = listing.ask("documents of the search team without an owner")
     assert [row.path for row in rows] == ["c.md"]
+
+
+def test_given_documents_that_speak_of_a_field_without_having_it_when_listed_then_they_are_counted(
+    store: ChunkStore, listing: Listing
+) -> None:
+    stored = (LOOKED_FOR, entry("Owner", "Bo"))
+    put(store, [
+        point("a", "Text.", kind="note", fields=stored),
+        point("b", "It is Bo who looks after this.", kind="note", fields=(LOOKED_FOR,)),
+        point("c", "The owner is someone else.", kind="note", fields=(LOOKED_FOR,)),
+        point("d", "Owner:\n\nNothing of it.", kind="note", fields=(LOOKED_FOR,)),
+        point("e", "It is Bo who looks after this.", kind="task", fields=(LOOKED_FOR,)),
+        point("f", "Bo is here.", kind="note", fields=(LOOKED_FOR, entry("Owner", "Ada"))),
+    ])  # fmt: skip
+    table, rows = listing.ask("notes owned by Bo")
+    assert ([row.path for row in rows], table.unlabelled) == (["made/a.md"], 2)
+    assert any(warning.startswith("2 more document(s)") for warning in list_warnings(table))
+    assert listing.ask("all documents owned by Bo")[0].unlabelled == 0
+    assert listing.ask("all notes")[0].unlabelled == 0
 
 
 def test_given_shards_that_are_not_all_read_when_joined_early_then_the_list_is_partial_and_nothing_is_written(
