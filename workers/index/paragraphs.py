@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from workers.labelled import is_known, is_rule, labelled, opened
 
-#: Lines that are looked at.
-_MOST_LINES = 2000
+#: Lines that are looked at, and characters of one.
+_MOST_LINES, _MOST_CHARS = 2000, 500
 #: Items of a list below a name that are its values.
 _MOST_ITEMS = 16
 _FENCE = re.compile(r"\s{0,3}(?:>\s?)*(`{3,}|~{3,})")
@@ -113,7 +113,8 @@ def _joined(lines: Sequence[str]) -> Iterator[str]:
 def _lines(text: str) -> Iterator[str]:
     """The lines without the marks of comments; simple tables of reStructuredText with bars between their cells."""
     starts: list[int] = []
-    for line in text.split("\n", _MOST_LINES)[:_MOST_LINES]:
+    for whole in text.split("\n", _MOST_LINES)[:_MOST_LINES]:
+        line = whole[:_MOST_CHARS]
         if _BORDER.fullmatch(line):
             starts = [found.start() for found in re.finditer("=+", line)]
             yield "|-|-|"

@@ -204,7 +204,8 @@ class _FieldTaker:
                 continue
             spelt, _, stop = listed_values(self._sentence, start, self._known.bare, unknown=False)
             if stop < end or not all(self._known.bare.of(each) for each in spelt):
-                spelt, stop = [self._sentence.text[start : self._known.bare.at(self._sentence.text, start).end]], end
+                value = self._known.bare.at(self._sentence.text, start)
+                spelt, stop = [self._sentence.text[start : value.end if value else end]], end
             self._take_bare(spelt, start, stop)
             place, taken = 0, taken + 1
         self._sentence.text = self._sentence.text.replace(f" {_OWNS}", "'s")
@@ -225,8 +226,8 @@ class _FieldTaker:
         if compiled(_HAS).search(text[:start]) and (got := compiled(_GOT).match(text, value.end)):
             return got.end()
         begun = negation_start(self._sentence, start)
-        said = begun < start or compiled(_SAID).search(text[:start]) or self._documents_before(start)
-        said = said or compiled(_FROM).search(text[:start])
+        led = compiled(_SAID).search(text[:start]) or compiled(_FROM).search(text[:start])
+        said = begun < start or led is not None or self._documents_before(start)
         if said and compiled(_SAID_END).match(text, value.end):
             return value.end
         sure = all(self._known.is_state(meant.names) for meant in self._known.holding(text[start : value.end]))
