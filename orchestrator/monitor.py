@@ -30,7 +30,7 @@ _NO_LOGIN = "Flower starts with a login only: set flower.basic_auth, or FLOWER_B
 _OTHER_HOST = "This Flower does not answer to that name: the setting flower.hosts lists the names that it has.\n"
 
 
-class Refusal(RequestHandler):
+class RefusalHandler(RequestHandler):
     """Answers with a status and a sentence, whatever was asked for."""
 
     def initialize(self, status: int, sentence: str) -> None:
@@ -62,9 +62,9 @@ class GuardedFlower(Flower):  # type: ignore[misc]  # Flower has no types
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
         """Called once for every request, static files and upgrades included."""
         if not may_ask(request.host, self._names):
-            return self.get_handler_delegate(request, Refusal, {"status": 403, "sentence": _OTHER_HOST})
+            return self.get_handler_delegate(request, RefusalHandler, {"status": 403, "sentence": _OTHER_HOST})
         if request.path != _HEALTH and not logged_in(request.headers.get("Authorization", ""), self.options.basic_auth):
-            return self.get_handler_delegate(request, Refusal, {"status": 401, "sentence": "Access denied.\n"})
+            return self.get_handler_delegate(request, RefusalHandler, {"status": 401, "sentence": "Access denied.\n"})
         return super().find_handler(request, **kwargs)
 
 
