@@ -81,6 +81,10 @@ def take_definitions(sentence: Sentence, question: str, values: Values) -> CodeS
     rows = "files" if head == "file" else "definitions"
     if rows == "definitions" and not kinds and head != "definition":
         kinds = (head,)
+    if rows == "files" and not kinds and any(one.aspect is CodeAspect.OWNER for one in conditions):
+        kinds = ("class",)  # a file that defines the class
+        named = {"aspect": CodeAspect.NAME}
+        conditions = [one.model_copy(update=named) if one.aspect is CodeAspect.OWNER else one for one in conditions]
     wanted = () if "definition" in kinds else kinds
     return CodeScan(rows=rows, kinds=wanted, conditions=tuple(conditions[:_MOST]), lacking=lacking)
 
@@ -242,6 +246,12 @@ def _spelt(name: str, sentence: Sentence, question: str) -> str:
 def _is_word(name: str) -> bool:
     """True for a word of the language, which names nothing: "another", "any"."""
     return compiled("<code_word>").fullmatch(name) is not None
+
+
+def asks_bases_of_functions(code: CodeScan) -> bool:
+    """True for "methods of classes that inherit from X": what is asked of the class would be sought of its methods."""
+    based = any(one.aspect is CodeAspect.BASE for one in code.conditions)
+    return based and code.rows == "definitions" and bool(code.kinds) and {*code.kinds} <= {"method", "function", "test"}
 
 
 def told_conditions(code: CodeScan) -> Iterator[str]:

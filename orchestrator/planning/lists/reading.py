@@ -8,7 +8,7 @@ from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import spans, with_years
-from orchestrator.planning.lists.definitions import take_definitions, told_conditions
+from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions, told_conditions
 from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
 from orchestrator.planning.lists.folders import take_paths
 from orchestrator.planning.lists.markers import (
@@ -112,6 +112,8 @@ def _why_not(scan: Scan, content: ContentReader, question: str) -> str:
         return _LONG
     if scan.unread and scan.code and not scan.code.conditions and len([*_parts(_unfiltered(scan))]) == 1:
         return told("list_kind_alone", scan.unread, question)
+    if scan.code and asks_bases_of_functions(scan.code):
+        return told("list_unread_alone", scan.unread or (question,), question)
     if scan.unread and not understood(_unfiltered(scan)):
         return told("list_unread_alone", scan.unread, question)
     return "" if understood(scan) or content.names_documents else _NOTHING
