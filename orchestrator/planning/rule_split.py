@@ -59,7 +59,7 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
         if not part.asked and _says_nothing(part.query):
             continue
         alone = _begins_sentence(part.query, question)
-        stands = not part.asked or _stands(part.query, said, others, alone=alone)
+        stands = not part.asked or (not part.leans and _stands(part.query, said, others, alone=alone))
         placed = part if stands else _placed(part, about)
         if placed is None:
             return ()
@@ -69,7 +69,7 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
 
 
 def _stands(query: str, said: str, others: Sequence[str], *, alone: bool) -> bool:
-    """True for a part that can be searched alone: it names something, or speaks of what was asked before.
+    """True for a part that can be searched alone: it names something, or speaks of what was asked before without names.
 
     A question that only repeats a part of one before ("and how is X solved?") does not say what of it is meant, one
     behind a statement needs it, and one behind a comma that shares nothing with the question before leans on that.
@@ -85,7 +85,7 @@ def _stands(query: str, said: str, others: Sequence[str], *, alone: bool) -> boo
     if said or _refers(query, language):
         return False
     if any(not own.isdisjoint(terms(one)) for one in others):
-        return True
+        return not any(map(_names, others))
     return not others or (alone and len(own) >= _OWN_TERMS and not _is_lookup(query, language))
 
 

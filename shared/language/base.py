@@ -42,12 +42,16 @@ class SplitKind(StrEnum):
 
 
 class Subquestion(Model):
-    """One part of a question. `broad`: it can be taken apart itself. `asked`: the question asks it, no facet beside."""
+    """One part of a question. `broad`: it can be taken apart itself. `asked`: the question asks it, no facet beside.
+
+    `leans`: it points at what another part says, and is not to be searched without that.
+    """
 
     facet: Facet
     query: str
     broad: bool = False
     asked: bool = False
+    leans: bool = False
 
 
 class Split(Model):

@@ -15,6 +15,8 @@ _SECOND = {
 _FIRST = re.compile(rf"\b(?:{'|'.join(sorted(_SECOND, key=len, reverse=True))})\b", re.IGNORECASE)
 _UPPER = re.compile(r"\b(?:US|ME|MY)\b")
 _MAX_SUBJECT_WORDS = 6
+#: What narrows the thing of "how do I install X on Ubuntu".
+_LIMITS = "on|in|with|without|for|to|from|using|at|by|while|when|after|before|during|under|if|into|between"
 _POSSESSIVE = {"its", "their"}
 #: "this" in "this error" points at nothing outside; "this" alone does.
 _DETERMINER = re.compile(r"\b(?:this|these|those|each|both) (?=[a-z])(?!and\b|or\b|in\b|for\b|to\b)", re.IGNORECASE)
@@ -82,12 +84,17 @@ def _phrases(clause: str) -> list[str]:
     return [f"{prefix} {phrase.strip(' ,')}" for phrase in phrases]
 
 
-def resolved(clause: str, about: str | None) -> str | None:
-    """`clause` with its pronouns replaced by what was spoken of before; None when that is not known."""
+def resolved(clause: str, about: str | None, before: str) -> str | None:
+    """`clause` with its pronouns replaced by what was spoken of; None when that is not known or does not fit.
+
+    What "takes" or "costs" is what the question `before` does, no thing that it names.
+    """
     pronoun = PHRASES.compiled["pronoun"]
-    if not pronoun.search(_without_determiners(clause)):
+    pronouns = [found[0].lower() for found in pronoun.finditer(clause) if not _DETERMINER.match(clause, found.start())]
+    if not pronouns:
         return clause
-    if about is None or re.search(r"\b(?:each|both)\b", clause, re.IGNORECASE):
+    done = PHRASES.compiled["done"].match(before) and PHRASES.compiled["of_deed"].search(clause)
+    if about is None or done or not all(_stands_for(found, about) for found in pronouns):
         return None
     genitive = f"{about}'" if about.endswith("s") else f"{about}'s"
 
@@ -99,29 +106,47 @@ def resolved(clause: str, about: str | None) -> str | None:
     return pronoun.sub(replaced, clause)
 
 
-def _without_determiners(clause: str) -> str:
-    return _DETERMINER.sub("", clause)
+def _stands_for(pronoun: str, about: str) -> bool:
+    """True where the number of `pronoun` is that of what `about` names; a team is both."""
+    if PHRASES.compiled["names_no_thing"].fullmatch(about):
+        return False
+    head = PHRASES.compiled["head"].match(about)
+    noun = head[0] if head else about
+    plural = re.search(r"(?:[^sui]s|people|data)$|\band\b", noun, re.IGNORECASE) is not None
+    if pronoun in {"it", "its", "this"}:
+        return not plural or noun[:1].isupper()
+    return pronoun in {"they", "them", "their", "these", "those"} and (plural or _is_group(noun))
+
+
+def _is_group(noun: str) -> bool:
+    return noun.lower().rpartition(" ")[2] in PHRASES.words["group"]
 
 
 def subject(clause: str) -> str | None:
-    """What a question is about, when its form shows it; what a pronoun after it stands for."""
+    """What a question is about, when its form shows it; what a pronoun after it stands for.
+
+    None where the question narrows that ("on Ubuntu"): what comes after it would lose this.
+    """
     patterns = (
         r"what is the [\w-]+ of (?P<x>.+)",
         r"what happened (?:in|during|to|with|at|on) (?P<x>.+)",
-        r"what (?:is|are|was|were|causes?) (?P<x>.+)",
+        r"what (?:is|are|was|were|caused?|causes) (?P<x>.+)",
         r"where (?:can|do|could|should) \w+ \w+ (?P<x>.+)",
-        r"what (?P<x>.+) (?:is|are|means?)",
+        r"what (?!(?:does|do|did|has|have|is|was) )(?P<x>.+) (?:is|are|means?)",
         r"(?:explain |describe )?how (?:do |does )?(?P<x>.+?) works?",
         r"who (?!is\b|are\b|was\b|were\b)\w+ (?P<x>.+)",
-        r"how (?:to|(?:do|can|should|would|could) \w+) \w+ (?P<x>.+?)(?: (?:on|in|with|for|to|from|using|at|by) .+)?",
+        r"how (?:to|(?:do|can|should|would|could) \w+) \w+ (?P<x>.+?)(?P<limit> (?:<limits>) .+)?".replace(
+            "<limits>", _LIMITS
+        ),
     )
     for pattern in patterns:
         if found := re.fullmatch(pattern, clause, re.IGNORECASE):
-            return found["x"] if len(found["x"].split()) <= _MAX_SUBJECT_WORDS else None
+            limited = found.groupdict().get("limit")
+            return found["x"] if not limited and len(found["x"].split()) <= _MAX_SUBJECT_WORDS else None
     if found := re.fullmatch(r"why (\S+) (.+)", clause, re.IGNORECASE):
         words = found[2].split()
         place = _boundary(found[1].lower(), words)
-        return " ".join(words[:place]) if place else None
+        return " ".join(words[:place]) if place and words[0].lower() not in _SUBJECT_PRONOUNS else None
     return None
 
 

@@ -73,10 +73,13 @@ _WHICH_ONE = re.compile(
 #: What things are compared by: "Compare X and Y: cost and latency".
 _BY_ASPECTS = re.compile(
     r"(?P<things>compar[^:]{3,200}): (?P<aspects>[^:?]{3,120})"
-    r"|(?P<beside>compar[^:]{3,120}? (?:and|with|to|versus|vs\.?) [^:]{2,60}?)"
-    r" (?:on|by|regarding|in terms of|with (?:respect|regard) to) (?P<listed>[^:?]{2,60}(?:,| and) [^:?]{2,60})",
+    r"|(?P<beside>(?:compar|(?:[^:]{0,60} )?differences? between)[^:]{3,120}? (?:and|with|to|versus|vs\.?) [^:]{2,60}?)"
+    r" (?:in|on|by|regarding|in terms of|with (?:respect|regard) to) (?P<listed>[^:?]{2,60}(?:,| and) [^:?]{2,60})",
     re.IGNORECASE,
 )
+_EACH = re.compile(r"\b(?:each|both)\b", re.IGNORECASE)
+#: No thing that is compared starts so: "Which is cheaper per year, X or Y".
+_NO_THING = re.compile(r"(?:per|at|over|under|by|within|since|until|during|after|before) ", re.IGNORECASE)
 _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 
@@ -119,18 +122,22 @@ def _with_items(pieces: list[str]) -> list[str]:
 
 
 def _parts(texts: list[str]) -> tuple[base.Subquestion, ...]:
-    """Each text as a question of its own; a pronoun is replaced by what the one before is about, or the text left."""
+    """Each text as a question of its own; a pronoun is replaced by what the one before is about, or the part leans."""
     parts: list[base.Subquestion] = []
     about: str | None = None
-    for text in texts:
-        standing = clauses.resolved(text, about)
-        if standing is None or len(standing.split()) < _WORDS[0]:
+    for place, text in enumerate(texts):
+        resolved = clauses.resolved(text, about, texts[place - 1] if place else "")
+        leans = resolved is None or (place > 0 and PHRASES.compiled["leaning"].search(text) is not None)
+        standing = text if leans or resolved is None else resolved
+        if len(standing.split()) < _WORDS[0] or (resolved is None and _EACH.search(text)):
             continue
-        about = clauses.subject(standing) or about
+        about = about if leans else clauses.subject(standing)
         query = _question(standing)
         if base.MIN_PART <= len(query) <= base.MAX_PART:
             broad = bool(compared(standing)) or _facets(standing).kind is not base.SplitKind.SIMPLE
-            parts.append(base.Subquestion(facet=PHRASES.facet_of(standing), query=query, broad=broad, asked=True))
+            parts.append(
+                base.Subquestion(facet=PHRASES.facet_of(standing), query=query, broad=broad, asked=True, leans=leans)
+            )
     return tuple(parts)
 
 
@@ -253,13 +260,17 @@ def _items(sentence: str, slots: dict[str, str]) -> tuple[list[str], str]:
 
 
 def _is_thing(item: str) -> bool:
-    return 0 < len(item.split()) <= _MOST_ITEM_WORDS and not PHRASES.compiled["question_word"].match(item)
+    if _NO_THING.match(item) or PHRASES.compiled["question_word"].match(item):
+        return False
+    return 0 < len(item.split()) <= _MOST_ITEM_WORDS
 
 
 def _with_shared_head(items: list[str]) -> list[str]:
     """The first of "supervised and unsupervised learning" is "supervised learning"."""
     *heads, last = items or [""]
     words = last.split()
+    if len(words) == 3 and all(re.fullmatch("the [a-z]+", item) for item in heads) and words[0] == "the":
+        return [*(f"{item} {words[2]}" for item in heads), last]
     if len(words) != 2 or not all(_are_a_pair(item, words[0]) for item in heads):
         return items
     return [*(f"{item} {words[1]}" for item in heads), last]

@@ -10,6 +10,7 @@ from shared.language.tables import PlanningTable, toml
 PHRASES = PlanningTable.model_validate(toml("zh", "planning"))
 _TOUCHING = re.compile(r"(?<=[A-Za-z0-9+#])(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])")
 _HOW = r"(?:应该|该)?(?:如何|怎么|怎样)(?:才能)?"
+_MIN_TOPIC = 2
 _TOPICS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -109,10 +110,10 @@ def _completed(clause: str, topic: str) -> str | None:
     if PHRASES.compiled["subjectless"].match(clause):
         text = pronoun.sub("", clause)
         return f"{topic}{text}" if topic else None
-    if dangling.search(clause) and re.match(_HOW, clause):
-        return f"{topic}{dangling.sub('', clause)}" if topic else None
-    if pronoun.search(clause):
-        return pronoun.sub(lambda found: f"{topic}的" if found[0] == "其" else topic, clause) if topic else None
+    if dangling.search(clause) and not clause.endswith("们") and re.match(_HOW, clause):
+        return f"{topic}{dangling.sub('', clause)}" if topic else clause
+    if pronoun.search(clause) and topic and not re.search("它们|他们|她们", clause):
+        return pronoun.sub(lambda found: f"{topic}的" if found[0] == "其" else topic, clause)
     return clause
 
 
@@ -120,5 +121,7 @@ def _topic(clause: str) -> str:
     """What a clause is about, when its form shows it."""
     for pattern in _TOPICS:
         if (found := pattern.fullmatch(clause)) and not asks(found["x"]):
-            return re.sub(r"^(?:使用|采用|用(?!户|例|量|途|法))\s*", "", found["x"].strip())
+            topic = re.sub(r"^(?:使用|采用|用(?!户|例|量|途|法))\s*", "", found["x"].strip())
+            unfit = len(topic) < _MIN_TOPIC or "情况下" in topic or PHRASES.compiled["names_no_thing"].fullmatch(topic)
+            return "" if unfit else topic
     return ""

@@ -111,12 +111,14 @@ def _read_sentence(sentence: str) -> base.Split:
 
 def _compound(pieces: list[tuple[str, str]]) -> base.Split:
     """One part for each clause that asks; fewer than two are no compound."""
-    parts = []
+    parts: list[base.Subquestion] = []
     for context, piece in pieces:
         query = f"{context},{piece}?" if context else f"{piece}?"
-        if base.MIN_PART <= len(query) <= base.MAX_PART:
+        leans = bool(parts) and (PHRASES.compiled["leaning"].search(piece) or len(query) < base.MIN_PART)
+        if (leans or len(query) >= base.MIN_PART) and len(query) <= base.MAX_PART:
             broad = bool(compared(piece)) or _facets(piece).kind is not base.SplitKind.SIMPLE
-            parts.append(base.Subquestion(facet=PHRASES.facet_of(piece), query=query, broad=broad, asked=True))
+            facet = PHRASES.facet_of(piece)
+            parts.append(base.Subquestion(facet=facet, query=query, broad=broad, asked=True, leans=bool(leans)))
     return base.Split(kind=base.SplitKind.COMPOUND, parts=tuple(parts)) if len(parts) > 1 else base.Split()
 
 
@@ -167,6 +169,12 @@ def _is_thing(item: str) -> bool:
 
 def _shared(items: list[str]) -> tuple[list[str], str]:
     """The aspect 性能 of "X 和 Y 的性能"; in "P 的 X 和 Y" both are of P."""
+    owners = [place for place, item in enumerate(items) if "的" in item]
+    if len(owners) == 1 and 0 < owners[0] < len(items) - 1:  # "X 和 Y 的原因和影响"
+        place = owners[0]
+        thing, _, aspect = items[place].rpartition("的")
+        aspects = [aspect.strip(), *items[place + 1 :]]
+        return [*items[:place], thing.strip()], f"{'、'.join(aspects[:-1])}和{aspects[-1]}"
     first, last = items[0], items[-1]
     if "的" in last and not any("的" in item for item in items[:-1]):
         thing, _, aspect = last.rpartition("的")

@@ -67,7 +67,10 @@ def test_given_a_statement_before_the_questions_then_each_part_carries_it(questi
         ),
         (
             "How do we rotate the signing keys and who has to approve it?",
-            ["How do we rotate the signing keys?", "Who has to approve the signing keys?"],
+            [
+                "How do we rotate the signing keys?",
+                "Regarding “How do we rotate the signing keys”: Who has to approve it?",
+            ],
         ),
     ],
 )
