@@ -94,7 +94,8 @@ def resolved(clause: str, about: str | None, before: str) -> str | None:
     if not pronouns:
         return clause
     done = PHRASES.compiled["done"].match(before) and PHRASES.compiled["of_deed"].search(clause)
-    if about is None or done or not all(_stands_for(found, about) for found in pronouns):
+    either = PHRASES.compiled["of_which"].match(before) and re.search(r" (?:it|them)$", clause, re.IGNORECASE)
+    if about is None or done or either or not all(_stands_for(found, about) for found in pronouns):
         return None
     genitive = f"{about}'" if about.endswith("s") else f"{about}'s"
 

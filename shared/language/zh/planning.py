@@ -139,6 +139,8 @@ def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
         return ()
     items, aspect = _shared(items)
+    if not items:
+        return ()
     listed = f"{'、'.join(items[:-1])}和{items[-1]}"
     slots = {"aspect": aspect, "scope": f"{scope}," if scope else "", "items": listed}
     sentences = "attribute" if aspect else kind
@@ -170,8 +172,10 @@ def _is_thing(item: str) -> bool:
 def _shared(items: list[str]) -> tuple[list[str], str]:
     """The aspect 性能 of "X 和 Y 的性能"; in "P 的 X 和 Y" both are of P."""
     owners = [place for place, item in enumerate(items) if "的" in item]
-    if len(owners) == 1 and 0 < owners[0] < len(items) - 1:  # "X 和 Y 的原因和影响"
-        place = owners[0]
+    place = owners[0] if owners else 0
+    if 0 < place < len(items) - 1:  # "X 和 Y 的原因和影响"; what "X 和 Y 的写入性能和每年的费用" compares is unsure
+        if len(owners) > 1:
+            return [], ""
         thing, _, aspect = items[place].rpartition("的")
         aspects = [aspect.strip(), *items[place + 1 :]]
         return [*items[:place], thing.strip()], f"{'、'.join(aspects[:-1])}和{aspects[-1]}"
