@@ -111,7 +111,8 @@ class Via(Model):
     """How a hit was reached from another one: over which key or name, at which hop (from 1), from which chunk.
 
     `precedence` is set on a named symbol's definition (0) and what calls lead to from there: hits with one stand
-    before all others, the lowest first, whatever their scores are.
+    before all others, the lowest first, whatever their scores are. `callers`, of such a definition, is how many
+    definitions call it in all.
     """
 
     chunk_id: str
@@ -121,6 +122,7 @@ class Via(Model):
         description="link, linked by, mention, mentioned by, call, called by, symbol (asked for), name, directory"
     )
     precedence: int | None = Field(default=None, ge=0)
+    callers: int | None = Field(default=None, ge=0)
 
 
 class Hit(Chunk):

@@ -18,6 +18,7 @@ from shared.providers.llm.client import LLM
 from shared.tasks.task_run import TaskRun
 from workers.merge import tree
 from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, all_known
+from workers.merge.callers import of_symbol
 from workers.merge.extract import nothing_found
 from workers.merge.identifiers import unnamed, unnamed_subject
 from workers.shown_hits import leaf_kind_share
@@ -49,7 +50,7 @@ def run_aggregator(
     """
     job = run.job
     question, name, settings = job.request.question, job.aggregator or SIMPLE, run.jobs.settings
-    if verdict(leaves):
+    if verdict(leaves) and of_symbol(question, pool.hits) is None:
         return name, Aggregated(summary=nothing_found(question))
     if table is None and (lost := unnamed_subject(question, pool.hits)):
         return name, Aggregated(summary=_no_document_names(question, lost))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from shared.language import answer_language, reader_sentence
@@ -14,8 +15,10 @@ from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, Nod
 from shared.models.plan import node_order
 from shared.settings.sections import reranker_traits
 from workers.display import plain_line
+from workers.merge.callers import of_symbol
+from workers.merge.citations import citation
 from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer
-from workers.merge.identifiers import unnamed, without
+from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.pieces import QuotableSentence, quotable_sentences, quote_width
 
 MAX_SENTENCES = 10
@@ -32,18 +35,13 @@ _MAX_STEPS = 8
 _GROUP_SHARE = 0.3  # of a subquestion's terms in each sentence that is quoted for it
 _SAME_PAGE = 1.0  # what each further sentence of a page loses, so that several pages are heard
 _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
+_SECTION = 2.0  # for the section of a page that an identifier names, whose heading says what is asked
 _LONGEST_TITLE = 60
 #: The best hit is an answer, however few of the question's terms it has, from this score of a trusted reranker.
 _TRUSTED_SCORE = 0.5
 #: The lexical reranker's calibrated score of a hit that shares a word with the question by chance.
 _UNRELATED = 0.05
 _LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
-
-
-def citation(number: int, hit: Hit, quote: str) -> Citation:
-    """`[number]` stands for `hit`; `quote` is a verbatim slice of its text."""
-    path, title = plain_line(hit.path), plain_line(hit.title)
-    return Citation(number=number, chunk_id=hit.chunk_id, path=path, title=title, quote=quote)
 
 
 def best_quote(hit: Hit, claim: str) -> str:
@@ -55,7 +53,10 @@ def best_quote(hit: Hit, claim: str) -> str:
 
 
 class Picker:
-    """Picks sentences query by query, and never the same statement twice."""
+    """Picks sentences query by query, and never the same statement twice.
+
+    Where a query has an identifier that pages are named by, only these are quoted, or else sentences that name it.
+    """
 
     def __init__(self, question: str, hits: Sequence[MergedHit]) -> None:
         pages, best = Pages(question, hits), max((hit.score for hit in hits), default=0.0)
@@ -65,8 +66,9 @@ class Picker:
             number for number, hit in enumerate(hits[:FARTHEST], start=1) if hit.score >= least or pages.far[number - 1]
         }
         self._hits = hits
-        need = AskedFor(question)
-        every = quotable_sentences(hits[:FARTHEST])
+        need, bound = AskedFor(question), named_numbers(question, hits)
+        near |= bound
+        every = quotable_sentences(hits[: max(FARTHEST, *bound)] if bound else hits[:FARTHEST])
         self._passages = [one for one in every if one.number in near or need.defines(one.text)]
         self._scorer = SentenceScorer(question, pages, self._passages)
         self._asked = flat(question)
@@ -78,10 +80,13 @@ class Picker:
         """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
 
         Looks at the hits of leaf `node_id` (None: all). Not weighted by the pool's IDF: in a pool that is all about the
-        question, its own words would count nothing. Identifiers that no hit names are left out.
+        question, its own words would count nothing. Identifiers that no hit names are left out; where
+        one names pages, these alone count.
         """
         asked = frozenset(terms(without(query, unnamed(query, self._hits))))
-        hits = zip(self._words, self._nodes, strict=True)
+        hits = list(zip(self._words, self._nodes, strict=True))
+        bound = named_numbers(query, self._hits)
+        hits = [hits[number - 1] for number in bound] or hits
         shares = (len(asked & words) / len(asked) for words, ids in hits if node_id is None or node_id in ids)
         return max(shares, default=0.0) if asked else 1.0
 
@@ -93,8 +98,10 @@ class Picker:
         `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
         need = AskedFor(query)
-        left = self._quotable(need, node_id, containing)
+        bound = named_numbers(query, self._hits)
+        left = self._of_named(bound, query, self._quotable(need, node_id, containing))
         scores = self._scorer.scores(query, self._ranks(node_id), left)
+        scores = {one: score + _SECTION * self._headed(one, query) * bool(bound) for one, score in scores.items()}
         chosen = self._steps(scores) if need.steps and limit > 1 else []
         used, least = sum(quote_width(one.text) for one in chosen), -math.inf
         for one in self._in_turn(scores):
@@ -115,6 +122,20 @@ class Picker:
         if node_id is not None:
             left = [one for one in left if node_id in self._nodes[one.number - 1]]
         return [one for one in left if containing and flat(containing) in flat(one.quote)] or left
+
+    @staticmethod
+    def _of_named(bound: AbstractSet[int], query: str, left: list[QuotableSentence]) -> list[QuotableSentence]:
+        """Those of the pages that the query's identifiers name, or that name one; all where no page is named so."""
+        if not bound:
+            return left
+        own = [one for one in left if one.number in bound]
+        return own or [one for one in left if any(names(one.quote, wanted) for wanted in identifiers(query))]
+
+    def _headed(self, one: QuotableSentence, query: str) -> float:
+        """The share, 0..1, of the words of its section's heading that the query has."""
+        hit = self._hits[one.number - 1]
+        heading = frozenset(terms(hit.heading)) - frozenset(terms(hit.title))
+        return len(heading.intersection(terms(query))) / len(heading) if heading else 0.0
 
     def group(self, query: str, node_id: str, limit: int) -> list[QuotableSentence]:
         """As `pick`, of a subquestion that rules made: what it found may be about something else."""
@@ -194,9 +215,11 @@ def extract(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit: i
 
     `[n]` is the n-th hit of the pool. A question of one leaf gets a direct answer of up to 3 sentences; one that
     branched gets 2, then a headed group per subquestion, headed in the question's language. Where no hit covers the
-    question, the text says that the corpus has nothing on it, and nothing is cited.
+    question, the text says that the corpus has nothing on it, and nothing is cited. Where the search started
+    from a named symbol, the text is its definition and callers.
     """
-    return summary_of(question, extracted(question, pool, nodes, limit), pool, nodes)
+    symbol = of_symbol(question, pool.hits)
+    return symbol or summary_of(question, extracted(question, pool, nodes, limit), pool, nodes)
 
 
 def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit: int = MAX_SENTENCES) -> Extract:

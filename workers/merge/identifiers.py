@@ -30,6 +30,16 @@ def unnamed(question: str, hits: Sequence[Hit]) -> list[str]:
     return [one for one in wanted if not any(_names(hit, one) for hit in hits)] if wanted else []
 
 
+def named_numbers(question: str, hits: Sequence[Hit]) -> frozenset[int]:
+    """The hits, numbered from 1, whose title, heading or path names an identifier of the question."""
+    wanted = identifiers(question)
+    return frozenset(
+        number
+        for number, hit in enumerate(hits, start=1)
+        if any(names(f"{hit.title}\n{hit.heading}\n{hit.path}", one) for one in wanted)
+    )
+
+
 def without(question: str, lost: Sequence[str]) -> str:
     """The question without these identifiers, so that the rest of it can be looked for in what was found."""
     for one in lost:
@@ -51,12 +61,15 @@ def unnamed_subject(question: str, hits: Sequence[Hit]) -> list[str]:
     return lost if len(rest) <= _MOST_BESIDE or any(_in_series(hit, series) for hit in hits) else []
 
 
-def _names(hit: Hit, identifier: str) -> bool:
-    """True where the hit has it, with or without its hyphens; a hash may be written out."""
-    held = fold(f"{hit.title}\n{hit.heading}\n{hit.path}\n{hit.text}")
+def names(text: str, identifier: str) -> bool:
+    """True where the text has it, with or without its hyphens; a hash may be written out."""
     written = "[-_ ]?".join(map(re.escape, fold(identifier).split("-")))
     end = "" if _HASHED.fullmatch(identifier) else r"(?![0-9a-z])"
-    return re.search(rf"(?<![0-9a-z]){written}{end}", held, re.ASCII) is not None
+    return re.search(rf"(?<![0-9a-z]){written}{end}", fold(text), re.ASCII) is not None
+
+
+def _names(hit: Hit, identifier: str) -> bool:
+    return names(f"{hit.title}\n{hit.heading}\n{hit.path}\n{hit.text}", identifier)
 
 
 def _in_series(hit: Hit, series: set[str]) -> bool:

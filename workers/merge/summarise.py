@@ -21,7 +21,8 @@ from shared.providers.metering import usual_tokens
 from shared.providers.time_shares import seconds_for
 from workers.display import safe
 from workers.inert import inert
-from workers.merge.extract import best_quote, citation
+from workers.merge.citations import citation
+from workers.merge.extract import best_quote
 from workers.merge.findings import Aggregated, Findings
 from workers.merge.memories import memories
 

@@ -191,3 +191,38 @@ def test_given_a_pool_that_is_all_about_the_question_then_something_is_said() ->
     texts = ["数据库查询慢，先看执行计划。", "优化数据库查询，要给过滤列建索引。", "数据库查询性能差，多半没用上索引。"]
     summary = extract("如何优化数据库查询性能？", pool(*(hit(n, text) for n, text in enumerate(texts, 1))), tree("q"))
     assert summary.citations
+
+
+def incident(number: int, name: str, text: str, score: float) -> MergedHit:
+    return hit(number, text, title=name, score=score).model_copy(update={"doc_id": f"d{number}"})
+
+
+def test_given_an_identifier_in_the_question_then_only_its_pages_are_quoted() -> None:
+    found = pool(
+        incident(
+            1, "INC-2078 Lost alerts", "The duration was 3 hours. The cause was a full disk, as in INC-2041.", 0.9
+        ),
+        incident(
+            2, "INC-2041 Chill alerts", "Each rebalance took long because of eager assignment in the group.", 0.02
+        ),
+    )
+    for question in ("What is the cause of INC-2041?", "INC-2041 的原因是什么？", "What was the duration of INC-2041?"):
+        summary = extract(question, found, tree(question))
+        assert summary.text.split("\n")[0].endswith("[2]"), "its own page first"
+        assert "3 hours" not in summary.text
+    question = "INC-2041 duration hours cause full disk lost alerts"
+    other = hit(3, "The budget approver is the supplier.", title="INC-2041 Budget", score=0.5)
+    assert not extract(question, pool(found.hits[0], other), tree(question)).citations, "only another page covers it"
+
+
+def test_given_a_subquestion_with_an_identifier_then_its_group_quotes_no_other_page() -> None:
+    found = pool(
+        hit(1, "The remedy was a new disk for every host.", "0.1", "0.2", "0.3", title="INC-2085 Disk"),
+        hit(2, "The remedy was static membership of the group.", "0.1", "0.2", "0.3", title="INC-2041 Alerts"),
+    )
+    nodes = tree(
+        "Compare INC-2041 and INC-2085", _2=(Facet.HOW, "remedy of INC-2041"), _3=(Facet.HOW, "remedy of INC-2085")
+    )
+    text = extract("Compare INC-2041 and INC-2085", found, nodes).text
+    assert "new disk" not in text.partition("remedy of INC-2041")[2].partition("###")[0]
+    assert "membership" not in text.partition("remedy of INC-2085")[2]

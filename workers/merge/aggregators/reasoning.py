@@ -13,7 +13,9 @@ from shared.settings.sections import ReasoningAggregator
 from workers.display import plain_line
 from workers.merge import extract
 from workers.merge.aggregators.paths import TITLE, bridges_of, hop_steps
+from workers.merge.callers import of_symbol
 from workers.merge.findings import Aggregated, Findings
+from workers.merge.identifiers import named_numbers
 from workers.merge.pieces import QuotableSentence
 from workers.merge.summarise import summarise
 
@@ -70,8 +72,11 @@ def _hops(found: Findings, options: ReasoningAggregator) -> Aggregated:
 def _concluded(
     found: Findings, steps: Sequence[ReasoningStep], used: Sequence[QuotableSentence], own: Summary
 ) -> Aggregated:
-    """The conclusion by the LLM where one is there, else `own`; its sources are joined by those of the steps."""
-    made = summarise(found, lambda: own, steps)
+    """The conclusion by the LLM where one is there, else of a named symbol its callers, else `own`.
+
+    Its sources are joined by those of the steps.
+    """
+    made = summarise(found, lambda: of_symbol(found.question, found.pool.hits) or own, steps)
     known = {one.number: one for one in (*extract.citations(used, found.pool.hits), *made.summary.citations)}
     sources = {"citations": tuple(known[number] for number in sorted(known))}
     return made.model_copy(update={"summary": made.summary.model_copy(update=sources)})
@@ -92,10 +97,15 @@ def _last_step_conclusion(found: Findings, steps: Sequence[ReasoningStep], evide
 
 
 def _hop_conclusion(found: Findings, used: Sequence[QuotableSentence], direct: Summary) -> Summary:
-    """The sentence at the end of the path first, then what answers directly."""
+    """The sentence at the end of the path first, then what answers directly.
+
+    The direct answer alone where the path leaves the pages that an identifier of the question names.
+    """
     if not used or not direct.citations:
         return direct
     end = used[-1]
+    if (bound := named_numbers(found.question, found.pool.hits)) and end.number not in bound:
+        return direct
     if found.pool.hits[end.number - 1].doc_id == found.pool.hits[direct.citations[0].number - 1].doc_id:
         return direct
     line = extract.written([end])

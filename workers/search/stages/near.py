@@ -115,11 +115,21 @@ def callers_first(
     kept = {one.hit.chunk_id for one in called[:wanted]}
     sure = [one for one in called if one.precedence in {Precedence.CALLER, Precedence.CALLER_IN_TEST}]
     definitions = len(groups)
+    state = state.but(candidates=[_counted(one, len(sure)) for one in state.candidates])
     if state.query.shown and len(sure) + definitions > state.query.shown:
         state = state.but(warnings=(*state.warnings, _more(len(sure), definitions, state)))
     if asked_direction(state.query.text) == "out":
         ranked = [[_called_before(one) for one in group] for group in ranked]
     return state, [[one for one in group if not _is_caller(one) or one.hit.chunk_id in kept] for group in ranked]
+
+
+def _counted(one: Candidate, callers: int) -> Candidate:
+    """A definition with how many call it; another candidate as it is."""
+    via = one.hit.via
+    if via is None or via.precedence != Precedence.DEFINITION:
+        return one
+    counted = via.model_copy(update={"callers": callers})
+    return one._replace(hit=one.hit.model_copy(update={"via": counted}))
 
 
 def _precedence(one: Neighbour) -> Precedence | None:
