@@ -45,12 +45,21 @@ class Relation(Model):
     said: tuple[str, ...] = Field(min_length=1)
 
 
+class Section(Model):
+    """A question that `asked` is found in is answered below a heading that `heading` is found in."""
+
+    asked: str
+    heading: str
+
+
 class AnswerTable(Model):
     """The rules in order. `evidence`: patterns over sentences in lower case, by kind.
 
     `joins`: where a question ends and the next one begins within a sentence. `newest`: a word that asks for the latest
     of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
-    `points_back`: a pattern that the beginning of a sentence without a subject of its own matches ("He was born").
+    `parts`: what stands between two parts of a question that each ask something of their own. `sections`: under which
+    headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
+    matches ("He was born").
     """
 
     asks: tuple[AnswerRule, ...] = ()
@@ -59,6 +68,8 @@ class AnswerTable(Model):
     defines: str = NEVER
     is_defined: str = NEVER
     points_back: str = NEVER
+    parts: str = NEVER
+    sections: tuple[Section, ...] = ()
     evidence: dict[AnswerKind, str] = Field(default={})
     relations: tuple[Relation, ...] = ()
 
@@ -71,6 +82,26 @@ class AnswerTable(Model):
         parts = self._joins.split(question)
         found = [self.kind(question), *(self.kind(part) for part in parts)] if len(parts) > 1 else [self.kind(question)]
         return tuple(dict.fromkeys(kind for kind in found if kind))
+
+    def parts_of(self, question: str) -> list[str]:
+        """The parts of a question that asks several things, each with its own kind of answer; else empty."""
+        parts: list[str] = []
+        for part in self._parts.split(question):
+            low = part.lower().strip(" ?!.")
+            if parts and self.kind(low) is None:
+                return []
+            parts.append(part.strip())
+        asking = [part for part in parts if self.kind(part.lower().strip(" ?!.")) is not None]
+        return asking if len(asking) > 1 else []
+
+    def section(self, question: str, heading: str) -> float:
+        """1 below a heading under which the question (as in `kind`) is answered, -1 below that of another; else 0."""
+        asked = [one for one in self._sections if one[0].search(question)]
+        if not asked:
+            return 0.0
+        if any(pattern.search(heading) for _, pattern in asked):
+            return 1.0
+        return -1.0 if any(pattern.search(heading) for _, pattern in self._sections) else 0.0
 
     def asks_for_newest(self, question: str) -> bool:
         """True where the question (as in `kind`) asks for the latest of several."""
@@ -94,6 +125,14 @@ class AnswerTable(Model):
     def pointing_back(self) -> re.Pattern[str]:
         """`points_back`, compiled."""
         return re.compile(self.points_back, re.IGNORECASE)
+
+    @cached_property
+    def _parts(self) -> re.Pattern[str]:
+        return re.compile(self.parts, re.IGNORECASE)
+
+    @cached_property
+    def _sections(self) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+        return [(re.compile(one.asked), re.compile(one.heading)) for one in self.sections]
 
     @cached_property
     def _joins(self) -> re.Pattern[str]:

@@ -26,6 +26,7 @@ _HIDDEN_DIRECTIVES = frozenset({
     "toctree", "contents", "image", "figure", "include", "literalinclude", "raw", "index", "highlight", "module",
     "currentmodule", "default-domain", "meta", "only", "tabs",
 })  # fmt: skip
+_TABLE_DIRECTIVES = frozenset({"list-table", "csv-table"})
 _FIELD = re.compile(r"\s*:(?! )[^:`\n]{1,60}:(?:\s|$)")
 _ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}")
 _BORDER = re.compile(r"=++(?: ++=++)++")
@@ -106,7 +107,7 @@ class _Lines:
         self._table_until, self._under = 0, -1
         #: Lines that are indented by more than this belong to a literal block, or to one that is not shown.
         self._literal: int | None = None
-        self._hidden = False
+        self._hidden = self._rows = False
 
     def kind(self, number: int, *, in_prose: bool) -> tuple[BlockKind | None, bool]:
         """The kind of a line (None for what only separates), and whether it begins a block of its own."""
@@ -140,7 +141,7 @@ class _Lines:
         """A paragraph that ends with `::` has a literal block below it."""
         line = self.lines[number]
         if line.rstrip().endswith("::") and not self._below(number).strip():
-            self._literal, self._hidden = _indent(line), False
+            self._literal, self._hidden, self._rows = _indent(line), False, False
 
     def _in_literal(self, number: int) -> tuple[BlockKind | None, bool] | None:
         line = self.lines[number]
@@ -150,7 +151,8 @@ class _Lines:
             self._literal = None
             return None
         option = _FIELD.match(line) is not None and self._above(number).startswith("..")
-        return (None if self._hidden or option else BlockKind.FENCE), False
+        shown = BlockKind.TABLE if self._rows else BlockKind.FENCE
+        return (None if self._hidden or option else shown), False
 
     def _fenced(self, line: str) -> tuple[BlockKind | None, bool] | None:
         opened = _FENCE.match(line) if self._literal is None else None
@@ -168,7 +170,9 @@ class _Lines:
         found = _DIRECTIVE.match(line)
         name = found[1].lower().rpartition(":")[2] if found else ""
         if name in _CODE_DIRECTIVES or name in _HIDDEN_DIRECTIVES:
-            self._literal, self._hidden = _indent(line), name in _HIDDEN_DIRECTIVES
+            self._literal, self._hidden, self._rows = _indent(line), name in _HIDDEN_DIRECTIVES, False
+        elif name in _TABLE_DIRECTIVES:
+            self._literal, self._hidden, self._rows = _indent(line), False, True
         shown = found is not None and self._literal is None and bool((found[2] or "").strip())
         return (BlockKind.PROSE if shown or line.lstrip().startswith("...") else None), True
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from shared.language import languages, question_language
+from shared.language import derived, languages, question_language, sentence_in
 from shared.language.answers import AnswerKind
 from shared.language.names import bare, names_of
 from shared.language.text import days_in, flat, fold, is_cjk_text, narrowed, terms
@@ -53,10 +53,34 @@ class Weights(NamedTuple):
     defines: float = 1.5  # it says what the thing is that the question asks the meaning of
     newest: float = 1.5  # the latest of several is asked for, and this is it
     code: float = -1.0
+    section: float = 2.5  # the heading says that it answers; one that answers something else costs as much
     foreign: float = -3.0  # it is not in the question's language
 
 
 _WEIGHTS = Weights()
+#: Kinds of answers that a sentence shows by what it holds.
+_CHECKED = frozenset({
+    AnswerKind.PERSON, AnswerKind.DATE, AnswerKind.DURATION, AnswerKind.MONEY, AnswerKind.VERSION, AnswerKind.NUMBER,
+})  # fmt: skip
+
+
+def own_part(query: str) -> tuple[str, str]:
+    """What a subquestion is about, and what it asks itself: rules write it as "Regarding “about”: asked"."""
+    for pattern in _regarding():
+        if found := pattern.fullmatch(query.strip()):
+            return found[1], found[2]
+    return "", query
+
+
+@derived
+def _regarding() -> list[re.Pattern[str]]:
+    templates = (sentence_in(language, "regarding") for language in languages())
+    return [re.compile(re.escape(one).replace(re.escape("{}"), "(.+)"), re.DOTALL) for one in templates]
+
+
+def asked_parts(question: str) -> list[str]:
+    """The parts of a question that asks several things, each with its own kind of answer; else empty."""
+    return (question_language(question) or languages()[0]).answers.parts_of(question)
 
 
 class Pages:
@@ -67,6 +91,8 @@ class Pages:
 
     def __init__(self, question: str, hits: Sequence[Hit]) -> None:
         asked, self.titles = flat(question), [flat(bare(hit.title)) for hit in hits]
+        self.headings = [hit.heading for hit in hits]
+        self.best = [hit.doc_id == hits[0].doc_id for hit in hits]
         self.leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
         self.named = [bool(title.strip()) and title in asked for title in self.titles]
         self.named_count = sum(self.named)
@@ -91,7 +117,8 @@ class AskedFor:
     """What a question asks for, as the languages read it."""
 
     def __init__(self, question: str) -> None:
-        low = narrowed(fold(question)).strip(" ?!.")
+        question = own_part(question)[1]
+        self._low = low = narrowed(fold(question)).strip(" ?!.")
         self._question, self._flat = question, flat(question)
         self._table = (question_language(question) or languages()[0]).answers
         self.kinds = self._table.kinds(low)
@@ -122,6 +149,19 @@ class AskedFor:
         names = (flat(name) for name in names_of("", text))
         return any(name.strip() and name != title and name not in self._flat for name in names)
 
+    @property
+    def checked(self) -> tuple[AnswerKind, ...]:
+        """The kinds of which a sentence that shows none is no answer."""
+        return tuple(kind for kind in self.kinds if kind in _CHECKED)
+
+    def answered_by(self, text: str, title: str) -> bool:
+        """True where `text` may answer: it shows a kind that is asked for, or no kind is checked."""
+        return not self.checked or any(self._shows(kind, text, title) for kind in self.checked)
+
+    def section(self, heading: str) -> float:
+        """1 below a heading that answers the question, -1 below one that answers another; else 0."""
+        return self._table.section(self._low, narrowed(fold(heading)))
+
     def related(self, words: AbstractSet[str]) -> bool:
         """True when the words say what the question asks."""
         return not self._said.isdisjoint(words)
@@ -142,11 +182,11 @@ class SentenceScorer:
         self, query: str, ranks: Sequence[float], sentences: Sequence[QuotableSentence]
     ) -> dict[QuotableSentence, float]:
         """Of these sentences; `ranks`: how well each hit did for the query, 0..1."""
-        weights = self._term_weights(terms(query))
+        weights = self._term_weights(terms(own_part(query)[1]))
         if query != self._question:
             for term, weight in self._term_weights(self._asked).items():
                 weights.setdefault(term, _CONTEXT * weight)
-        need, cjk = AskedFor(query), is_cjk_text(query)
+        need, cjk = AskedFor(query), is_cjk_text(self._question)
         rests = [self._without(weights, lead) for lead in self._pages.leads]
         found = {
             one: self._score(one, weights, rests[one.number - 1], need, ranks[one.number - 1])
@@ -160,7 +200,7 @@ class SentenceScorer:
 
     def sharing(self, query: str, sentences: Sequence[QuotableSentence], least: float) -> list[QuotableSentence]:
         """Those that hold that share of the query's terms, themselves or in what they stand below."""
-        weights = self._term_weights(terms(query))
+        weights = self._term_weights(terms(own_part(query)[1]))
         return [one for one in sentences if not weights or share(weights, one.words | one.lead) >= least]
 
     def _without(self, weights: Mapping[str, float], lead: frozenset[str]) -> dict[str, float]:
@@ -184,13 +224,22 @@ class SentenceScorer:
         score += add.length * min(1.0, len(one.words) / _FULL_TERMS)
         score += shown * (add.kind + add.relation * need.related(words))
         score += add.keyed * bool(one.subject and one.subject <= weights.keys()) + add.defines * need.defines(one.text)
-        score += add.code * one.code
+        score += add.code * one.code + add.section * self._section(need, at)
         if pages.named[at]:
             first = add.compared_first if one.position == 0 else 0.0
             return score + (add.compared + first if several else add.named)
         if pages.reached[at]:
             return score + add.reached_kind * shown + (0.0 if several else add.reached)
         return score + (add.led_to if pages.led_to[at] and not pages.named_count else 0.0)
+
+    def _section(self, need: AskedFor, at: int) -> float:
+        """What the heading says of the question; what answers it elsewhere than on the best page may be of another."""
+        found = need.section(self._pages.headings[at])
+        return found if found < 0 or self._pages.best[at] else 0.0
+
+    def own_share(self, query: str, one: QuotableSentence) -> float:
+        """The share of the query's own terms in a sentence and what it stands below."""
+        return share(self._term_weights(terms(own_part(query)[1])), one.words | one.lead)
 
     def _term_weights(self, asked: Sequence[str]) -> dict[str, float]:
         """Root of the IDF over sentences: all chunks hold the topic. Terms that no sentence holds are left out."""

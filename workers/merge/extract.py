@@ -9,15 +9,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from shared.language import answer_language, reader_sentence
+from shared.language.answers import AnswerKind
 from shared.language.names import bare
-from shared.language.text import flat, terms
+from shared.language.text import flat, is_cjk_text, terms
 from shared.models import Citation, Facet, Hit, MergedHit, MergedPool, Node, NodeKind, Summary
 from shared.models.plan import node_order
 from shared.settings.sections import reranker_traits
 from workers.display import plain_line
 from workers.merge.callers import of_symbol
 from workers.merge.citations import citation
-from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer
+from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer, asked_parts, own_part
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.pieces import QuotableSentence, quotable_sentences, quote_width
 
@@ -33,6 +34,9 @@ _MIN_OF_BEST = 0.5  # of the best sentence's score; what is weaker is left out
 _LIST_OF_BEST = 0.65  # of the best sentence's score: a list with an item that good is the way that is asked for
 _MAX_STEPS = 8
 _GROUP_SHARE = 0.3  # of a subquestion's terms in each sentence that is quoted for it
+_PART_OF_BEST = 0.6  # of the best sentence of a part
+_PART_WIDTH = 180  # characters for a part of the question
+_OWN_PART = 0.8  # of a subquestion's terms in the question: it is a part of that in so many words
 _SAME_PAGE = 1.0  # what each further sentence of a page loses, so that several pages are heard
 _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
 _SECTION = 2.0  # for the section of a page that an identifier names, whose heading says what is asked
@@ -71,7 +75,8 @@ class Picker:
         every = quotable_sentences(hits[: max(FARTHEST, *bound)] if bound else hits[:FARTHEST])
         self._passages = [one for one in every if one.number in near or need.defines(one.text)]
         self._scorer = SentenceScorer(question, pages, self._passages)
-        self._asked = flat(question)
+        self._titles = pages.titles
+        self._asked, self._cjk = flat(question), is_cjk_text(question)
         self._words = [frozenset(terms(f"{hit.title}\n{hit.heading}\n{hit.text}")) for hit in hits]
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
         self.picked: list[QuotableSentence] = []
@@ -97,9 +102,21 @@ class Picker:
 
         `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
+        left = self._quotable(AskedFor(query), node_id, containing)
+        return self._chosen(query, node_id, left, limit, width, _MIN_OF_BEST)
+
+    def _chosen(  # noqa: PLR0913, PLR0917 - what a choice is made by
+        self,
+        query: str,
+        node_id: str | None,
+        left: Sequence[QuotableSentence],
+        limit: int,
+        width: int | None,
+        of_best: float,
+    ) -> list[QuotableSentence]:
         need = AskedFor(query)
         bound = named_numbers(query, self._hits)
-        left = self._of_named(bound, query, self._quotable(need, node_id, containing))
+        left = self._of_named(bound, query, list(left))
         scores = self._scorer.scores(query, self._ranks(node_id), left)
         scores = {one: score + _SECTION * self._headed(one, query) * bool(bound) for one, score in scores.items()}
         chosen = self._steps(scores) if need.steps and limit > 1 else []
@@ -111,7 +128,7 @@ class Picker:
                 continue
             if width and chosen and used + quote_width(one.text) > _OVER * width:
                 continue
-            least = max(least, _MIN_OF_BEST * scores[one]) if scores[one] > 0 else least
+            least = max(least, of_best * scores[one]) if scores[one] > 0 else least
             used += quote_width(one.text)
             self.picked.append(one)
             chosen.append(replace(one, text=f"{self._title(one)}{one.text}"))
@@ -121,6 +138,9 @@ class Picker:
         left = [one for one in self._passages if need.code or not one.code]
         if node_id is not None:
             left = [one for one in left if node_id in self._nodes[one.number - 1]]
+            own = self._cjk
+            if self._hits and is_cjk_text(self._hits[0].text) == own:
+                left = [one for one in left if is_cjk_text(one.text) == own]
         return [one for one in left if containing and flat(containing) in flat(one.quote)] or left
 
     @staticmethod
@@ -140,6 +160,28 @@ class Picker:
     def group(self, query: str, node_id: str, limit: int) -> list[QuotableSentence]:
         """As `pick`, of a subquestion that rules made: what it found may be about something else."""
         return self._scorer.sharing(query, self.pick(query, node_id, limit), _GROUP_SHARE)
+
+    def part(self, query: str, node_id: str | None, limit: int, others: Sequence[str] = ()) -> list[QuotableSentence]:
+        """Up to `limit` sentences for a part of the question; empty where none holds the kind of answer it asks for.
+
+        Sentences that say more of one of the `others` are left to it. One that was picked before is picked once more
+        where no other has the answer.
+        """
+        need, every = AskedFor(query), self._quotable(AskedFor(query), node_id, "")
+        fit = [one for one in every if need.answered_by(one.text, self._titles[one.number - 1])]
+        if AnswerKind.DATE in need.kinds:  # "when" asks for a condition as well
+            fit = fit or every
+        own, rivals = self._scorer.own_share, [(other, AskedFor(other)) for other in others]
+        left = []
+        for one in fit:
+            title, held = self._titles[one.number - 1], own(query, one)
+            better = (own(other, one) > held and asked.answered_by(one.text, title) for other, asked in rivals)
+            if not any(better) and (held > 0 or AnswerKind.PERSON not in need.kinds):
+                left.append(one)
+        if chosen := self._chosen(query, node_id, left, limit, _PART_WIDTH, _PART_OF_BEST):
+            return chosen
+        again = [one for one in self.picked if one in fit and need.checked]
+        return again[:1]
 
     def _steps(self, scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
         """The ordered list that answers, whole and in order, each step with its number; empty where none does."""
@@ -194,15 +236,21 @@ def _repeats(one: QuotableSentence, other: QuotableSentence) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Sentences of a pool: those that answer the question, and those of each subquestion by the id of its node."""
+    """Sentences of a pool: those that answer the question, and those of each subquestion by the id of its node.
+
+    `parts`: those of each part of a question that asks several things but was searched as one; `rest` goes behind them.
+    """
 
     direct: Sequence[QuotableSentence] = ()
     groups: Mapping[str, Sequence[QuotableSentence]] | None = None
+    parts: Mapping[str, Sequence[QuotableSentence]] | None = None
+    rest: Sequence[QuotableSentence] = ()
 
     @property
     def passages(self) -> list[QuotableSentence]:
         """All of them."""
-        return [*self.direct, *(passage for group in (self.groups or {}).values() for passage in group)]
+        groups = (*(self.parts or {}).values(), *(self.groups or {}).values())
+        return [*self.direct, *(passage for group in groups for passage in group), *self.rest]
 
 
 def nothing_found(question: str) -> Summary:
@@ -228,6 +276,13 @@ def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit:
     picker = Picker(question, pool.hits)
     if not is_covered(picker, question, pool):
         return Extract()
+    if sum(is_own_part(question, node) for node in groups) > 1:
+        return Extract(groups=_by_part(picker, question, groups))
+    if len(groups) < 2 and (parts := asked_parts(question)):
+        found = {part: picker.part(part, None, 1, [other for other in parts if other != part]) for part in parts}
+        if any(found.values()):
+            rest = picker.pick(question, None, _PER_GROUP, width=_PART_WIDTH)
+            return Extract(parts=found, rest=rest)
     if len(groups) < 2:
         return Extract(picker.pick(question, None, min(limit, _DIRECT), width=_DIRECT_WIDTH))
     direct = picker.pick(question, None, min(limit, _DIRECT_BROAD))
@@ -236,6 +291,28 @@ def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit:
         node.id: picker.group(node.query, node.id, max(0, min(each, limit - len(picker.picked)))) for node in groups
     }
     return Extract(direct, chosen)
+
+
+def is_own_part(question: str, node: Node) -> bool:
+    """True where a subquestion is a part of what was asked in so many words."""
+    asked = frozenset(terms(own_part(node.query)[1]))
+    return bool(asked) and len(asked & frozenset(terms(question))) >= _OWN_PART * len(asked)
+
+
+def _by_part(picker: Picker, question: str, groups: Sequence[Node]) -> dict[str, Sequence[QuotableSentence]]:
+    """The sentences of each subquestion; the parts of the question choose before those that rules added."""
+    own = [node for node in groups if is_own_part(question, node)]
+    ordered = [*own, *(node for node in groups if node not in own)]
+    picked: dict[str, Sequence[QuotableSentence]] = {}
+    for node in ordered:
+        left = max(0, MAX_SENTENCES - len(picker.picked))
+        limit = max(1, min(_MAX_STEPS if AskedFor(node.query).steps else _PER_GROUP, left))
+        others = [other.query for other in own if other is not node]
+        if node in own:
+            picked[node.id] = picker.part(node.query, node.id, limit, others)
+        else:
+            picked[node.id] = picker.group(node.query, node.id, min(1, left))
+    return {node.id: picked[node.id] for node in groups}
 
 
 def is_covered(picker: Picker, query: str, pool: MergedPool, node_id: str | None = None) -> bool:
@@ -257,12 +334,19 @@ def _scores_enough(pool: MergedPool) -> bool:
 
 def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[str, Node]) -> Summary:
     """An extract as text: the direct sentences, then a headed group per subquestion."""
-    parts = [written(found.direct)] if found.direct else []
-    for node, group in ((nodes[node_id], group) for node_id, group in (found.groups or {}).items() if group):
-        label = reader_sentence(node.facet.value, question) if node.facet in _LABELLED else ""
-        parts.append(f"### {label} · {plain_line(node.query)}\n{written(group)}")
-    if not parts:
+    if not found.passages:
         return nothing_found(question)
+    parts = [written(found.direct)] if found.direct else []
+    for part, group in (found.parts or {}).items():
+        parts.append(written(group) or reader_sentence("missing", question, plain_line(part)))
+    parts += [written(found.rest)] if found.rest else []
+    for node, group in ((nodes[node_id], group) for node_id, group in (found.groups or {}).items()):
+        asked = plain_line(own_part(node.query)[1])
+        if group:
+            label = reader_sentence(node.facet.value, question) if node.facet in _LABELLED else ""
+            parts.append(f"### {label} · {plain_line(node.query)}\n{written(group)}")
+        elif is_own_part(question, node):
+            parts.append(reader_sentence("missing", question, asked))
     return Summary(text="\n\n".join(parts), kind="extractive", citations=citations(found.passages, pool.hits))
 
 

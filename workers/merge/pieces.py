@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ _MAX_TERM = 60
 _MAX_ROWS = 200
 _ORDERED = re.compile(r"(?:(\d{1,3})[.)、]|#\.)$")
 _BORDER = re.compile(r"[=\-+: |]+$")
+_LIST_ROW = re.compile(r"\s*\* -(?:\s|$)")
+_LIST_CELL = re.compile(r"\s*(?:\* )?-(?:\s|$)")
 _COLUMN = re.compile(r"=+")
 #: The term of a definition list of Markdown or reStructuredText, and of one that begins with a bold word.
 _TERM = re.compile(r"([^\n]{1,60}?)(?<![.,;:!?。，；：！？])[ \t]*\n(?:[ \t]*:[ \t]+|[ \t]{2,}(?=\S))")
@@ -187,7 +190,12 @@ def _balanced(code: str) -> bool:
 def _rows(table: str) -> Iterator[_Piece]:
     """The rows of a table; the cells are shown with a dash between, each behind the head of its column."""
     lines = table.splitlines()[:_MAX_ROWS]
-    if lines and _BORDER.fullmatch(lines[0].strip()):
+    if lines and _LIST_ROW.match(lines[0]):
+        rows = _listed(lines)
+    elif lines and "|" not in table and not _BORDER.fullmatch(lines[0].strip()):
+        read = zip(lines, csv.reader((line.strip() for line in lines), skipinitialspace=True), strict=False)
+        rows = [("", []), *((line.strip(), cells) for line, cells in read)]  # its head is an option
+    elif lines and _BORDER.fullmatch(lines[0].strip()):
         rows = _bordered(lines)
     else:
         rows = [(line.strip(), _cells(line)) for line in lines if not _BORDER.fullmatch(line.strip())]
@@ -200,6 +208,20 @@ def _rows(table: str) -> Iterator[_Piece]:
                 if cell
             ]
             yield _Piece(quote, " – ".join(named), lead="\n".join(head), subject=cells[0] if cells else "")
+
+
+def _listed(lines: list[str]) -> list[tuple[str, list[str]]]:
+    """The rows of a list-table of reStructuredText: "* - cell", then "- cell" for each further one."""
+    rows: list[tuple[str, list[str]]] = []
+    for line in lines:
+        cell = _LIST_CELL.sub("", line).strip()
+        if _LIST_ROW.match(line):
+            rows.append((line, [cell]))
+        elif rows and line.strip():
+            quote, cells = rows[-1]
+            joined = [*cells, cell] if _LIST_CELL.match(line) else [*cells[:-1], f"{cells[-1]} {cell}"]
+            rows[-1] = (f"{quote}\n{line}", joined)
+    return rows
 
 
 def _cells(line: str) -> list[str]:

@@ -1,0 +1,61 @@
+"""Answers without an LLM to questions of several parts: each part has its own sentence, or says that it has none."""
+
+from __future__ import annotations
+
+from shared.models import Facet
+from tests.workers.merge.test_extract import hit, pool, tree
+from workers.merge.extract import extract
+from workers.merge.pieces import quotable_sentences
+
+
+def test_given_a_split_chinese_question_then_each_part_has_the_sentence_of_its_own_kind() -> None:
+    question = "开票服务超时后发票被重复开具，金额一共多少，根本原因是什么？"
+    about = "关于“开票服务超时后发票被重复开具”："
+    found = pool(
+        hit(1, "税控接口超时后，开票服务自动重试，2,417 张发票被重复开具，金额共 186 万元。", "0.1", "0.2", "0.3"),
+        hit(2, "重试没有带幂等键，税务局把每次请求都当成新发票。", "0.1", "0.2", "0.3").model_copy(
+            update={"heading": "根因"}
+        ),
+    )
+    nodes = tree(question, _2=(Facet.CORE, f"{about}金额一共多少？"), _3=(Facet.WHY, f"{about}根本原因是什么？"))
+    first, second = extract(question, found, nodes).text.split("\n\n")
+    assert "186 万元" in first
+    assert "幂等键" in second
+    assert "186 万元" not in second
+
+
+def test_given_a_part_of_which_nothing_is_said_then_the_answer_says_so() -> None:
+    question = "How long did the outage of the relay last, and what did it cost us?"
+    found = pool(hit(1, "The outage of the relay began in rack 7. The outage of the relay lasted 3 hours."))
+    lines = extract(question, found, tree(question)).text.split("\n")
+    assert lines[0] == "The outage of the relay lasted 3 hours. [1]"
+    assert "Not found: what did it cost us?" in lines
+
+
+def test_given_a_question_for_several_kinds_that_was_not_split_then_a_sentence_for_each() -> None:
+    question = "Who was the commander of INC-7, what did the vendor refund, and which firmware fixed it?"
+    found = pool(
+        hit(1, "The vendor refunded EUR 9,750. Firmware 3.8.2 fixed it on all trackers.", title="INC-7 drift"),
+        hit(2, "The commander was Bram Okonjo.", title="INC-7 drift"),
+    )
+    lines = [line for line in extract(question, found, tree(question)).text.split("\n") if line]
+    assert lines[:3] == [
+        "The commander was Bram Okonjo. [2]",
+        "The vendor refunded EUR 9,750. [1]",
+        "Firmware 3.8.2 fixed it on all trackers. [1]",
+    ]
+
+
+def test_given_a_list_table_then_its_rows_are_read_with_their_heads() -> None:
+    text = (
+        ".. list-table::\n   :header-rows: 1\n\n   * - code\n     - text\n   * - 409\n     - reading older than the\n"
+        "       watermark\n   * - 507\n     - quota used up\n\nBelow it.\n"
+    )
+    rows = [one.text for one in quotable_sentences([hit(1, text)])]
+    assert rows[:2] == ["409 – text: reading older than the watermark", "507 – text: quota used up"]
+
+
+def test_given_a_csv_table_then_its_rows_are_read_cell_by_cell() -> None:
+    text = '.. csv-table:: Limits\n   :header: "plan", "limit"\n\n   "Small", "10, at most"\n   "Large", "90 a day"\n'
+    rows = [one.text for one in quotable_sentences([hit(1, text)])]
+    assert rows == ["Small – 10, at most", "Large – 90 a day"]
