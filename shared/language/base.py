@@ -93,17 +93,20 @@ class DateWords:
 
     `spans` are patterns with groups: y (year), n (month's name), m (month), d (day), q (quarter), h (half of the year),
     s (a key of `seasons`), part (a key of `parts`, of what else is named), w (week of a year), wm (week of a month),
-    rel (a key of `relative`), or n and unit (a count of a key of `units`). `ahead` has a group `word` and ends with
-    `$`; `behind` is the inside of a group; both name keys of `bends`. `lead`, `join`, `either`, `reach`, `join_tail`
-    and `year_lead` are alternatives inside a group.
+    wd (the week of the day that is named), edge, c and cu (so many units at an edge of what else is named: a key of
+    `parts`, a number, a key of `units`), dec (a decade), rel (a key of `relative`), or n and unit (a count of a key of
+    `units`). `ahead` has a group `word` and ends with `$`; `behind` is the inside of a group; both name keys of
+    `bends`. `lead`, `join`, `either`, `reach`, `join_tail` and `year_lead` are alternatives inside a group.
     """
 
     spans: Sequence[re.Pattern[str]] = ()
     months: Mapping[str, int] = field(default_factory=dict)
     quarters: Mapping[str, int] = field(default_factory=dict)
     halves: Mapping[str, int] = field(default_factory=dict)
-    #: A word for a part of a month or a year -> which of three.
-    parts: Mapping[str, int] = field(default_factory=dict)
+    #: A word for a part of a month, a quarter or a year -> which of how many.
+    parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    #: Those of `parts` that are one day behind "before", "since" and the like: the end of March.
+    points: Sequence[str] = ()
     #: A season -> its first month of three.
     seasons: Mapping[str, int] = field(default_factory=dict)
     #: Patterns and what takes their place, again and again: a year that is said once goes to each span it is said of.
@@ -111,10 +114,17 @@ class DateWords:
     #: A part of a year with "this year" (group rel), and how its year is written instead.
     named_year: re.Pattern[str] | None = None
     year_form: str = "{}"
+    #: A part of a year without one (group bare), or with "last" (group past), and how it is written with its year.
+    yearless: re.Pattern[str] | None = None
+    yearless_form: str = "{part} {year}"
+    #: Words of time directly before a span (ends with `$`) or behind it (begins with `^`) that make it another one and
+    #: are not read.
+    stray_ahead: re.Pattern[str] | None = None
+    stray_behind: re.Pattern[str] | None = None
     #: A word for a span near today -> its unit and how many of them back: last year is ("year", 1).
     relative: Mapping[str, tuple[DateUnit, int]] = field(default_factory=dict)
-    #: A unit -> its length in days.
-    units: Mapping[str, int] = field(default_factory=dict)
+    #: A word for a unit -> the unit.
+    units: Mapping[str, DateUnit] = field(default_factory=dict)
     ahead: re.Pattern[str] | None = None
     behind: Sequence[str] = ()
     bends: Mapping[str, Bend] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from orchestrator.planning.lists.content import ContentReader
-from orchestrator.planning.lists.dates import spans, with_years
+from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
 from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions, told_conditions
 from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
 from orchestrator.planning.lists.folders import take_paths
@@ -61,22 +61,14 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     named = NamedValues()
     take_columns(sentence, named)
     code = take_definitions(sentence, question, values)
-    sentence.text = with_years(sentence.text, today)
-    repeat_exceptions(sentence)
-    days = spans(sentence.text, today)
-    if days is None or not take_dates(sentence, days, named):
-        return Reading(warnings=(_NEVER,))
+    if why := _take_times(sentence, named, question, today):
+        return Reading(warnings=(why,))
     if code is None:
         take_lacking(sentence, named)
     if not (counting or code):
         take_order(sentence, named)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
-    take_paths(sentence, values, named)
-    take_tags(sentence, tags, "tags" in values.truncated, named)
-    take_facets(sentence, named)
-    take_kinds(sentence, kinds, named)
-    if code is None:
-        take_fields(sentence, values, kinds, tags, named)
+    _take_values(sentence, named, values, kinds, tags, in_fields=code is None)
     content = ContentReader(sentence, kinds, tags, named)
     unread = named_runs(content.unread, sentence, question)
     scan = _scan(filters, named, content).model_copy(
@@ -95,6 +87,34 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     doubts = (*field_doubts(named, values, question), *_doubts(scan, [*named.assumed, *content.assumed], question))
     return Reading(scan=scan, warnings=(*named.warnings, *doubts))
+
+
+def _take_times(sentence: Sentence, named: NamedValues, question: str, today: date) -> str:
+    """Take the spans of time out, and say where their days are a choice; why they cannot be read, or empty."""
+    said = with_years(sentence.text, today)
+    sentence.text = with_assumed_years(said, today)
+    assumed = said != sentence.text
+    repeat_exceptions(sentence)
+    days = spans(sentence.text, today)
+    if stray := unread_time(sentence.text, days or ()):
+        return told("list_time_unread", [stray], question)
+    if days is None or not take_dates(sentence, days, named):
+        return _NEVER
+    if assumed or any(span.vague for span in days):
+        named.warnings.append(told("list_time_read", [_dated(span) for span in map(_as_filters, days)], question))
+    return ""
+
+
+def _take_values(  # noqa: PLR0913
+    sentence: Sentence, named: NamedValues, values: Values, kinds: Names, tags: Names, *, in_fields: bool
+) -> None:
+    """Take out what the sentence says of folders, tags, facets, kinds and fields."""
+    take_paths(sentence, values, named)
+    take_tags(sentence, tags, "tags" in values.truncated, named)
+    take_facets(sentence, named)
+    take_kinds(sentence, kinds, named)
+    if in_fields:
+        take_fields(sentence, values, kinds, tags, named)
 
 
 def _misspelt(unread: Sequence[str], kinds: Names) -> tuple[str, str] | None:
@@ -207,6 +227,10 @@ def _filters(filters: Filters) -> Iterator[str]:
             yield f"{name} = {' or '.join(values)}"
     if filters.after or filters.before:
         yield _dated(filters)
+
+
+def _as_filters(span: DateSpan) -> Filters:
+    return Filters(after=span.first, before=span.last)
 
 
 def _dated(span: Filters) -> str:

@@ -7,13 +7,6 @@ import re
 from shared.language.tables import PlanningTable, toml
 
 PHRASES = PlanningTable.model_validate(toml("en", "planning"))
-_SECOND = {
-    "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "we": "you", "us": "you",
-    "our": "your", "ours": "yours", "ourselves": "yourselves", "i'm": "you're", "i am": "you are", "am i": "are you",
-    "we're": "you're", "i've": "you've", "we've": "you've",
-}  # fmt: skip
-_FIRST = re.compile(rf"\b(?:{'|'.join(sorted(_SECOND, key=len, reverse=True))})\b", re.IGNORECASE)
-_UPPER = re.compile(r"\b(?:US|ME|MY)\b")
 _MAX_SUBJECT_WORDS = 6
 #: What narrows the thing of "how do I install X on Ubuntu".
 _LIMITS = "on|in|with|without|for|to|from|using|at|by|while|when|after|before|during|under|if|into|between"
@@ -27,16 +20,6 @@ def bare(sentence: str) -> str:
     """`sentence` without lead-in, end marks and thanks."""
     text = PHRASES.without_lead_in(PHRASES.compiled["tail"].sub("", sentence.strip()))
     return PHRASES.compiled["tail"].sub("", text)
-
-
-def second_person(phrase: str) -> str:
-    """Makes "your query" of "my query": a facet question speaks to the one who asks. US and ME in capitals stay."""
-
-    def second(found: re.Match[str]) -> str:
-        # Without regard to case a Turkish dotless i is an "i", too, but not when it is made small.
-        return found[0] if _UPPER.fullmatch(found[0]) else _SECOND.get(found[0].lower(), found[0])
-
-    return _FIRST.sub(second, phrase)
 
 
 def is_indirect(sentence: str) -> bool:
@@ -152,7 +135,7 @@ def subject(clause: str) -> str | None:
 
 
 def declarative(aux: str, rest: str) -> str | None:
-    """The statement "your query is so slow" of "is", "my query so slow"; None when the subject's end cannot be told.
+    """The statement "my query is so slow" of "is", "my query so slow"; None when the subject's end cannot be told.
 
     "did" and "had" would need irregular forms and are left.
     """
@@ -164,8 +147,7 @@ def declarative(aux: str, rest: str) -> str | None:
     plain = aux in {"do", "does"} and after[0].lower() != "not"
     if plain and aux == "does":
         after = _third_person(after)
-    clause = second_person(" ".join([*subject_words, *([] if plain else [aux]), *after]))
-    return re.sub(r"^you (?:am|is)\b", "you are", clause)
+    return " ".join([*subject_words, *([] if plain else [aux]), *after])
 
 
 def _boundary(aux: str, words: list[str]) -> int | None:

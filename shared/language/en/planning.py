@@ -11,7 +11,7 @@ import re
 
 from shared.language import base
 from shared.language.en import clauses
-from shared.language.en.clauses import PHRASES, bare, is_indirect, second_person
+from shared.language.en.clauses import PHRASES, bare, is_indirect
 from shared.language.sentences import question_sentences
 from shared.language.tables import WordTable
 
@@ -160,7 +160,7 @@ def _facets(sentence: str) -> base.Split:
         return _why(slots)
     if frame in {"howto", "task", "purpose"}:
         return _verb_phrase(frame, slots["vp"])
-    topic = second_person(" ".join(filter(None, (slots["x"], slots.get("rest", "")))))
+    topic = " ".join(filter(None, (slots["x"], slots.get("rest", ""))))
     topic = re.sub(r" (?:internally|under the hood|exactly)$", "", topic)
     if not _fits(topic, least=1) or PHRASES.compiled["question_word"].match(topic):
         return base.Split()
@@ -169,7 +169,7 @@ def _facets(sentence: str) -> base.Split:
 
 def _verb_phrase(frame: str, vp: str) -> base.Split:
     adverbs = "|".join(PHRASES.words["adverb"])
-    vp = second_person(re.sub(rf"^(?:{adverbs}) ", "", vp, flags=re.IGNORECASE))
+    vp = re.sub(rf"^(?:{adverbs}) ", "", vp, flags=re.IGNORECASE)
     vp = vp[:1].lower() + vp[1:]
     if not _fits(vp):
         return base.Split()
@@ -195,7 +195,7 @@ def _verb(vp: str) -> tuple[str, str]:
 
 
 def _why(slots: dict[str, str]) -> base.Split:
-    clause = second_person(slots["clause"]) if "clause" in slots else clauses.declarative(slots["aux"], slots["rest"])
+    clause = slots["clause"] if "clause" in slots else clauses.declarative(slots["aux"], slots["rest"])
     if clause is None or not _fits(clause):
         return base.Split()
     kind = "problem" if PHRASES.compiled["problem"].search(clause) else "why"
@@ -222,7 +222,7 @@ def compared(sentence: str) -> tuple[base.Subquestion, ...]:
     elif kind == "difference" and (aspect or (near := PHRASES.compiled["aspect"].search(sentence))):
         aspect = aspect or (near["aspect"] if near else "")
         scope = f" in terms of {aspect}{scope}"
-    slots = {"scope": second_person(scope), "aspect": aspect, "items": _listed(items)}
+    slots = {"scope": scope, "aspect": aspect, "items": _listed(items)}
     return base.comparison_parts(PHRASES.sentences, kind, items, slots, choice=kind == "choice")
 
 
@@ -255,7 +255,7 @@ def _items(sentence: str, slots: dict[str, str]) -> tuple[list[str], str]:
     if pieces and not scope and (found := PHRASES.compiled["scope"].match(pieces[-1])):
         pieces[-1], scope = found["item"], found["scope"].strip(" ,")
     lead = PHRASES.compiled["item_lead"]
-    items = [second_person(lead.sub("", piece.strip(" ,:")).strip()) for piece in pieces]
+    items = [lead.sub("", piece.strip(" ,:")).strip() for piece in pieces]
     return _with_shared_head(list(dict.fromkeys(items))), scope
 
 

@@ -126,3 +126,43 @@ def test_given_which_one_of_two_things_then_the_part_names_both() -> None:
 )
 def test_given_parts_that_nothing_can_be_said_of_then_the_question_is_not_split(question: str) -> None:
     assert parts(question) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("Compare Redis Streams and RabbitMQ for our order pipeline.", "for our order pipeline"),
+        ("比较 Redis Streams 和 RabbitMQ 在我们订单流水线里的优缺点。", "在我们订单流水线里"),
+    ],
+)
+def test_given_a_comparison_then_each_part_keeps_the_scope_in_the_words_of_the_question(
+    question: str, kept: str
+) -> None:
+    found = parts(question)
+    assert len(found) == 4
+    assert all(kept in part for part in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("When should I use Kafka and when RabbitMQ?", "What are the strengths and weaknesses of Kafka?"),
+        ("什么时候用向量检索，什么时候用关键词检索？", "向量检索有哪些优缺点？"),
+    ],
+)
+def test_given_when_to_use_which_then_it_is_a_comparison(question: str, first: str) -> None:
+    assert parts(question)[0] == first
+    assert len(parts(question)) == 4
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When should I use Celery chords and when chains?",
+        "When should I use a Redis stream and when a list?",
+        "什么时候用 Redis Stream，什么时候用 List？",
+        "Why did we drop MongoDB, and what replaced it?",
+    ],
+)
+def test_given_a_part_that_would_lose_what_it_is_about_then_the_question_is_not_split(question: str) -> None:
+    assert parts(question) == []

@@ -159,7 +159,6 @@ def test_given_a_question_that_is_read_whole_then_its_members_are_listed_and_nob
 UNREAD: list[tuple[str, Fits, str, Fits | None]] = [
     ("List all open incidents", incident(), "open", None),
     ("incidents with status open", incident(), "status open", None),
-    ("incidents in March", incident(), "March", None),
     ("Which incidents lasted more than two hours?", incident(), "lasted more than two hours", None),
     ("List all decisions, sorted by length", kind("decision"), "sorted by length", None),
     ("哪些事故影响了支付服务", incident(), "支付服务", None),
