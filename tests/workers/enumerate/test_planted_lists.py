@@ -185,14 +185,20 @@ def test_given_words_that_are_no_condition_then_they_are_named_rank_and_exclude_
 
 
 @pytest.mark.parametrize(
-    "question", ["List all documents reviewed by Ada", "functions that open a socket", "审核人是张三的文档有哪些"]
+    "question",
+    [
+        "List all documents reviewed by Ada",
+        "functions that open a socket",
+        "审核人是张三的文档有哪些",
+        "List all dramatiq files",
+    ],
 )
 def test_given_nothing_but_words_that_are_no_condition_then_it_is_not_listed_and_they_are_named(
     corpus: ChunkStore, question: str
 ) -> None:
     reading, _ = listed(corpus, question)
     assert reading.scan is None
-    assert any(word in reading.warnings[0] for word in ("reviewed by Ada", "open", "审核人是张三"))
+    assert any(word in reading.warnings[0] for word in ("reviewed by Ada", "open", "审核人是张三", "dramatiq"))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +208,6 @@ def test_given_nothing_but_words_that_are_no_condition_then_it_is_not_listed_and
         ("有多少文件导入了asyncio", {"code/a.py", "code/b.py"}, ""),
         ("functions decorated with @dramatiq.actor", {"code/d.py"}, ""),
         ("which files use asyncio.run", {"code/a.py"}, ""),
-        ("List all dramatiq files", {"code/d.py", "code/e.py"}, "dramatiq"),
     ],
 )
 def test_given_names_of_code_then_the_files_that_hold_them_are_listed_and_what_was_assumed_is_said(
