@@ -161,7 +161,6 @@ def test_given_when_to_use_which_then_it_is_a_comparison(question: str, first: s
         "When should I use Celery chords and when chains?",
         "When should I use a Redis stream and when a list?",
         "什么时候用 Redis Stream，什么时候用 List？",
-        "Why did we drop MongoDB, and what replaced it?",
     ],
 )
 def test_given_a_part_that_would_lose_what_it_is_about_then_the_question_is_not_split(question: str) -> None:
