@@ -116,8 +116,8 @@ def _walk_opened(folder: Path, opened: int, depth: int, passed: list[str]) -> It
     try:
         with os.scandir(opened) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
-        folders = [entry for entry in entries if entry.is_dir()]
-        yield from _files_of(folder, [entry for entry in entries if not entry.is_dir()], passed)
+        folders = [entry for entry in entries if _is_folder(entry)]
+        yield from _files_of(folder, [entry for entry in entries if not _is_folder(entry)], passed)
         inner = _walked_into(folder, entries, folders, passed)
         if inner and depth >= _MAX_DEPTH:
             passed.append(f"{_printable(folder)}: its folders are nested more than {_MAX_DEPTH} deep")
@@ -133,6 +133,14 @@ def _walk_opened(folder: Path, opened: int, depth: int, passed: list[str]) -> It
         passed.append(f"{_printable(folder)}: {error.strerror}")
     finally:
         os.close(opened)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """True for links to folders, too; False for links that lead to themselves."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _walked_into(

@@ -66,7 +66,7 @@ def test_given_no_calls_at_all_when_searched_in_a_conversation_then_rules_read_i
     with_models: Ramify, fake: FakeOpenAI
 ) -> None:
     before = len(fake.requests())
-    found = with_models.search("And what are the risks of the second one?", max_calls=0)
+    found = with_models.search("And what are the risks of quorum queues?", max_calls=0)
     assert len(fake.requests()) == before
     assert "The queries were made by rules, not by the LLM: budget max_calls = 0 allows none." in found.warnings
 

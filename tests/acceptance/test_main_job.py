@@ -40,6 +40,7 @@ def test_a_question_gives_a_tree_leaf_results_merged_results_and_citations_that_
     assert len(found_by) == len(answer.leaves), "every leaf keeps a place in the merge"
     numbers = {int(n) for n in re.findall(r"\[(\d+)\]", answer.summary.text)}
     assert numbers
+    numbers |= {number for step in answer.steps for number in step.passages}
     assert numbers == {citation.number for citation in answer.summary.citations}
     by_chunk = {hit.chunk_id: hit for hit in answer.results}
     for citation in answer.summary.citations:

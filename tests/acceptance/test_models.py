@@ -40,9 +40,14 @@ def ask(with_models: Ramify, fake: FakeOpenAI) -> Iterator[Ask]:
         fake.handle(endpoint, lambda _: Reply())
 
 
+def new_word() -> str:
+    """A word of which nothing is in the cache, and that is no identifier: those are answered for."""
+    return uuid4().hex.translate(str.maketrans("0123456789abcdef", "ghijklmnopqrstuv"))
+
+
 def asked_anew() -> str:
     """A question of which nothing is in the cache."""
-    return f"{QUESTION} Asked anew: {uuid4().hex}"
+    return f"{QUESTION} Asked anew: {new_word()}"
 
 
 def always(fake: FakeOpenAI, endpoint: str, step: Step) -> None:
@@ -139,8 +144,8 @@ def test_an_embedding_or_rerank_server_that_fails_leaves_results_and_a_warning(
 
 
 def test_the_same_question_again_costs_no_embedding_and_no_rerank(ask: Ask, fake: FakeOpenAI) -> None:
-    question = f"{QUESTION} Just this once: {uuid4().hex}"
-    plan = TREE.format(SUBQUERY.format("core", f"which one is durable, {uuid4().hex}?", "false"))
+    question = f"{QUESTION} Just this once: {new_word()}"
+    plan = TREE.format(SUBQUERY.format("core", f"which one is durable, {new_word()}?", "false"))
     fake.script("chat", plan, plan)
     first, again = ask(question), ask(question)
     assert first.cost.embed_calls == 2
@@ -153,7 +158,7 @@ def test_the_same_question_again_costs_no_embedding_and_no_rerank(ask: Ask, fake
 def test_identical_questions_at_once_cost_one_upstream_call_each(
     ask: Ask, with_models: Ramify, fake: FakeOpenAI
 ) -> None:
-    question = f"Which queue keeps order? {uuid4().hex}"
+    question = f"Which queue keeps order? {new_word()}"
     before = {endpoint: len(fake.requests(endpoint)) for endpoint in ("embeddings", "rerank")}
     ids = [with_models.submit(question, decompose=False) for _ in range(8)]
     assert [with_models.wait(job_id, 60).state for job_id in ids] == ["done"] * 8

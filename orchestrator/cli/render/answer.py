@@ -211,11 +211,11 @@ def _list_rows(rows: tuple[ListRow, ...], names: tuple[str, ...]) -> Table:
 
 
 def _steps(answer: Answer) -> Table:
-    """One row a step. Where the summary shows the sentences of the aspects already, only their numbers stand here."""
+    """One row a step. Where the summary shows the sentences of an aspect already, only their numbers stand here."""
     grid = numbered()
-    extractive = answer.summary.kind == "extractive"
     for step in answer.steps:
-        lines = Text("\n").join(_step_lines(step, numbers_only=extractive and step.kind == "aspect"))
+        shown = step.kind == "aspect" and all(line in answer.summary.text for line in step.text.split("\n"))
+        lines = Text("\n").join(_step_lines(step, numbers_only=shown))
         grid.add_row(Text(f"{step.number}.", "bold cyan"), lines)
     return grid
 
