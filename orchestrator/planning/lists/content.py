@@ -23,7 +23,7 @@ _MOST_NOUNS = 8
 _TOKEN = (
     rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|(?P<order><order>)|(?P<code>[\w.+\-]*@[\w.\-]*\w)|(?P<inner_frame><inner_frame>)|(?P<tail><tail>)|(?P<mention><mention>)"
     r"|(?P<other><other>)|(?P<about><about>)|(?P<about_next><about_next>)|(?P<about_after><about_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
-    rf"|(?P<either><either>)|(?P<both><both>)|(?P<noun><noun>)|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>\s+)|(?P<sign>.)"
+    rf"|(?P<either><either>)|(?P<both><both>)|(?P<noun><noun>)|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>[^\S{GAP}]+)|(?P<sign>.)"
 )
 
 
