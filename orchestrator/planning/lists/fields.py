@@ -37,7 +37,7 @@ _CLEAR = r"(?:<non!>|<inner_frame>|<tail>|<both>|<either>|<field_said>|<negation
 #: Stands for "'s" while values are looked for.
 _OWNS = "\ue001"
 #: What may stand between a bare value and the documents.
-_BETWEEN = r"[\s、,\x1f]+|<value_joint!>|<both>|<either>|\ue001"
+_BETWEEN = r"[\s、,\x1f]+|<value_joint!>|<head_asked>|<both>|<either>|\ue001"
 _EQUALS = re.compile(r"(?P<name>[\w\-]{1,40})(?P<is>!?==?)(?=\w)")
 _POSSESSIVE = re.compile(r"(?<=\w)'s(?= )|(?<=s)'(?= )")
 _ASKED = r"<asked_for>"
@@ -253,7 +253,7 @@ class _FieldTaker:
 
     def _clear_before(self, start: int) -> bool:
         """True when no word without spaces goes on at `start`, which would say what the value is: 审核人是张三."""
-        head = self._sentence.text[:start]
+        head = self._sentence.text[: negation_start(self._sentence, start)]
         for _ in range(_MOST_TAKEN):
             if not head or not is_han(head[-1]) or self._documents_before(len(head)):
                 return True

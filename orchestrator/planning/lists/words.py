@@ -30,6 +30,7 @@ _MOST_WORDS = 6
 _LEAST_CHARS = 2
 #: From so many letters on, and so much alike, a word may be a name that is misspelt.
 _LONG, _MISSPELT = 5, 0.85
+_SHORT_PLURAL = re.compile(r" [a-z][^\Wiaus\d_]s$")
 _WORD = re.compile(r"[^\s,;:!?，。；：！？、()\x1f]+")
 #: A name is spelt in at most so many times its own characters, and so many more: "redis - streams".
 _ROOMY, _MORE = 2, 16
@@ -125,7 +126,7 @@ class Names:
         self.known = tuple(values)
         for value in self.known:
             for name in (value, *(aliases or {}).get(value, ())):
-                spelt = value_key(name)
+                spelt = _name_key(name)
                 if len(spelt) >= least:
                     self._values[spelt] = (*self._values.get(spelt, ()), value)
         self._reach = _ROOMY * max(map(len, self._values), default=0) + _MORE
@@ -152,17 +153,17 @@ class Names:
         for end in reversed(ends):
             latin_end = next((at for at in range(start, end) if is_han(text[at])), end)  # "redis的" names redis
             for stop in dict.fromkeys((end, end - 1 if text[end - 1] in ".'" else end, latin_end)):
-                if stop > start and (values := self._values.get(value_key(text[start:stop]))):
+                if stop > start and (values := self._values.get(_name_key(text[start:stop]))):
                     return KnownName(values, stop)
         return None
 
     def of(self, name: str) -> tuple[str, ...]:
         """The values that a whole name stands for; none when it is unknown."""
-        return self._values.get(value_key(name), ())
+        return self._values.get(_name_key(name), ())
 
     def misspelt(self, word: str) -> str:
         """The known name that an unknown word is one or two letters away from; "" for none."""
-        close = get_close_matches(value_key(word), self._values, n=1, cutoff=_MISSPELT) if len(word) >= _LONG else []
+        close = get_close_matches(_name_key(word), self._values, n=1, cutoff=_MISSPELT) if len(word) >= _LONG else []
         return close[0] if close and not self.of(word) and close[0] != plain(word) else ""
 
     def near(self, name: str) -> str:
@@ -170,6 +171,12 @@ class Names:
         by_name = {plain(value): value for value in self.known}
         close = get_close_matches(plain(name), by_name, n=3)
         return ", ".join(by_name[value] for value in close)
+
+
+def _name_key(name: str) -> str:
+    """The key of a name; a short last word of several counts without its plural too: "follow-ups"."""
+    key = value_key(name)
+    return key[:-1] if _SHORT_PLURAL.search(key) else key
 
 
 def kind_names(kinds: Iterable[str]) -> Names:

@@ -34,7 +34,8 @@ _PART = (
 )
 _OF_YEAR = r",? (?:of |in )?(?:the year )?"
 _SHARED_JOIN = (
-    r"(?:\s*(?:, and|,|[-–—~])\s*|\s+(?:to|until|till|through|and|or|up to|up until)(?: the| in| from)?(?: end of)? )"
+    r"(?:\s*(?:, and|,|[-–—~])\s*|\s+(?:to|until|till|through|and|or|up to|up until)"
+    r"(?: the| in| from| of| during)?(?: end of)? )"
 )
 _DAYS_TO = "(?: to | and | until |[-–])"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
