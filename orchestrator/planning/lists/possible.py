@@ -28,7 +28,9 @@ def may_be_list(question: str) -> bool:
     han = sum(map(is_han, asked.low))
     if not asked.low or asked.stated or asked.asking > 1 or han > _MOST_HAN or len(asked.low.split()) > _MOST_WORDS:
         return False
-    return compiled("<no_list>").search(plain(asked.low)) is None
+    text = plain(asked.low)
+    begins = (0, *(found.end() for found in compiled("<head_begins>").finditer(text)))
+    return not any(compiled("<no_list>").search(text[place:]) for place in begins)
 
 
 def names_list(question: str, values: Values, scan: Scan) -> bool:
@@ -41,6 +43,8 @@ def names_list(question: str, values: Values, scan: Scan) -> bool:
     if scan.code and (scan.unread or not (scan.code.conditions or scan.found.paths)):
         return False
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
+        return False
+    if scan.unread and compiled("<head_whether>").search(text):
         return False
     if scan.found.paths and not scan.unread and compiled("<head_open>").search(text):
         return True
@@ -66,12 +70,13 @@ class _Heads:
 
     def in_text(self, text: str) -> bool:
         """True when the text is about such a noun."""
-        return self._in_front(text) or (any(map(is_han, text)) and self._behind(text))
+        begins = (0, *(found.end() for found in compiled("<head_begins>").finditer(text)))
+        return any(self._in_front(text, place) for place in begins) or (any(map(is_han, text)) and self._behind(text))
 
-    def _in_front(self, text: str) -> bool:
+    def _in_front(self, text: str, place: int) -> bool:
         """The first noun in the plural with no preposition or verb before it: "urgent tickets assigned to Tom"."""
-        lead = compiled(_LEAD).match(text)
-        place = lead.end() if lead else 0
+        lead = compiled(_LEAD).match(text, place)
+        place = lead.end() if lead else place
         for _ in range(_MOST_BEFORE):
             word = _WORD.search(text, place)
             if word is None:
@@ -99,7 +104,8 @@ class _Heads:
                 return True
         for start in range(len(text)):
             end = self._noun_end(text, start) if _begins(text, start) else None
-            if end and compiled(_TAIL).match(text, end) and self._described(text[:start].rstrip()):
+            ends = end and (compiled(_TAIL).match(text, end) or compiled("<head_described>").match(text, end))
+            if ends and self._described(text[:start].rstrip()):
                 return True
         return False
 
@@ -115,6 +121,8 @@ class _Heads:
         """Where the longest of the nouns that begin at `start` ends."""
         nouns = ("<noun>", *(["<code_noun>"] if self._code else []))
         ends = [known.end for names in (self._kinds, self._folders) if (known := names.at(text, start))]
+        if (word := _WORD.match(text, start)) and self._kinds.misspelt(word[0]):
+            ends.append(word.end())
         ends += [found.end() for noun in nouns if (found := compiled(noun).match(text, start))]
         return max((end for end in ends if _ends_word(text, end)), default=None)
 
