@@ -22,7 +22,7 @@ _MAX_ROWS = 200
 _ORDERED = re.compile(r"(?:(\d{1,3})[.)、]|#\.)$")
 _BORDER = re.compile(r"[=\-+: |]+$")
 _LIST_ROW = re.compile(r"\s*\* -(?:\s|$)")
-_LIST_CELL = re.compile(r"\s*(?:\* )?-(?:\s|$)")
+_LIST_CELL = re.compile(r"^\s*+(?:\* )?-(?:\s|$)")
 _COLUMN = re.compile(r"=+")
 #: The term of a definition list of Markdown or reStructuredText, and of one that begins with a bold word.
 _TERM = re.compile(r"([^\n]{1,60}?)(?<![.,;:!?。，；：！？])[ \t]*\n(?:[ \t]*:[ \t]+|[ \t]{2,}(?=\S))")
