@@ -35,6 +35,7 @@ _DEFINITION = re.compile(r"^([\s>*+-]{0,40})\[([^\[\]\n]{1,999})\]:[ \t]*(\S*)",
 _TARGET = re.compile(r"[:/.#?]")
 _AUTOLINK = re.compile(r"(?:https?|mailto|ftp):", re.IGNORECASE)
 _PASSES = 4
+_BAR = re.compile(r"(?<!\\)\|")
 
 
 @cache
@@ -56,7 +57,7 @@ def inert(text: str) -> str:
             return text
         before, text = text, _pass(text)
         if text == before:
-            return text
+            return _cells(text)
     return _OPEN_TAG.sub(" ", _TAG.sub(" ", text)).replace("](", "] (").replace("][", "] [")
 
 
@@ -73,6 +74,23 @@ def _pass(text: str) -> str:
     out += lines[at:]
     found = "\n".join(out)
     return _DEFINITION.sub(_defined, found) if env.get("references") else found
+
+
+@cache
+def _table_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table")
+
+
+def _cells(text: str) -> str:
+    """The cells of GitHub's tables, each on its own: there a cell ends a piece of code, which CommonMark reads on."""
+    if "|" not in text:
+        return text
+    lines = text.split("\n")
+    for token in _table_parser().parse(text):
+        if token.type == "table_open" and token.map:
+            for at in range(*token.map):
+                lines[at] = "|".join(inert(cell) for cell in _BAR.split(lines[at]))
+    return "\n".join(lines)
 
 
 def _defined(found: re.Match[str]) -> str:

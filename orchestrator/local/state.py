@@ -176,14 +176,17 @@ def connection(settings: Settings) -> Settings:
         raise NotRunningError(f"Ramify is not running here: start it with `ramify up -d` (looked in {folder})")
     if not state.redis_url:
         raise NotRunningError(f"Ramify is still starting here: try again in a few seconds (looked in {folder})")
-    return with_redis_url(settings, _own_url(state))
+    return with_redis_url(settings, _own_url(settings, state))
 
 
-def _own_url(state: StackState) -> str:
+def _own_url(settings: Settings, state: StackState) -> str:
     """The URL of the embedded Redis. Raises: NotRunningError when its password is not ours to read."""
     if not state.redis_password_file:
         return state.redis_url
-    if password := read_private(Path(state.redis_password_file)):
+    file = Path(state.redis_password_file)
+    if not file.resolve().is_relative_to(settings.data_dir.resolve()):
+        raise NotRunningError(f"the state of the stack names a password outside of {settings.data_dir}: {file}")
+    if password := read_private(file):
         return with_password(state.redis_url, password)
     raise NotRunningError(
         f"the password of the Redis that runs here cannot be read from {state.redis_password_file}: run this as the "

@@ -66,9 +66,13 @@ def settings_file() -> SettingsFile | None:
             raise SettingsError(CONFIG_ENV, given, "there is no such file")
         return None
     try:
-        return SettingsFile(path, bool(given), tomllib.loads(_content(path, named=bool(given)).decode()))
+        values = tomllib.loads(_content(path, named=bool(given)).decode())
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise SettingsError(str(path), str(error), "write valid TOML in UTF-8") from None
+    # Settings take names in any case; who may name a server is decided by the names as they stand here.
+    if odd := next((name for name in values if name != name.lower()), None):
+        raise SettingsError(str(path), odd, f"write it in small letters: {odd.lower()}")
+    return SettingsFile(path, bool(given), values)
 
 
 def _content(path: Path, *, named: bool) -> bytes:

@@ -25,7 +25,7 @@ from shared.connections.connect import remember
 from shared.contract import Queue, priority
 from shared.models import Lane
 from shared.providers.lanes import LENT_PLACES
-from shared.tasks.quarantine import Quarantine, message_fault, read_message, read_unacked
+from shared.tasks.quarantine import Quarantine, read_message, read_unacked
 
 #: One more try, on a new connection.
 _RETRIES = 1
@@ -129,12 +129,16 @@ class _PatchedChannel:
             self._in_poll = None
             self._flush_brpop_reauth()
 
-    def _deliver_fanout_message(self: Any, message: Any, exchange: str) -> bool:
-        """A broadcast that is no message is dropped: each worker has its own copy of it."""
-        if fault := message_fault(message):
-            _log.error("dropped a broadcast: %s", fault)
-            return True
-        return bool(super()._deliver_fanout_message(message, exchange))  # type: ignore[misc]
+    def _handle_message(self: Any, client: Any, r: Any) -> dict[str, Any]:
+        """A broadcast that is no message is dropped before it is decoded: each worker has its own copy of it."""
+        found: dict[str, Any] = super()._handle_message(client, r)  # type: ignore[misc]
+        data = found["data"]
+        if isinstance(data, bytes) and found["type"] in {b"message", b"pmessage"}:
+            _, fault = read_message(data)
+            if fault:
+                _log.error("dropped a broadcast of %d bytes: %s", len(data), fault)
+                found["data"] = None
+        return found
 
     @cached_property
     def quarantine(self: Any) -> Quarantine:

@@ -86,6 +86,12 @@ def test_given_active_text_then_nothing_of_it_acts_alone_in_a_sentence_or_in_a_s
             assert not re.search(r"<[^>]*\bon\w+\s*=|<(?:img|svg|iframe|script|style)\b", made, re.IGNORECASE), made
 
 
+@pytest.mark.parametrize("inside", ["<img src=x onerror=a>", "![x](https://evil.example/x)", "[x](javascript:a)"])
+def test_given_a_table_whose_cell_ends_a_piece_of_code_then_nothing_acts_there(inside: str) -> None:
+    for text in (f"| a | b |\n|---|---|\n| `x | {inside} ` |", f"`a | b {inside} |\n|---|---|\n| ` | {inside} ` |"):
+        assert acting(safe(text)) == [], safe(text)
+
+
 def test_given_citations_in_other_brackets_when_they_are_rewritten_then_they_become_no_links() -> None:
     for text in ("so 【1】(http://evil) it is", "so ［1］(javascript:x) it is", "so [^1](http://evil) it is"):
         assert check_citations(safe(text), 3).text == "so [1] it is"

@@ -137,14 +137,28 @@ def test_given_a_running_stack_when_connecting_then_the_password_is_read_from_it
 
 @pytest.mark.parametrize("mode", [0o644, 0o620, 0o604])
 def test_given_a_password_file_that_others_may_touch_when_connecting_then_it_is_not_used(
-    server: RedisServer, settings: Settings, tmp_path: Path, mode: int
+    server: RedisServer, settings: Settings, mode: int
 ) -> None:
-    loose = tmp_path / "password"
+    loose = settings.data_dir / "loose"
     loose.write_text(server.password_file.read_text())
     loose.chmod(mode)
     write_state(settings, state(server, redis_password_file=str(loose)))
     try:
         with pytest.raises(NotRunningError, match=r"cannot be read.*as the user who started it"):
+            connection(settings)
+    finally:
+        write_state(settings, state(server))
+
+
+def test_given_a_state_that_names_a_file_outside_of_the_data_folder_then_no_redis_is_sent_its_content(
+    server: RedisServer, settings: Settings, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "password"
+    elsewhere.write_text(server.password_file.read_text())
+    elsewhere.chmod(0o600)
+    write_state(settings, state(server, redis_password_file=str(elsewhere)))
+    try:
+        with pytest.raises(NotRunningError, match="a password outside of"):
             connection(settings)
     finally:
         write_state(settings, state(server))

@@ -227,3 +227,18 @@ def test_a_command_that_asks_the_llm_by_itself_names_its_server() -> None:
         shown = CliRunner().invoke(app, ["route", "What is it?", "--llm"]).stderr
         assert f"llm_api_key goes to {fake.url.removesuffix('/v1')}" in shown.splitlines()
         assert "goes to" not in CliRunner().invoke(app, ["route", "What is it?", "--no-llm"]).stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'LLM_BASE_URL = "http://127.0.0.1:9/v1"',
+        '[Embedding]\nbase_url = "http://127.0.0.1:9"',
+        '[REDIS]\nsentinels = "x"',
+    ],
+)
+def test_given_a_name_in_capitals_then_the_file_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAMIFY_LLM_API_KEY", "sk-secret")
+    planted(text)
+    with pytest.raises(SettingsError, match="write it in small letters"):
+        load_settings()

@@ -136,13 +136,22 @@ def test_given_a_broadcast_that_is_no_message_when_a_worker_reads_it_then_it_kee
     done = noting(app)
     with start_worker(app, pool="threads", concurrency=1, queues=[QUEUE], perform_ping_check=False):
         until(lambda: client.pubsub_channels("*pidbox*") or client.pubsub_numpat(), 10)
-        for raw in (b"{}", b"[]", b"7", b"not json", json.dumps(message(headers={})).encode()):
+        for raw in (
+            b"{}",
+            b"[]",
+            b"7",
+            SECRET.encode(),
+            b"\xff",
+            b"[" * 100_000,
+            json.dumps(message(headers={})).encode(),
+        ):
             client.publish("/0.celery.pidbox", raw)
         app.send_task("test.note", queue=QUEUE)
         assert done.wait(15)
     logged = [record.getMessage() for record in caplog.records]
     assert not [line for line in logged if "Connection to broker lost" in line]
-    assert sum(line.startswith("dropped a broadcast") for line in logged) == 3
+    assert sum(line.startswith("dropped a broadcast") for line in logged) == 6
+    assert not [line for line in logged if SECRET in line]
 
 
 def test_given_more_than_are_kept_then_the_newest_stay_and_the_list_expires(client: Redis) -> None:
