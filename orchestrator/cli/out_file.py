@@ -16,8 +16,6 @@ from orchestrator.cli import output_files
 from orchestrator.cli.out_formats import AnsweredLine, OutFormat, format_of
 from shared.errors import InputError
 
-_COPIED = 1 << 20
-
 
 @dataclass(frozen=True)
 class _Record:

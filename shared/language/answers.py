@@ -45,7 +45,7 @@ class Relation(Model):
     said: tuple[str, ...] = Field(min_length=1)
 
 
-class Section(Model):
+class SectionRule(Model):
     """A question that `asked` is found in is answered below a heading that `heading` is found in."""
 
     asked: str
@@ -69,7 +69,7 @@ class AnswerTable(Model):
     is_defined: str = NEVER
     points_back: str = NEVER
     parts: str = NEVER
-    sections: tuple[Section, ...] = ()
+    sections: tuple[SectionRule, ...] = ()
     evidence: dict[AnswerKind, str] = Field(default={})
     relations: tuple[Relation, ...] = ()
 

@@ -25,6 +25,8 @@ MOST, MOST_BYTES, TTL_S = 100, 4096, 7 * 86_400
 #: A longer message was not sent by us: ours carry ids, never texts (bytes).
 MAX_MESSAGE_BYTES = 1_000_000
 _ADDRESS = ("exchange", "routing_key")
+#: Parts of an entry of unacknowledged messages.
+_UNACKED = ("message", *_ADDRESS)
 _CONTENT = {"content-type": "application/json", "content-encoding": "utf-8"}
 _log = logging.getLogger("ramify.quarantine")
 
@@ -67,27 +69,32 @@ class Quarantine:
 
 def read_message(raw: bytes) -> tuple[dict[str, Any], str]:
     """A message as kombu wrote it, and why it is none of ours (empty: it is one)."""
-    if len(raw) > MAX_MESSAGE_BYTES:
-        return {}, f"longer than {MAX_MESSAGE_BYTES:,} bytes"
-    try:
-        message = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}, "no JSON"
-    fault = message_fault(message)
+    message, fault = _decoded(raw)
+    fault = fault or message_fault(message)
     return ({} if fault else message), fault
 
 
 def read_unacked(raw: bytes) -> str:
     """Why an entry of kombu's hash of unacknowledged messages cannot be restored; empty: it can."""
-    if len(raw) > MAX_MESSAGE_BYTES:
-        return f"longer than {MAX_MESSAGE_BYTES:,} bytes"
-    try:
-        message, exchange, routing_key = json.loads(raw)
-    except (ValueError, TypeError, RecursionError):
+    entry, fault = _decoded(raw)
+    if fault:
+        return fault
+    if not isinstance(entry, list) or len(entry) != len(_UNACKED):
         return "no unacknowledged message"
-    if not isinstance(exchange, str) or not isinstance(routing_key, str):
+    message, *address = entry
+    if not all(isinstance(part, str) for part in address):
         return "an unacknowledged message without an address"
     return message_fault(message)
+
+
+def _decoded(raw: bytes) -> tuple[Any, str]:
+    """The value, and why it cannot be read."""
+    if len(raw) > MAX_MESSAGE_BYTES:
+        return None, f"longer than {MAX_MESSAGE_BYTES:,} bytes"
+    try:
+        return json.loads(raw), ""
+    except (ValueError, RecursionError):
+        return None, "no JSON"
 
 
 def message_fault(message: object) -> str:

@@ -102,11 +102,13 @@ class Picker:
 
         `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
-        left = self._quotable(AskedFor(query), node_id, containing)
-        return self._chosen(query, node_id, left, limit, width, _MIN_OF_BEST)
+        need = AskedFor(query)
+        left = self._quotable(need, node_id, containing)
+        return self._chosen(need, query, node_id, left, limit, width, _MIN_OF_BEST)
 
     def _chosen(  # noqa: PLR0913, PLR0917 - what a choice is made by
         self,
+        need: AskedFor,
         query: str,
         node_id: str | None,
         left: Sequence[QuotableSentence],
@@ -114,7 +116,6 @@ class Picker:
         width: int | None,
         of_best: float,
     ) -> list[QuotableSentence]:
-        need = AskedFor(query)
         bound = named_numbers(query, self._hits)
         left = self._of_named(bound, query, list(left))
         scores = self._scorer.scores(query, self._ranks(node_id), left)
@@ -167,7 +168,8 @@ class Picker:
         Sentences that say more of one of the `others` are left to it. One that was picked before is picked once more
         where no other has the answer.
         """
-        need, every = AskedFor(query), self._quotable(AskedFor(query), node_id, "")
+        need = AskedFor(query)
+        every = self._quotable(need, node_id, "")
         fit = [one for one in every if need.answered_by(one.text, self._titles[one.number - 1])]
         if AnswerKind.DATE in need.kinds:  # "when" asks for a condition as well
             fit = fit or every
@@ -178,7 +180,7 @@ class Picker:
             better = (own(other, one) > held and asked.answered_by(one.text, title) for other, asked in rivals)
             if not any(better) and (held > 0 or AnswerKind.PERSON not in need.kinds):
                 left.append(one)
-        if chosen := self._chosen(query, node_id, left, limit, _PART_WIDTH, _PART_OF_BEST):
+        if chosen := self._chosen(need, query, node_id, left, limit, _PART_WIDTH, _PART_OF_BEST):
             return chosen
         again = [one for one in self.picked if one in fit and need.checked]
         return again[:1]

@@ -16,7 +16,6 @@ MAX_QUOTE = 200  # characters; a CJK one counts as two
 _BREAKS = ",;，；、"
 _MIN_TERMS = 2
 _MAX_CODE = 160
-_MAX_TERM = 60
 #: Rows of a table that are read; a longer one would hide the rest of its passage.
 _MAX_ROWS = 200
 _ORDERED = re.compile(r"(?:(\d{1,3})[.)、]|#\.)$")
