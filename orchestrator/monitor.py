@@ -1,4 +1,4 @@
-"""`python -m orchestrator.monitor APP [Flower's options]`: Flower behind a login, for requests to its own names alone.
+"""`python -P -m orchestrator.monitor APP [Flower's options]`: Flower behind a login, for its own names alone.
 
 Flower's own command lets everybody read /metrics, takes any Host header (a web page can rebind its name to 127.0.0.1)
 and runs a flowerconfig.py of the working folder.
@@ -14,7 +14,6 @@ from base64 import b64decode
 from collections.abc import Collection
 from typing import Any
 
-from celery.bin.celery import main as celery
 from flower import command
 from flower.app import Flower
 from tornado.httputil import HTTPServerRequest
@@ -22,6 +21,7 @@ from tornado.web import RequestHandler
 
 from shared.settings import Settings
 from shared.settings.sections import LOOPBACK
+from shared.tasks import celery_command
 from shared.tasks.app import settings_of
 
 #: The one page without a login: `ramify doctor` and health checks of containers ask for it. It says "OK".
@@ -98,7 +98,7 @@ def main(argv: list[str]) -> None:
     """Run Flower's command of `celery -A APP`, with the class above in place of its own."""
     command.Flower = GuardedFlower
     sys.argv = [sys.argv[0], "-A", argv[0], "flower", f"--conf={os.devnull}", *argv[1:]]
-    celery()
+    celery_command.run()
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ class Program:
     """What to run. `when_orphaned`: the signal that it gets when the supervisor dies without stopping it.
 
     The default, SIGKILL, suits workers: a task that waits would hold up a warm stop, and work that was not finished is
-    delivered again. Redis wants SIGTERM, to write its file to the end. `copied`: it is `python -m celery ...`, and may
-    run in a copy of the template. `pass_fds`: open files that it inherits.
+    delivered again. Redis wants SIGTERM, to write its file to the end. `copied`: it is `python -m
+    shared.tasks.celery_command ...`, and may run in a copy of the template. `pass_fds`: open files that it inherits.
     """
 
     name: str
@@ -166,7 +166,7 @@ def launcher(when_parent_dies: signal.Signals) -> tuple[str, ...]:
 
 
 def importable() -> dict[str, str]:
-    """The project's folder on the children's path, whatever folder `ramify` was called from."""
+    """The project's folder on the children's path, and not the working folder, which may be anybody's."""
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
-    return {"PYTHONPATH": f"{root}{os.pathsep}{inherited}" if inherited else root}
+    return {"PYTHONPATH": f"{root}{os.pathsep}{inherited}" if inherited else root, "PYTHONSAFEPATH": "1"}

@@ -86,4 +86,4 @@ def flower_url(settings: Settings, port: int) -> str:
 
 
 def _celery(app: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "celery", "-A", app)
+    return (sys.executable, "-m", "shared.tasks.celery_command", "-A", app)

@@ -22,16 +22,18 @@ from typing import Any
 
 from orchestrator.local.launcher import bind
 from shared.connections.process import stat_fields
+from shared.tasks import celery_command
 
 _ADOPTED_S = 5.0
 #: What every program of the stack loads besides its app.
-_PROGRAMS = ("celery.bin.celery", "celery.apps.worker", "kombu.transport.redis")
+_PROGRAMS = ("celery.apps.worker", "kombu.transport.redis")
 #: Hidden while we load: the Qdrant client imports it where it is installed, and it starts threads, which no copy has.
 _HIDDEN = ("fastembed", "onnxruntime")
 _LONGEST = 65_536
 
 
-#: `argv` (`python -m celery ...`), its `log`, `parent` (the supervisor's pid), `signal` (sent when the parent dies).
+#: `argv` (`python -m shared.tasks.celery_command ...`),
+#: its `log`, `parent` (the supervisor's pid), `signal` (sent when the parent dies).
 Order = dict[str, Any]
 
 
@@ -46,11 +48,12 @@ def main(argv: Sequence[str]) -> None:
     control.send(b"ready")
     if order := serve(control):
         become(order, control)
-        sys.exit(importlib.import_module("celery.__main__").main())
+        celery_command.run()
 
 
 def load(apps: Sequence[str]) -> None:
     """Import the apps with their tasks. An import that fails is logged here, and fails again in the pool itself."""
+    celery_command.leave_out_working_folder()
     gc.disable()  # a collection would write to the pages that copies share with the template
     for name in _HIDDEN:
         sys.modules[name] = None  # type: ignore[assignment]  # documented: makes its import an ImportError
@@ -92,7 +95,7 @@ def become(order: Order, control: socket.socket) -> None:
         os.dup2(log, stream)
     os.close(log)
     show(order["argv"][1:])
-    sys.argv = [importlib.import_module("celery").__path__[0] + "/__main__.py", *order["argv"][3:]]
+    sys.argv = [celery_command.__file__, *order["argv"][3:]]
     gc.enable()
     control.send(json.dumps({"pid": os.getpid()}).encode())
     control.close()

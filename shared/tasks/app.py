@@ -17,6 +17,7 @@ from shared.connections.heartbeat import Heartbeat, set_pool_name
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
 from shared.settings import Settings
+from shared.tasks.celery_command import leave_out_working_folder
 from shared.tasks.redis_transport import install
 
 #: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
@@ -32,6 +33,7 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     """
     if not settings.redis.url.get_secret_value():
         raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
+    leave_out_working_folder()
     install()
     address = Address(settings.redis)
     broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()

@@ -190,7 +190,7 @@ def test_given_a_flowerconfig_in_the_working_folder_when_flower_starts_then_it_i
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["monitor"])
     seen: list[list[str]] = []
-    monkeypatch.setattr(monitor, "celery", lambda: seen.append(list(monitor.sys.argv)))
+    monkeypatch.setattr(monitor.celery_command, "run", lambda: seen.append(list(monitor.sys.argv)))
     monkeypatch.setattr(monitor.command, "Flower", monitor.command.Flower)
     monitor.main(["orchestrator.app", "--port=1"])
     assert seen == [["monitor", "-A", "orchestrator.app", "flower", "--conf=/dev/null", "--port=1"]]

@@ -49,7 +49,7 @@ def test_given_the_contract_when_the_pools_are_made_then_every_queue_has_one_poo
 def test_given_a_pool_when_its_command_is_made_then_threads_queues_and_events_are_in_it():
     pool = commands.Pool(app="workers.app", queues=("search", "index"), threads=3)
     argv = commands.worker("search", pool, Settings(), {}).argv
-    assert argv[:5] == (sys.executable, "-m", "celery", "-A", "workers.app")
+    assert argv[:5] == (sys.executable, "-m", "shared.tasks.celery_command", "-A", "workers.app")
     text = " ".join(argv)
     assert "-Q search,index -P threads -c 3 -n search@%h" in text
     assert argv[-1] == "-E"
