@@ -1,6 +1,6 @@
 # The commands of a newcomer and of CI. Everything lives in .venv; nothing outside this folder is changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test fuzz faults lint lock clean
+.PHONY: help setup setup-dev demo test fuzz faults bench lint lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -32,6 +32,9 @@ fuzz: $(VENV)/.ready-dev ## read bad inputs for hours; RAMIFY_FUZZ_INPUTS=5000 o
 faults: $(VENV)/.ready-dev ## kill, freeze and lose for forty minutes, and count; RAMIFY_TEST_SEED and RAMIFY_TEST_ROUNDS choose the seeds
 	@RAMIFY_TEST_ROUNDS=$${RAMIFY_TEST_ROUNDS:-10} $(RUN) -m pytest -s tests/faults/test_worker_kills.py \
 	  tests/faults/test_redis_kills.py tests/faults/test_scenarios.py $(ARGS)
+
+bench: $(VENV)/.ready-dev ## measure speed beside a bare Celery graph into docs/benchmarks; ARGS="--only graph --leaves 8 --rounds 1"
+	@$(RUN) -m tests.benchmarks.speed $(ARGS)
 
 lint: $(VENV)/.ready-dev ## ruff, mypy, import-linter
 	$(VENV)/bin/ruff check .

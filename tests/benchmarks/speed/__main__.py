@@ -1,0 +1,31 @@
+"""`python -m tests.benchmarks.speed`: everything that is measured of speed, in one run, into docs/benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tests.benchmarks.speed import graph, report
+
+_OUT = Path(__file__).parents[3] / "docs" / "benchmarks"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--only", nargs="*", default=[*MEASURES], choices=[*MEASURES], help="measures (default: all)")
+    parser.add_argument("--leaves", nargs="*", type=int, default=[1, 8, 32], help="leaves a job")
+    parser.add_argument("--jobs", type=int, default=120, help="jobs a round, of 8 leaves")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=_OUT, help="folder of the report (default: docs/benchmarks)")
+    parser.add_argument("--name", default="speed", help="of the report's files")
+    chosen = parser.parse_args()
+    found = {"machine": report.machine()} | {name: MEASURES[name](chosen) for name in chosen.only}
+    report.write(found, chosen.out, chosen.name)
+    print((chosen.out / f"{chosen.name}.md").read_text(encoding="utf-8"))
+
+
+MEASURES = {"graph": lambda chosen: graph.measured(chosen.leaves, chosen.jobs, chosen.rounds)}
+
+
+if __name__ == "__main__":
+    main()

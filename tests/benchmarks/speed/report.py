@@ -1,0 +1,74 @@
+"""Writes what was measured: JSON for programs, Markdown for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    """What it was measured on; load of the last minute as the kernel gives it."""
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="minutes"),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 1),
+    }
+
+
+def write(found: Mapping[str, Any], folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(markdown(found), encoding="utf-8")
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    parts = ["# Speed, measured side by side", _about(found["machine"])]
+    parts += [text for name, text in SECTIONS.items() if name in found for text in [text(found[name])]]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(head: list[str], rows: list[list[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
+
+
+def _about(machine: Mapping[str, Any]) -> str:
+    return (
+        f"Written by `make bench` on {machine['at']}: {machine['cores']} cores, Python {machine['python']}, load "
+        f"{machine['load_before']} before. Every row is a median over rounds in which all columns took turns; on a "
+        "busy machine, read the ratios."
+    )
+
+
+def _graph(found: Mapping[str, Any]) -> str:
+    rows, used = [], []
+    for shape in found["shapes"]:
+        ours, bare, work = shape["ramify"], shape["bare"], shape["in process"]
+        split = ", ".join(f"{name} {ms:.0f}" for name, ms in ours["cpu_ms"].items() if name != "all" and ms >= 1)
+        cpu = [one["cpu_ms"]["all"] for one in (ours, bare, work)]
+        rate = [one["jobs_per_s"] for one in (ours, bare, work)]
+        rows.append([shape["leaves"], *cpu, shape["ratios"]["cpu / (bare + in process)"], *rate, split])
+        use = shape["redis"]
+        used.append([shape["leaves"], *(use[name] for name in _USE)])
+    head = ["leaves", "CPU ms a job", "bare graph", "in process", "ratio to their sum"]
+    head += ["jobs/s", "bare graph", "in process", "CPU by process"]
+    kept = table(["key", "KB a job"], [[f"`{kind}`", size] for kind, size in list(found["kept KB"].items())[:20]])
+    return "\n\n".join([
+        "## A job beside a bare graph and the work alone",
+        f"No models, {found['chunks']} chunks. The bare graph: no-op tasks of the same shape, pools and Redis.",
+        table(head, rows),
+        "## Redis, a job",
+        table(["leaves", *_USE], used),
+        f"At rest: {found['idle calls/s']} calls a second. Kept after all shapes, on average a job:",
+        kept,
+    ])  # fmt: skip
+
+
+_USE = ["calls", "scripts", "publish", "transactions", "round_trips", "kb_in", "kb_out", "kb_kept"]
+SECTIONS = {"graph": _graph}
