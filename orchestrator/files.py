@@ -21,11 +21,10 @@ from shared.errors import InputError
 from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import SUFFIXES
+from shared.trusted_paths import SEARCHED
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
 _MAX_DEPTH = 100
-#: A folder on the way, which need not be readable; O_PATH is Linux's.
-_SEARCHED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BAD_NAME = "its name is not UTF-8 or holds control characters: rename it"
 LINES = frozenset({".jsonl", ".ndjson"})
 #: JSON Lines files travel in pieces of whole lines of about this size.
@@ -268,10 +267,10 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
 
 def _open(path: Path, flags: int) -> int:
     """Opens an absolute path part by part: none may have become a link since it was resolved. Raises: OSError."""
-    folder = os.open("/", _SEARCHED)
+    folder = os.open("/", SEARCHED)
     try:
         for name in path.parts[1:-1]:
-            inner = os.open(name, _SEARCHED, dir_fd=folder)
+            inner = os.open(name, SEARCHED, dir_fd=folder)
             os.close(folder)
             folder = inner
         return os.open(path.name or "/", flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)

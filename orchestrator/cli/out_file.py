@@ -32,11 +32,10 @@ class OutFile:
     def __init__(self, path: Path) -> None:
         """Changes nothing yet. A link of one's own is followed: it stays, and the file that it names is written."""
         self.path, self._batch_id = path, ""
-        self._target = output_files.followed("--out", path)
         self._format: OutFormat = format_of(path)
         self._records: dict[int, _Record] = {}
         try:
-            self._handle: IO[bytes] = output_files.growing("--out", self._target)
+            self._handle: IO[bytes] = output_files.growing("--out", path)
         except OSError as error:
             raise self._error(error) from None
         try:
@@ -112,7 +111,7 @@ class OutFile:
             raise self._error(error) from None
 
     def _sort(self, head: str) -> None:
-        with output_files.replacing(self._target) as sorted_file:
+        with output_files.replacing(self.path, follow=True) as sorted_file:
             os.fchmod(sorted_file.fileno(), stat.S_IMODE(os.fstat(self._handle.fileno()).st_mode))
             sorted_file.write(head.encode())
             for _, record in sorted(self._records.items()):

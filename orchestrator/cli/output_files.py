@@ -6,16 +6,15 @@ Follows no link that another user could have planted.
 from __future__ import annotations
 
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from shared.errors import InputError
-
-_MOST_LINKS = 40
+from shared.trusted_paths import UntrustedPathError, opened, place
 
 
 def replace(path: Path, text: str) -> None:
@@ -25,33 +24,36 @@ def replace(path: Path, text: str) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A fresh file that takes the place of `path`, a link too, when the block ends without an error.
+def replacing(path: Path, *, follow: bool = False) -> Iterator[IO[bytes]]:
+    """A fresh file that takes the place of `path` when the block ends without an error.
 
-    A device or pipe is written as it is. Raises: OSError.
+    A link is replaced too, or (`follow`) what it leads to. A device or pipe is written as it is. Raises: OSError.
     """
     if is_device(path):
         with _device(path) as device:
             yield device
         return
-    handle, name = _temporary(path)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(handle)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with place(path, follow=follow) as (folder, name):
+        handle, temporary = _temporary(folder, name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(handle)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
 
 
 def fresh(path: Path) -> IO[bytes]:
     """An empty file in the place of `path`, a link too, that grows there. Raises: OSError."""
     if is_device(path):
         return _device(path)
-    handle, name = _temporary(path)
-    Path(name).replace(path)
+    with place(path, follow=False) as (folder, name):
+        handle, temporary = _temporary(folder, name)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     return os.fdopen(handle, "wb")
 
 
@@ -60,9 +62,7 @@ def growing(option: str, path: Path) -> IO[bytes]:
 
     Raises: OSError; InputError for a link or a file of another user, and for one with a second name.
     """
-    target = followed(option, path)
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(target, flags, 0o600)
+    handle = opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK)
     if fault := _fault(os.fstat(handle)):
         os.close(handle)
         raise InputError(option, str(path), f"{fault}: name another file")
@@ -77,31 +77,22 @@ def _fault(found: os.stat_result) -> str:
     return "it has another name as well (a hard link)" if found.st_nlink > 1 else ""
 
 
-def followed(option: str, path: Path) -> Path:
-    """Where a chain of links leads. Raises: InputError for a link of another user in it, or on the way to it."""
-    for _ in range(_MOST_LINKS):
-        check_folders(option, path)
-        if not path.is_symlink():
-            return path
-        _check_link(option, path)
-        path = path.parent / path.readlink()
-    raise InputError(option, str(path), "its links lead in a circle: name the file itself")
+def check_way(option: str, path: Path, *, follow: bool) -> None:
+    """Raises: InputError when a link of another user stands on the way to the file, or (`follow`) in its place."""
+    try:
+        with place(path, follow=follow):
+            pass
+    except UntrustedPathError as error:
+        raise InputError(option, str(path), str(error.strerror)) from None
+    except OSError:
+        return  # the write says so
 
 
-def check_folders(option: str, path: Path) -> None:
-    """Raises: InputError when a folder on the way to the file is a link of another user."""
-    for folder in path.absolute().parents:
-        if folder.is_symlink():
-            _check_link(option, folder)
-
-
-def _check_link(option: str, link: Path) -> None:
-    if link.lstat().st_uid not in {os.geteuid(), 0}:
-        raise InputError(option, str(link), "it is a link of another user: name what it leads to")
-
-
-def _temporary(path: Path) -> tuple[int, str]:
-    return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.")
+def _temporary(folder: int, name: str) -> tuple[int, str]:
+    """A new file in an open folder, which its owner alone may read, and its name."""
+    temporary = f".{name[:50]}.{secrets.token_hex(8)}"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(temporary, flags, 0o600, dir_fd=folder), temporary
 
 
 def _device(path: Path) -> IO[bytes]:

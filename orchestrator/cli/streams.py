@@ -200,8 +200,8 @@ def writable(option: str, path: Path, source: str = STDIN, *, grows: bool = Fals
     """`path`, if a file can be put there, or (`grows`) be written where it links to. Raises: InputError if not."""
     if path.is_dir():
         raise InputError(option, str(path), "it is a folder: name a file in it")
-    target = output_files.followed(option, path) if grows else path
-    output_files.check_folders(option, path)
+    output_files.check_way(option, path, follow=grows)
+    target = path.resolve() if grows else path
     folder = target.absolute().parent
     if not folder.is_dir():
         raise InputError(option, str(path), f"there is no folder {folder}: create it first")

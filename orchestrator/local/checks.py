@@ -134,7 +134,7 @@ def _data_folder(settings: Settings) -> Sequence[Check]:
     """Whether the stack can write there, and how much room is left."""
     folder = settings.data_dir.absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if fault := next(filter(None, map(data_folder.fault_of, (folder, folder / "run", folder / "logs"))), ""):
+    if fault := data_folder.fault_of(settings, "run", "logs", "redis"):
         writable = failed("data folder", fault)
     elif existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         writable = passed("data folder", f"{folder}{'' if existing == folder else ' (not created yet)'}")

@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import secrets
-import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from shared.connections.process import alive
 from shared.errors import InputError, NotRunningError, RamifyError
 from shared.models.base import Model
 from shared.settings import Settings, data_folder
+from shared.trusted_paths import own_bytes
 
 #: Older files that are kept of each log, and the size from which one that is written to is rotated.
 _OLDER_LOGS, _LOG_BYTES = 5, 10_000_000
@@ -27,6 +27,7 @@ _FOLDERS = ("run", "logs", "redis")
 
 #: A password as `secrets.token_urlsafe(32)` makes it, alone or behind the name of a login.
 _SECRET, _SECRET_BYTES = re.compile(r"([a-z]+:)?[\w-]{43}", re.ASCII), 200
+_STATE_BYTES = 1_000_000
 
 
 class ChildState(Model):
@@ -89,8 +90,8 @@ def read_state(settings: Settings) -> StackState | None:
     """
     data_folder.checked(settings, *_FOLDERS)
     try:
-        return StackState.model_validate_json((run_dir(settings) / "stack.json").read_bytes())
-    except (OSError, ValidationError):
+        return StackState.model_validate_json(own_bytes(run_dir(settings) / "stack.json", _STATE_BYTES) or b"")
+    except ValidationError:
         return None
 
 
@@ -109,15 +110,7 @@ def write_private(path: Path, text: str) -> None:
 
 def read_private(path: Path) -> str:
     """The line in a file that this user owns and no other may read; empty where there is none such."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            return ""
-        line = file.read(_SECRET_BYTES).decode("ascii", errors="replace").strip()
+    line = (own_bytes(path, _SECRET_BYTES) or b"").decode("ascii", errors="replace").strip()
     return line if _SECRET.fullmatch(line) else ""
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, HttpUrl, SecretStr, ValidationError
 
 from shared.errors import SettingsError
+from shared.trusted_paths import UntrustedPathError, opened, trusted, user_name
 
 CONFIG_ENV = "RAMIFY_CONFIG"
 DEFAULT_FILE = "ramify.toml"
@@ -66,7 +67,7 @@ def settings_file() -> SettingsFile | None:
             raise SettingsError(CONFIG_ENV, given, "there is no such file")
         return None
     try:
-        values = tomllib.loads(_content(path, named=bool(given)).decode())
+        values = tomllib.loads(_content(path).decode())
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise SettingsError(str(path), str(error), "write valid TOML in UTF-8") from None
     # Settings take names in any case; who may name a server is decided by the names as they stand here.
@@ -75,12 +76,14 @@ def settings_file() -> SettingsFile | None:
     return SettingsFile(path, bool(given), values)
 
 
-def _content(path: Path, *, named: bool) -> bytes:
+def _content(path: Path) -> bytes:
     """Raises: SettingsError when it cannot be read, is another's to change, or is larger than any settings."""
     try:
-        with path.open("rb") as handle:
-            _check_owner(path, os.fstat(handle.fileno()), path.lstat(), named=named)
+        with os.fdopen(opened(path, os.O_RDONLY | os.O_NONBLOCK, closed=True), "rb") as handle:
+            _check_owner(path, os.fstat(handle.fileno()))
             content = handle.read(_MAX_FILE_BYTES + 1)
+    except UntrustedPathError as error:
+        raise SettingsError(str(path), "its folders", str(error.strerror)) from None
     except OSError as error:
         raise SettingsError(str(path), error.strerror, "it cannot be read: check its permissions") from None
     if len(content) > _MAX_FILE_BYTES:
@@ -88,28 +91,15 @@ def _content(path: Path, *, named: bool) -> bytes:
     return content
 
 
-def _check_owner(path: Path, file: os.stat_result, link: os.stat_result, *, named: bool) -> None:
+def _check_owner(path: Path, file: os.stat_result) -> None:
     """Who can change the file decides where keys and questions go."""
     where = path.absolute()
     if stat.S_IMODE(file.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
         facts = f"mode {stat.S_IMODE(file.st_mode):04o}, owner {user_name(file.st_uid)}"
         raise SettingsError(str(where), facts, f"other users can write it: chmod go-w {where}")
-    for found in (file, link):
-        if not named and found.st_uid not in {os.geteuid(), 0}:
-            fix = (
-                f"another user can change it: name it with --config {where} if you trust that user, or make it your own"
-            )
-            raise SettingsError(str(where), f"owner {user_name(found.st_uid)}", fix)
-
-
-def user_name(uid: int) -> str:
-    """The name of a user, or the number of one without."""
-    import pwd  # noqa: PLC0415 - only for a sentence
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
+    if not trusted(file.st_uid):
+        fix = "another user can change it: make it your own, or take a copy"
+        raise SettingsError(str(where), f"owner {user_name(file.st_uid)}", fix)
 
 
 def check_secrets(own: Sequence[Mapping[str, Any]], file: SettingsFile | None) -> None:

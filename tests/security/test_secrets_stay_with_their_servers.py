@@ -167,13 +167,38 @@ def test_a_file_that_others_can_write_is_refused(mode: int, named: bool, monkeyp
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
-def test_a_file_of_another_user_is_refused_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_of_another_user_is_refused(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     file = planted("llm_timeout_s = 1\n")
+    if named:
+        monkeypatch.setenv("RAMIFY_CONFIG", str(file))
+    assert load_settings().llm_timeout_s == 1
     os.chown(file, OTHER_UID, -1)
-    with pytest.raises(SettingsError, match=rf"{OTHER_UID}.*--config") as caught:
+    with pytest.raises(SettingsError, match=rf"{OTHER_UID}.*take a copy") as caught:
         load_settings()
     assert str(file.absolute()) in str(caught.value)
-    monkeypatch.setenv("RAMIFY_CONFIG", str(file))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_that_others_can_exchange_is_refused(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "theirs"
+    (theirs / "inner").mkdir(parents=True)
+    (theirs / "inner" / "ramify.toml").write_text("llm_timeout_s = 1\n", encoding="utf-8")
+    (tmp_path / "link").symlink_to(theirs)  # a link of root's that leads through another user's folder
+    monkeypatch.chdir(theirs / "inner")
+    if named:
+        monkeypatch.setenv("RAMIFY_CONFIG", str(tmp_path / "link" / "inner" / "ramify.toml"))
+    assert load_settings().llm_timeout_s == 1
+    for mode, uid in ((0o757, 0), (0o775, 0), (0o755, OTHER_UID)):
+        os.chown(theirs, uid, OTHER_UID)
+        theirs.chmod(mode)
+        with pytest.raises(SettingsError, match="theirs"):
+            load_settings()
+    theirs.chmod(0o1777)
+    os.chown(theirs, 0, 0)
     assert load_settings().llm_timeout_s == 1
 
 

@@ -17,12 +17,12 @@ from orchestrator.cli.main import app
 from orchestrator.cli.out_file import OutFile
 from orchestrator.evaluation.report import Evaluation
 from orchestrator.intake import Rejected
-from shared.errors import InputError
+from shared.errors import InputError, RamifyError
 from tests.orchestrator.cli.test_out_file import LINES
+from tests.support.other_user import as_root
 
 SECRET = "secret of the user\n"
 OTHER_UID = 12_345
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives links away")
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +139,21 @@ def test_a_file_of_answers_follows_no_link_of_another_user_and_is_no_file_of_the
     with pytest.raises(InputError, match="another user"):
         streams.writable("--report", Path("folder/report.html"))
     assert names("../home") == ["kept"]
+
+
+@as_root
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_link_of_ones_own_leads_through_none_of_another_user(name: str) -> None:
+    write, file = WRITERS[name]
+    Path("theirs").symlink_to("../home")
+    Path("mine").symlink_to("theirs")
+    write(f"mine/{file}")
+    (Path("../home") / file.removesuffix(".part")).unlink()
+    os.chown("theirs", OTHER_UID, -1, follow_symlinks=False)
+    before = names("../home")
+    with pytest.raises((RamifyError, OSError, AssertionError), match="another user"):
+        write(f"mine/{file}")
+    assert names("../home") == before
 
 
 def test_a_pipe_is_written_as_it_is() -> None:
