@@ -14,6 +14,7 @@ from shared.language.text import has_cjk
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(\s|$)")
 _MARKER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)、]|#\.)[ \t]+(?:\[[ xX]\][ \t]+)?)?(?:>[ \t]?)*")
+_EXPLICIT = re.compile(r"\s*\.\.(?:\s|$)")
 _DIRECTIVE = re.compile(r"\s*\.\. ([\w:.+-]{1,80}?)::(?:\s+(.*))?$")
 _ADMONITION = re.compile(
     r"\s*\.\. (?:note|warning|tip|important|caution|danger|attention|hint|error|seealso|admonition)::[ \t]*"
@@ -121,7 +122,7 @@ class _Lines:
         if not line.strip() or _RULE.match(line) or _ADORNMENT.fullmatch(line.rstrip()) or line.strip() == "::":
             self._opens_literal(number)
             return None, False
-        if line.lstrip().startswith(".."):
+        if _EXPLICIT.match(line):
             return self._directive(line)
         return self._text(number, in_prose=in_prose)
 
@@ -174,7 +175,7 @@ class _Lines:
         elif name in _TABLE_DIRECTIVES:
             self._literal, self._hidden, self._rows = _indent(line), False, True
         shown = found is not None and self._literal is None and bool((found[2] or "").strip())
-        return (BlockKind.PROSE if shown or line.lstrip().startswith("...") else None), True
+        return (BlockKind.PROSE if shown else None), True
 
     def _opens_table(self, number: int) -> bool:
         """True for the border of a simple table; its lines are then known to its second border, or its third."""

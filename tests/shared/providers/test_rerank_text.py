@@ -5,9 +5,10 @@ Long chunks are windowed, not cut.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from shared.language.sentences import BlockKind, sentence_spans, sentences
@@ -65,13 +66,16 @@ def test_sentences_given_markdown_then_fences_tables_and_headings_stay_whole() -
 
 
 @given(st.text(alphabet="ab .!?。！\n`~#-|>*中1)", max_size=200))
+@example("..中")
+@example("a\n...b. 中")
 def test_sentences_given_any_text_then_spans_are_in_order_and_nothing_is_lost(text: str) -> None:
+    assume(not re.search(r"^ *\.\. ", text, re.MULTILINE))  # a comment of reStructuredText, which nobody is shown
     at = 0
     for span in sentence_spans(text):
         assert at <= span.start < span.end
         at = span.end
-    kept = set("".join(sentences(text)))
-    assert all(c in kept for c in text if c in "ab中")
+    kept = "".join(sentences(text))
+    assert [c for c in kept if c in "ab中"] == [c for c in text if c in "ab中"]
 
 
 @given(st.text(max_size=200))
