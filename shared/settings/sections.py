@@ -102,6 +102,11 @@ class ProviderTraits(NamedTuple):
     llm: bool = False
     trusted: bool = False
 
+    @property
+    def asks_model(self) -> bool:
+        """Whether a call of it is worth keeping: rules are asked again for less than the cache costs."""
+        return self.needs_model or self.llm
+
 
 class ModelSettings(SettingsSection):
     """The common part of the sections that choose a provider; each has its providers' traits in `providers`."""
@@ -187,7 +192,10 @@ class CacheSettings(SettingsSection):
 
     enabled: bool = Field(default=True, description="reuse LLM replies, embeddings, reranks and leaves across jobs")
     ttl_s: int = Field(default=86_400, ge=1, description="seconds that an entry is kept")
-    leaves: bool = Field(default=True, description="reuse whole leaves while the index is unchanged")
+    leaves: bool = Field(
+        default=True,
+        description="reuse whole leaves while the index is unchanged, where a model or a Qdrant server finds them",
+    )
     wait_s: float = Field(default=30.0, gt=0, description="seconds to wait for another worker's identical call")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 
 from celery.signals import worker_shutdown
 
@@ -99,14 +99,7 @@ def rerank_pool(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -
     """Best first; calls and tokens are 0 where another job had paid for them. Never raises for a failing reranker."""
     if tools.reranker is None:
         return Reranked(hits=tuple(hits), reranker="none")
-    scored = [hit.model_dump(mode="json", include={"chunk_id", "title", "heading", "text", "score"}) for hit in hits]
-    parts = {"tenant": tenant, "question": question, "hits": scored}
-    compute = partial(tools.reranker.rerank, question, hits, seconds_for("root rerank", tools.left_s))
-    ranked, result = reranked_once(tools, parts, Reranked, compute)
-    if result.warning:
-        ranked = ranked.model_copy(update={"warnings": (*ranked.warnings, result.warning)})
-    free = {"calls": 0, "documents": 0, "tokens_in": 0, "tokens_out": 0}
-    return ranked.model_copy(update=free) if result.reused else ranked
+    return reranked_once(tools, tenant, question, hits, seconds_for("root rerank", tools.left_s))
 
 
 @worker_shutdown.connect

@@ -21,13 +21,12 @@ from shared.providers.http_deadline import until
 from shared.settings import Settings
 from shared.settings.sections import MultiQuerySettings
 from shared.settings.stages import EdgesStage
-from shared.settings.strategies import FOLLOWS_EDGES, NO_STRATEGY, Strategy, asked_strategy, split
+from shared.settings.strategies import FOLLOWS_EDGES, NO_STRATEGY, PluginStage, Strategy, asked_strategy, split
 from shared.store.base import CollectionInfo
-from workers.search.cached import reranked_once
 from workers.search.engine import EMPTY_COLLECTION, continue_search, continued, search
 from workers.search.resources import SearchResources
 from workers.search.state import Query, Tools
-from workers.search.variants import VARIANT, continue_variants, search_variants
+from workers.search.variants import continue_variants, search_variants
 
 #: The result while nothing is ingested.
 NOTHING_INGESTED = SearchResult(mode=NO_STRATEGY, warnings=(EMPTY_COLLECTION,))
@@ -118,7 +117,7 @@ def run_search_stages(
         tools = replace(tools, timeout_s=timeout_s, index_version=info.index_version)
         run = search_variants if leaf.variants else search
         compute = partial(run, leaf.query(), leaf.strategy, stages, tools, explain=leaf.explain)
-        if cache is None or not settings.cache.leaves:
+        if cache is None or not settings.cache.leaves or not _worth_keeping(stages, tools):
             return _with_edge_warning(compute(), leaf, stages)
         before = fallbacks_so_far()
         found, result = cache.get_or_compute(
@@ -131,6 +130,13 @@ def run_search_stages(
             keep=lambda _: fallbacks_so_far() == before,
         )
         return _with_cache_result(_with_edge_warning(found, leaf, stages), result)
+
+
+def _worth_keeping(stages: Strategy, tools: Tools) -> bool:
+    """Whether to ask the cache at all: keywords in the embedded store are searched again for less than that costs."""
+    if tools.dense is not None or tools.settings.store.kind == "server":
+        return True
+    return any(isinstance(stage, PluginStage) or (stage.stage == "expansion" and tools.llm) for stage in stages)
 
 
 def _search_key(leaf: LeafQuery, stages: Strategy, info: CollectionInfo, settings: Settings) -> dict[str, object]:
@@ -150,19 +156,7 @@ def run_rerank_stages(leaf: LeafQuery, found: SearchResult, tools: Tools) -> Sea
     """The stage rerank and what follows it, on what the search stages found."""
     _, stages = split(tools.settings.stages_of(leaf.strategy))
     run, bare = continue_variants if leaf.variants else continue_search, SearchResult(hits=found.hits, mode=found.mode)
-    compute = partial(run, bare, leaf.query(), stages, tools, explain=leaf.explain)
-    if not stages:
-        return continued(found, compute())
-    parts = {
-        **leaf.model_dump(mode="json"),
-        "stages": _STRATEGY.dump_python(stages, mode="json"),
-        "hits": [
-            [hit.chunk_id, hit.title, hit.heading, hit.text, hit.score, hit.parts.get(VARIANT), str(hit.via or "")]
-            for hit in found.hits
-        ],
-    }
-    after, result = reranked_once(tools, parts, SearchResult, compute)
-    return _with_cache_result(continued(found, after), result)
+    return continued(found, run(bare, leaf.query(), stages, tools, explain=leaf.explain))
 
 
 def _with_edge_warning(found: SearchResult, leaf: LeafQuery, stages: Strategy) -> SearchResult:

@@ -21,7 +21,7 @@ from shared.providers.gates import gate
 from shared.settings import Settings, load_settings
 from shared.store import BuiltWith, ChunkPoint
 from shared.tasks.work_tracker import WorkTracker
-from workers.search import engine
+from workers.search import engine, leaf
 from workers.search.resources import SearchResources
 
 ROOT = Path(__file__).parents[3]
@@ -86,9 +86,9 @@ def frames_of_ours(stack: traceback.StackSummary) -> list[str]:
     return [f"{Path(frame.filename).relative_to(ROOT)}:{frame.name}" for frame in ours]
 
 
-def test_given_leaves_that_are_cached_when_one_is_searched_then_few_frames_lie_between_task_and_engine(
-    tasks: ModuleType, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def stacks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The product's frames at each run of the first stage."""
     assert settings.cache.enabled
     assert settings.cache.leaves
     stacks: list[list[str]] = []
@@ -99,9 +99,25 @@ def test_given_leaves_that_are_cached_when_one_is_searched_then_few_frames_lie_b
         return stage(*args)
 
     monkeypatch.setitem(engine.STAGES, "lexical", probe)  # type: ignore[arg-type]
+    return stacks
+
+
+def test_given_leaves_that_are_cached_when_one_is_searched_then_few_frames_lie_between_task_and_engine(
+    tasks: ModuleType, stacks: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaf, "_worth_keeping", lambda *_: True)  # as with a model
     assert [texts_of_a_leaf(tasks) for _ in range(2)] == [["a striped zebra"]] * 2
     assert len(stacks) == 1, "the second leaf came from the cache"
     assert stacks[0][0] == "shared/tasks/task_run.py:run"
     assert stacks[0][-1] == "workers/search/engine.py:run"
     assert "shared/cache.py:get_or_compute" in stacks[0]
     assert len(stacks[0]) <= MOST_FRAMES, "\n".join(stacks[0])
+
+
+def test_given_keywords_and_the_embedded_store_when_leaves_are_searched_then_the_cache_is_not_asked(
+    tasks: ModuleType, stacks: list[list[str]], client: redis.Redis
+) -> None:
+    assert [texts_of_a_leaf(tasks) for _ in range(2)] == [["a striped zebra"]] * 2
+    assert len(stacks) == 2
+    assert "shared/cache.py:get_or_compute" not in stacks[0]
+    assert client.keys("ramify:cache:*") == []

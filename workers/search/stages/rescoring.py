@@ -14,6 +14,7 @@ from shared.providers.rerankers.base import Reranked, score_parts
 from shared.providers.time_shares import seconds_for
 from shared.settings import stages as s
 from shared.settings.sections import reranker_traits
+from workers.search.cached import reranked_once
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 _NOT_HERE = "The results are not reranked: `find` loads no rerank model and asks no LLM; `ramify ask` does."
@@ -160,7 +161,8 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
     best = state.candidates[: options.limit]
     before = {candidate.hit.chunk_id: candidate for candidate in best}
     hits = [candidate.hit.model_copy(update={"score": candidate.score}) for candidate in best]
-    ranked = tools.reranker.rerank(state.query.text, hits, seconds_for("leaf rerank", tools.left_s))
+    seconds = seconds_for("leaf rerank", tools.left_s)
+    ranked = reranked_once(tools, state.query.tenant, state.query.text, hits, seconds)
     after = []
     for hit in ranked.hits:
         old = before[hit.chunk_id]
