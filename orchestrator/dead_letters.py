@@ -11,6 +11,7 @@ from redis import Redis
 
 from orchestrator.ingest import IndexChannel
 from orchestrator.retry import Retrying
+from shared.connections.quarantine import Quarantine
 from shared.contract import TaskName
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import JobStore, codec, reachable
@@ -20,8 +21,7 @@ from shared.jobs.keys import id_time
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
 from shared.models.ingest import WRITTEN
-from shared.models.status import DeadLetter, QuarantinedMessage
-from shared.tasks.quarantine import Quarantine
+from shared.models.status import DeadLetter, Quarantined
 
 #: Seconds that a replayed document may take.
 REPLAY_TIMEOUT_S = 300.0
@@ -62,8 +62,8 @@ class DeadLetters:
         with reachable(self._jobs.settings):
             return self._dead.drop(dead_letter_id)
 
-    def quarantined(self, *, drop: bool = False) -> tuple[QuarantinedMessage, ...]:
-        """What stood in the broker and is no task message, the newest first; with `drop` it is forgotten then.
+    def quarantined(self, *, drop: bool = False) -> tuple[Quarantined, ...]:
+        """What stood in Redis and is not ours, the newest first; with `drop` it is forgotten then.
 
         Nobody knows whose it was: a client that is bound to a tenant finds none.
         """

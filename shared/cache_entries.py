@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import redis
 from pydantic import BaseModel
 
+from shared.connections.key_types import declare
 from shared.errors import InputError, RamifyError
 from shared.jobs.codec import text
 from shared.jobs.keys import PREFIX
@@ -37,6 +38,7 @@ FORMAT = 3
 #: Longest entry before compression. The largest leaf (500 hits with vectors) stays far below.
 MAX_BYTES = 32 * 1024 * 1024
 STATS = f"{PREFIX}:cache:stats"
+declare({STATS: "hash"})
 #: Seconds without a call after a lost connection, so that not every value waits for a timeout of its own.
 REST_S = 2.0
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")

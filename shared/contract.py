@@ -36,6 +36,11 @@ class Queue(StrEnum):
     OPS = "ops"
 
 
+def queue_keys(queue: Queue) -> list[str]:
+    """The lists in Redis that hold a queue, as kombu names them: one for each priority step."""
+    return [queue.value if step == 0 else f"{queue.value}\x06\x16{step}" for step in PRIORITY_STEPS]
+
+
 class TaskName(StrEnum):
     """Every task; the part before the dot is the queue that it runs on."""
 

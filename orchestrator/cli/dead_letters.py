@@ -105,7 +105,7 @@ def quarantine(
     drop_: Annotated[bool, typer.Option("--drop", help="Forget them.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Show what stood in the broker and is no task message: workers set it aside."""
+    """Show what stood in a queue or key of Redis and is not Ramify's: it was set aside."""
     with invocation_of(ctx).client(None) as client:
         found = client.dead.quarantined(drop=drop_)
     if json:
@@ -115,7 +115,7 @@ def quarantine(
 
         streams.show(draw_quarantine(found))
     if not json:
-        streams.note(f"{counted(len(found), 'message')} {'dropped' if drop_ else 'in quarantine'}")
+        streams.note(f"{counted(len(found), 'thing')} {'dropped' if drop_ else 'in quarantine'}")
 
 
 def _each(  # noqa: PLR0913 - two commands in one

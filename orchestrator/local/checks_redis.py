@@ -23,18 +23,16 @@ from orchestrator.local.checks import (
     unknown,
 )
 from shared.cache import Cache
+from shared.connections.quarantine import Quarantine
 from shared.connections.redis_errors import redis_fault
-from shared.contract import PRIORITY_STEPS, Queue
+from shared.contract import PRIORITY_STEPS, Queue, queue_keys
 from shared.settings import Settings
-from shared.tasks.quarantine import Quarantine
 
 Info = Mapping[str, Any]
 #: Share of maxmemory, or of the connections, from which on a limit is reported as near.
 _NEAR = 0.9
 #: A replica that is further behind would lose jobs in a failover.
 _BEHIND_S, _BEHIND_BYTES = 10, 10_000_000
-#: kombu's separator between a queue's name and its priority in Redis.
-_PRIORITY_MARK = "\x06\x16"
 
 
 def redis(settings: Settings | None) -> Sequence[Check]:
@@ -58,17 +56,12 @@ def _queues_and_caches(client: redis_client.Redis, settings: Settings) -> Sequen
         return (unknown("queues", f"cannot be asked: Redis {redis_fault(error) or type(error).__name__}"),)
 
 
-def queue_keys(queue: str) -> list[str]:
-    """The Redis lists that hold a queue: one for each priority step."""
-    return [queue if step == 0 else f"{queue}{_PRIORITY_MARK}{step}" for step in PRIORITY_STEPS]
-
-
 def _queues(client: redis_client.Redis, settings: Settings) -> Check:
     if settings.redis.broker_url.get_secret_value():
         return unknown("queues", "in the broker that redis.broker_url names: ask its own tools")
     with client.pipeline(transaction=False) as pipe:
         for queue in Queue:
-            for key in queue_keys(queue.value):
+            for key in queue_keys(queue):
                 pipe.llen(key)
         lengths = iter(pipe.execute())
     half, waiting = len(PRIORITY_STEPS) // 2, []  # the steps of the interactive lane stand first
@@ -83,7 +76,7 @@ def _quarantine(client: redis_client.Redis) -> Iterator[Check]:
     """Nothing where nothing was set aside."""
     if kept := list(Quarantine(client).list()):
         reasons = ", ".join(sorted({f"{one.reason} ({one.found_in})" for one in kept}))
-        detail = f"{len(kept)} messages in the broker are no tasks: {reasons}"
+        detail = f"{len(kept)} things in Redis are not Ramify's: {reasons}"
         yield failed("quarantine", detail, "see who writes there: `ramify dead quarantine`; --drop forgets them")
 
 

@@ -34,6 +34,7 @@ from orchestrator.reaper.views import (
     read_world,
 )
 from shared.connections.heartbeat import worker_id
+from shared.connections.key_types import declare
 from shared.contract import OF_SHARD, Queue, TaskMessage, TaskName, priority
 from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.codec import text
@@ -64,6 +65,7 @@ _PAGE = 500
 _RECONCILE_STEPS, _RECONCILE_S = 4, 60.0
 #: A key for each queue, by its name: "<job id> <item>" of the one that is tried now.
 SLOTS = {queue: f"{_TAG}:suspect:{queue.value}" for queue in Queue}
+declare(dict.fromkeys((LOCK, TOKEN, LAST_RUN, _CURSOR, *SLOTS.values()), "string"))
 #: Seconds after which the next suspect is tried, whatever became of the last one.
 _SLOT_S = 20
 _ENDED = frozenset({"done", "failed", "grown"})

@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from shared.connections.addresses import KEEPALIVE, Address, health_check_s
+from shared.connections.mending import MendingClient
 from shared.connections.redis_errors import redis_fault, unforeseen_fault
 from shared.errors import NotRunningError, RamifyError, SettingsError
 from shared.settings import Settings
@@ -46,8 +47,9 @@ def drop_idle() -> None:
 def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = None) -> redis.Redis:
     """A client with timeouts on everything; a lost connection is tried again `retries` times. Connects at first use.
 
-    With `redis.sentinels` it asks them for the master, again after each lost connection. `timeout_s` holds for one
-    command; None is `redis.timeout_s`. Raises: NotRunningError when no URL is known, SettingsError when it is no URL.
+    It sets keys of a wrong type aside. With `redis.sentinels` it asks them for the master, again after each lost
+    connection. `timeout_s` holds for one command; None is `redis.timeout_s`.
+    Raises: NotRunningError when no URL is known, SettingsError when it is no URL.
     """
     if not settings.redis.url.get_secret_value():
         raise NotRunningError("no Redis is known: start the stack with `ramify up -d`, or set redis.url")
@@ -63,14 +65,16 @@ def connect(settings: Settings, *, retries: int = 2, timeout_s: float | None = N
         "retry": Retry(ExponentialWithJitterBackoff(cap=1, base=0.05), retries, LOST),
     }
     try:
-        found = _by_sentinel(address, options) if address.master else redis.Redis.from_url(address.redis_url, **options)
+        found = (
+            _by_sentinel(address, options) if address.master else MendingClient.from_url(address.redis_url, **options)
+        )
     except (ValueError, TypeError) as error:  # TypeError: an option of the URL that no client has
         raise SettingsError("redis.url", address.label, f"{error}") from None
     remember(found.connection_pool)
     return found
 
 
-class _SentinelClient(redis.Redis):
+class _SentinelClient(MendingClient):
     """A client of the master; closing it closes the connections to the Sentinels too."""
 
     sentinel: Any = None

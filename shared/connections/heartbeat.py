@@ -22,6 +22,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from shared.connections.clock import ServerClock
 from shared.connections.connect import drop_idle
+from shared.connections.key_types import declare
 from shared.connections.process import identity, pid_namespace, stopped
 from shared.models.base import Model
 from shared.settings import Settings
@@ -29,6 +30,7 @@ from shared.settings.fingerprint import fingerprint
 
 #: Sorted set: worker id -> its last heartbeat, in seconds of Redis' clock.
 WORKERS = "ramify:workers"
+declare({WORKERS: "zset", "ramify:worker:*": "string"})
 TTL_S = 20
 BEAT_S = 2.0
 #: Seconds without a heartbeat after which a worker is forgotten.

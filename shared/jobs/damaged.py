@@ -13,6 +13,7 @@ from typing import NamedTuple
 from redis import Redis
 
 from shared.connections.clock import ServerClock
+from shared.connections.key_types import declare
 from shared.errors import DamagedError
 from shared.jobs.codec import text
 from shared.jobs.keys import PREFIX, JobKeys
@@ -31,6 +32,9 @@ class DamagedKeys:
     since = f"{tag}:since"  # sorted set: job id -> since when it is set aside
     jobs = f"{tag}:jobs"  # hash: job id -> why, as JSON
     count = f"{tag}:count"  # how many jobs have been set aside so far
+
+
+declare({DamagedKeys.since: "zset", DamagedKeys.jobs: "hash", DamagedKeys.count: "string"})
 
 
 class SetAside(NamedTuple):

@@ -8,6 +8,7 @@ from itertools import islice
 from pydantic import ValidationError
 from redis import Redis
 
+from shared.connections.key_types import declare
 from shared.errors import NotFoundError
 from shared.jobs.codec import text
 from shared.jobs.keys import PREFIX
@@ -27,6 +28,9 @@ class DeadKeys:
     dead_letters = f"{tag}:letters"  # hash: dead letter id -> dead letter as JSON
     order = f"{tag}:order"  # sorted set: dead letter id -> when
     content = f"{tag}:content:"  # + dead letter id: blob, the document that a dead letter is about
+
+
+declare({DeadKeys.dead_letters: "hash", DeadKeys.order: "zset", f"{DeadKeys.content}*": "string"})
 
 
 class DeadLetterStore:

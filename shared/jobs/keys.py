@@ -11,6 +11,9 @@ import secrets
 import time
 from threading import Lock
 
+from shared.connections.key_types import declare
+from shared.models import Lane
+
 PREFIX = "ramify"
 #: Sorted sets over all jobs: id -> creation time, and id -> when the reaper should check it next.
 RECENT = f"{PREFIX}:jobs"
@@ -113,3 +116,16 @@ class SessionKeys:
 def idempotency(tenant: str, key: str) -> str:
     """Where the job id of an idempotency key is kept. The key is hashed: it is the caller's text."""
     return f"{PREFIX}:idem:{tenant}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def _types_of_lane(lane: Lane) -> dict[str, str]:
+    own = AdmissionKeys(lane.value)
+    hashes = dict.fromkeys((own.counts, own.held, own.deficit), "hash")
+    return {own.ring: "list", own.ends: "list", f"{own.waiting}*": "zset", **hashes}
+
+
+declare(
+    {RECENT: "zset", BATCHES: "zset", ACTIVE: "zset", f"{PREFIX}:idem:*": "string"}
+    | {AdmissionKeys.under_way: "hash", AdmissionKeys.latest_taken: "hash"}
+    | {key: kind for lane in Lane for key, kind in _types_of_lane(lane).items()}
+)

@@ -330,11 +330,15 @@ class DeadLetter(Model):
     has_content: bool = Field(default=False, description="the document itself is kept, for a replay")
 
 
-class QuarantinedMessage(Model):
-    """What stood in the broker and is no task message: where, why, its length (bytes) and its first 4,096 bytes."""
+class Quarantined(Model):
+    """What stood in Redis and is not ours: where, why, its length and the first 4,096 bytes of it.
+
+    `kept_as`: of a key that held a wrong type, the name that it has now; its length is in Redis' own measure.
+    """
 
     at: float
     found_in: str
     reason: str
     length: int
     head: str
+    kept_as: str = ""

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
 from celery.worker import consumer
 from kombu import Message
+from redis.exceptions import ResponseError
 
-from shared.tasks.quarantine import task_fault
+from shared.tasks.message_faults import task_fault
 from shared.tasks.redis_transport import Channel, SentinelChannel
 
+#: Seconds before a worker connects again to a Redis that has refused a command.
+_PAUSE_S = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -23,6 +27,12 @@ class QuarantiningConsumer(consumer.Consumer):
     """Named by the setting `worker_consumer`."""
 
     connection_errors: Any
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """A Redis that answers with an error would be asked again at once, many times a second."""
+        super().on_connection_error_after_connected(exc)
+        if isinstance(exc, ResponseError):
+            time.sleep(_PAUSE_S)
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Message], None]:
         """Celery's own, which lets only errors of the connection through."""

@@ -18,21 +18,33 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 from kombu.utils.scheduling import priority_cycle
 from redis.backoff import NoBackoff
 from redis.client import PubSub
-from redis.exceptions import ConnectionError  # noqa: A004 - kombu expects this class
+from redis.exceptions import ConnectionError, ResponseError  # noqa: A004 - kombu expects this class
 from redis.retry import Retry
 
 from shared.connections.connect import remember
-from shared.contract import Queue, priority
+from shared.connections.key_types import declare
+from shared.connections.mending import MendingClient, mended
+from shared.connections.quarantine import Quarantine
+from shared.contract import Queue, priority, queue_keys
 from shared.models import Lane
 from shared.providers.lanes import LENT_PLACES
-from shared.tasks.quarantine import Quarantine, read_message, read_unacked
+from shared.tasks.message_faults import read_message, read_unacked
 
 #: One more try, on a new connection.
 _RETRIES = 1
 #: While all places of its own are taken, a worker looks so long for interactive messages before it looks again whether
 #: one has become free for any message (s).
 _LENT_POLL_S = 0.25
+#: Routing key, pattern and queue.
+_PARTS_OF_BINDING = 3
+#: What Redis says of a key that stays.
+_NO_TTL = -1
 _log = logging.getLogger(__name__)
+declare(
+    {key: "list" for queue in Queue for key in queue_keys(queue)}
+    | {"unacked": "hash", "unacked_index": "zset", "_kombu.binding_deadlines": "zset"}
+    | dict.fromkeys(("_kombu.binding.*", "_kombu.binding_permanent.*"), "set")
+)
 
 
 class ReadySub(PubSub):
@@ -71,6 +83,14 @@ class LendingQoS(redis.QoS):
     def has_place(self) -> bool:
         """Whether there is one of its own."""
         return bool(super().can_consume())
+
+    def restore_visible(self, *args: Any, **kwargs: Any) -> None:
+        """Restore the messages of dead workers; a lock that expires never, as somebody may set it, gets its TTL."""
+        own: Any = self
+        with own.channel.conn_or_acquire() as client:
+            if client.ttl(own.unacked_mutex_key) == _NO_TTL:
+                client.expire(own.unacked_mutex_key, own.unacked_mutex_expire)
+        super().restore_visible(*args, **kwargs)
 
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
         """Put an unacknowledged message back into its queue; set aside what is none, which would end every worker."""
@@ -115,6 +135,10 @@ class _PatchedChannel:
             except self.connection_errors:
                 self.client.connection.disconnect()
                 raise
+            except ResponseError as error:
+                if not mended(error, self._create_client()):
+                    raise
+                popped = None
             if not popped:
                 raise Empty
             queue = popped[0].decode().rsplit(self.sep, 1)[0]
@@ -139,6 +163,22 @@ class _PatchedChannel:
                 _log.error("dropped a broadcast of %d bytes: %s", len(data), fault)
                 found["data"] = None
         return found
+
+    def get_table(self: Any, exchange: Any) -> Any:
+        """The bindings of an exchange; what is none is set aside."""
+        key, table = self.keyprefix_queue % exchange, list[tuple[str, ...]]()
+        with self.conn_or_acquire() as client:
+            for member in client.smembers(key):
+                parts = tuple(member.decode(errors="replace").split(self.sep))
+                if len(parts) == _PARTS_OF_BINDING:
+                    table.append(parts)
+                else:
+                    self.quarantine.add(key, member, "no binding of a queue")
+                    client.srem(key, member)
+        return table
+
+    def _get_client(self: Any) -> Any:
+        return MendingClient
 
     @cached_property
     def quarantine(self: Any) -> Quarantine:

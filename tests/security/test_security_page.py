@@ -17,7 +17,7 @@ from shared.providers.encoders import endpoint as embedding
 from shared.providers.llm import client as llm
 from shared.providers.rerankers import endpoint as rerank
 from shared.settings import load_settings, sources
-from shared.tasks import quarantine
+from shared.tasks import message_faults
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
 #: How a row of the table begins, and the numbers of the code in it, in order.
@@ -37,7 +37,7 @@ BOUNDS = {
     "a reply of a rerank server": (rerank._SCORE_BYTES, rerank._CHAR_BYTES, rerank._FRAME_BYTES),
     "any reply of a model server": (http._MAX_REPLY_BYTES,),
     "an answer to": (int(checks.TIMEOUT_S), http._MAX_FETCHED_BYTES),
-    "a message in the broker": (quarantine.MAX_MESSAGE_BYTES,),
+    "a message in the broker": (message_faults.MAX_MESSAGE_BYTES,),
 }
 
 

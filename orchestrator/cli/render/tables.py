@@ -15,7 +15,7 @@ from orchestrator.diagnosis.wording import degraded_parts, waiting_for, worker_n
 from shared.jobs.states import State, outcome_of
 from shared.jobs.work import read_attempt
 from shared.models import BatchStatus, JobStatus
-from shared.models.status import BatchWhy, DeadLetter, QuarantinedMessage, Why
+from shared.models.status import BatchWhy, DeadLetter, Quarantined, Why
 
 
 def draw_jobs(jobs: Sequence[JobStatus], now: float) -> Table:
@@ -101,9 +101,9 @@ def draw_dead_letter(dead_letter: DeadLetter) -> RenderableType:
     return Group(pairs(rows), table)
 
 
-def draw_quarantine(messages: Sequence[QuarantinedMessage]) -> RenderableType:
-    """One line a message, with its first characters."""
-    table = columns("when", "found in", "bytes", "why", "begins")
+def draw_quarantine(messages: Sequence[Quarantined]) -> RenderableType:
+    """One line for each, with its first characters."""
+    table = columns("when", "found in", "length", "why", "begins")
     for message in messages:
         table.add_row(
             when(message.at), plain(message.found_in), f"{message.length:,}", plain(message.reason),

@@ -11,8 +11,9 @@
 -- Returns two lists. Per job whose first message is to be sent: id, priority. Per job that has waited too long: id, seconds
 -- that it might wait; it stands in no queue any more and is to be ended.
 -- with states
+-- with whole
 local now, window, quantum, most = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
-local held = tonumber(redis.call('HGET', KEYS[2], 'held') or 0)
+local held = whole(KEYS[2], 'held')
 local sent, overdue, taken, passed, idle = {}, {}, 0, 0, held == 0
 
 -- The next job of a queue that may have a place, and its state; nil when there is none.
@@ -21,7 +22,7 @@ local function next_job(queue)
     local id = redis.call('ZPOPMIN', queue)[1]
     if not id then return nil end
     taken = taken + 1
-    redis.call('HINCRBY', KEYS[2], 'waiting', -1)
+    add(KEYS[2], 'waiting', -1)
     local job = ARGV[8] .. id .. ARGV[9]
     local found = redis.pcall('HMGET', job, 'state', 'created_at', 'waits_until', 'deadline_s')
     local state, created, waits_until, seconds = found[1], tonumber(found[2]), tonumber(found[3]), tonumber(found[4])
@@ -37,7 +38,7 @@ end
 while held < window and passed < redis.call('LLEN', KEYS[1]) and taken < most do
   local tenant = redis.call('LINDEX', KEYS[1], 0)
   local queue = ARGV[6] .. tenant
-  local own = tonumber(redis.call('HGET', KEYS[3], tenant) or 0)
+  local own = whole(KEYS[3], tenant)
   if redis.call('ZCARD', queue) == 0 then
     redis.call('LPOP', KEYS[1])
   elseif own >= math.max(1, window - held) then
@@ -45,7 +46,7 @@ while held < window and passed < redis.call('LLEN', KEYS[1]) and taken < most do
     passed = passed + 1
   else
     local id, job, state, seconds
-    if redis.call('HINCRBY', KEYS[4], tenant, quantum) > 0 then
+    if add(KEYS[4], tenant, quantum) > 0 then
       redis.call('HINCRBY', KEYS[4], tenant, -quantum)
       id, job, state, seconds = next_job(queue)
       passed = 0
@@ -54,7 +55,7 @@ while held < window and passed < redis.call('LLEN', KEYS[1]) and taken < most do
       local rank = ARGV[math.min(10 + own, #ARGV)]
       redis.call('HSET', KEYS[5], id, ARGV[5] .. ' ' .. tenant)
       redis.call('HINCRBY', KEYS[3], tenant, 1)
-      held = redis.call('HINCRBY', KEYS[2], 'held', 1)
+      held = add(KEYS[2], 'held', 1)
       redis.call('HSET', job, 'rank', rank)
       if state == 'queued' then
         redis.call('HSET', job, 'admitted_at', ARGV[1], 'updated_at', ARGV[1])

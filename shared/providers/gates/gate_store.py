@@ -10,6 +10,7 @@ from importlib import resources
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from shared.connections.key_types import declare
 from shared.errors import RamifyError
 from shared.models import Lane
 from shared.settings.services import ProviderSettings, RateLimit
@@ -119,6 +120,9 @@ def limits_of(providers: ProviderSettings, limit: RateLimit) -> Limits:
         reserve=min(int(limit.burst * providers.interactive_reserve), limit.burst - 1),
         batch_every=interval / providers.batch_share if providers.batch_share else 0,
     )
+
+
+declare({"ramify:gate:*": "hash"})
 
 
 def key_of(name: str) -> str:

@@ -12,6 +12,7 @@ import redis
 from orchestrator.client import Ramify
 from orchestrator.dead_letters import DeadLetters
 from orchestrator.intake import number_questions
+from shared.connections.quarantine import Quarantine
 from shared.errors import InputError, NotFoundError, RamifyError
 from shared.jobs import JobStore
 from shared.jobs.dead_letters import DeadLetterStore
@@ -19,7 +20,6 @@ from shared.models import JobRequest, Lane
 from shared.models.batch import BatchPosition, BatchSource
 from shared.models.status import DeadLetter
 from shared.settings import Settings
-from shared.tasks.quarantine import Quarantine
 from tests.fakes.walked_jobs import WalkedJob
 
 Call = Callable[[Ramify, str], object]

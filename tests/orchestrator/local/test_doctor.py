@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from orchestrator.local import checks_redis, checks_stack, doctor
+from orchestrator.local import checks_stack, doctor
 from orchestrator.local.checks import size
 from orchestrator.local.state import ChildState, StackState, make_folders, write_state
 from shared.connections.process import identity
-from shared.contract import Queue
+from shared.contract import Queue, queue_keys
 from shared.settings import load_settings
 from tests.fakes.openai_server import Fault, Malformed, Reply
 
@@ -117,7 +117,7 @@ def test_given_a_look_that_raises_when_examined_then_the_other_lines_are_still_t
 
 
 def test_given_two_lanes_when_the_keys_are_named_then_they_are_kombus():
-    keys = checks_redis.queue_keys(Queue.PLAN.value)
+    keys = queue_keys(Queue.PLAN)
     assert keys == ["plan", *(f"plan\x06\x16{step}" for step in (1, 2, 3, 5, 6, 7, 8))]
 
 

@@ -14,10 +14,11 @@ from celery import Celery
 from celery.contrib.testing.worker import start_worker
 from redis import Redis
 
+from shared.connections.quarantine import KEY, MOST, MOST_BYTES, Quarantine
 from shared.contract import Queue
 from shared.settings import Settings
 from shared.tasks.app import make_app
-from shared.tasks.quarantine import KEY, MAX_MESSAGE_BYTES, MOST, MOST_BYTES, Quarantine
+from shared.tasks.message_faults import MAX_MESSAGE_BYTES
 from tests.support.waiting import until
 
 SECRET = "sk-a-key-that-nobody-may-log"

@@ -1,70 +1,21 @@
-"""What was found in the broker and is no task message of ours: kept for a person to look at, never handed to a worker.
+"""Why something in the broker is no task message of ours. Pure; looks at it before Celery does.
 
-A worker that decodes a bad message raises out of its event loop and ends; the next one takes the same message. Of what
-is set aside only the length is logged: it may be somebody's text or secret.
+A worker that decodes a bad message raises out of its event loop and ends; the next one takes the same message.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import logging
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-from redis import Redis
-
-from shared.jobs.keys import PREFIX
-from shared.models.status import QuarantinedMessage
-
-KEY = f"{PREFIX}:quarantine"
-#: Messages that are kept, the newest; bytes of each; seconds since the last one was added.
-MOST, MOST_BYTES, TTL_S = 100, 4096, 7 * 86_400
 #: A longer message was not sent by us: ours carry ids, never texts (bytes).
 MAX_MESSAGE_BYTES = 1_000_000
 _ADDRESS = ("exchange", "routing_key")
 #: Parts of an entry of unacknowledged messages.
 _UNACKED = ("message", *_ADDRESS)
 _CONTENT = {"content-type": "application/json", "content-encoding": "utf-8"}
-_log = logging.getLogger("ramify.quarantine")
-
-
-class Quarantine:
-    """The list in the broker's Redis. May raise redis.exceptions.RedisError."""
-
-    def __init__(self, client: Redis) -> None:
-        self._client = client
-
-    def add(self, found_in: str, raw: bytes, reason: str) -> None:
-        """Keep the head of `raw`, which stood in the queue or key `found_in`."""
-        _log.error("set aside a message of %d bytes in %s: %s", len(raw), found_in, reason)
-        head = raw[:MOST_BYTES].decode("utf-8", "backslashreplace")
-        entry = QuarantinedMessage(at=time.time(), found_in=found_in, reason=reason, length=len(raw), head=head)
-        with self._client.pipeline(transaction=True) as pipe:
-            pipe.lpush(KEY, entry.model_dump_json())
-            pipe.ltrim(KEY, 0, MOST - 1)
-            pipe.expire(KEY, TTL_S)
-            pipe.execute()
-
-    def list(self) -> Iterator[QuarantinedMessage]:
-        """The newest first."""
-        for raw in self._client.lrange(KEY, 0, MOST - 1):
-            try:
-                yield QuarantinedMessage.model_validate_json(raw)
-            except ValidationError:
-                continue
-
-    def count(self) -> int:
-        """How many there are, `MOST` at most."""
-        return int(self._client.llen(KEY))
-
-    def clear(self) -> int:
-        """Forget them all. Returns how many there were."""
-        there = self.count()
-        self._client.delete(KEY)
-        return there
 
 
 def read_message(raw: bytes) -> tuple[dict[str, Any], str]:
