@@ -6,10 +6,12 @@ import html
 import re
 import unicodedata
 
-from shared.language.text import CJK, without_hidden
+from shared.hidden import visible, without_hidden
+from shared.language.text import CJK
 from workers.inert import inert
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|\x9b[0-?]*[ -/]*[@-~]")
+_HARMLESS = re.compile("[\u2028\u2029\u2800\ue000-\uf8ff]")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\([^()]*\)")
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]+)\]\]")
@@ -50,8 +52,7 @@ def safe(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    text = without_hidden(_TERMINAL.sub("", text.replace("\r\n", "\n")))
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
+    return visible(_TERMINAL.sub("", text))
 
 
 def plain_line(quote: str) -> str:
@@ -90,7 +91,11 @@ def without_links(quote: str) -> str:
 
 
 def has_controls(text: str) -> bool:
-    """True when `text` holds characters that must not reach a terminal; it is then not quoted."""
+    """True when `text` holds characters that must not reach a terminal; it is then not quoted.
+
+    Separators of lines and signs of a font of one's own (list marks of word processors) are only left out.
+    """
+    text = _HARMLESS.sub("", text)
     return without_hidden(text) != text or any(
         c not in "\n\r\t" and unicodedata.category(c) in {"Cc", "Cs"} for c in text
     )

@@ -9,8 +9,9 @@ import typer
 
 from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.text import clean, counted
+from orchestrator.cli.text import counted
 from shared.errors import InputError, NotFoundError, NotRunningError, RamifyError
+from shared.hidden import visible
 
 if TYPE_CHECKING:
     from orchestrator.client import Ramify
@@ -148,6 +149,6 @@ def _each(  # noqa: PLR0913 - two commands in one
     else:
         for each in taken:
             made = f" as {each['job_id']}" if each.get("job_id") else ""
-            typer.echo(f"{clean(each['dead_letter_id'])} {done}{made}")
+            typer.echo(f"{visible(each['dead_letter_id'])} {done}{made}")
         streams.note(f"{counted(len(taken), 'dead letter')} {done}")
     raise typer.Exit(streams.PARTIAL if refused and taken else code)

@@ -16,8 +16,8 @@ from typer.core import TyperGroup
 
 from orchestrator.cli import ask, batch, corpus, dead_letters, evaluate, jobs, search, stack, streams
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
-from orchestrator.cli.text import clean
 from shared.errors import InputError, RamifyError
+from shared.hidden import visible
 
 #: Errors of a path that cannot be looked at at all, as one that is too long.
 _BAD_PATH = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EROFS})
@@ -82,7 +82,7 @@ def _clean(error: Exception) -> None:
     """Take control characters out of an error of usage: it repeats the words that were given."""
     message = getattr(error, "message", None)
     if isinstance(message, str):
-        error.message = clean(message)  # type: ignore[attr-defined] # Click's, where there is one
+        error.message = visible(message)  # type: ignore[attr-defined] # Click's, where there is one
 
 
 def _redis_sentence(error: Exception) -> str | None:

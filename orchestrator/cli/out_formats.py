@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.cli.streams import encoded
-from orchestrator.cli.text import OWN_NAMES, clean, csv_cell, csv_id, csv_writer, one_line
+from orchestrator.cli.text import OWN_NAMES, csv_cell, csv_id, csv_writer, one_line
 from shared.errors import InputError
+from shared.hidden import visible
 from shared.models import Answer
 from shared.models.batch import LineReport
 
@@ -118,7 +119,7 @@ def _markdown_record(found: AnsweredLine) -> str:
     if found.meta is not None:
         parts.append(f"meta `{_code(encoded(found.meta))}`")
     if found.answer:
-        parts.append(_HEADING.sub(r"**\1**", _markdown(clean(found.answer.summary.text).strip())))
+        parts.append(_HEADING.sub(r"**\1**", _markdown(visible(found.answer.summary.text).strip())))
         parts.append("\n".join(f"{number}. {_markdown(source)}" for number, source in _numbered(found.answer)))
     if found.error:
         parts.append(_markdown(one_line(found.error)))
@@ -145,7 +146,7 @@ def _read_markdown(line: bytes) -> tuple[int, str] | None:
 
 def _markdown(text: str) -> str:
     """`text` without HTML: no tag, and no comment that could end a record."""
-    return clean(text).replace("<", "&lt;")
+    return visible(text).replace("<", "&lt;")
 
 
 def _code(value: object) -> str:

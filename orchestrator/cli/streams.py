@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.cli import output_files
-from orchestrator.cli.text import clean
 from shared.errors import InputError
+from shared.hidden import NEVER_SEEN, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -32,7 +32,7 @@ INTERRUPTED = 130
 STDIN = "-"
 _MAX_STDIN_BYTES = 100_000
 #: JSON leaves these as they are, but a terminal may obey them.
-_RAW = re.compile("[\x7f-\x9f\ud800-\udfff]")
+_RAW = re.compile(f"[\x7f-\x9f\u2028\u2029{NEVER_SEEN}]")
 T = TypeVar("T")
 
 
@@ -109,7 +109,7 @@ def encoded(value: Any, *, ascii_only: bool = False) -> str:
 
 def note(sentence: str) -> None:
     """A plain line on stderr."""
-    sys.stderr.write(f"{clean(sentence)}\n")
+    sys.stderr.write(f"{visible(sentence)}\n")
     sys.stderr.flush()
 
 
@@ -147,7 +147,7 @@ def _write(text: str) -> None:
 
 
 def _escaped(text: str) -> str:
-    return _RAW.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _RAW.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def _is_utf8() -> bool:

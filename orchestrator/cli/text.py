@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
+
+from shared.hidden import visible
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod, RenderableType
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from shared.models.route import Route
 
-#: Direction overrides and the byte order mark: they make a line read as other than it is.
-_HIDDEN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _CITATION = r"\[\d{1,3}\]"
 _HEADING = re.compile(r"#{1,6} +")
 #: A cell that begins so is a formula to a spreadsheet, also behind white space; or has been one, behind apostrophes.
@@ -30,15 +29,9 @@ OWN_NAMES = ("id", "key")
 _ESCAPED = re.compile(r"\\(?=u[0-9a-f]{4})")
 
 
-def clean(text: str) -> str:
-    """`text` without control characters (line breaks and tabs stay), lone surrogates and direction overrides."""
-    text = _HIDDEN.sub("", text.replace("\r\n", "\n"))
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
-
-
 def one_line(text: str) -> str:
-    """`clean`, with white space folded to single blanks."""
-    return " ".join(clean(text.replace("\r", " ")).split())
+    """`visible`, with white space folded to single blanks."""
+    return " ".join(visible(text.replace("\r", " ")).split())
 
 
 def csv_writer(stream: TextIO) -> Any:
@@ -64,7 +57,7 @@ def _guarded(text: str) -> str:
 
 
 def _has_shape(c: str) -> bool:
-    return unicodedata.category(c) not in {"Cc", "Cs", "Zl", "Zp"} and not _HIDDEN.match(c)
+    return visible(c) == c and c not in "\n\t"
 
 
 def duration(ms: float) -> str:
@@ -106,7 +99,7 @@ def cited(text: str) -> Text:
     from rich.text import Text
 
     lines = []
-    for line in clean(text).strip().split("\n"):
+    for line in visible(text).strip().split("\n"):
         heading = _HEADING.match(line)
         lines.append(Text(line[heading.end() :], "bold") if heading else Text(line))
     shown = Text("\n").join(lines)

@@ -38,14 +38,6 @@ KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 #: A word in Latin letters as a question writes it: a name, a path, a version.
 LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+#'/-]*")
 
-#: Characters that are not seen: direction overrides, zero-width marks, fillers, tags, variation selectors. They make
-#: text read as other than it is, and carry words that only a model sees. A joiner or a selector belongs to the sign
-#: before it (emoji, Persian, Devanagari); behind ASCII, or behind another one, it says nothing.
-_HIDDEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-    "|(?<![^\x00-\x7f])[\u200c\u200d\ufe00-\ufe0d]|(?<=[\u200c\u200d\ufe00-\ufe0f])[\u200c\u200d\ufe00-\ufe0f]+"
-)
 _CJK_CHAR = re.compile(f"[{CJK}]")
 _HAN_CHAR = re.compile(f"[{HAN}]")
 _LETTERS = re.compile(rf"[^\W\d_{CJK}]+")
@@ -58,11 +50,6 @@ _ISO = re.compile(rf"(?<!\d)(\d{{4}})[-/{CJK}] ?(\d{{1,2}})(?:[-/{CJK}] ?(\d{{1,
 _NAMED_MONTH = re.compile(r"(?:(\d{1,2}) )?([a-z]{3,9})\.? (?:(\d{1,2}),? )?(\d{4})\b")
 _MONTHS = 12
 _WIDE = {0xFF0C: ",", 0xFF1F: "? ", 0xFF01: "! ", 0xFF1B: "; ", 0xFF1A: ": ", 0xFF08: "(", 0xFF09: ")", 0x3000: " "}
-
-
-def without_hidden(text: str) -> str:
-    """`text` without characters that nobody sees."""
-    return text if text.isascii() else _HIDDEN.sub("", text)
 
 
 def is_cjk_text(text: str) -> bool:

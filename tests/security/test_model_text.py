@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from shared.language.text import without_hidden
+from orchestrator.cli.streams import encoded
+from orchestrator.cli.text import csv_cell, one_line
+from shared.hidden import visible, without_hidden
 from shared.providers.llm.prompts import decompose_prompt
 from workers.display import plain_line, safe
 from workers.merge.summarise import check_citations
@@ -159,8 +162,53 @@ def test_given_characters_that_nobody_sees_then_neither_prompt_nor_answer_has_th
         "\ufe00\ufe01",
         "\u3164",
         "\u180e",
+        "\U000110bd\U000110cd",
+        "\u0600\u0605\u06dd\u08e2\u0891\u070f",
+        "".join(map(chr, range(0x13430, 0x13440))),
+        "\ue000\uf8ff\U000f0000\U0010fffd",
+        "\ufff0\ufff8\ufff9\ufffa\ufffb\ufffc\u2065",
+        "\ufdd0\ufffe\U0001ffff",
+        "\U00040000\U000dffff\U0001d159",
+        "\ufe0f",
+        "\ufe0e\ufe0f",
+        "\U000e01ef",
+        "\u0601\u200d",
+        "\ufe0f\u200d",
+        "\u061c\u200c",
     ):
         text = f"plain{hidden}words"
         assert (safe(text), plain_line(text), without_hidden(text)) == ("plainwords",) * 3
         assert "plainwords" in decompose_prompt(text)
     assert without_hidden("👍\ufe0f\ufe0f\ufe0e\u200d\u200d") == "👍\ufe0f"
+    assert without_hidden("字\u200d字\u200c字\ufe00字\ufe0fю\u200cя1\ufe0f2") == "字字字字юя12"
+
+
+def test_given_separators_of_lines_and_empty_cells_then_they_part_words_as_white_space_does() -> None:
+    assert safe("one\u2028two\u2029three\u2800four") == "one\ntwo\nthree four"
+    assert plain_line("one\u2028two\u2029three\u2800four") == "one two three four"
+    assert csv_cell("one\u2028two\u2800\u202ethree") == "one two three"
+    assert encoded("a\u2028b\u202e\U000e0041") == r'"a\u2028b\u202e\udb40\udc41"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "می\u200cخواهم", "क\u200d\u0937", "র\u200d্য", "\u0600١٢٣ \u06dd٢", "\u070fܐܒ", "\U00013000\U00013430\U00013001",
+        "👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈 👁\ufe0f\u200d🗨\ufe0f 1\ufe0f\u20e3 ©\ufe0f ☎\ufe0e",
+        "\u0378 is a box",
+    ],
+)  # fmt: skip
+def test_given_what_a_language_or_an_emoji_needs_then_it_stays(text: str) -> None:
+    assert without_hidden(text) == visible(text) == safe(text) == text
+    assert one_line(text) == text
+
+
+def test_given_every_code_point_then_what_unicode_calls_ignorable_or_unassignable_is_not_shown() -> None:
+    """Alone between letters; by the tables of this Python, so that a later Unicode is held to the same."""
+    everything = {chr(c) for plane in (0, 1, 14) for c in range(plane << 16, (plane << 16) + 0x10000)}
+    kept = set(without_hidden("".join(f"a{c}" for c in everything))) | {"\u2800"}
+    assert not [c for c in kept if unicodedata.category(c) in {"Cf", "Co", "Cs", "Zl", "Zp"}]
+    assert not [c for c in kept if ord(c) & 0xFFFE == 0xFFFE or ord(c) >= 0x3FFFE]
+    dropped = everything - kept
+    assert {unicodedata.category(c) for c in dropped} == {"Cf", "Cn", "Co", "Cs", "Lo", "Mn", "Zl", "Zp", "So"}
+    assert len([c for c in dropped if unicodedata.category(c) in {"Lo", "Mn", "So"} and ord(c) < 0xE0000]) == 29

@@ -9,7 +9,8 @@ from importlib.resources import files
 
 from pydantic import Field
 
-from shared.language.text import is_cjk_text, without_hidden
+from shared.hidden import without_hidden
+from shared.language.text import is_cjk_text
 from shared.models import Node
 from shared.models.answer import ReasoningStep
 from shared.models.base import Model

@@ -17,7 +17,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from shared.errors import ReplyError, shown
-from shared.language.text import without_hidden
+from shared.hidden import without_hidden
 
 _MAX_XML_BYTES = 65_536
 _DECLARATION = re.compile(r"<!\s*(DOCTYPE|ENTITY)", re.IGNORECASE)

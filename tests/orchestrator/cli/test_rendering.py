@@ -21,8 +21,9 @@ from orchestrator.cli.render.batches import accounts_line, draw_batch
 from orchestrator.cli.render.grouped import draw_found
 from orchestrator.cli.render.tables import draw_job, draw_jobs
 from orchestrator.cli.render.tree import Growth, apply, compact, draw, of_answer, replay
-from orchestrator.cli.text import cited, clean, duration, one_line
+from orchestrator.cli.text import cited, duration, one_line
 from orchestrator.searching import grouped, ranking
+from shared.hidden import visible
 from shared.models import BatchStatus, Cost, Hit, JobEvent, MergedHit, SearchResult, Summary, Via
 from shared.models.find import Context, Related
 from shared.models.hits import Effect, StageTrace
@@ -187,9 +188,9 @@ def test_given_colours_when_drawn_then_the_only_escapes_are_ours():
 
 @given(st.text())
 def test_given_any_text_when_cleaned_then_it_is_safe_and_cleaning_again_changes_nothing(text):
-    safe = clean(text)
+    safe = visible(text)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", safe)
-    assert clean(safe) == safe
+    assert visible(safe) == safe
     assert "\n" not in one_line(text)
 
 

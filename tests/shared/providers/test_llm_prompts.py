@@ -9,7 +9,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.language.text import without_hidden
+from shared.hidden import without_hidden
 from shared.models import Facet, Node
 from shared.models.answer import ReasoningStep
 from shared.models.route import Intent

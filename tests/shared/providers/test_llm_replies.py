@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ReplyError
-from shared.language.text import without_hidden
+from shared.hidden import without_hidden
 from shared.models import Facet, SubQuery
 from shared.providers.llm.replies import parse_answer, parse_decomposition, summary_text
 
