@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Literal, Protocol
 
 from shared.language.answers import AnswerTable
+from shared.language.claims import ClaimTable
 from shared.language.tables import ListPhrases, RoutingTable, WordTable, toml
 from shared.models import Facet
 from shared.models.base import Model
@@ -210,6 +211,11 @@ class Language(Protocol):
         return AnswerTable()
 
     @property
+    def claims(self) -> ClaimTable:
+        """claims.toml: by what a sentence says another thing than its source."""
+        return ClaimTable()
+
+    @property
     def words(self) -> WordTable:
         """words.toml: every other word list and sentence."""
         return WordTable()
@@ -255,6 +261,12 @@ class FolderLanguage(Language, Protocol):
         """answers.toml, if there is one."""
         table = files(f"shared.language.{self.code}").joinpath("answers.toml")
         return AnswerTable.model_validate(toml(self.code, "answers")) if table.is_file() else AnswerTable()
+
+    @cached_property
+    def claims(self) -> ClaimTable:
+        """claims.toml, if there is one."""
+        table = files(f"shared.language.{self.code}").joinpath("claims.toml")
+        return ClaimTable.model_validate(toml(self.code, "claims")) if table.is_file() else ClaimTable()
 
     @cached_property
     def words(self) -> WordTable:

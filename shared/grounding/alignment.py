@@ -1,0 +1,113 @@
+"""Where a claim stands in a passage: the same words in the same order, and what differs between them. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from shared.grounding.tokens import Token, TokenText
+
+#: Tokens of a passage beyond the claim's own number that may stand between its words: brackets, apposed clauses.
+_SLACK = 48
+#: So many tokens in a row are no chance: they are taken from another sentence too.
+_PHRASE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """`size` tokens that claim and passage share, from these places on."""
+
+    said: int
+    source: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where claim and passage differ between the same words: the claim says `said`, the passage says `source`.
+
+    `said` and `source` are ranges of token numbers in the claim and in the passage; one of them may be empty.
+    """
+
+    said: tuple[int, int]
+    source: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A claim beside the part of a passage that reads most like it.
+
+    `matched`: the claim's tokens that stand there, in order. `start`, `end`: that part, in tokens of the passage.
+    """
+
+    claim: TokenText
+    passage: TokenText
+    matched: int
+    start: int
+    end: int
+    differences: tuple[Difference, ...]
+
+    @property
+    def share(self) -> float:
+        """The share of the claim's tokens that stand in the passage in their order, 0..1."""
+        return self.matched / max(1, len(self.claim.tokens))
+
+    def said(self, difference: Difference) -> tuple[Token, ...]:
+        """What the claim says there."""
+        return self.claim.tokens[slice(*difference.said)]
+
+    def source(self, difference: Difference) -> tuple[Token, ...]:
+        """What the passage says there."""
+        return self.passage.tokens[slice(*difference.source)]
+
+
+def align(claim: TokenText, passage: TokenText) -> Alignment:
+    """The best place of `claim` in `passage`."""
+    matcher = SequenceMatcher(None, claim.keys, passage.keys, autojunk=False)
+    longest = matcher.find_longest_match()
+    if not longest.size:
+        return Alignment(claim, passage, 0, 0, 0, ())
+    first = max(0, longest.b - longest.a - _SLACK)
+    last = min(len(passage.keys), longest.b + len(claim.keys) - longest.a + _SLACK)
+    window = SequenceMatcher(None, claim.keys, passage.keys[first:last], autojunk=False)
+    blocks = _together(
+        [_Block(a, b + first, size) for a, b, size in window.get_matching_blocks() if size], passage.sentence_numbers
+    )
+    return Alignment(
+        claim,
+        passage,
+        matched=sum(block.size for block in blocks),
+        start=blocks[0].source,
+        end=blocks[-1].source + blocks[-1].size,
+        differences=tuple(_differences(blocks, len(claim.keys), passage.sentence_numbers)),
+    )
+
+
+def _together(blocks: list[_Block], sentences: Sequence[int]) -> list[_Block]:
+    """Without the few words that happen to stand in another sentence of the passage than the ones beside them."""
+    middle = max(range(len(blocks)), key=lambda place: blocks[place].size)
+    kept = [blocks[middle]]
+    for block in blocks[middle + 1 :]:
+        if block.size >= _PHRASE or sentences[block.source] == sentences[kept[-1].source + kept[-1].size - 1]:
+            kept.append(block)
+    for block in reversed(blocks[:middle]):
+        if block.size >= _PHRASE or sentences[block.source + block.size - 1] == sentences[kept[0].source]:
+            kept.insert(0, block)
+    return kept
+
+
+def _differences(blocks: list[_Block], length: int, sentences: Sequence[int]) -> Iterator[Difference]:
+    """What differs before, between and behind the blocks; at both ends, as much of the passage as the claim has."""
+    said, source = 0, blocks[0].source
+    if missing := blocks[0].said:
+        before = source - bisect_left(sentences, sentences[source])
+        source -= min(before, missing + 1)
+    for block in blocks:
+        if block.said > said or (block.source > source and said):
+            yield Difference((said, block.said), (source, block.source))
+        said, source = block.said + block.size, block.source + block.size
+    if said < length:
+        behind = bisect_right(sentences, sentences[source - 1]) - source
+        yield Difference((said, length), (source, source + min(behind, length - said + 1)))
