@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from orchestrator.cli import ask, batch, corpus, dead_letters, evaluate, jobs, search, stack, streams
+from orchestrator.cli import ask, batch, check, corpus, dead_letters, evaluate, jobs, search, stack, streams
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
 from shared.errors import InputError, RamifyError
 from shared.hidden import visible
@@ -109,7 +109,7 @@ app = typer.Typer(
 _COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     ("Stack", (stack.up, stack.down, stack.doctor, stack.config)),
     ("Corpus", (corpus.ingest, search.find, search.search)),
-    ("Questions", (ask.ask, ask.plan, ask.route, batch.batch)),
+    ("Questions", (ask.ask, ask.plan, ask.route, batch.batch, check.check)),
     ("Jobs", (jobs.status, jobs.result, jobs.jobs, batch.batches, jobs.why, jobs.cancel, jobs.retry)),
 )
 for panel, commands in _COMMANDS:

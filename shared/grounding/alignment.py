@@ -25,7 +25,7 @@ class _Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Deviation:
     """Where claim and passage differ between the same words: the claim says `said`, the passage says `source`.
 
     `said` and `source` are ranges of token numbers in the claim and in the passage; one of them may be empty.
@@ -47,20 +47,20 @@ class Alignment:
     matched: int
     start: int
     end: int
-    differences: tuple[Difference, ...]
+    deviations: tuple[Deviation, ...]
 
     @property
     def share(self) -> float:
         """The share of the claim's tokens that stand in the passage in their order, 0..1."""
         return self.matched / max(1, len(self.claim.tokens))
 
-    def said(self, difference: Difference) -> tuple[Token, ...]:
+    def said(self, deviation: Deviation) -> tuple[Token, ...]:
         """What the claim says there."""
-        return self.claim.tokens[slice(*difference.said)]
+        return self.claim.tokens[slice(*deviation.said)]
 
-    def source(self, difference: Difference) -> tuple[Token, ...]:
+    def source(self, deviation: Deviation) -> tuple[Token, ...]:
         """What the passage says there."""
-        return self.passage.tokens[slice(*difference.source)]
+        return self.passage.tokens[slice(*deviation.source)]
 
 
 def align(claim: TokenText, passage: TokenText) -> Alignment:
@@ -81,7 +81,7 @@ def align(claim: TokenText, passage: TokenText) -> Alignment:
         matched=sum(block.size for block in blocks),
         start=blocks[0].source,
         end=blocks[-1].source + blocks[-1].size,
-        differences=tuple(_differences(blocks, len(claim.keys), passage.sentence_numbers)),
+        deviations=tuple(_deviations(blocks, len(claim.keys), passage.sentence_numbers)),
     )
 
 
@@ -98,7 +98,7 @@ def _together(blocks: list[_Block], sentences: Sequence[int]) -> list[_Block]:
     return kept
 
 
-def _differences(blocks: list[_Block], length: int, sentences: Sequence[int]) -> Iterator[Difference]:
+def _deviations(blocks: list[_Block], length: int, sentences: Sequence[int]) -> Iterator[Deviation]:
     """What differs before, between and behind the blocks; at both ends, as much of the passage as the claim has."""
     said, source = 0, blocks[0].source
     if missing := blocks[0].said:
@@ -106,8 +106,8 @@ def _differences(blocks: list[_Block], length: int, sentences: Sequence[int]) ->
         source -= min(before, missing + 1)
     for block in blocks:
         if block.said > said or (block.source > source and said):
-            yield Difference((said, block.said), (source, block.source))
+            yield Deviation((said, block.said), (source, block.source))
         said, source = block.said + block.size, block.source + block.size
     if said < length:
         behind = bisect_right(sentences, sentences[source - 1]) - source
-        yield Difference((said, length), (source, source + min(behind, length - said + 1)))
+        yield Deviation((said, length), (source, source + min(behind, length - said + 1)))

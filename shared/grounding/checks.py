@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise
 
-from shared.grounding.alignment import Alignment, Difference
+from shared.grounding.alignment import Alignment, Deviation
 from shared.grounding.tokens import CLAUSE_MARKS, Token, TokenKind, TokenText, cjk_pairs, is_scale, scaled, stem_of
 from shared.language import alternatives, derived, languages
 
 #: Group of opposed words -> cell -> the word of it that stands there.
 Cells = dict[int, dict[int, str]]
 Check = Callable[[Alignment], str | None]
-#: From this share of a claim's tokens on it repeats its source, and each difference is looked at by itself.
+#: From this share of a claim's tokens on it repeats its source, and each deviation is looked at by itself.
 NEAR = 0.6
-#: From this share on, a word that the passage does not have is a change of it, and not a claim in words of its own.
+#: From this share on, a word that the passage does not have is a change of it even where it replaces none.
 REPEATS = 0.72
 #: Below this share of content words, a claim in words of its own is not what the passage says.
 LEAST_COVERAGE = 0.55
@@ -36,9 +36,9 @@ def numbers(found: Alignment) -> str | None:
     for token, values in _unseen_numbers(found):
         if not values & found.passage.values:
             return f"{found.claim.text[token.start : token.end]} is not in the passage"
-    for difference in _near(found):
-        said = found.claim.values_in(*difference.said)
-        source = found.passage.values_in(*difference.source)
+    for deviation in _near(found):
+        said = found.claim.values_in(*deviation.said)
+        source = found.passage.values_in(*deviation.source)
         if source and (other := said - source):
             return f"{other.pop():f} stands where the passage has another number"
     return None
@@ -49,9 +49,9 @@ def names(found: Alignment) -> str | None:
     for token in found.claim.tokens:
         if token.name and not _is_known(token, found):
             return f"“{found.claim.text[token.start : token.end]}” is not in the passage"
-    for difference in _near(found):
-        said = [token for token in found.said(difference) if token.name]
-        source = [token for token in found.source(difference) if token.name]
+    for deviation in _near(found):
+        said = [token for token in found.said(deviation) if token.name]
+        source = [token for token in found.source(deviation) if token.name]
         if said and source and not _initials(said, source) and {t.key for t in said}.isdisjoint(t.key for t in source):
             return f"“{_words(found, said)}” stands where the passage has another name"
     return None
@@ -61,13 +61,13 @@ def negation(found: Alignment) -> str | None:
     """Claim and passage deny the same."""
     if found.share < NEAR:
         return _polarity(found)
-    for difference in found.differences:
-        said, source = found.said(difference), found.source(difference)
+    for deviation in found.deviations:
+        said, source = found.said(deviation), found.source(deviation)
         denied, denies = any(token.denies for token in said), any(token.denies for token in source)
         if denied and not denies:
             return f"the passage does not deny it (“{_words(found, said)}”)"
-        if denies and not denied and _reaches_on(found, difference):
-            return f"the passage denies it (“{found.passage.slice(*difference.source)}”)"
+        if denies and not denied and _reaches_on(found, deviation):
+            return f"the passage denies it (“{found.passage.slice(*deviation.source)}”)"
     return None
 
 
@@ -78,7 +78,9 @@ def withdrawn(found: Alignment) -> str | None:
     place = found.passage.tokens[found.start].start
     before = found.passage.low[found.passage.sentence_start(place) : place]
     for language in languages():
-        if (word := language.claims.withdrawal.search(before)) and not language.claims.withdrawal.search(found.claim.low):
+        if (word := language.claims.withdrawal.search(before)) and not language.claims.withdrawal.search(
+            found.claim.low
+        ):
             return f"the passage says it with “{word[0]}”"
         if (word := language.claims.condition.search(before)) and not language.claims.condition.search(found.claim.low):
             return f"the passage says it under a condition (“{word[0].strip()}”)"
@@ -98,8 +100,8 @@ def opposed(found: Alignment) -> str | None:
 def _compared(found: Alignment) -> Iterator[tuple[Cells, Cells]]:
     """The opposed words of claim and passage where they differ; in words of its own, of the closest sentence."""
     if found.share >= NEAR:
-        for difference in found.differences:
-            said, source = difference.said, difference.source
+        for deviation in found.deviations:
+            said, source = deviation.said, deviation.source
             if said[0] < said[1] and source[0] < source[1]:
                 yield _cells(_around(found, said, claim=True)), _cells(_around(found, source, claim=False))
     elif sentence := _closest(found):
@@ -108,10 +110,10 @@ def _compared(found: Alignment) -> Iterator[tuple[Cells, Cells]]:
 
 def hedged(found: Alignment) -> str | None:
     """The claim is no surer than the passage."""
-    for difference in _near(found):
-        source, said = found.passage.slice(*difference.source), found.claim.slice(*difference.said)
+    for deviation in _near(found):
+        source, said = found.passage.slice(*deviation.source), found.claim.slice(*deviation.said)
         word = _hedge().search(source)
-        if word and not _hedge().search(said) and difference.source[1] - difference.source[0] <= _FEW:
+        if word and not _hedge().search(said) and deviation.source[1] - deviation.source[0] <= _FEW:
             return f"the passage says it with “{word[0]}”"
     return None
 
@@ -128,9 +130,11 @@ def roles(found: Alignment) -> str | None:
 
 def changed(found: Alignment) -> str | None:
     """Between the passage's own words, no other word of weight takes a place."""
-    for difference in found.differences if found.share >= REPEATS else ():
-        said = [token for token in found.said(difference) if _weighs(token)]
-        source = [token for token in found.source(difference) if _weighs(token)]
+    for deviation in _near(found):
+        said = [token for token in found.said(deviation) if _weighs(token)]
+        source = [token for token in found.source(deviation) if _weighs(token)]
+        if found.share < REPEATS and not source:
+            continue
         for place, token in enumerate(said):
             if _stands(token, said[place + 1 : place + 2], found) or any(_same(token, other) for other in source):
                 continue
@@ -162,6 +166,8 @@ CHECKS: dict[str, Check] = {
     "changed": changed,
     "coverage": coverage,
 }
+#: What these object to, the passage says otherwise; the others only do not find it.
+CONTRADICTING = frozenset({"number", "name", "negation", "opposed", "roles"})
 
 
 def content_units(tokens: Sequence[Token]) -> list[str]:
@@ -185,8 +191,8 @@ def _unseen_numbers(found: Alignment) -> Iterator[tuple[Token, set[Decimal]]]:
         yield token, set() if value is None else set(scaled(value, behind)) or {value}
 
 
-def _near(found: Alignment) -> Sequence[Difference]:
-    return found.differences if found.share >= NEAR else ()
+def _near(found: Alignment) -> Sequence[Deviation]:
+    return found.deviations if found.share >= NEAR else ()
 
 
 def _is_known(token: Token, found: Alignment) -> bool:
@@ -200,8 +206,9 @@ def _is_known(token: Token, found: Alignment) -> bool:
     if not word.removesuffix("s").isupper() or len(short) < 2:
         return False
     explained = found.claim.text[: token.start].rstrip().endswith("(")
-    return short in found.passage.stems or (explained or len(short) > 2) and short in _initial_letters(
-        found.claim.tokens if explained else found.passage.tokens
+    return short in found.passage.stems or (
+        (explained or len(short) > 2)
+        and short in _initial_letters(found.claim.tokens if explained else found.passage.tokens)
     )
 
 
@@ -219,11 +226,11 @@ def _words(found: Alignment, tokens: Sequence[Token]) -> str:
     return found.claim.text[tokens[0].start : tokens[-1].end]
 
 
-def _reaches_on(found: Alignment, difference: Difference) -> bool:
+def _reaches_on(found: Alignment, deviation: Deviation) -> bool:
     """Whether a negation that the claim leaves out speaks of the words that it keeps."""
     tokens = found.passage.tokens
-    last = max(place for place in range(*difference.source) if tokens[place].denies)
-    end = tokens[difference.source[1]].start if difference.source[1] < len(tokens) else len(found.passage.low)
+    last = max(place for place in range(*deviation.source) if tokens[place].denies)
+    end = tokens[deviation.source[1]].start if deviation.source[1] < len(tokens) else len(found.passage.low)
     between = found.passage.low[tokens[last].end : end]
     return not CLAUSE_MARKS.search(between) and not _contrast().search(between)
 

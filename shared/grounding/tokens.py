@@ -197,8 +197,7 @@ def _key(token: str, kind: TokenKind) -> str:
         return _number_key(token)
     if kind is TokenKind.WORD:
         token = without_accents(token.replace("’", "'"))
-        if token.endswith("'s"):
-            token = token[:-2]
+        token = token.removesuffix("'s")
     number = _number_words().get(token)
     return f"#{number}" if number is not None else token
 

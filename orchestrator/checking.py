@@ -1,0 +1,165 @@
+"""`ramify check`: a text sentence by sentence, or pairs of claim and passage line by line, held against passages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from heapq import nlargest
+from typing import IO, Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from shared.errors import InputError
+from shared.grounding import ClaimVerdict, Verdict, judge
+from shared.language.sentences import BlockKind, sentence_spans
+from shared.language.text import terms
+from shared.models import Hit
+from shared.models.base import Model
+from shared.settings.faults import json_fault, request_fault
+
+MAX_LINE_BYTES = 1_000_000
+MAX_TEXT_CHARS = 200_000
+#: Passages of the corpus that a sentence is held against.
+PASSAGES = 8
+_HEADERS = (BlockKind.HEADING, BlockKind.FENCE)
+
+
+class ClaimLine(Model):
+    """One line of a file of claims; its other fields are left alone."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str | int | None = None
+    claim: str = Field(min_length=1, max_length=20_000)
+    passage: str | tuple[str, ...] = Field(description="one text, or several of which one has to say it")
+
+
+class LineVerdict(Model):
+    """What is written for one line. `error` instead of a verdict where the line cannot be read."""
+
+    line: int
+    id: str | int | None = None
+    verdict: Verdict | None = None
+    kind: str = ""
+    reason: str = ""
+    error: str = ""
+
+
+class Passage(Model):
+    """A passage that a sentence was held against."""
+
+    path: str
+    title: str = ""
+    chunk_id: str = ""
+    text: str
+
+
+class CheckedSentence(Model):
+    """`text[start:end]` of what was checked. `passage` supports it, contradicts it, or is None: nothing comes near."""
+
+    start: int
+    end: int
+    text: str
+    verdict: Literal["supported", "contradicted", "unsupported", "no claim"]
+    kind: str = ""
+    reason: str = ""
+    passage: Passage | None = None
+
+
+class TextCheck(Model):
+    """A text sentence by sentence; what is neither sentence nor table row (headings, code) was not read."""
+
+    sentences: tuple[CheckedSentence, ...]
+    supported: int = 0
+    contradicted: int = 0
+    unsupported: int = 0
+    not_read: int = Field(default=0, description="headings and blocks of code")
+
+
+def check_lines(file: IO[bytes]) -> Iterator[LineVerdict]:
+    """One verdict for each line that is not blank."""
+    number = 0
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(raw) > MAX_LINE_BYTES:
+            yield LineVerdict(line=number, error=f"more than {MAX_LINE_BYTES:,} bytes: give shorter passages")
+            while raw and not raw.endswith(b"\n"):
+                raw = file.readline(MAX_LINE_BYTES)
+            continue
+        if raw.strip():
+            yield _checked_line(number, raw)
+
+
+def check_text(text: str, passages: Callable[[str], Sequence[Passage]]) -> TextCheck:
+    """Each sentence of `text` against what `passages` gives for it. Raises: InputError for a text that is too long."""
+    if len(text) > MAX_TEXT_CHARS:
+        raise InputError("TEXT", f"{len(text)} characters", f"check at most {MAX_TEXT_CHARS} at once")
+    found, not_read = [], 0
+    for span in sentence_spans(text):
+        if span.kind in _HEADERS:
+            not_read += 1
+            continue
+        sentence = text[span.start : span.end]
+        near = passages(sentence)
+        verdict = judge(sentence, [f"{passage.title}\n{passage.text}" for passage in near])
+        found.append(_checked(span.start, sentence, verdict, near))
+    counts = {name: sum(one.verdict == name for one in found) for name in ("supported", "contradicted", "unsupported")}
+    return TextCheck(sentences=tuple(found), not_read=not_read, **counts)
+
+
+class Passages:
+    """Given texts, paragraph by paragraph; `near` gives those that share most with a sentence."""
+
+    def __init__(self, texts: Sequence[Passage]) -> None:
+        self._parts = [
+            (part, frozenset(terms(part.text)))
+            for given in texts
+            for block in given.text.split("\n\n")
+            if block.strip()
+            for part in (given.model_copy(update={"text": block.strip()}),)
+        ]
+
+    def near(self, sentence: str) -> Sequence[Passage]:
+        """At most PASSAGES of them, best first."""
+        asked = frozenset(terms(sentence))
+        shared = [(len(asked & known), -place) for place, (_, known) in enumerate(self._parts)]
+        return [self._parts[-place][0] for number, place in nlargest(PASSAGES, shared) if number]
+
+
+def passage_of(hit: Hit) -> Passage:
+    """A hit as a passage."""
+    return Passage(path=hit.path, title=hit.title, chunk_id=hit.chunk_id, text=hit.text)
+
+
+def _checked(start: int, sentence: str, verdict: ClaimVerdict, passages: Sequence[Passage]) -> CheckedSentence:
+    name: Literal["supported", "contradicted", "unsupported", "no claim"]
+    if verdict.kind == "no claim":
+        name = "no claim"
+    elif verdict.verdict is Verdict.SUPPORTED:
+        name = "supported"
+    else:
+        name = "contradicted" if verdict.contradicted else "unsupported"
+    shown = name in {"supported", "contradicted"} and verdict.passage is not None
+    return CheckedSentence(
+        start=start,
+        end=start + len(sentence),
+        text=sentence,
+        verdict=name,
+        kind=verdict.kind,
+        reason=verdict.reason,
+        passage=passages[verdict.passage] if shown and verdict.passage is not None else None,
+    )
+
+
+def _checked_line(number: int, raw: bytes) -> LineVerdict:
+    try:
+        given = ClaimLine.model_validate(json.loads(raw.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        return LineVerdict(line=number, error=f"byte {error.start} is no UTF-8: write it in UTF-8")
+    except ValidationError as error:
+        return LineVerdict(line=number, error=str(request_fault(error)))
+    except (ValueError, RecursionError) as error:
+        return LineVerdict(line=number, error=f"it is no JSON: {json_fault(error)}")
+    passages = [given.passage] if isinstance(given.passage, str) else given.passage
+    verdict = judge(given.claim, passages)
+    return LineVerdict(line=number, id=given.id, verdict=verdict.verdict, kind=verdict.kind, reason=verdict.reason)

@@ -1,0 +1,63 @@
+"""Draws a checked text: each sentence with its verdict, and the passage behind it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType, group
+from rich.text import Text
+
+from orchestrator.checking import TextCheck, LineVerdict
+from orchestrator.cli.render.eval_page import page
+from orchestrator.cli.text import columns, counted, one_line, plain
+
+_STYLES = {"supported": "green", "contradicted": "red", "unsupported": "yellow", "no claim": "dim"}
+
+_INDENT = " " * 14
+
+
+@group()
+def draw_checked(found: TextCheck) -> Iterator[RenderableType]:
+    """The counts, then sentence by sentence."""
+    yield plain(_counts(found), "bold")
+    for sentence in found.sentences:
+        line = Text(f"{sentence.verdict:>12}  ", _STYLES[sentence.verdict])
+        yield line.append(one_line(sentence.text))
+        if sentence.verdict in {"contradicted", "unsupported"}:
+            yield Text(_INDENT).append(f"{sentence.kind}: {one_line(sentence.reason)}", "dim")
+        if sentence.passage is not None:
+            yield Text(_INDENT).append(one_line(sentence.passage.path), "cyan")
+
+
+def verdict_line(found: LineVerdict) -> Text:
+    """One line of a file of claims."""
+    verdict = found.verdict.value if found.verdict else ""
+    name = str(found.id) if found.id is not None else f"line {found.line}"
+    why = f"{found.kind}: {found.reason}" if found.reason else found.kind
+    return Text(f"{verdict:>12}  ", _STYLES[verdict]).append(f"{one_line(name)}  ").append(one_line(why), "dim")
+
+
+def checked_page(text: str, found: TextCheck) -> str:
+    """The text with its sentences marked, and a table of what was found, as one HTML page that runs no script."""
+    marked, place = Text(), 0
+    for sentence in found.sentences:
+        marked.append(plain(text[place : sentence.start]))
+        marked.append(plain(text[sentence.start : sentence.end], f"{_STYLES[sentence.verdict]} underline"))
+        place = sentence.end
+    marked.append(plain(text[place:]))
+    table = columns("verdict", "sentence", "check", "passage")
+    for sentence in found.sentences:
+        table.add_row(
+            Text(sentence.verdict, _STYLES[sentence.verdict]),
+            plain(one_line(sentence.text)),
+            plain(one_line(f"{sentence.kind} {sentence.reason}")),
+            plain(sentence.passage.path if sentence.passage else ""),
+        )
+    return page(_counts(found), {"Text": marked, "Sentences": table}, ())
+
+
+def _counts(found: TextCheck) -> str:
+    parts = [f"{found.supported} supported", f"{found.contradicted} contradicted", f"{found.unsupported} unsupported"]
+    if found.not_read:
+        parts.append(f"{counted(found.not_read, 'heading or block of code')} not read")
+    return " · ".join(parts)

@@ -1,0 +1,79 @@
+"""A claim is supported by a passage that no check objects to. Pure, no model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from pydantic import Field
+
+from shared.grounding.alignment import Alignment, align
+from shared.grounding.checks import CHECKS, CONTRADICTING, NEAR, content_units
+from shared.grounding.tokens import tokens_of
+from shared.models.base import Model
+
+#: A longer claim is no sentence. With the length of a part they bound the time of one comparison.
+MAX_CLAIM_CHARS, MAX_CLAIM_TOKENS = 4_000, 300
+#: Passages are compared in parts of so many characters, each of which has so many of the one before.
+PART_CHARS, OVERLAP_CHARS = 6_000, 2_000
+
+
+class Verdict(StrEnum):
+    """What the passages say of a claim."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+
+
+class ClaimVerdict(Model):
+    """What was found of one claim.
+
+    `kind`: the check that objected; of a supported claim "quote" (its own words stand there), "words", or "no claim".
+    `share`: how much of the claim stands in that passage in its order, 0..1.
+    """
+
+    verdict: Verdict
+    kind: str
+    reason: str = ""
+    passage: int | None = Field(default=None, description="from 0, the one that supports it or comes nearest to it")
+    share: float = 0.0
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the passage speaks of the same and says another thing."""
+        return self.kind in CONTRADICTING and self.share >= NEAR
+
+
+def judge(claim: str, passages: Sequence[str]) -> ClaimVerdict:
+    """Whether one of the `passages` says what `claim` says; of those that do not, the one that comes nearest."""
+    said = tokens_of(claim[:MAX_CLAIM_CHARS])
+    if len(claim) > MAX_CLAIM_CHARS or len(said.tokens) > MAX_CLAIM_TOKENS:
+        reason = f"it has more than {MAX_CLAIM_TOKENS} words: it was not read"
+        return ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="too long", reason=reason)
+    if not content_units(said.tokens):
+        return ClaimVerdict(verdict=Verdict.SUPPORTED, kind="no claim", reason="it states nothing")
+    refused = ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="coverage", reason="there is no passage")
+    for number, part in ((number, part) for number, text in enumerate(passages) for part in _parts(text)):
+        found = align(said, tokens_of(part))
+        verdict = _verdict(found, number)
+        if verdict.verdict is Verdict.SUPPORTED:
+            return verdict
+        if refused.passage is None or found.share > refused.share:
+            refused = verdict
+    return refused
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A long passage part by part; what stands at the end of one stands at the start of the next one too."""
+    step = PART_CHARS - OVERLAP_CHARS
+    for start in range(0, max(1, len(text) - OVERLAP_CHARS), step):
+        yield text[start : start + PART_CHARS]
+
+
+def _verdict(found: Alignment, passage: int) -> ClaimVerdict:
+    share = round(found.share, 3)
+    for kind, check in CHECKS.items():
+        if reason := check(found):
+            return ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind=kind, reason=reason, passage=passage, share=share)
+    kind = "words" if found.deviations else "quote"
+    return ClaimVerdict(verdict=Verdict.SUPPORTED, kind=kind, passage=passage, share=share)
