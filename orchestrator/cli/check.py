@@ -13,7 +13,7 @@ from orchestrator.cli.invocation import Invocation, invocation_of
 from shared.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.checking import TextCheck, Passage
+    from orchestrator.checking import Passage, TextCheck
 
 _MAX_FILE_BYTES = 4_000_000
 _MAX_QUERY = 2_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType, group
 from rich.text import Text
 
-from orchestrator.checking import TextCheck, LineVerdict
+from orchestrator.checking import LineVerdict, TextCheck
 from orchestrator.cli.render.eval_page import page
 from orchestrator.cli.text import columns, counted, one_line, plain
 
