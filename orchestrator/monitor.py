@@ -10,14 +10,16 @@ import binascii
 import hmac
 import os
 import sys
+import time
 from base64 import b64decode
 from collections.abc import Collection
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from flower import command
 from flower.app import Flower
-from tornado.httputil import HTTPServerRequest
-from tornado.web import RequestHandler
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.web import OutputTransform, RequestHandler
 
 from shared.settings import Settings
 from shared.settings.sections import LOOPBACK
@@ -27,6 +29,18 @@ from shared.tasks.app import settings_of
 #: The one page without a login: `ramify doctor` and health checks of containers ask for it. It says "OK".
 _HEALTH = "/healthcheck"
 _NO_LOGIN = "Flower starts with a login only: set flower.basic_auth, or FLOWER_BASIC_AUTH, to user:password."
+_DENIED = "Access denied.\n"
+_TOO_MANY = "Too many wrong logins from this address: try again in a minute.\n"
+#: Wrong logins of one address in one window of so many seconds, and addresses that are kept in mind.
+_GUESSES, _WINDOW_S, _ADDRESSES = 20, 60.0, 1000
+#: On every reply: shown in no frame of another page, read as nothing but what it says, kept by no browser or proxy.
+_HEADERS = {
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 _OTHER_HOST = "This Flower does not answer to that name: the setting flower.hosts lists the names that it has.\n"
 
 
@@ -46,7 +60,56 @@ class RefusalHandler(RequestHandler):
         self.set_header("Content-Type", "text/plain")
         if self._status == 401:
             self.set_header("WWW-Authenticate", 'Basic realm="Ramify"')
+        if self._status == 429:
+            self.set_header("Retry-After", int(_WINDOW_S))
         self.finish(self._sentence)
+
+
+class GuardedReply(OutputTransform):
+    """Puts the headers above on whatever is replied, static files and errors too."""
+
+    def transform_first_chunk(
+        self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool  # noqa: ARG002 - Tornado's
+    ) -> tuple[int, HTTPHeaders, bytes]:
+        """Tornado calls it once a reply."""
+        for name, value in _HEADERS.items():
+            headers[name] = value
+        return status_code, headers, chunk
+
+
+class Guesses:
+    """Wrong logins by address; the oldest addresses are forgotten first."""
+
+    def __init__(self) -> None:
+        self._windows: dict[str, tuple[float, int]] = {}
+
+    def too_many(self, address: str) -> bool:
+        """True until the window of an address with too many ends."""
+        return self._of(address)[1] >= _GUESSES
+
+    def note(self, address: str) -> None:
+        """Count one more; the window begins with the first."""
+        began, count = self._of(address)
+        self._windows[_network(address)] = (began, count + 1)
+        if len(self._windows) > _ADDRESSES:
+            del self._windows[next(iter(self._windows))]
+
+    def _of(self, address: str) -> tuple[float, int]:
+        began, count = self._windows.get(_network(address), (0.0, 0))
+        now = time.monotonic()
+        if count and now - began < _WINDOW_S:
+            return began, count
+        self._windows.pop(_network(address), None)
+        return now, 0
+
+
+def _network(address: str) -> str:
+    """What one guesser has: an address of IPv4, or 2**64 of IPv6."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address  # of a socket of Unix: empty
+    return str(ip_network(f"{found}/64", strict=False)) if isinstance(found, IPv6Address) else str(found)
 
 
 class GuardedFlower(Flower):  # type: ignore[misc]  # Flower has no types
@@ -57,15 +120,30 @@ class GuardedFlower(Flower):  # type: ignore[misc]  # Flower has no types
         if not options.basic_auth:
             sys.exit(_NO_LOGIN)
         super().__init__(options=options, capp=capp, **kwargs)
-        self._names = own_names(settings_of(capp))
+        self.transforms.append(GuardedReply)
+        self._names, self._guesses = own_names(settings_of(capp)), Guesses()
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
         """Called once for every request, static files and upgrades included."""
-        if not may_ask(request.host, self._names):
-            return self.get_handler_delegate(request, RefusalHandler, {"status": 403, "sentence": _OTHER_HOST})
-        if request.path != _HEALTH and not logged_in(request.headers.get("Authorization", ""), self.options.basic_auth):
-            return self.get_handler_delegate(request, RefusalHandler, {"status": 401, "sentence": "Access denied.\n"})
+        if status := self._refusal(request):
+            sentence = {401: _DENIED, 403: _OTHER_HOST, 429: _TOO_MANY}[status]
+            return self.get_handler_delegate(request, RefusalHandler, {"status": status, "sentence": sentence})
         return super().find_handler(request, **kwargs)
+
+    def _refusal(self, request: HTTPServerRequest) -> int:
+        """The status of a request that Flower does not see; 0 for one that it does."""
+        if not may_ask(request.host, self._names):
+            return 403
+        if request.path == _HEALTH:
+            return 0
+        address, given = str(request.remote_ip or ""), request.headers.get("Authorization", "")
+        if given and self._guesses.too_many(address):
+            return 429  # whatever is given: else guessing would go on
+        if logged_in(given, self.options.basic_auth):
+            return 0
+        if given:
+            self._guesses.note(address)
+        return 401
 
 
 def own_names(settings: Settings) -> frozenset[str]:

@@ -76,6 +76,17 @@ def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
         connection.close()
 
 
+def reply_of(port: int, path: str, headers: dict[str, str], address: str = "127.0.0.1") -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(address, 0))
+    try:
+        connection.request("GET", path, headers=headers)
+        reply = connection.getresponse()
+        reply.read()
+        return reply
+    finally:
+        connection.close()
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_given_no_login_when_any_page_is_asked_for_then_it_says_nothing(port: int, path: str) -> None:
     for headers in ({}, UPGRADE, {"Cookie": "user=x"}):
@@ -133,6 +144,44 @@ def test_given_a_login_when_the_broker_is_shown_then_its_password_is_masked(port
     found = ask(port, "/broker", **OWN)[1]
     assert "127.0.0.1:9" in found
     assert "s3cret" not in found
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/metrics", "/static/css/flower.css", "/api/workers", "/nothing", "/healthcheck"]
+)
+def test_given_any_reply_then_no_page_frames_it_and_no_browser_keeps_or_guesses_it(port: int, path: str) -> None:
+    for headers in ({}, OWN, {"Host": "evil.example"}):
+        reply = reply_of(port, path, headers)
+        assert reply.headers["X-Frame-Options"] == "DENY"
+        assert reply.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        assert reply.headers["X-Content-Type-Options"] == "nosniff"
+        assert reply.headers.get_all("Cache-Control") == ["no-store"]
+
+
+def test_given_many_wrong_logins_from_one_address_then_all_are_refused_for_a_while(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = {"Authorization": "Basic " + base64.b64encode(b"ramify:guess").decode()}
+    found = [reply_of(port, "/metrics", wrong, "127.0.0.2").status for _ in range(25)]
+    assert found == [401] * 20 + [429] * 5
+    refused = reply_of(port, "/metrics", OWN, "127.0.0.2")
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "60")
+    assert reply_of(port, "/metrics", {}, "127.0.0.2").status == 401  # a browser that asks for the login
+    assert reply_of(port, "/metrics", OWN, "127.0.0.3").status == 200
+    later = monitor.time.monotonic() + 61
+    monkeypatch.setattr(monitor.time, "monotonic", lambda: later)
+    assert reply_of(port, "/metrics", OWN, "127.0.0.2").status == 200
+
+
+def test_given_many_addresses_then_few_are_kept_and_one_network_is_one_guesser() -> None:
+    guesses = monitor.Guesses()
+    for number in range(5_000):
+        guesses.note(f"10.0.{number // 250}.{number % 250}")
+    assert len(guesses._windows) == 1_000
+    for number in range(20):
+        guesses.note(f"2001:db8::{number:x}")
+    assert guesses.too_many("2001:db8::ffff")
+    assert not guesses.too_many("2001:db8:0:1::1")
 
 
 def test_given_no_login_when_it_is_started_then_it_ends_with_one_sentence() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import files, intake, sessions
+from orchestrator import files, intake, monitor, sessions
 from orchestrator.evaluation import dataset
 from orchestrator.local import checks
 from orchestrator.planning import plan_file
@@ -58,3 +58,9 @@ def test_the_page_names_the_bounds_of_the_code(name: str) -> None:
 def test_every_row_is_held_against_the_code() -> None:
     table = PAGE.partition("## What is read")[2].partition("\n\n")[2].partition("\n\n")[0]
     assert len(table.splitlines()) - 2 == len(BOUNDS)
+
+
+def test_the_page_names_the_bounds_of_guesses_of_logins() -> None:
+    told = " ".join(PAGE.partition("- Guesses: ")[2].partition("\n- ")[0].split())
+    assert f"behind {monitor._GUESSES} wrong logins" in told
+    assert f"{monitor._ADDRESSES:,} addresses" in told
