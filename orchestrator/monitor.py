@@ -69,7 +69,11 @@ class GuardedReply(OutputTransform):
     """Puts the headers above on whatever is replied, static files and errors too."""
 
     def transform_first_chunk(
-        self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool  # noqa: ARG002 - Tornado's
+        self,
+        status_code: int,
+        headers: HTTPHeaders,
+        chunk: bytes,
+        finishing: bool,  # noqa: ARG002 - Tornado's
     ) -> tuple[int, HTTPHeaders, bytes]:
         """Tornado calls it once a reply."""
         for name, value in _HEADERS.items():
