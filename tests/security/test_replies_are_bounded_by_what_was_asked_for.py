@@ -12,10 +12,12 @@ from shared.errors import ReplyError
 from shared.providers.encoders.endpoint import EndpointEncoder
 from shared.providers.gates import Gate
 from shared.providers.http import JsonClient
+from shared.providers.llm.replies import readable, summary_text
 from shared.providers.rerankers.endpoint import EndpointScorer
 from shared.providers.rerankers.scoring import Request
 from shared.settings import load_settings
 from tests.fakes.openai_server import FakeOpenAI, Reply
+from workers.merge.summarise import _cited_text
 
 
 def encoder(server: FakeOpenAI, dim: int) -> EndpointEncoder:
@@ -97,3 +99,12 @@ def test_a_post_may_ask_for_less_than_its_client_takes(server: FakeOpenAI) -> No
         pytest.raises(ReplyError, match="than 500 bytes"),
     ):
         client.post("/rerank", {}, 5.0, most_bytes=500)
+
+
+def test_a_reply_that_is_slow_to_read_as_markdown_is_not_read() -> None:
+    for piece in ("![", "<![CDATA[", "- a\n", "# a\n"):
+        began = time.process_time()
+        with pytest.raises(ReplyError, match="50,000 characters"):
+            _cited_text(piece * (4_000_000 // len(piece)), sources=1)
+        assert time.process_time() - began < 2
+    assert summary_text(readable(f"<think>{'x' * 60_000}</think>Short.")) == "Short."

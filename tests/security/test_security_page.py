@@ -15,6 +15,7 @@ from shared.models import request
 from shared.providers import http
 from shared.providers.encoders import endpoint as embedding
 from shared.providers.llm import client as llm
+from shared.providers.llm import replies
 from shared.providers.rerankers import endpoint as rerank
 from shared.settings import load_settings, sources
 from shared.tasks import message_faults
@@ -32,6 +33,7 @@ BOUNDS = {
     "a line of a labelled set": (dataset._MAX_LINE_BYTES,),
     "a labelled set that is gzipped": (dataset._MOST_TIMES, dataset._ALWAYS_BYTES),
     "a reply of the LLM": (llm._MAX_REPLY_BYTES,),
+    "a text of the LLM": (replies.MAX_MARKDOWN_CHARS,),
     "a reply of an embedding server": (embedding._NUMBER_BYTES, embedding._FRAME_BYTES),
     "a vector whose size": (embedding._MOST_NUMBERS,),
     "a reply of a rerank server": (rerank._SCORE_BYTES, rerank._CHAR_BYTES, rerank._FRAME_BYTES),

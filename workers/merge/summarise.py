@@ -16,7 +16,7 @@ from shared.models.plan import node_order
 from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import summarise_prompt
-from shared.providers.llm.replies import summary_text
+from shared.providers.llm.replies import readable, summary_text
 from shared.providers.metering import usual_tokens
 from shared.providers.time_shares import seconds_for
 from workers.display import safe
@@ -108,7 +108,7 @@ def _claims(text: str) -> list[str]:
 
 def _cited_text(reply: str, sources: int) -> CheckedText:
     """The summary of a reply. Raises: ReplyError when it cites none of its sources."""
-    checked = check_citations(safe(summary_text(safe(reply))), sources)
+    checked = check_citations(safe(summary_text(safe(readable(reply)))), sources)
     if not checked.cited:
         raise ReplyError(f"it cites none of the {sources} memories")
     return checked

@@ -29,6 +29,8 @@ from shared.providers.llm.reply_schema import (
 
 MIN_QUERY_CHARS, MAX_QUERY_CHARS = 5, 300
 MAX_SUMMARY_CHARS = 20_000
+#: What a parser of Markdown reads in about a second at worst; without thinking.
+MAX_MARKDOWN_CHARS = 50_000
 MAX_ANSWER_CHARS = 200
 MAX_INTENT_CHARS = 200
 #: What a reply may take: an answer is a name, a date, a place.
@@ -244,6 +246,14 @@ def parse_marks(text: str, count: int) -> dict[int, float]:
     if not marks:
         raise ReplyError("the <scores> hold no <s>")
     return marks
+
+
+def readable(reply: str) -> str:
+    """A reply without thinking, short enough to be read as Markdown. Raises: ReplyError for a longer one."""
+    text = without_thinking(reply.replace("\r\n", "\n"))
+    if len(text) > MAX_MARKDOWN_CHARS:
+        raise ReplyError(f"the reply has more than {MAX_MARKDOWN_CHARS:,} characters")
+    return text
 
 
 def summary_text(text: str, most_chars: int = MAX_SUMMARY_CHARS) -> str:

@@ -15,7 +15,7 @@ from shared.language.text import is_cjk_text, terms
 from shared.models import Chunk, Cost
 from shared.providers.llm.client import LLM, LLMReply, spent
 from shared.providers.llm.prompts import escaped, filled
-from shared.providers.llm.replies import summary_text
+from shared.providers.llm.replies import readable, summary_text
 from workers.display import plain_line, safe
 
 ABSTRACT_CHARS, OVERVIEW_CHARS = 256, 4000
@@ -69,11 +69,11 @@ def describe(contents: Contents, llm: LLM | None, end: float) -> Described:
     try:
         reply = _ask(llm, _overview_prompt(contents), end)
         cost += reply.cost
-        overview = safe(summary_text(safe(reply.text), OVERVIEW_CHARS - _CUT_MARK))
+        overview = safe(summary_text(safe(readable(reply.text)), OVERVIEW_CHARS - _CUT_MARK))
         values = {"path": escaped(plain_line(contents.path)), "overview": escaped(overview)}
         reply = _ask(llm, filled("abstract", values), end)
         cost += reply.cost
-        abstract = plain_line(summary_text(safe(reply.text), ABSTRACT_CHARS - _CUT_MARK))
+        abstract = plain_line(summary_text(safe(readable(reply.text)), ABSTRACT_CHARS - _CUT_MARK))
         if not abstract or not overview:
             raise ReplyError("the reply holds no text to describe it by")
     except RamifyError as error:
