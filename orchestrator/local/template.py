@@ -26,7 +26,7 @@ from shared.tasks import celery_command
 
 _ADOPTED_S = 5.0
 #: What every program of the stack loads besides its app.
-_PROGRAMS = ("celery.apps.worker", "kombu.transport.redis")
+_PROGRAMS = ("celery.bin.celery", "celery.apps.worker", "kombu.transport.redis")
 #: Hidden while we load: the Qdrant client imports it where it is installed, and it starts threads, which no copy has.
 _HIDDEN = ("fastembed", "onnxruntime")
 _LONGEST = 65_536

@@ -23,7 +23,7 @@ def make_world(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RAMIFY_REDIS__URL", redis_url)
         settings = load_settings(redis={"url": redis_url}, data_dir=tmp_path_factory.mktemp("model"))
-        wire = Wire.from_url(redis_url)
+        wire = Wire.to(redis_url)
         folder = Path(__file__).parents[2] / "shared" / "jobs" / "lua"
         with redis.Redis.from_url(redis_url) as plain:
             for script in folder.glob("*.lua"):

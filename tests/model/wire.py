@@ -17,13 +17,42 @@ class Traffic(Protocol):
     def call(self, function: Callable[[], Any]) -> Any: ...
 
 
+class OneConnection(redis.ConnectionPool):
+    """The same connection for everybody: only one fiber runs at any time, and none stops within a call."""
+
+    _connection: Any = None
+
+    def get_connection(self, *_: Any, **__: Any) -> Any:
+        if self._connection is None:
+            self._connection = super().get_connection()
+        return self._connection
+
+    def release(self, connection: Any) -> None:
+        pass
+
+
 class Wire(redis.Redis):
-    """`traffic` is asked before every call; set it before the first one."""
+    """`traffic` is asked before every call; set it before the first one.
+
+    A command is sent and its reply read, without the retries and the measuring of `redis.Redis`, which take as long.
+    """
 
     traffic: Traffic
 
+    @classmethod
+    def to(cls, url: str) -> Wire:
+        """Close it."""
+        wire = cls(connection_pool=OneConnection.from_url(url))
+        wire.auto_close_connection_pool = True
+        return wire
+
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        return self.traffic.call(lambda: super(Wire, self).execute_command(*args, **options))
+        return self.traffic.call(lambda: self._carry_out(args, options))
+
+    def _carry_out(self, args: Any, options: Any) -> Any:
+        connection = self.connection_pool.get_connection()
+        connection.send_command(*args, **options)
+        return self.parse_response(connection, args[0], **options)
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> WirePipeline:
         pipe = WirePipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)

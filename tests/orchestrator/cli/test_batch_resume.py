@@ -60,15 +60,14 @@ def questions(lines: int) -> list[str]:
 @contextmanager
 def answering(settings: Settings, client: redis.Redis) -> Iterator[None]:
     """End jobs in another thread as they come: most are done, some fail."""
-    store, stop = JobStore(client, settings), threading.Event()
+    store, stop, ended = JobStore(client, settings), threading.Event(), set[str]()
 
     def work() -> None:
         while not stop.is_set():
-            for raw in client.zrange(RECENT, 0, -1):
-                job_id = raw.decode()
-                job = store.job(job_id)
-                if job is None or job.state.value in {"done", "failed"} or random.random() < 0.5:
+            for job_id in {raw.decode() for raw in client.zrange(RECENT, 0, -1)} - ended:
+                if random.random() < 0.5 or (job := store.job(job_id)) is None:
                     continue
+                ended.add(job_id)
                 if job_id.endswith(("0", "5")):
                     store.stop(job, State.FAILED, "no leaf answered")
                 else:
