@@ -21,6 +21,7 @@ class ClaimTable(Model):
     conditions: str = _NEVER
     hedges: str = _NEVER
     passive: str = Field(default=_NEVER, description="between two names where the second one acts")
+    absences: str = Field(default=_NEVER, description="says of all sources that they do not say something")
     plain: str = Field(default="", description="words, or characters where there are no spaces, that say nothing")
     same: tuple[tuple[str, ...], ...] = Field(default=(), description="ways to say one thing")
     opposed: tuple[tuple[tuple[str, ...], ...], ...] = Field(

@@ -63,6 +63,38 @@ class Citation(Model):
     quote: str = ""
 
 
+class SupportedSentence(Model):
+    """`text[start:end]` of a summary, with its citations. `cut`: what was left out of it.
+
+    `kind`: how its sources say it: quote, words, moved (to a source that says it), cut; or why that was not asked: "no
+    claim", "other language".
+    """
+
+    start: int
+    end: int
+    kind: str
+    cut: str = ""
+
+
+class RemovedSentence(Model):
+    """A sentence of an LLM that its sources do not support; `kind` names the check that objected."""
+
+    text: str
+    kind: str
+    reason: str
+
+
+class SupportReport(Model):
+    """What became of the sentences of a summary by an LLM that claim something."""
+
+    sentences: int
+    supported: int
+    repaired: int
+    unchecked: int = Field(default=0, description="in another language than all of their sources")
+    removed: tuple[RemovedSentence, ...] = ()
+    spans: tuple[SupportedSentence, ...] = ()
+
+
 class Summary(Model):
     """The written answer. `kind` is extractive, llm or none; `removed` counts citations of no existing source."""
 
@@ -70,6 +102,7 @@ class Summary(Model):
     kind: str = "none"
     citations: tuple[Citation, ...] = ()
     removed: int = 0
+    support: SupportReport | None = Field(default=None, description="of a summary by an LLM; quotes are their sources")
 
 
 class Answer(Model):

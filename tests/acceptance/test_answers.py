@@ -91,6 +91,6 @@ def test_given_an_llm_when_a_plan_is_asked_then_the_conclusion_is_its_own_and_th
     fake.handle("chat", model)
     plan = ["Which broker runs quorum queues?", "What are limits of #1?"]
     answer = asked(with_models, "What is the limit?", subqueries=plan, summary=True)
-    assert (answer.summary.kind, answer.summary.text) == ("llm", "RabbitMQ has quorum queues [1].")
+    assert (answer.summary.kind, answer.summary.text) == ("llm", "RabbitMQ has quorum queues [2].")
     assert (answer.steps[0].found, answer.steps[0].found_by) == (("RabbitMQ",), "answer")
     assert is_cited(answer)

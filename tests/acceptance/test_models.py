@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from uuid import uuid4
@@ -201,9 +202,18 @@ def test_when_nothing_is_relevant_the_answer_says_so_and_cites_nothing(
 
 def test_citations_of_sources_that_do_not_exist_are_removed_and_counted(ask: Ask, fake: FakeOpenAI) -> None:
     plan = TREE.format(SUBQUERY.format("core", "which one is durable?", "false"))
-    fake.script("chat", plan, "Streams are fast [1]. The moon is made of cheese [99].")
+
+    def summary(body: dict[str, object]) -> str:
+        """The beginning of the first source, and a sentence of no source."""
+        prompt = body["messages"][-1]["content"]  # type: ignore[index]
+        first = re.search(r'<memory id="1"[^>]*>[^\n]*\n+([^\n.]{20,}?)[.\n]', prompt)
+        return f"{first[1]} [1]. The moon is made of cheese [99]." if first else plan
+
+    fake.handle("chat", summary)
     answer = ask(summary=True)
     assert answer.summary.removed == 1
+    assert answer.summary.support is not None
+    assert [one.text for one in answer.summary.support.removed] == ["The moon is made of cheese."]
     assert "[99]" not in answer.summary.text
     numbers = {citation.number for citation in answer.summary.citations}
     evidence = {number for step in answer.steps for number in step.passages}

@@ -10,7 +10,7 @@ from shared.errors import DeadlineError, RamifyError, ReplyError
 from shared.language import derived, languages
 from shared.language.sentences import sentences
 from shared.models import Cost, Facet, MergedHit, NodeKind, Summary
-from shared.models.answer import ReasoningStep
+from shared.models.answer import ReasoningStep, SupportReport
 from shared.models.base import Model
 from shared.models.plan import node_order
 from shared.providers.fallbacks import fell_back
@@ -24,6 +24,7 @@ from workers.inert import inert
 from workers.merge.citations import citation
 from workers.merge.extract import best_quote
 from workers.merge.findings import Aggregated, Findings
+from workers.merge.grounded import grounded
 from workers.merge.memories import memories
 
 _MAX_RANGE = 50
@@ -67,7 +68,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         prompt = ask(memories=sources)
         reply = found.llm.complete(prompt, timeout_s=timeout_s, check=read)
         cost = reply.cost
-        checked = read(reply.text)
+        checked, support = _supported(read(reply.text), hits[: len(sources)])
     except RamifyError as error:
         fell_back("llm", error)
         reason = str(error).strip().rstrip(".")
@@ -75,8 +76,21 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         changed = {"summary": fallback(), "cost": cost or spent(error).cost, "warnings": (warning,)}
         return own.model_copy(update=changed)
     removed = f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
+    unsupported = f"{len(support.removed)} sentence(s) of the summary were removed: their sources do not say them."
     warnings = ((removed,) if checked.removed else ()) + ((_CUT,) if reply.cut else ()) + ((left,) if left else ())
-    return own.model_copy(update={"summary": _summary(checked, hits), "cost": cost, "warnings": warnings})
+    warnings += (unsupported,) if support.removed else ()
+    summary = _summary(checked, hits).model_copy(update={"support": support})
+    return own.model_copy(update={"summary": summary, "cost": cost, "warnings": warnings})
+
+
+def _supported(checked: CheckedText, sources: Sequence[MergedHit]) -> tuple[CheckedText, SupportReport]:
+    """The text without what its sources do not say. Raises: ReplyError where no sentence is left that they do."""
+    held = grounded(checked.text, sources)
+    if held.report.sentences and not any(one.kind != "no claim" for one in held.report.spans):
+        first = held.report.removed[0]
+        raise ReplyError(f"its sources do not say it: {first.kind}, {first.reason}")
+    cited = tuple(dict.fromkeys(int(number) for number in _CITED.findall(_CODE.sub("", held.text))))
+    return checked.model_copy(update={"text": held.text, "cited": cited}), held.report
 
 
 def _summary(checked: CheckedText, hits: Sequence[MergedHit]) -> Summary:

@@ -58,18 +58,36 @@ def test_given_a_cited_reply_then_llm_summary_with_matching_quotes_and_cost() ->
 
 
 def test_given_citations_of_nothing_then_they_are_removed_and_counted() -> None:
-    summary, _, warnings = ask(Scripted("Indexes help [1][7]. Magic helps [9]."))
-    assert (summary.text, summary.removed) == ("Indexes help [1]. Magic helps.", 2)
+    summary, _, warnings = ask(Scripted("Queries are slow without an index [1][7]. Locks make them slow [9]."))
+    assert (summary.text, summary.removed) == ("Queries are slow without an index [1]. Locks make them slow [2].", 2)
     assert "2 citation(s)" in warnings[0]
 
 
+def test_given_sentences_that_no_source_says_then_they_are_removed_and_told() -> None:
+    summary, _, warnings = ask(Scripted("Three unicorns landed on Mars in 1723 [1]. Locks make queries slow too [2]."))
+    assert (summary.kind, summary.text) == ("llm", "Locks make queries slow too [2].")
+    assert summary.support is not None
+    assert [(one.text, one.kind) for one in summary.support.removed] == [
+        ("Three unicorns landed on Mars in 1723.", "number")
+    ]
+    assert "1 sentence(s)" in warnings[0]
+
+
+def test_given_nothing_that_a_source_says_then_extractive_with_a_warning() -> None:
+    summary, cost, warnings = ask(Scripted("Three unicorns landed on Mars in 1723 [1]."))
+    assert summary.kind == "extractive"
+    assert "its sources do not say it: number" in warnings[0]
+    assert cost
+
+
 def test_given_a_code_span_with_a_sentence_end_and_an_index_then_only_what_stands_outside_is_cited() -> None:
-    found = pool("Rows are read.", "Locks are slow.", "Queries wait.", "Caches help.")
+    found = pool("Use `rows. A[3]` here.", "Use `locks. A[3]` here.", "Queries wait.", "Caches help.")
     summary, _, warnings = ask(Scripted("Use `rows. A[3]` here [1]."), found)
     assert (summary.kind, summary.text, warnings) == ("llm", "Use `rows. A[3]` here [1].", ())
-    assert [(c.number, c.quote) for c in summary.citations] == [(1, "Rows are read.")]
+    assert [c.number for c in summary.citations] == [1]
     summary, _, _ = ask(Scripted("Queries wait [3]. Use `locks. A[3]` here [2]."), found)
-    assert [(c.number, c.quote) for c in summary.citations] == [(2, "Locks are slow."), (3, "Queries wait.")]
+    assert [c.number for c in summary.citations] == [2, 3]
+    assert summary.citations[1].quote == "Queries wait."
 
 
 @pytest.mark.parametrize(
@@ -108,14 +126,14 @@ def test_given_no_llm_or_no_hits_then_extractive_without_a_call_or_warning() -> 
 
 
 def test_given_a_summary_that_is_cut_then_that_is_said() -> None:
-    whole = Scripted("Indexes help [1].")
+    whole = Scripted("Queries are slow without an index [1].")
 
     class Cut(ScriptedLLM):
         def complete(self, prompt: str, **options: object) -> LLMReply:
             return super().complete(prompt, **options).model_copy(update={"cut": True})
 
     assert ask(whole)[2] == ()
-    summary, _, warnings = ask(Cut("Indexes help [1]. Locks are"))
+    summary, _, warnings = ask(Cut("Queries are slow without an index [1]. Locks make"))
     assert (summary.kind, len(warnings)) == ("llm", 1)
     assert "ends in the middle" in warnings[0]
 
@@ -138,14 +156,14 @@ def test_given_injection_in_a_memory_then_it_stays_data_in_its_element() -> None
 
 
 def test_given_markup_and_escapes_in_the_reply_then_they_are_gone() -> None:
-    reply = "\x1b[31mIndexes\x1b[0m help<script>x()</script> [1]. ![p](http://evil/?q) <img src=x>"
-    summary, _, _ = ask(Scripted(reply))
-    assert summary.text == "Indexes helpx() [1]. p"
+    reply = "\x1b[31mIndexes\x1b[0m help<script>x()</script> [1]. ![Locks wait](http://evil/?q) <img src=x>"
+    summary, _, _ = ask(Scripted(reply), pool("Indexes helpx().", "Locks wait"))
+    assert summary.text == "Indexes helpx() [1]. Locks wait [2]"
 
 
 def test_given_huge_memories_then_the_prompt_keeps_its_budget() -> None:
     """Each of 60 gets its part; a short one is whole, and what is cut or left out is named."""
-    llm = Scripted("x [1] y [70].")
+    llm = Scripted("Short [1]. Words stand [70].")
     text = "A sentence of some words stands here. " * 500
     summary, _, warnings = ask(llm, pool("Short.", *(text for _ in range(59)), *(text for _ in range(60))))
     assert usual_tokens(llm.prompts[0]) < 12_000
@@ -153,7 +171,9 @@ def test_given_huge_memories_then_the_prompt_keeps_its_budget() -> None:
     assert 'id="69"' not in llm.prompts[0]
     assert ">Short.</memory>" in llm.prompts[0].replace("Notes\n", "")
     assert "stands here.…</memory>" in llm.prompts[0]
-    assert (summary.text, summary.removed) == ("x [1] y.", 1), "a source that was left out cannot be cited"
+    assert (summary.text, summary.removed) == ("Short [1]. Words stand [2].", 1), (
+        "a source that was left out cannot be cited"
+    )
     assert "without the ends of [2] 'Notes', [3] 'Notes'" in warnings[-1]
     assert "and without [69] 'Notes'" in warnings[-1]
 
