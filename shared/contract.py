@@ -6,11 +6,12 @@ from enum import StrEnum
 
 from pydantic import Field, ValidationError
 
-from shared.errors import MessageVersionError, shown
+from shared.errors import MessageVersionError
 from shared.models import Lane
 from shared.models.base import Model
 
 MESSAGE_VERSION = 1
+_NO_VERSION = 1_000_000
 #: Redis serves 0 first; see kombu's `priority_steps`. Each lane has four: see `rank`.
 PRIORITY_STEPS = (0, 1, 2, 3, 5, 6, 7, 8)
 _PRIORITY = {Lane.INTERACTIVE: 0, Lane.BATCH: 5}
@@ -109,7 +110,7 @@ class TaskMessage(_Message):
     """
 
     job_id: str = Field(pattern=r"^[0-9a-z\-]{8,40}$")
-    node_id: str | None = None
+    node_id: str | None = Field(default=None, max_length=200)
     force: bool = False
 
 
@@ -125,9 +126,11 @@ def read_message(raw: dict[str, object]) -> TaskMessage:
 
     Raises: MessageVersionError when it speaks another version or is no message of ours.
     """
-    if raw.get("v") != MESSAGE_VERSION:
+    version = raw.get("v")
+    if version != MESSAGE_VERSION:
+        said = str(version) if isinstance(version, int) and 0 <= version < _NO_VERSION else "of no number"
         raise MessageVersionError(
-            f"message version {shown(raw.get('v'))} is not spoken here (this is {MESSAGE_VERSION}): "
+            f"message version {said} is not spoken here (this is {MESSAGE_VERSION}): "
             "run the same release on every worker"
         )
     try:

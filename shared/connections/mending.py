@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -34,13 +35,11 @@ class _LastSearch:
     lock = threading.Lock()
 
 
-def mended(error: object, client: Redis, names: Iterable[object] = ()) -> bool:
-    """Whether `error` said that a key holds the wrong type, and one was set aside now: the command may be tried again.
+def mended(client: Redis, names: Iterable[object] = ()) -> bool:
+    """Set keys of a wrong type aside, after a reply that is `wrong_type`. True when there were any.
 
-    `names`: more keys that may be it.
+    `names`: arguments of the command, which may be names of keys.
     """
-    if not isinstance(error, ResponseError) or "WRONGTYPE" not in str(error):
-        return False
     plain = Redis(connection_pool=client.connection_pool)
     fixed, given = {name: kind for name, kind in KEY_TYPES.items() if name[-1] != "*"}, _names(names)
     try:
@@ -76,14 +75,24 @@ def _search(client: Redis, names: frozenset[str]) -> Iterator[str]:
             yield name.decode(errors="replace")
 
 
+def wrong_type(error: object) -> bool:
+    """Whether a reply of Redis says that a key is of another type than the command is for."""
+    return isinstance(error, ResponseError) and "WRONGTYPE" in str(error)
+
+
 def _mending(call: Callable[[], Any], client: Redis, names: Sequence[object]) -> Any:
-    """The reply of `call`, tried again while keys of a wrong type are in its way. Raises: what it raises at last."""
+    """The reply of `call`, tried again while keys of a wrong type are in its way. Raises: what it raises at last.
+
+    Where none is found it is tried once more: another process may have set it aside meanwhile.
+    """
+    idle = False
     for _ in range(_TRIES):
         try:
             return call()
         except ResponseError as error:
-            if not mended(error, client, names):
+            if not wrong_type(error) or (not mended(client, names) and idle):
                 raise
+            idle = True
     return call()
 
 
@@ -99,9 +108,17 @@ class MendingPipeline(Pipeline):
             self.command_stack, self.scripts = list(stack), set(scripts)
             return super(MendingPipeline, self).execute(raise_on_error)
 
-        replies: list[Any] = _mending(call, self, names)
-        wrong = next((reply for reply in replies if isinstance(reply, ResponseError)), None)
-        return call() if mended(wrong, self, names) else replies
+        def checked() -> list[Any]:
+            replies = call()
+            if wrong := next(filter(wrong_type, replies), None):
+                raise wrong
+            return replies
+
+        if raise_on_error:
+            return list(_mending(call, self, names))
+        with suppress(ResponseError):
+            return list(_mending(checked, self, names))
+        return call()
 
     def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
         """As redis-py's, of a command after WATCH. Raises: RedisError."""

@@ -150,6 +150,17 @@ def end_heartbeat(**_: object) -> None:
         _OwnHeartbeat.heartbeat.stop()
 
 
+class _WithoutContent(logging.Filter):
+    """Of a command of remote control that fails, only the kind of its error: the rest may repeat what was sent."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always True: the record stays, shortened."""
+        kind = record.exc_info[0] if record.exc_info else None
+        record.msg, record.args = f"{str(record.msg).partition(':')[0]} ({kind.__name__ if kind else 'unknown'})", ()
+        record.exc_info = record.exc_text = None
+        return True
+
+
 @setup_logging.connect
 def log_to_stderr(loglevel: int | str = logging.INFO, **_: object) -> None:
     """One line per record, without colours; Celery's own formats would print task arguments."""
@@ -158,3 +169,5 @@ def log_to_stderr(loglevel: int | str = logging.INFO, **_: object) -> None:
     warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     for name in ("httpx", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in ("celery.worker.pidbox", "kombu.pidbox"):
+        logging.getLogger(name).addFilter(_WithoutContent())

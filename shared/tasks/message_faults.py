@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from shared.contract import TaskName
 
 #: A longer message was not sent by us: ours carry ids, never texts (bytes).
 MAX_MESSAGE_BYTES = 1_000_000
 _ADDRESS = ("exchange", "routing_key")
+#: How half of a surrogate pair begins, which may be written in JSON and not sent to Redis.
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 #: Parts of an entry of unacknowledged messages.
 _UNACKED = ("message", *_ADDRESS)
+#: Types of the arguments of each task; one mapping where it is not here.
+_ARGUMENTS: dict[str, list[type]] = {TaskName.SEARCH_INFO: []}
 _CONTENT = {"content-type": "application/json", "content-encoding": "utf-8"}
 
 
@@ -43,9 +50,12 @@ def _decoded(raw: bytes) -> tuple[Any, str]:
     if len(raw) > MAX_MESSAGE_BYTES:
         return None, f"longer than {MAX_MESSAGE_BYTES:,} bytes"
     try:
-        return json.loads(raw), ""
+        value = json.loads(raw)
+        if _HALF_PAIR.search(raw):
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        return None, "no JSON"
+        return None, "no JSON in UTF-8"
+    return value, ""
 
 
 def message_fault(message: object) -> str:
@@ -66,6 +76,27 @@ def message_fault(message: object) -> str:
     return next((fault for fault, fine in checks.items() if not fine), "")
 
 
+def control_fault(raw: bytes) -> str:
+    """Why a broadcast is no command for workers, as Celery's remote control sends them; empty: it is one."""
+    message, fault = read_message(raw)
+    if fault:
+        return fault
+    command, fault = _decoded(base64.b64decode(message["body"]))
+    if fault or not isinstance(command, dict):
+        return "with a body that is no command"
+    back = command.get("reply_to")
+    checks = {
+        "without a method": isinstance(command.get("method"), str),
+        "with arguments that are no mapping": isinstance(command.get("arguments") or {}, dict),
+        "with destinations that are no list": isinstance(command.get("destination") or [], list),
+        "with a pattern": not command.get("pattern"),  # it may be one that takes for ever
+        "with an address that is none": back is None
+        or (isinstance(back, dict) and [type(back.get(name)) for name in _ADDRESS] == [str, str]),
+        "with a clock that is no number": isinstance(message["headers"].get("clock") or 0, int),
+    }
+    return next((fault for fault, fine in checks.items() if not fine), "")
+
+
 def _is_base64(body: object) -> bool:
     try:
         return isinstance(body, str) and base64.b64decode(body, validate=True) is not None
@@ -74,13 +105,29 @@ def _is_base64(body: object) -> bool:
 
 
 def task_fault(headers: Mapping[str, Any], body: bytes) -> str:
-    """Why a message is no task in Celery's protocol 2; empty: it is one."""
-    if not isinstance(headers.get("task"), str) or not isinstance(headers.get("id"), str):
+    """Why a message is no task in Celery's protocol 2, or none of ours; empty: it is one."""
+    name = headers.get("task")
+    if not isinstance(name, str) or not isinstance(headers.get("id"), str):
         return "without the name or the id of a task"
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        return "with a body that is no JSON"
+    if name.startswith("celery."):  # they run any other task any number of times, or wait for a chord without end
+        return "a task of Celery's own"
+    content, fault = _decoded(body)
+    if fault:
+        return f"with a body that is {fault}"
     if not isinstance(content, list) or [type(part) for part in content] != [list, dict, dict]:
         return "with a body that is not arguments, named arguments and options"
+    args, named, options = content
+    if name in set(TaskName) and (named or [type(arg) for arg in args] != _ARGUMENTS.get(name, [dict])):
+        return "with other arguments than its task has"
+    return _options_fault(options)
+
+
+def _options_fault(options: Mapping[str, Any]) -> str:
+    """Why what is to follow a task are no signatures; empty: they are, or nothing follows."""
+    follow = [options.get(name) or [] for name in ("callbacks", "errbacks", "chain")]
+    if not all(isinstance(some, list) for some in follow):
+        return "with something to follow that is no list"
+    signatures = [one for some in follow for one in some] + [options.get("chord") or {"task": ""}]
+    if not all(isinstance(one, dict) and isinstance(one.get("task"), str) for one in signatures):
+        return "with something to follow that is no task"
     return ""

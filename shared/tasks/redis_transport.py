@@ -23,12 +23,12 @@ from redis.retry import Retry
 
 from shared.connections.connect import remember
 from shared.connections.key_types import declare
-from shared.connections.mending import MendingClient, mended
+from shared.connections.mending import MendingClient, mended, wrong_type
 from shared.connections.quarantine import Quarantine
 from shared.contract import Queue, priority, queue_keys
 from shared.models import Lane
 from shared.providers.lanes import LENT_PLACES
-from shared.tasks.message_faults import read_message, read_unacked
+from shared.tasks.message_faults import control_fault, read_message, read_unacked
 
 #: One more try, on a new connection.
 _RETRIES = 1
@@ -114,6 +114,8 @@ class _PatchedChannel:
     """
 
     QoS: Any = LendingQoS
+    #: The last BRPOP found a key of a wrong type.
+    _wrong_before = False
 
     def _brpop_start(self: Any, timeout: float | None = None) -> None:
         if self.qos.has_place():
@@ -136,9 +138,11 @@ class _PatchedChannel:
                 self.client.connection.disconnect()
                 raise
             except ResponseError as error:
-                if not mended(error, self._create_client()):
+                if not wrong_type(error) or (not mended(self._create_client()) and self._wrong_before):
                     raise
-                popped = None
+                popped, self._wrong_before = None, True
+            else:
+                self._wrong_before = False
             if not popped:
                 raise Empty
             queue = popped[0].decode().rsplit(self.sep, 1)[0]
@@ -154,14 +158,13 @@ class _PatchedChannel:
             self._flush_brpop_reauth()
 
     def _handle_message(self: Any, client: Any, r: Any) -> dict[str, Any]:
-        """A broadcast that is no message is dropped before it is decoded: each worker has its own copy of it."""
+        """A broadcast that is no command is dropped before it is decoded: each worker has its own copy of it."""
         found: dict[str, Any] = super()._handle_message(client, r)  # type: ignore[misc]
         data = found["data"]
-        if isinstance(data, bytes) and found["type"] in {b"message", b"pmessage"}:
-            _, fault = read_message(data)
-            if fault:
-                _log.error("dropped a broadcast of %d bytes: %s", len(data), fault)
-                found["data"] = None
+        of_message = isinstance(data, bytes) and found["type"] in {b"message", b"pmessage"}
+        if of_message and (fault := control_fault(data)):
+            _log.error("dropped a broadcast of %d bytes: %s", len(data), fault)
+            found["data"] = None
         return found
 
     def get_table(self: Any, exchange: Any) -> Any:

@@ -8,6 +8,7 @@ All signatures are immutable and carry ids only; results live in the job store.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from celery import Celery, Signature, Task, chain, chord
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from shared.contract import TaskMessage, TaskName
+from shared.contract import PRIORITY_STEPS, TaskMessage, TaskName
 from shared.jobs import JobStore
 from shared.jobs.scripts import grown_branches
 from shared.models import Node, NodeKind
@@ -43,9 +44,10 @@ def delivery(request: Any) -> Delivery:
     """The delivery of a task's request."""
     again, by = getattr(request, _SENT_AGAIN, None), (getattr(request, "delivery_info", None) or {}).get("priority")
     try:
-        return Delivery(by if isinstance(by, int) else None, None if again is None else float(again))
-    except (TypeError, ValueError):
-        return Delivery()
+        at = None if again is None else float(again)
+    except (TypeError, ValueError, OverflowError):
+        at = None
+    return Delivery(by if by in PRIORITY_STEPS else None, at if at is None or math.isfinite(at) else None)
 
 
 def sent_again(signature: Signature, at: float) -> Signature:

@@ -125,7 +125,7 @@ class TaskRegistry:
         try:
             message = read_message(raw)
         except MessageVersionError as error:
-            return self._refused(raw, error)
+            return self._refused(task.name, raw, error)
         try:
             with self._tracker.tracked(message, task.name, delivery(task.request)) as begun:
                 if begun.job is None or begun.job.terminal:
@@ -204,9 +204,9 @@ class TaskRegistry:
         run.annotate(getattr(error, "cost", None))  # what it has spent, and gone on without, before it failed
         on_error(replace(run, out_of_time=isinstance(error, DeadlineError)), reason)
 
-    def _refused(self, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
+    def _refused(self, task: str, raw: dict[str, object], error: MessageVersionError) -> dict[str, str]:
         """A message of another release: a warning in the job, if it can be found; it ends by its deadline."""
-        log.error("message refused: %s", error)
+        log.error("%s: message refused: %s", task, error)
         job_id = raw.get("job_id")
         if isinstance(job_id, str):
             self.jobs.annotate(job_id, warnings=[f"A worker refused a message: {error}"])

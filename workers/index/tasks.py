@@ -8,6 +8,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from pydantic import ValidationError
+
 from shared.connections.clock import ServerClock
 from shared.contract import IndexMessage, TaskName
 from shared.errors import RamifyError
@@ -78,7 +80,11 @@ def index_finish(raw: dict[str, Any]) -> None:
 
 def _answer(raw: dict[str, Any], work: Callable[[Inbox, int], IngestReport | None]) -> None:
     """Run `work` and report its result or its error: the client waits for a report on every batch."""
-    message = IndexMessage.model_validate(raw)
+    try:
+        message = IndexMessage.model_validate(raw)
+    except ValidationError as error:
+        log.warning("message refused: not one of an ingest: %s", error.errors(include_input=False)[0]["msg"])
+        return
     at = (message.ingest_id, message.batch)
     with _lock:
         if at in _running:

@@ -70,8 +70,21 @@ BAD: dict[str, bytes] = {
     "bad_expiry": json.dumps(message(headers=headers(expires={"a": 1}))).encode(),
     "bad_limits": json.dumps(message(headers=headers(timelimit=7))).encode(),
     "no_arguments": json.dumps(message(content={"args": []})).encode(),
+    "half_a_pair": json.dumps(message(properties={**message()["properties"], "delivery_tag": "\ud800"})).encode(),
+    "half_a_pair_inside": json.dumps(message(content=[["\ud800"], {}, {}])).encode(),
+    "of_celery": json.dumps(message(headers=headers(task="celery.chord_unlock"))).encode(),
+    "too_many_arguments": json.dumps(message(headers=headers(task="plan.job"), content=[[{}, 1], {}, {}])).encode(),
+    "a_number_as_argument": json.dumps(message(headers=headers(task="plan.job"), content=[[-1], {}, {}])).encode(),
+    "named_arguments": json.dumps(message(headers=headers(task="plan.job"), content=[[{}], {SECRET: 1}, {}])).encode(),
+    "arguments_for_none": json.dumps(message(headers=headers(task="search.info"), content=[[{}], {}, {}])).encode(),
+    "follows_a_number": json.dumps(message(content=[[], {}, {"chain": [7]}])).encode(),
+    "follows_no_task": json.dumps(message(content=[[], {}, {"chord": {"task": 7}}])).encode(),
     "arguments_are_text": json.dumps(message(content=["abc", {}, {}])).encode(),
 }
+COMMANDS: tuple[Any, ...] = (
+    [], {"method": 7}, {"method": "ping", "arguments": [SECRET]}, {"method": "ping", "destination": 1.5},
+    {"method": "ping", "pattern": f"({SECRET}+)+$", "matcher": "pcre"}, {"method": "ping", "reply_to": {"exchange": 1}},
+)  # fmt: skip
 
 
 def noting(app: Celery) -> threading.Event:
@@ -112,7 +125,7 @@ def test_given_bad_messages_when_a_worker_takes_them_then_each_is_set_aside_and_
     assert all(len(one.head) <= 4 * MOST_BYTES for one in kept)
     logged = "\n".join(record.getMessage() for record in caplog.records)
     assert SECRET not in logged
-    assert f"{len(BAD['no_json'])} bytes in {QUEUE}: no JSON" in logged
+    assert f"{len(BAD['no_json'])} bytes in {QUEUE}: no JSON in UTF-8" in logged
 
 
 def test_given_bad_unacknowledged_messages_when_they_are_restored_then_they_are_set_aside(
@@ -135,23 +148,17 @@ def test_given_a_broadcast_that_is_no_message_when_a_worker_reads_it_then_it_kee
     app: Celery, client: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     done = noting(app)
+    raws = (b"{}", b"[]", b"7", SECRET.encode(), b"\xff", b"[" * 100_000, json.dumps(message(headers={})).encode())
+    sent = [*raws, *(json.dumps(message(content=command)).encode() for command in COMMANDS)]
     with start_worker(app, pool="threads", concurrency=1, queues=[QUEUE], perform_ping_check=False):
         until(lambda: client.pubsub_channels("*pidbox*") or client.pubsub_numpat(), 10)
-        for raw in (
-            b"{}",
-            b"[]",
-            b"7",
-            SECRET.encode(),
-            b"\xff",
-            b"[" * 100_000,
-            json.dumps(message(headers={})).encode(),
-        ):
+        for raw in sent:
             client.publish("/0.celery.pidbox", raw)
         app.send_task("test.note", queue=QUEUE)
         assert done.wait(15)
     logged = [record.getMessage() for record in caplog.records]
     assert not [line for line in logged if "Connection to broker lost" in line]
-    assert sum(line.startswith("dropped a broadcast") for line in logged) == 6
+    assert sum(line.startswith("dropped a broadcast") for line in logged) == len(sent)
     assert not [line for line in logged if SECRET in line]
 
 
