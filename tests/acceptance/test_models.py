@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from html import unescape
 from uuid import uuid4
 
 import pytest
 
 from orchestrator.client import Ramify
+from shared.language.sentences import sentences
 from shared.models import Answer
 from tests.acceptance.conftest import NOTES, ingested, launched
 from tests.fakes.openai_server import FakeOpenAI
@@ -206,8 +208,11 @@ def test_citations_of_sources_that_do_not_exist_are_removed_and_counted(ask: Ask
     def summary(body: dict[str, object]) -> str:
         """The beginning of the first source, and a sentence of no source."""
         prompt = body["messages"][-1]["content"]  # type: ignore[index]
-        first = re.search(r'<memory id="1"[^>]*>[^\n]*\n+([^\n.]{20,}?)[.\n]', prompt)
-        return f"{first[1]} [1]. The moon is made of cheese [99]." if first else plan
+        first = re.search(r'<memory id="1"[^>]*>(.*?)</memory>', prompt, re.DOTALL)
+        if first is None:
+            return plan
+        said = next(each for each in sentences(unescape(first[1])) if len(each) > 40 and each[0].isupper())
+        return f"{said.rstrip('.')} [1]. The moon is made of cheese [99]."
 
     fake.handle("chat", summary)
     answer = ask(summary=True)

@@ -1,4 +1,4 @@
-"""Holds each sentence of an LLM's summary against the sources that it cites; what they do not say is repaired or goes."""
+"""Holds each sentence of an LLM's summary against the sources it cites; what they do not say is mended or goes."""
 
 from __future__ import annotations
 

@@ -24,14 +24,17 @@ def _removed(text: str) -> list[tuple[str, str]]:
 
 
 def test_given_supported_sentences_then_the_text_stays_as_it_is() -> None:
-    text = "# Beacon\n\nThe relay was designed by Ada Byrne [1].\n- It stores events for 30 days. [1]\n\n误报减少了40%[3]。"
+    text = "# Beacon\n\nIt was designed by Ada Byrne [1].\n- It stores events for 30 days. [1]\n\n误报减少了40%[3]。"
     found = grounded(text, SOURCES)
     assert found.text == text
     assert (found.report.sentences, found.report.supported, found.report.repaired) == (3, 3, 0)
 
 
 def test_given_a_small_lie_then_the_sentence_goes_and_its_reason_stays() -> None:
-    text = "It was designed in 2018 [1]. Tom Reyes handed the relay over to Ada Byrne [2]. 误报增加了40%[3]。"
+    text = (
+        "It was designed in 2018 [1]. Tom Reyes handed the relay over to Ada Byrne in March 2021, after the audit [2]. "
+        "误报增加了40%[3]。"
+    )
     assert [kind for _, kind in _removed(text)] == ["number", "name", "opposed"]
     assert grounded(text, SOURCES).text == ""
 
