@@ -133,7 +133,7 @@ def plan(  # noqa: PLR0913 - the signature is the command line
         streams.note(f"planning may ask the LLM ({settings.llm_model} at {host}): --no-llm leaves it out")
     found = preview(request, settings, llm=llm)
     if out is not None:
-        output_files.replace(out, written(found.plan, as_toml=out.suffix.lower() != ".json"))
+        output_files.replace("--out", out, written(found.plan, as_toml=out.suffix.lower() != ".json"))
         streams.note(f"the plan is in {out}: edit it, and run it with `ramify ask --plan {out}`")
     streams.output(found, draw_preview, as_json=json)
 

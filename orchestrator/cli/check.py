@@ -51,7 +51,7 @@ def check(  # noqa: PLR0913 - the signature is the command line
         found = check_text(content, near)
     streams.output(found, draw_checked, as_json=json)
     if target is not None:
-        output_files.replace(target, checked_page(content, found))
+        output_files.replace("--out", target, checked_page(content, found))
         streams.note(f"written: {target}")
     raise typer.Exit(_exit_code(found))
 

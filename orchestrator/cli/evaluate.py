@@ -205,13 +205,9 @@ def _counting(name: str, total: int) -> Iterator[Callable[[], None]]:
 def _write(report: Path, found: Evaluation | JobsEvaluation) -> None:
     from orchestrator.cli.render.eval_page import evaluation_page, jobs_page
     from orchestrator.evaluation.report import Evaluation
-    from shared.errors import RamifyError
 
     page = evaluation_page(found) if isinstance(found, Evaluation) else jobs_page(found)
-    try:
-        output_files.replace(report, page)
-    except OSError as error:
-        raise RamifyError(f"the report cannot be written to {report}: {error.strerror}") from None
+    output_files.replace("--report", report, page)
 
 
 def _show(found: Evaluation | JobsEvaluation, *, as_json: bool) -> None:

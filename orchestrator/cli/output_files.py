@@ -17,10 +17,13 @@ from shared.errors import InputError
 from shared.trusted_paths import UntrustedPathError, opened, place
 
 
-def replace(path: Path, text: str) -> None:
-    """Write a whole file in one step: what was there stays until the new one is complete. Raises: OSError."""
-    with replacing(path) as file:
-        file.write(text.encode("utf-8", "replace"))
+def replace(option: str, path: Path, text: str) -> None:
+    """Write a whole file in one step: what was there stays until the new one is complete. Raises: InputError."""
+    try:
+        with replacing(path) as file:
+            file.write(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise InputError(option, str(path), f"it cannot be written ({error.strerror})") from None
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from shared.settings.sections import SettingsSection
 
@@ -15,6 +15,9 @@ ProviderKind = Literal["llm", "embedding", "rerank", "qdrant"]
 
 
 _LAST_PORT = 65_535
+#: Schemes of Celery's servers: of others it imports the module that they name, or takes messages out of files.
+_RESULTS = ("redis", "rediss", "sentinel")
+_BROKERS = (*_RESULTS, "amqp", "amqps")
 
 
 class RateLimit(SettingsSection):
@@ -93,12 +96,15 @@ class RedisSettings(SettingsSection):
 
     @field_validator("broker_url", "result_url")
     @classmethod
-    def _readable(cls, value: SecretStr) -> SecretStr:
+    def _readable(cls, value: SecretStr, info: ValidationInfo) -> SecretStr:
+        known = _BROKERS if info.field_name == "broker_url" else _RESULTS
         try:
-            for one in value.get_secret_value().split(";"):
-                _ = urlsplit(one).port
+            found = [urlsplit(one) for one in value.get_secret_value().split(";") if value.get_secret_value()]
+            _ = [one.port for one in found]
         except ValueError:
             raise ValueError("it is no URL: percent-encode what is special in its login, and check its port") from None
+        if any(one.scheme not in known for one in found):
+            raise ValueError(f"begin it with one of {', '.join(f'{scheme}://' for scheme in known)}")
         return value
 
     @field_validator("sentinels")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from shared.connections.connect import connect
-from shared.errors import RamifyError
+from shared.errors import RamifyError, SettingsError
 from shared.settings import load_settings
 from shared.tasks.app import make_app
 
@@ -100,3 +100,18 @@ def test_wherever_it_stands(form: str, tmp_path, monkeypatch: pytest.MonkeyPatch
     assert shown.exit_code == 2
     assert "store.url" in shown.stderr
     assert PASSWORD not in shown.output
+
+
+@pytest.mark.parametrize("name", ["broker_url", "result_url"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "filesystem://u:s3cret@/", "file:///home/s3cret", "antigravity:fly://s3cret", "os.path+redis://s3cret", "db+sqlite:///s3cret",
+        "memory://s3cret", "redis://h:1/0;file:///s3cret", "s3cret",
+    ],
+)  # fmt: skip
+def test_given_a_server_of_celery_that_is_a_module_or_a_folder_then_it_is_refused(name: str, url: str) -> None:
+    with pytest.raises(SettingsError, match=r"begin it with one of redis://") as caught:
+        load_settings(redis={name: url})
+    assert "s3cret" not in str(caught.value)
+    assert load_settings(redis={name: "redis://h:1/0;rediss://u:p@i:2/0"})

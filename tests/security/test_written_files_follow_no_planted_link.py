@@ -160,11 +160,13 @@ def test_a_pipe_is_written_as_it_is() -> None:
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        output_files.replace(Path("pipe"), "page")
+        output_files.replace("--out", Path("pipe"), "page")
         assert os.read(reader, 10) == b"page"
     finally:
         os.close(reader)
     assert stat.S_ISFIFO(Path("pipe").stat().st_mode)
+    with pytest.raises(InputError, match="No space"):
+        output_files.replace("--out", Path("/dev/full"), "page")
     with pytest.raises(InputError):
         OutFile(Path("pipe.jsonl").absolute().parent / "pipe")
 
@@ -176,7 +178,7 @@ def test_a_write_that_fails_leaves_what_was_there(monkeypatch: pytest.MonkeyPatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        output_files.replace(Path("report.html"), "new")
+    with pytest.raises(InputError, match=r"--report.*No space"):
+        output_files.replace("--report", Path("report.html"), "new")
     assert Path("report.html").read_text(encoding="utf-8") == "old"
     assert names(".") == ["report.html"]
