@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Iterable
 from typing import TypeVar
@@ -28,11 +29,27 @@ def texts(values: Iterable[object]) -> tuple[str, ...]:
 
 def pack(model: BaseModel) -> bytes:
     """Compress a model."""
-    return zlib.compress(model.model_dump_json(exclude_defaults=True).encode(), _LEVEL)
+    return compressed_bytes(model.model_dump_json(exclude_defaults=True).encode())
+
+
+def compressed(value: object) -> bytes:
+    """The blob of what JSON has a form for. Raises: ValueError for what it has none for, such as NaN."""
+    return compressed_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
+
+
+def compressed_bytes(data: bytes) -> bytes:
+    """The blob of UTF-8 JSON."""
+    return zlib.compress(data, _LEVEL)
 
 
 def unpack(blob: object, kind: type[M]) -> M:
     """Read a blob back. Raises: ValueError when it is cut off, too large or of another model; TypeError if no bytes."""
+    # Fields of other releases are passed over.
+    return kind.model_validate_json(decompressed(blob, kind), extra="ignore")
+
+
+def decompressed(blob: object, kind: type[BaseModel]) -> bytes:
+    """The JSON of a blob. Raises: as `unpack`."""
     if not isinstance(blob, bytes):
         raise TypeError(f"the stored {kind.__name__} is no blob")
     reader = zlib.decompressobj()
@@ -42,7 +59,7 @@ def unpack(blob: object, kind: type[M]) -> M:
         raise ValueError(f"the stored {kind.__name__} is damaged: {error}") from None
     if not reader.eof:
         raise ValueError(f"the stored {kind.__name__} is cut off or larger than {_MAX_BYTES} bytes")
-    return kind.model_validate_json(data, extra="ignore")  # fields of other releases are passed over
+    return data
 
 
 def unpack_or_none(blob: object, kind: type[M]) -> M | None:

@@ -52,6 +52,7 @@ class JobKeys:
         self.work = f"{tag}:work"  # hash: what was sent, attempts under way, deaths (see `work`)
         self.candidates = f"{tag}:candidates"  # hash: node id -> blob, between search and rerank
         self.results = f"{tag}:results"  # hash: node id -> blob, the recorded leaf
+        self.chunks = f"{tag}:chunks"  # hash: digest -> blob, what was found while the job is open (see `hit_blobs`)
         self.pool = f"{tag}:pool"  # blob: the merged pool
         self.answer = f"{tag}:answer"  # blob: the answer
         self.warnings = f"{tag}:warnings"  # list of sentences

@@ -12,10 +12,10 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from shared.errors import DamagedError, RamifyError
-from shared.jobs import codec
 from shared.jobs.budget import spending
 from shared.jobs.codec import text
 from shared.jobs.fields import Fields, damage_named, damaged, stored
+from shared.jobs.hit_blobs import unpack_answer
 from shared.jobs.keys import JobKeys, id_time
 from shared.jobs.states import TERMINAL
 from shared.jobs.tenant_scope import no_such_job
@@ -87,7 +87,8 @@ class JobReader:
         """The answer, or None while there is none (see `status` for why). Raises: RamifyError for a damaged one."""
         try:
             with damage_named():
-                return codec.unpack_or_none(self._client.get(JobKeys(job_id).answer), Answer)
+                blob = self._client.get(JobKeys(job_id).answer)
+                return None if blob is None else unpack_answer(blob)
         except (ValueError, DamagedError) as error:
             kind = type(error).__name__
             raise RamifyError(f"the answer of job {job_id} cannot be read ({kind}): ask the question again") from None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from redis import Redis
+from redis.exceptions import RedisError
 
 from shared.connections.clock import ServerClock
 from shared.contract import TaskName
 from shared.errors import DamagedError
-from shared.jobs import codec
+from shared.jobs import hit_blobs
 from shared.jobs.admission import AdmissionQueues, Enqueued, NewJob
 from shared.jobs.batches import Batches
 from shared.jobs.budget import budget_fields, with_default_budget
@@ -18,6 +19,7 @@ from shared.jobs.codec import text
 from shared.jobs.damaged import DamagedJobs
 from shared.jobs.endings import Endings, Retries
 from shared.jobs.fields import Fields, damage_named, stored
+from shared.jobs.hit_blobs import LostChunkError
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import ACTIVE, JobKeys, idempotency
 from shared.jobs.scripts import Scripts, as_json, node_args
@@ -133,13 +135,15 @@ class JobStore:
 
     def put_candidates(self, job_id: str, node_id: str, found: SearchResult) -> bool:
         """Hand candidates to the rerank task."""
-        keys = "job leaves candidates events work"
-        return bool(self._change("put_candidates", job_id, keys, node_id, codec.pack(found)))
+        blob, chunks = hit_blobs.pack(found)
+        keys = "job leaves candidates events work chunks"
+        return bool(self._change("put_candidates", job_id, keys, node_id, blob, *_flat(chunks)))
 
     def record_leaf(self, job_id: str, result: LeafResult) -> int:
         """Record a leaf once. Returns the nodes still open; negative when it did not count."""
-        args = result.node_id, result.status.value, codec.pack(result), len(result.hits), result.error or ""
-        return self._change("record_leaf", job_id, "job leaves results candidates events", *args)
+        blob, chunks = hit_blobs.pack(result)
+        args = result.node_id, result.status.value, blob, len(result.hits), result.error or "", *_flat(chunks)
+        return self._change("record_leaf", job_id, "job leaves results candidates events chunks", *args)
 
     def start_merging(self, job_id: str, claimant: str, *, force: bool = False) -> bool:
         """From searching to merging, when all nodes have ended or by force. True when `claimant` may merge."""
@@ -148,12 +152,14 @@ class JobStore:
 
     def put_pool(self, job_id: str, pool: MergedPool) -> bool:
         """Keep the merged pool for the root rerank."""
-        keys = JobKeys(job_id)
-        return bool(self._run("put_pool", [keys.job, keys.pool], [*self._head()[:2], codec.pack(pool)]))
+        keys, (blob, chunks) = JobKeys(job_id), hit_blobs.pack(pool)
+        args = [*self._head()[:2], blob, *_flat(chunks)]
+        return bool(self._run("put_pool", [keys.job, keys.pool, keys.chunks], args))
 
     def start_summarising(self, job_id: str, pool: MergedPool) -> bool:
         """From merging to summarising, with the pool in its final order."""
-        return bool(self._change("start_summarising", job_id, "job pool events", codec.pack(pool)))
+        blob, chunks = hit_blobs.pack(pool)
+        return bool(self._change("start_summarising", job_id, "job pool events chunks", blob, *_flat(chunks)))
 
     def claim_summary(self, job_id: str, claimant: str) -> bool:
         """True when `claimant` may write the summary."""
@@ -169,8 +175,8 @@ class JobStore:
 
     def finish(self, job: Job, answer: Answer) -> bool:
         """From summarising to done. True for the one call that ended the job."""
-        keys = "job answer candidates events"
-        ended = bool(self._change("finish", job.id, keys, codec.pack(answer), int(answer.partial)))
+        keys = "job answer events candidates results pool chunks"
+        ended = bool(self._change("finish", job.id, keys, hit_blobs.pack_answer(answer), int(answer.partial)))
         if ended:
             self.endings.finalise([job.id])
             self.endings.on_end()
@@ -241,16 +247,31 @@ class JobStore:
 
     def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
         """What the search task left for the rerank task."""
-        return codec.unpack_or_none(self.client.hget(JobKeys(job_id).candidates, node_id), SearchResult)
+        blob = self.client.hget(JobKeys(job_id).candidates, node_id)
+        try:
+            return None if blob is None else hit_blobs.unpack(blob, SearchResult, self._chunks_of(job_id))
+        except LostChunkError:
+            return None
 
     def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
-        """The recorded leaves: all, or those of `node_ids`. One that cannot be read counts as failed."""
-        key = JobKeys(job_id).results
-        if node_ids is None:
-            found: list[tuple[str, object]] = [(text(key), blob) for key, blob in self.client.hgetall(key).items()]
-        else:
-            found = list(zip(node_ids, self.client.hmget(key, list(node_ids)) if node_ids else [], strict=True))
-        return {node_id: _recorded(node_id, blob) for node_id, blob in found if blob is not None}
+        """The recorded leaves: all, or those of `node_ids`. One that cannot be read counts as failed.
+
+        Those of a job that is done stand in its answer.
+        """
+        keys, read = JobKeys(job_id), self._chunks_of(job_id)
+        with self.client.pipeline(transaction=False) as pipe:
+            pipe.hgetall(keys.results)
+            pipe.get(keys.answer)
+            blobs, answer = pipe.execute(raise_on_error=False)
+        if isinstance(blobs, RedisError):
+            raise blobs
+        found = {leaf.node_id: leaf for leaf in _answered(answer)}
+        found |= {text(name): _recorded(text(name), blob, read) for name, blob in blobs.items()}
+        return found if node_ids is None else {name: found[name] for name in node_ids if name in found}
+
+    def _chunks_of(self, job_id: str) -> Callable[[list[str]], Sequence[object]]:
+        """Reads what was found for a job by the names of `hit_blobs`."""
+        return lambda names: self.client.hmget(JobKeys(job_id).chunks, names)
 
     def events(self, job_id: str, limit: int) -> list[dict[str, str]]:
         """The first `limit` events of a job, oldest first, without waiting for more."""
@@ -261,7 +282,8 @@ class JobStore:
         """The merged pool, once there is one; None also for one that cannot be read: it can be merged anew."""
         try:
             with damage_named():
-                return codec.unpack_or_none(self.client.get(JobKeys(job_id).pool), MergedPool)
+                blob = self.client.get(JobKeys(job_id).pool)
+                return None if blob is None else hit_blobs.unpack(blob, MergedPool, self._chunks_of(job_id))
         except (DamagedError, ValueError):
             return None
 
@@ -312,9 +334,21 @@ def _node(raw: str | bytes) -> Node | None:
         return None
 
 
-def _recorded(node_id: str, blob: object) -> LeafResult:
+def _answered(blob: object) -> tuple[LeafResult, ...]:
+    """The leaves of an answer; none where there is none, or it cannot be read."""
     try:
-        return codec.unpack(blob, LeafResult).model_copy(update={"node_id": node_id})
+        return () if blob is None else hit_blobs.unpack_answer(blob).leaves
+    except (ValueError, TypeError):
+        return ()
+
+
+def _flat(chunks: Mapping[str, bytes]) -> list[str | bytes]:
+    return [part for pair in chunks.items() for part in pair]
+
+
+def _recorded(node_id: str, blob: object, read: Callable[[list[str]], Sequence[object]]) -> LeafResult:
+    try:
+        return hit_blobs.unpack(blob, LeafResult, read).model_copy(update={"node_id": node_id})
     except (ValueError, TypeError) as error:
         reason = f"its recorded result cannot be read ({type(error).__name__}): somebody else has written to it"
         return LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=reason)

@@ -82,7 +82,8 @@ class WalkedJob:
         return self.store.start_summarising(self.id, MergedPool())
 
     def done(self, *, partial: bool = False) -> bool:
-        return self.store.finish(self.job, answer(self.job, partial=partial))
+        leaves = tuple(self.store.results(self.id).values())
+        return self.store.finish(self.job, answer(self.job, partial=partial).model_copy(update={"leaves": leaves}))
 
     def to(self, place: str) -> WalkedJob:
         """Go on to this state."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.jobs.keys import JobKeys
+from shared.jobs.reader import JobReader
 from shared.models import JobRequest
 from tests.model.conftest import MakeWorld
 from tests.model.fibers import UNHEARD
@@ -49,11 +50,11 @@ def test_only_what_several_leaves_found_is_reranked_against_the_question(
         world.deliver(waiting[0], world.workers[0])
     assert ("rerank.root" in ran) is reranked
     assert ran[-1] == "merge.summarise"
-    job, pool = world.jobs.job(job_id), world.jobs.pool(job_id)
+    job, answer = world.jobs.job(job_id), JobReader(world.wire).answer(job_id)
     assert job is not None
     assert job.state == "done"
-    assert pool is not None
-    assert pool.hits
+    assert answer is not None
+    assert answer.results
     world.close()
 
 

@@ -6,6 +6,7 @@
 -- with counted
 -- with emit
 -- with opened
+-- with shrink
 local state, created, finished = unpack(redis.call('HMGET', KEYS[1], 'state', 'created_at', 'finished_at'))
 local unknown = not TRANSITIONS[state or ''] and not finished and redis.call('EXISTS', KEYS[1]) == 1
 if not may_become(state or '', ARGV[4]) and not (unknown and ARGV[6] == '1') then return 0 end
@@ -15,10 +16,7 @@ count_end(KEYS[1], ARGV[2])
 local waited = redis.call('EXISTS', KEYS[3]) == 0
 opened(KEYS[3], created)
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])
-if waited then  -- a new stream allocates 4 KB; restored from its dump it takes only what it needs
-  local dump = redis.pcall('DUMP', KEYS[3])
-  if type(dump) == 'string' then redis.pcall('RESTORE', KEYS[3], 0, dump, 'REPLACE') end
-end
+if waited then shrink(KEYS[3]) end
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 redis.call('EXPIRE', KEYS[3], ARGV[2])
 return 1

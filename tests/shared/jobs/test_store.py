@@ -17,6 +17,7 @@ from shared.models import (
     Answer,
     Cost,
     Facet,
+    Hit,
     JobRequest,
     LeafResult,
     LeafStatus,
@@ -27,6 +28,8 @@ from shared.models import (
 )
 from shared.models.degraded import Degradation
 from tests.fakes.walked_jobs import WalkedJob, enter
+
+HIT = Hit(chunk_id="c", doc_id="d", path="a.md", title="A", text="all of it", score=0.5)
 
 
 def leaf(node_id: str, kind: NodeKind = NodeKind.LEAF) -> Node:
@@ -105,7 +108,7 @@ def test_every_key_of_a_job_has_a_ttl_and_the_jobs_hash_tag(store: JobStore, cli
     store.annotate(job.id, Cost(llm_calls=1), ["careful"])
     store.start_searching(job.id, [leaf("0.0"), leaf("0.1")])
     store.put_candidates(job.id, "0.0", SearchResult(mode="hybrid"))
-    store.put_candidates(job.id, "0.1", SearchResult(mode="hybrid"))
+    store.put_candidates(job.id, "0.1", SearchResult(mode="hybrid", hits=(HIT,)))
     store.record_leaf(job.id, result("0.0"))
     other = new_id()
     store.batches.open(other)

@@ -1,0 +1,241 @@
+"""Blobs that hold hits: each chunk stands once beside the blob, and a hit names it and says what was found of it.
+
+A chunk's name is the digest of its content, so what a process has packed or read once it need not do again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, Field, TypeAdapter
+
+from shared.jobs import codec
+from shared.models import Answer, Chunk, Hit, LeafResult, MergedHit
+from shared.models.base import Model
+from shared.models.hits import Effect, Source, Via
+
+M = TypeVar("M", bound=BaseModel)
+K = TypeVar("K")
+V = TypeVar("V")
+
+#: Bytes of chunks, before compression, that a process keeps to pack and to read them without work.
+_MEMORY_BYTES = 16 * 1024 * 1024
+_REF = "ref"
+_CONTENT = (*Chunk.model_fields, "vector")
+_WITH_VECTOR, _WITHOUT_VECTOR = set(_CONTENT), set(Chunk.model_fields)
+_content = itemgetter(*_CONTENT)
+_DEFAULTS = {
+    kind: {name: field.get_default(call_default_factory=True) for name, field in kind.model_fields.items()}
+    for kind in (Hit, MergedHit)
+}
+
+
+class StoredChunk(Hit):
+    """A chunk beside a blob: a hit without what was found of it."""
+
+    score: float = 0.0
+
+
+class Found(Model):
+    """What a blob says of a hit beside its chunk."""
+
+    ref: str
+    score: float
+    snippet: str = ""
+    via: Via | None = None
+    parts: dict[str, float] = Field(default_factory=dict)
+    explain: tuple[Effect, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+_FOUND = TypeAdapter(list[Found])
+
+
+class _Packed(NamedTuple):
+    ref: str
+    text: str
+    blob: bytes
+
+
+class _Memory(OrderedDict[K, V]):
+    """Values with their size in bytes, the last used ones, up to `most` bytes. Threads may share it."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most, self._bytes, self._lock = most, 0, Lock()
+        self._sizes: dict[K, int] = {}
+
+    def find(self, key: K) -> V | None:
+        with self._lock:
+            if (found := self.get(key)) is not None:
+                self.move_to_end(key)
+            return found
+
+    def keep(self, key: K, value: V, size: int) -> None:
+        with self._lock:
+            self._bytes += size - self._sizes.get(key, 0)
+            self[key], self._sizes[key] = value, size
+            while self._bytes > self._most:
+                oldest, _ = self.popitem(last=False)
+                self._bytes -= self._sizes.pop(oldest)
+
+
+_packed: _Memory[Any, _Packed] = _Memory(_MEMORY_BYTES)
+_read: _Memory[str, dict[str, Any]] = _Memory(_MEMORY_BYTES)
+
+
+class LostChunkError(ValueError):
+    """A blob names a chunk that does not stand beside it (any more)."""
+
+
+def pack(value: BaseModel) -> tuple[bytes, dict[str, bytes]]:
+    """The blob of a model with `hits`, and those chunks by name. Raises: ValueError for what has no JSON form."""
+    hits: Sequence[Hit] = value.hits  # type: ignore[attr-defined] # SearchResult, LeafResult, MergedPool
+    chunks = [_chunk(hit) for hit in hits]
+    found = [_found(hit, chunk.ref) for hit, chunk in zip(hits, chunks, strict=True)]
+    return codec.compressed({**_rest(value, "hits"), "hits": found}), {chunk.ref: chunk.blob for chunk in chunks}
+
+
+def unpack(blob: object, kind: type[M], read: Callable[[list[str]], Sequence[object]]) -> M:
+    """Read it back; `read` gives the stored chunks of some names, None for those that are gone.
+
+    Blobs of earlier releases hold whole hits. Raises: ValueError, TypeError as `codec.unpack`; LostChunkError.
+    """
+    return _joined(_as_object(codec.decompressed(blob, kind), kind), kind, lambda refs: _chunks(refs, read))
+
+
+def pack_answer(answer: Answer) -> bytes:
+    """An answer with each chunk once, under `chunks`: the results and the leaves have mostly the same."""
+    numbers: dict[str, str] = {}
+    chunks: dict[str, Any] = {}
+
+    def found(hits: Sequence[Hit]) -> list[dict[str, Any]]:
+        known = [_chunk(hit) for hit in hits]
+        for chunk in known:
+            if chunk.ref not in numbers:
+                numbers[chunk.ref] = number = str(len(numbers) + 1)
+                chunks[number] = json.loads(chunk.text)
+        return [_found(hit, numbers[chunk.ref]) for hit, chunk in zip(hits, known, strict=True)]
+
+    results = found(answer.results)
+    leaves = [{**_rest(leaf, "hits"), "hits": found(leaf.hits)} for leaf in answer.leaves]
+    rest = _rest(answer.model_copy(update={"leaves": ()}), "results")
+    return codec.compressed({**rest, "results": results, "leaves": leaves, "chunks": chunks})
+
+
+def unpack_answer(blob: object) -> Answer:
+    """Raises: as `unpack`."""
+    data = _as_object(codec.decompressed(blob, Answer), Answer)
+    if (texts := data.pop("chunks", None)) is None:  # of an earlier release
+        return codec.unpack(blob, Answer)
+    if not isinstance(texts, Mapping):
+        raise ValueError("the stored Answer has no chunks")  # noqa: TRY004 - as for any other damage
+    known = {ref: _fields(StoredChunk.model_validate(text, extra="ignore")) for ref, text in texts.items()}
+    leaves = [_joined(leaf, LeafResult, lambda _: known) for leaf in _list(data.pop("leaves", []))]
+    results = _hits(_list(data.pop("results", [])), MergedHit, lambda _: known)
+    answer = Answer.model_validate(data, extra="ignore")
+    return answer.model_copy(update={"leaves": tuple(leaves), "results": results})
+
+
+def _rest(value: BaseModel, hits: str) -> dict[str, Any]:
+    return value.model_copy(update={hits: ()}).model_dump(mode="json", exclude_defaults=True)
+
+
+def _found(hit: Hit, ref: str) -> dict[str, Any]:
+    found: dict[str, Any] = {_REF: ref, "score": hit.score}
+    if hit.snippet:
+        found["snippet"] = hit.snippet
+    if hit.via is not None:
+        found["via"] = hit.via.model_dump(mode="json", exclude_defaults=True)
+    if hit.parts:
+        found["parts"] = hit.parts
+    if hit.explain:
+        found["explain"] = [effect.model_dump(mode="json") for effect in hit.explain]
+    if isinstance(hit, MergedHit):
+        found["sources"] = [source.model_dump(mode="json") for source in hit.sources]
+    return found
+
+
+def _chunk(hit: Hit) -> _Packed:
+    key = _content(vars(hit))
+    if (known := _packed.find(key)) is None:
+        text = hit.model_dump_json(include=_WITH_VECTOR if hit.vector else _WITHOUT_VECTOR, exclude_defaults=True)
+        data = text.encode()
+        known = _Packed(hashlib.sha256(data).hexdigest()[:32], text, codec.compressed_bytes(data))
+        _packed.keep(key, known, 2 * len(data))
+    return known
+
+
+def _chunks(refs: Iterable[str], read: Callable[[list[str]], Sequence[object]]) -> dict[str, dict[str, Any]]:
+    known = {ref: _read.find(ref) for ref in refs}
+    missing = [ref for ref, found in known.items() if found is None]
+    for ref, blob in zip(missing, read(missing) if missing else (), strict=True):
+        if blob is None:
+            raise LostChunkError(f"the chunk {ref} is lost")
+        data = codec.decompressed(blob, StoredChunk)
+        known[ref] = fields = _fields(StoredChunk.model_validate_json(data, extra="ignore"))
+        if hashlib.sha256(data).hexdigest()[:32] == ref:
+            _read.keep(ref, fields, len(data))
+    return {ref: fields for ref, fields in known.items() if fields is not None}
+
+
+def _fields(chunk: StoredChunk) -> dict[str, Any]:
+    return {name: vars(chunk)[name] for name in _CONTENT}
+
+
+Chunks = Callable[[Iterable[str]], Mapping[str, dict[str, Any]]]
+
+
+def _joined(data: dict[str, Any], kind: type[M], chunks: Chunks) -> M:
+    found = _list(data.pop("hits", []))
+    value = kind.model_validate(data, extra="ignore")
+    if not found:
+        return value
+    return value.model_copy(update={"hits": _hits(found, _hit_kind(kind), chunks)})
+
+
+def _hit_kind(kind: type[BaseModel]) -> type[Hit]:
+    return MergedHit if kind.__name__ == "MergedPool" else Hit
+
+
+def _hits(found: list[Any], kind: type[Hit], chunks: Chunks) -> tuple[Hit, ...]:
+    if not all(isinstance(one, Mapping) and _REF in one for one in found):
+        return tuple(kind.model_validate(one, extra="ignore") for one in found)
+    read = _FOUND.validate_python(found, extra="ignore")
+    known, own = chunks(dict.fromkeys(one.ref for one in read)), set(kind.model_fields)
+    return tuple(_made(kind, own, known, one) for one in read)
+
+
+def _made(kind: type[Hit], names: set[str], known: Mapping[str, dict[str, Any]], found: Found) -> Hit:
+    """A hit of validated parts: as `model_construct`, which costs more than all the rest."""
+    if found.ref not in known:
+        raise LostChunkError(f"the chunk {found.ref} is lost")
+    said = {name: value for name, value in vars(found).items() if name in names}
+    made = kind.__new__(kind)
+    object.__setattr__(made, "__dict__", {**_DEFAULTS[kind], **known[found.ref], **said})
+    object.__setattr__(made, "__pydantic_fields_set__", set(names))
+    object.__setattr__(made, "__pydantic_extra__", None)
+    object.__setattr__(made, "__pydantic_private__", None)
+    return made
+
+
+def _as_object(data: bytes, kind: type[BaseModel]) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"the stored {kind.__name__} is no object")  # noqa: TRY004 - as for any other damage
+    return found
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("the stored hits are no list")  # noqa: TRY004 - as for any other damage
+    return value
