@@ -111,6 +111,10 @@ def test_given_a_long_text_when_clipped_then_it_ends_at_a_pause_and_says_so() ->
 
 def test_given_another_order_of_sets_when_abstracted_then_the_text_is_the_same() -> None:
     code = (
+        "import sys, types\n"
+        "for name in ('workers.index', 'workers.index.directories'):\n"  # what these two import takes seconds
+        "    sys.modules[name] = types.ModuleType(name)\n"
+        "    sys.modules[name].__path__ = [name.replace('.', '/')]\n"
         "from workers.index.directories.describe import *\n"
         "words = [f'{a}{b} term{a} common{b % 3}' for a in range(9) for b in range(9)]\n"
         "print(abstract_of(Contents('n/', [DirectoryItem(f'{w} {v}', w) for w, v in zip(words, reversed(words))])))"
