@@ -1,17 +1,19 @@
-"""The pools as plain Celery commands, without a supervisor that would start one again, and jobs that pass them."""
+"""The pools as copies of one process, without a supervisor that would start one again, and jobs that pass them."""
 
 from __future__ import annotations
 
-import os
-import subprocess
+import ctypes
+import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import psutil
 
 from orchestrator.client import Ramify
 from orchestrator.local import commands
+from orchestrator.local.child_process import AdoptedProcess, Program
+from orchestrator.local.copies import Template
 from orchestrator.local.stack import answering_pools
 from orchestrator.outage import Outage
 from shared.errors import NotRunningError
@@ -21,18 +23,21 @@ from tests.support.waiting import until
 PATIENCE_S = 60.0
 
 
+_PR_SET_CHILD_SUBREAPER = 36
+
+
 @contextmanager
 def pools(settings: Settings, names: tuple[str, ...] = ()) -> Iterator[dict[str, psutil.Process]]:
     """The pools of `ramify up` with its command lines, but nobody who would start one anew."""
     pools, env = commands.pools(settings), commands.environment(settings)
-    programs = [commands.worker(name, pool, settings, env) for name, pool in pools.items() if name in names]
-    if not names:
-        programs = [commands.worker(name, pool, settings, env) for name, pool in pools.items()]
+    chosen = {name: pool for name, pool in pools.items() if name in names or not names}
+    programs = [commands.worker(name, pool, settings, env) for name, pool in chosen.items()]
     with ExitStack() as stack:
+        template = stack.enter_context(_template([pool.app for pool in chosen.values()], programs, settings))
         started: dict[str, psutil.Process] = {}
         for program in programs:
-            log = stack.enter_context((settings.data_dir / f"{program.name}.log").open("wb"))
-            process = subprocess.Popen(program.argv, env=_environment(program.env), stdout=log, stderr=log)
+            process = template.copy(program, settings.data_dir / f"{program.name}.log")
+            assert process, f"{program.name} was not started"
             stack.callback(_end, process)
             started[program.name] = psutil.Process(process.pid)
         workers = set(started)
@@ -43,12 +48,22 @@ def pools(settings: Settings, names: tuple[str, ...] = ()) -> Iterator[dict[str,
         yield started
 
 
-def _environment(own: Mapping[str, str]) -> dict[str, str]:
-    return {**os.environ, **own}
+@contextmanager
+def _template(apps: Sequence[str], programs: Sequence[Program], settings: Settings) -> Iterator[Template]:
+    """Loads the code once; its copies are children of this process."""
+    template = Template(apps, programs, settings.data_dir / "template.log")
+    template.start()
+    try:
+        until(template.ready, PATIENCE_S, "the code of the pools is loaded")
+        yield template
+    finally:
+        template.give_up()
+        until(lambda: template.exit_code() is not None, 10, "the template has ended")
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
+def _end(process: AdoptedProcess) -> None:
+    psutil.Process(process.pid).send_signal(signal.SIGKILL)
     process.wait(10)
 
 
