@@ -86,7 +86,7 @@ def _record_lost_branch(run: TaskRun, reason: str) -> None:
     """A branch whose record is lost has nothing to search: it counts as a leaf that failed."""
     place = Node(id=run.node_id, level=run.node_id.count("."), facet=Facet.CORE, query=run.job.request.question)
     if run.jobs.grow(run.job.id, place.id, (place,)):
-        run.jobs.record_leaf(run.job.id, LeafResult(node_id=place.id, status=LeafStatus.FAILED, error=reason))
+        run.record_leaf(LeafResult(node_id=place.id, status=LeafStatus.FAILED, error=reason))
 
 
 @registry(TaskName.PLAN_REFINE, on_error=_keep_as_leaf)

@@ -12,7 +12,6 @@ from shared.providers.gates import share
 from shared.providers.llm.client import LLM, ChatClient
 from shared.settings import load_settings
 from shared.tasks.app import make_app, settings_of
-from shared.tasks.signatures import merge_signature
 from shared.tasks.task_run import TaskRegistry, TaskRun
 
 app = make_app(
@@ -48,17 +47,6 @@ def llm() -> ChatClient | None:
 def llm_of(run: TaskRun, kind: str) -> LLM | None:
     """The LLM for a task of a job, which makes identical calls of its tenant once; `kind` is what is asked for."""
     return cached_llm(llm(), shared_cache(), registry.settings, run.job.request.tenant, kind)
-
-
-def start_body_outside_of_chord(run: TaskRun) -> None:
-    """Send the body behind the last leaf, if no chord counts this one: the reaper has sent it again.
-
-    A job of one leaf is no chord: Celery makes one chain of it, which goes on to the body. The body's claim in the job
-    store lets it run once.
-    """
-    counted = run.task.request.chord or run.task.request.chain
-    if not counted and run.jobs.all_nodes_ended(run.job.id):
-        merge_signature(run.task.app, run.job.id, run.job.rank).apply_async()
 
 
 @worker_shutdown.connect

@@ -37,7 +37,7 @@ def record_found(run: TaskRun, node: Node, found: SearchResult) -> None:
         reranker=found.reranked_by,
         verdict=found.verdict,
     )
-    run.jobs.record_leaf(run.job.id, result)
+    run.record_leaf(result)
 
 
 def leaf_failed(run: TaskRun, reason: str) -> None:
@@ -47,7 +47,7 @@ def leaf_failed(run: TaskRun, reason: str) -> None:
     """
     if not _recorded_as_found(run, run.node_id, _WITHOUT.get(run.task.name, Degradation.OUT_OF_TIME), reason):
         failed = LeafResult(node_id=run.node_id, status=LeafStatus.FAILED, error=reason, out_of_time=run.out_of_time)
-        run.jobs.record_leaf(run.job.id, failed)
+        run.record_leaf(failed)
 
 
 def record_searched(run: TaskRun) -> None:

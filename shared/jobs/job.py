@@ -15,7 +15,7 @@ from shared.models.base import Model
 
 FIELDS = (
     "state", "request", "created_at", "updated_at", "deadline_s", "deadline_at", "batch_id", "aggregator", "rank",
-    "retry_of",
+    "retry_of", "open",
 )  # fmt: skip
 
 
@@ -23,7 +23,8 @@ class Job(Model):
     """What a task needs to know of its job. Times are Unix seconds of Redis' clock.
 
     `aggregator`: None until the question is read. `rank`: priority of its messages. `retry_of`: the job whose recorded
-    leaves it takes over. `deadline_s`: all its seconds; `left_s`: those that were left when it was read, `read_at` on
+    leaves it takes over. `open`: nodes that were not settled when it was read,
+    -1 before it has any. `deadline_s`: all its seconds; `left_s`: those that were left when it was read, `read_at` on
     the monotonic clock. Both are the same while it waits for its turn, when there is no `deadline_at` yet.
     """
 
@@ -38,6 +39,7 @@ class Job(Model):
     aggregator: str | None = None
     rank: int = 0
     retry_of: str | None = None
+    open: int = -1
     left_s: float
     read_at: float = Field(default_factory=time.monotonic)
 
@@ -94,6 +96,7 @@ def read_job(job_id: str, raw: Mapping[str, object], now: float) -> Job | None:
         aggregator=guessed.text("aggregator") or None,
         rank=rank_of(guessed, request.lane),
         retry_of=guessed.text("retry_of") or None,
+        open=int(guessed.number("open", -1.0)),
         left_s=deadline_at - now if deadline_at else deadline_s,
     )
 

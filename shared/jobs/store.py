@@ -227,11 +227,6 @@ class JobStore:
         """Node id -> waiting, pending, searched, done, failed; branches: open, grown."""
         return {text(k): text(v) for k, v in self.client.hgetall(JobKeys(job_id).leaves).items()}
 
-    def all_nodes_ended(self, job_id: str) -> bool:
-        """True while a job is searching and none of its nodes is open any more: its merge may run."""
-        state, left = self.client.hmget(JobKeys(job_id).job, ["state", "open"])
-        return state == b"searching" and Fields({"open": left}, []).number("open", 1.0) <= 0
-
     def routed(self, job_id: str) -> Route | None:
         """How the job's question is read, once it is; None where that cannot be read.
 

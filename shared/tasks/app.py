@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 from celery import Celery, current_app
 from celery.exceptions import CPendingDeprecationWarning
 from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown, worker_shutdown
+from kombu.pools import ProducerPool
 
 from shared.connections.addresses import KEEPALIVE, Address, health_check_s
 from shared.connections.connect import connect
@@ -19,10 +22,68 @@ from shared.errors import NotRunningError
 from shared.settings import Settings
 from shared.tasks.celery_command import leave_out_working_folder
 from shared.tasks.redis_transport import install
+from shared.tasks.result_backend import BACKENDS
 
 #: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
 _VISIBILITY_S = 900
 _RESULT_TTL_S = 3600
+#: More than the threads that any pool may have, those of lent places included: no thread waits for a connection.
+_MOST_CONNECTIONS = 1024
+
+
+class _HeldProducer:
+    """Context of a producer of the pool, during which its thread takes no second one."""
+
+    def __init__(self, held: threading.local, producer: Any) -> None:
+        self._held, self._producer = held, producer
+
+    def __enter__(self) -> Any:
+        self._held.producer = self._producer
+        return self._producer.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._held.producer = None
+        self._producer.__exit__(*error)
+
+
+class _ProducerPool(ProducerPool):
+    """Waits for a connection no longer than the app does for a producer; kombu's own waits without end."""
+
+    def __init__(self, *args: Any, timeout_s: float, **kwargs: Any) -> None:
+        self._timeout_s = timeout_s
+        untyped: Any = super()
+        untyped.__init__(*args, **kwargs)
+
+    def _acquire_connection(self) -> Any:
+        own: Any = self
+        return own.connections.acquire(block=True, timeout=self._timeout_s)
+
+
+class App(Celery):
+    """Celery, with one producer a thread at a time, and no wait for one without a deadline.
+
+    A chord holds a producer while it sends its header, and each chain in there asks for another one: as many threads as
+    the pool has producers wait for each other without end. No upstream issue is known.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._held = threading.local()
+
+    @property
+    def producer_pool(self) -> Any:
+        """The one of the process; made anew after a fork."""
+        amqp: Any = self.amqp
+        if amqp._producer_pool is None:  # noqa: SLF001 - where Celery keeps it, and forgets it after a fork
+            connections, seconds = self.pool, self.conf.broker_pool_acquire_timeout
+            pool = _ProducerPool(connections, limit=connections.limit, Producer=amqp.Producer, timeout_s=seconds)
+            amqp._producer_pool = pool  # noqa: SLF001
+        return amqp._producer_pool  # noqa: SLF001
+
+    def _acquire_producer(self, timeout: float | None = None) -> Any:
+        held = getattr(self._held, "producer", None)
+        own: Any = super()
+        return nullcontext(held) if held is not None else _HeldProducer(self._held, own._acquire_producer(timeout))  # noqa: SLF001 - of the same object
 
 
 def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
@@ -38,8 +99,9 @@ def make_app(settings: Settings, include: tuple[str, ...] = ()) -> Celery:
     address = Address(settings.redis)
     broker, backend = settings.redis.broker_url.get_secret_value(), settings.redis.result_url.get_secret_value()
     own_url = address.celery_url
-    app = Celery("ramify", broker=broker or own_url, backend=backend or own_url, include=list(include))
+    app = App("ramify", broker=broker or own_url, backend=backend or own_url, include=list(include))
     untyped: Any = app
+    untyped.loader.override_backends = BACKENDS
     untyped.ramify = settings  # not in `app.conf`, which every worker tells to whoever inspects it
     app.conf.update(_conf(settings) | _broker(settings, address, own=not broker) | _backend(settings, address))
     return app
@@ -77,6 +139,8 @@ def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any
     """
     return {
         "broker_connection_retry_on_startup": True,
+        "broker_pool_limit": _MOST_CONNECTIONS,
+        "broker_pool_acquire_timeout": settings.redis.timeout_s,
         "broker_connection_max_retries": None,
         # Else OOM, READONLY or MISCONF as the answer to one command ends the worker.
         "broker_channel_error_retry": True,
@@ -87,6 +151,7 @@ def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any
             "visibility_timeout": _VISIBILITY_S,
             "priority_steps": list(PRIORITY_STEPS),
             "queue_order_strategy": "priority",
+            "max_connections": _MOST_CONNECTIONS,
             "socket_timeout": settings.redis.timeout_s,
             "socket_connect_timeout": settings.redis.timeout_s,
             "socket_keepalive": True,

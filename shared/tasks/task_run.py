@@ -24,7 +24,7 @@ from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
 from shared.jobs.fields import damage, damage_named
 from shared.jobs.work import StartedWork
-from shared.models import Cost, JobRequest, Lane, Node
+from shared.models import Cost, JobRequest, Lane, LeafResult, LeafStatus, Node
 from shared.models.degraded import OnOutage
 from shared.providers.fallbacks import Fallbacks, PostponedError, noting
 from shared.providers.gates.cut_off import calls_of
@@ -32,7 +32,8 @@ from shared.providers.lanes import in_lane
 from shared.providers.metering import Tally, metered, tallied
 from shared.settings import Settings
 from shared.tasks.app import settings_of
-from shared.tasks.signatures import AnyTask, Dispatcher, delivery
+from shared.tasks.result_backend import LAST
+from shared.tasks.signatures import AnyTask, Dispatcher, delivery, merge_signature
 from shared.tasks.work_tracker import WorkTracker, already_done
 
 log = logging.getLogger("ramify.tasks")
@@ -50,6 +51,8 @@ class TaskRun:
     tally: Tally = field(default_factory=Tally)
     #: The costs that are in the job's account.
     booked: list[Cost] = field(default_factory=list)
+    #: How many nodes were open after each leaf that it has recorded; negative: the record did not count.
+    open_after: list[int] = field(default_factory=list)
     #: For `on_error`: it failed only because the job's time was up.
     out_of_time: bool = False
 
@@ -66,6 +69,10 @@ class TaskRun:
         self.jobs.annotate(self.job.id, cost, warnings, item=item or self.item, degraded=self.fallbacks.take())
         if cost is not None:
             self.booked.append(cost)
+
+    def record_leaf(self, result: LeafResult) -> None:
+        """Record a leaf of the job, once. Behind the last node of the tree the merge is sent when the task returns."""
+        self.open_after.append(self.jobs.record_leaf(self.job.id, result))
 
     @property
     def node_id(self) -> str:
@@ -140,7 +147,22 @@ class TaskRegistry:
         except DamagedError as error:
             return self._set_aside(message, task.name, error)
         degraded = {"degraded": ", ".join(sorted(run.fallbacks.taken))} if run.fallbacks.taken else {}
-        return {"node": message.node_id or "", **degraded}
+        return {"node": message.node_id or "", **degraded, **self._settled(run, begun)}
+
+    def _settled(self, run: TaskRun, begun: StartedWork) -> dict[str, str]:
+        """What tells the chord that the last node has ended; without a chord the body is sent here.
+
+        That is whoever has recorded the last one, or comes behind a search that failed. A chain goes on by itself. The
+        body's claim in the job store lets it run once.
+        """
+        failed_before = begun.node_state == LeafStatus.FAILED and run.job.open == 0 and run.job.state is State.SEARCHING
+        request: Any = run.task.request
+        if not (failed_before or 0 in run.open_after) or request.chain:
+            return {}
+        if not request.chord:
+            merge_signature(self.app, run.job.id, run.job.rank).apply_async()
+            return {}
+        return {LAST: "1"}
 
     def _fallbacks(self, job: Job) -> Fallbacks:
         """Those of a task of `job`: until when it is postponed where a server fails."""

@@ -1,4 +1,4 @@
-"""A broker that loses, repeats, delays and reorders messages, and the counters of chords, which may be lost too."""
+"""A broker that loses, repeats, delays and reorders messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from shared.contract import Queue
 
 @dataclass(frozen=True)
 class Parcel:
-    """A message: a task, what its chain goes on with, and the chord that it is a member of. `at`: true seconds."""
+    """A message: a task, what its chain goes on with, and the body of the chord that it is a member of.
+
+    `at`: true seconds. `last`: the task has returned, and says that the body's turn has come.
+    """
 
     task: str
     raw: dict[str, Any]
@@ -21,24 +24,14 @@ class Parcel:
     task_id: str
     at: float
     rest: tuple[tuple[Any, str], ...] = ()
-    chord: str | None = None
+    chord: Any = None
+    last: bool = False
     number: int = 0
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def queue(self) -> Queue:
         return Queue(self.task.partition(".")[0])
-
-
-@dataclass
-class Chord:
-    """Its counter, as Celery keeps it: by task id, and the body is sent once."""
-
-    size: int
-    body: Any
-    done: set[str] = field(default_factory=set)
-    broken: bool = False
-    sent: bool = False
 
 
 class Broker:
@@ -49,7 +42,6 @@ class Broker:
         self._ids = itertools.count(1)
         self.waiting: dict[int, Parcel] = {}
         self.unacked: dict[int, Parcel] = {}
-        self.chords: dict[str, Chord] = {}
         #: Told of every message that a process has sent; it may take it away again.
         self.arrived: Callable[[Parcel], object] = lambda _: None
         #: Told of every message before it waits.
@@ -57,7 +49,7 @@ class Broker:
 
     # -- as Celery sends ---------------------------------------------------------------------------------------
 
-    def send(self, signature: Any, chord: str | None = None) -> None:
+    def send(self, signature: Any, chord: Any = None) -> None:
         """A task, a chain or a chord."""
         if "body" in signature.kwargs and getattr(signature, "tasks", None) is not None:
             self._send_chord(list(signature.tasks), signature.body)
@@ -70,40 +62,18 @@ class Broker:
             members = [*(getattr(header[0], "tasks", None) or [header[0]]), *body.tasks]
             self._publish([(task, self._new_id()) for task in members], None)
             return
-        name = self._new_id()
-        self.chords[name] = Chord(len(header), body)
         for member in header:
-            self.send(member, name)
-
-    def add_to_chord(self, chord: str, signature: Any) -> None:
-        self._point()
-        if chord in self.chords:
-            self.chords[chord].size += 1
-        self.send(signature, chord)
+            self.send(member, body)
 
     def follow(self, parcel: Parcel) -> None:
-        """The task has returned: its chain goes on, or its chord counts it."""
+        """The task has returned: its chain goes on, or its chord's body is sent behind the last member."""
         if parcel.rest:
             self._publish(list(parcel.rest), parcel.chord)
-        elif parcel.chord:
+        elif parcel.chord and parcel.last:
             self._point()
-            self._count(parcel.chord, parcel.task_id)
+            self.send(parcel.chord)
 
-    def _count(self, name: str, task_id: str) -> None:
-        chord = self.chords.get(name)
-        if chord is None:
-            return
-        chord.done.add(task_id)
-        if len(chord.done) >= chord.size and not chord.broken and not chord.sent:
-            chord.sent = True
-            self.send(chord.body)
-
-    def break_chord(self, parcel: Parcel) -> None:
-        """A member raised: the body never runs."""
-        if parcel.chord in self.chords:
-            self.chords[parcel.chord].broken = True
-
-    def _publish(self, tasks: list[tuple[Any, str]], chord: str | None) -> None:
+    def _publish(self, tasks: list[tuple[Any, str]], chord: Any) -> None:
         self._point()
         (task, task_id), *rest = tasks
         parcel = self.put(
@@ -157,9 +127,6 @@ class Broker:
         """The visibility timeout is over: what nobody acknowledged comes again, though its worker may be at it."""
         if parcel := self.unacked.pop(number, None):
             self.put(parcel)
-
-    def lose_chord(self, name: str) -> None:
-        self.chords.pop(name, None)
 
     def forget_since(self, at: float) -> list[Parcel]:
         """A restart: what was sent after `at` was not on disk yet. Returns what is lost."""

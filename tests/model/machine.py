@@ -157,12 +157,10 @@ class Machine(RuleBasedStateMachine):
         """It is taken for dead, and goes on later."""
         self.world.cut_off(self.worker(worker))
 
-    @rule(message=PICK, what=st.sampled_from(["lose", "lose", "repeat", "redeliver", "chord", "restart"]))
+    @rule(message=PICK, what=st.sampled_from(["lose", "lose", "repeat", "redeliver", "restart"]))
     def disturb(self, message: int, what: str) -> None:
         broker = self.world.broker
-        if what == "chord" and broker.chords:
-            broker.lose_chord(list(broker.chords)[message % len(broker.chords)])
-        elif what == "restart":
+        if what == "restart":
             broker.forget_since(self.world.true - 1.0)
         elif what == "redeliver" and broker.unacked:
             broker.redeliver(list(broker.unacked)[message % len(broker.unacked)])

@@ -13,6 +13,8 @@ from unittest.mock import patch
 import celery.canvas
 from celery import Signature
 
+from shared.tasks.result_backend import LAST
+
 if TYPE_CHECKING:
     from tests.model.broker import Parcel
     from tests.model.world import World
@@ -32,7 +34,7 @@ class Running:
         )
 
     def add_to_chord(self, signature: Signature) -> None:
-        self._world.broker.add_to_chord(self.request.chord, signature)
+        self._world.broker.send(signature, self.request.chord)
 
 
 class Stage:
@@ -56,8 +58,9 @@ class Stage:
         app = self.registries[0].app if parcel.task.startswith("plan.") else self.registries[1].app
         task: Any = app.tasks[parcel.task]
         running = Running(self.world, app, parcel)
-        task.run.__func__(running, parcel.raw)
-        return replace(parcel, rest=parcel.rest[len(parcel.rest) - len(running.request.chain) :])
+        told = task.run.__func__(running, parcel.raw)
+        rest = parcel.rest[len(parcel.rest) - len(running.request.chain) :]
+        return replace(parcel, rest=rest, last=LAST in told)
 
     @contextmanager
     def set(self) -> Iterator[Stage]:

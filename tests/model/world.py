@@ -175,11 +175,7 @@ class World:
 
     def _carry_out(self, parcel: Parcel) -> None:
         with suppress(redis.RedisError, OperationalError):  # Celery notes the failure, and acknowledges all the same
-            try:
-                done = self.stage.run(parcel)
-            except (redis.RedisError, OperationalError):
-                self.broker.break_chord(parcel)
-                raise
+            done = self.stage.run(parcel)
             if self.current is not None:
                 self.current.doubtful = True
             self.point()

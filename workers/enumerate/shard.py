@@ -73,7 +73,7 @@ def record_shard(run: TaskRun, node: Node, read: SearchResult, warnings: tuple[s
         node_id=node.id, status=LeafStatus.DONE, candidates=read.candidates, warnings=warnings,
         timings_ms=read.timings_ms,
     )  # fmt: skip
-    run.jobs.record_leaf(run.job.id, result)
+    run.record_leaf(result)
 
 
 def fill_columns(run: TaskRun, node: Node, llm: LLM, timeout_s: float) -> tuple[str, ...]:

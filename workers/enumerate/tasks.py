@@ -16,7 +16,7 @@ from shared.models.enumeration import ValuesReply, ValuesRequest
 from shared.providers.time_shares import seconds_for
 from shared.tasks.signatures import add_to_chord, task_signature
 from shared.tasks.task_run import TaskRun, remote
-from workers.app import CANDIDATES_LOST, app, llm_of, registry, start_body_outside_of_chord
+from workers.app import CANDIDATES_LOST, app, llm_of, registry
 from workers.enumerate.scan import KnownValues, counted
 from workers.enumerate.shard import fill_columns, read_shard, record_shard
 from workers.leaf_outcome import leaf_failed
@@ -28,12 +28,7 @@ def _known() -> KnownValues:
     return KnownValues(registry.settings.enumeration.max_values)
 
 
-def _record_failure(run: TaskRun, reason: str) -> None:
-    leaf_failed(run, reason)
-    start_body_outside_of_chord(run)
-
-
-@registry(TaskName.SEARCH_SHARD, on_error=_record_failure)
+@registry(TaskName.SEARCH_SHARD, on_error=leaf_failed)
 def search_shard(run: TaskRun) -> None:
     """Read a shard and record its leaf; where an LLM is to read columns of its rows, another task does both.
 
@@ -45,7 +40,6 @@ def search_shard(run: TaskRun) -> None:
     read, columns_missing = read_shard(run, node, search_resources(), timeout)
     if not columns_missing:
         record_shard(run, node, read)
-        start_body_outside_of_chord(run)
     elif jobs.put_candidates(job.id, node.id, read):
         add_to_chord(
             run.task,
@@ -53,7 +47,7 @@ def search_shard(run: TaskRun) -> None:
         )
 
 
-@registry(TaskName.RERANK_COLUMNS, on_error=_record_failure)
+@registry(TaskName.RERANK_COLUMNS, on_error=leaf_failed)
 def rerank_columns(run: TaskRun) -> None:
     """Fill the columns that no line of a document names, then record the shard's leaf, however late it is."""
     job, jobs = run.job, run.jobs
@@ -63,7 +57,6 @@ def rerank_columns(run: TaskRun) -> None:
     model, timeout_s = llm_of(run, "columns"), seconds_for("columns", job.remaining(job.leaf_reserve))
     warnings = fill_columns(run, node, model, timeout_s) if model else ()
     record_shard(run, node, read, warnings)
-    start_body_outside_of_chord(run)
 
 
 @remote(app, TaskName.SEARCH_VALUES, ignore_result=False)

@@ -92,7 +92,7 @@ def bind_dependents(run: TaskRun, needed_by: Sequence[str], tools: Tools) -> Non
             node = run.jobs.node(run.job.id, node_id)
             if node is None:
                 lost = "the record of this leaf is lost, and with it what it asks"
-                run.jobs.record_leaf(run.job.id, LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=lost))
+                run.record_leaf(LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=lost))
                 continue
             if any(states.get(other) not in ENDED_LEAVES for other in node.depends_on):
                 continue

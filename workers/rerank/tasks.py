@@ -17,7 +17,7 @@ from shared.providers.rerankers.base import Reranked
 from shared.providers.rerankers.guarded import GuardedReranker
 from shared.providers.time_shares import seconds_for
 from shared.tasks.task_run import TaskRun
-from workers.app import CANDIDATES_LOST, llm, registry, shared_cache, start_body_outside_of_chord
+from workers.app import CANDIDATES_LOST, llm, registry, shared_cache
 from workers.leaf_outcome import leaf_failed, record_found
 from workers.merge.answer import WRITE_S
 from workers.merge.tree import apply_root_rerank, leaf_share
@@ -43,10 +43,9 @@ def _record_failure(run: TaskRun, reason: str) -> None:
 
 
 def _start_what_waited(run: TaskRun) -> None:
-    """Start the leaves that waited for this one, and the merge where this one was the last and no chord counts it."""
+    """Start the leaves that waited for this one."""
     if needed_by := dependents(run):
         bind_dependents(run, needed_by, _tools(run.job.remaining(run.job.leaf_reserve)))
-    start_body_outside_of_chord(run)
 
 
 @registry(TaskName.RERANK_LEAF, on_error=_record_failure)

@@ -1,0 +1,90 @@
+"""Chords as many threads send them at once, over a real Redis: no thread waits for another, and nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+import redis
+from celery.contrib.testing.worker import start_worker
+from kombu import pools
+
+from shared.contract import TaskName
+from shared.models import Facet, Node
+from shared.settings import Settings
+from shared.tasks.app import App, make_app
+from shared.tasks.result_backend import LAST
+from shared.tasks.signatures import job_chord
+from tests.support.waiting import until
+
+#: Kombu leaves the sockets of a pool that is thrown away to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+JOB = "1" * 21
+NODES = [Node(id=f"0.{number}", parent_id="0", level=1, facet=Facet.HOW, query="why?") for number in range(3)]
+#: Fewer than the threads of any of the pools below.
+PRODUCERS = 5
+
+
+@pytest.fixture
+def app(settings: Settings, client: redis.Redis) -> Iterator[App]:
+    client.flushdb()
+    with make_app(settings) as made:
+        assert isinstance(made, App)
+        yield made
+    pools.reset()
+
+
+@pytest.mark.parametrize("threads", [10, 25, 100])
+def test_given_more_threads_than_producers_when_all_send_chords_then_none_waits_for_ever(
+    app: App, client: redis.Redis, threads: int
+) -> None:
+    app.conf.broker_pool_limit = PRODUCERS
+    app.conf.broker_pool_acquire_timeout = 30
+    together = Barrier(threads)
+
+    def send(_: int) -> None:
+        together.wait(30)
+        job_chord(app, JOB, 0, NODES).apply_async()
+
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for sent in [pool.submit(send, number) for number in range(threads)]:
+            sent.result(timeout=30)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    assert client.llen("search") == threads * len(NODES)
+
+
+def test_given_a_pool_that_is_used_up_when_a_thread_sends_then_it_does_not_wait_without_end(app: App) -> None:
+    app.conf.broker_pool_limit = 1
+    app.conf.broker_pool_acquire_timeout = 0.2
+    with ThreadPoolExecutor(1) as other, app.producer_or_acquire(), pytest.raises(Exception, match="Timed out"):
+        other.submit(job_chord(app, JOB, 0, NODES).apply_async).result(timeout=30)
+
+
+def test_a_chord_that_was_sent_leaves_no_subscription_and_no_counter(app: App, client: redis.Redis) -> None:
+    job_chord(app, JOB, 0, NODES).apply_async(ignore_result=True)
+    assert client.pubsub_channels() == []
+    assert not client.keys("celery-task*")
+    assert client.llen("search") == len(NODES)
+
+
+def test_the_body_is_sent_once_behind_the_member_that_says_it_was_the_last(app: App, client: redis.Redis) -> None:
+    def search(raw: dict[str, str]) -> dict[str, str]:
+        return {}
+
+    def rerank(raw: dict[str, str]) -> dict[str, str]:
+        client.incr("members")
+        return {LAST: "1"} if raw["node_id"] == "0.1" else {}
+
+    for name, body in ((TaskName.SEARCH_LEAF, search), (TaskName.RERANK_LEAF, rerank)):
+        app.task(name=name.value, shared=False)(body)
+    with start_worker(app, pool="solo", perform_ping_check=False, queues=["search", "rerank"]):
+        job_chord(app, JOB, 0, NODES).apply_async()
+        until(lambda: client.get("members") == b"3" and client.llen("merge") == 1, 20)
+        time.sleep(0.2)
+    assert client.llen("merge") == 1
+    assert not client.keys("celery-task*")
