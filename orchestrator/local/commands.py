@@ -16,6 +16,8 @@ from shared.settings.server_url import with_login
 
 #: Seconds between two heartbeats of Celery. Flower calls a worker offline after two; the default of 2 s costs more.
 _HEARTBEAT_S = 5
+#: Tasks that Flower keeps, 5 KB each; its own default is 100,000.
+_FLOWER_TASKS = 2000
 
 
 class Pool(Model):
@@ -71,7 +73,7 @@ def worker(name: str, pool: Pool, settings: Settings, env: Mapping[str, str]) ->
 
 def flower(app: str, port: int, settings: Settings, env: Mapping[str, str], login: str) -> Program:
     """The pool monitor; `login` is user:password."""
-    options = [app, f"--address={settings.flower.host}", f"--port={port}"]
+    options = [app, f"--address={settings.flower.host}", f"--port={port}", f"--max_tasks={_FLOWER_TASKS}"]
     if not settings.pools.task_events:
         options.append("--enable_events=False")  # else Flower switches them on again every five seconds
     return Program(

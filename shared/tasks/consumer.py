@@ -20,6 +20,8 @@ from shared.tasks.redis_transport import Channel, SentinelChannel
 
 #: Seconds before a worker connects again to a Redis that has refused a command.
 _PAUSE_S = 1.0
+#: Seconds that events of tasks are collected for before they are published, if there are not 24 of them before.
+_EVENTS_S = 0.5
 _log = logging.getLogger(__name__)
 
 
@@ -27,6 +29,19 @@ class QuarantiningConsumer(consumer.Consumer):
     """Named by the setting `worker_consumer`."""
 
     connection_errors: Any
+    hub: Any
+    _flush_due = False
+
+    def on_send_event_buffered(self) -> None:
+        """Publish the events of tasks together: Celery's own flushes them with every turn of the event loop."""
+        if self.hub and not self._flush_due:
+            self._flush_due = True
+            self.hub.call_later(_EVENTS_S, self._flush_events)
+
+    def _flush_events(self) -> None:
+        self._flush_due = False
+        celery: Any = super()
+        celery._flush_events()  # noqa: SLF001 - of the same object
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """A Redis that answers with an error would be asked again at once, many times a second."""

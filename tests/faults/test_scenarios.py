@@ -18,7 +18,6 @@ SCENARIOS = {
     "doubled messages": broker.doubled,
     "shuffled queues": broker.shuffled,
     "unacked deleted": broker.without_unacked,
-    "chord counters deleted": broker.without_chords,
     "forged results": broker.forged,
     "damaged records": broker.damaged,
     "a frozen worker": processes.frozen,

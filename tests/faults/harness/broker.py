@@ -94,16 +94,6 @@ def without_unacked(of: Harm) -> None:
     _again_and_again(of, lambda of: of.rig.redis.delete("unacked", "unacked_index"))
 
 
-def without_chords(of: Harm) -> None:
-    """Celery forgets how far its chords are."""
-
-    def forget(of: Harm) -> object:
-        keys = list(of.rig.redis.scan_iter(match="celery-taskset-meta*", count=1000))
-        return keys and of.rig.redis.delete(*keys)
-
-    _again_and_again(of, forget)
-
-
 def mixed(of: Harm) -> None:
     """All of it by turns, and workers killed."""
     tricks = (_lose, _double, _shuffle, lambda of: of.rig.redis.delete("unacked", "unacked_index"))
