@@ -1,4 +1,4 @@
-"""Chords as many threads send them at once, over a real Redis: no thread waits for another, and nothing is left behind."""
+"""Chords that many threads send at once, over a real Redis: none waits for another, and nothing is left behind."""
 
 from __future__ import annotations
 
