@@ -57,9 +57,11 @@ class AnswerTable(Model):
 
     `joins`: where a question ends and the next one begins within a sentence. `newest`: a word that asks for the latest
     of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
-    `parts`: what stands between two parts of a question that each ask something of their own. `sections`: under which
+    `parts`: what stands between two parts of a question that each ask something of their own. `example`: asks for code
+    that shows how something is used. `attribute`: patterns with a group, what is asked of something ("the weight of
+    X", "how many engineers"). `sections`: under which
     headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
-    matches ("He was born").
+    matches ("He was born"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
     """
 
     asks: tuple[AnswerRule, ...] = ()
@@ -69,8 +71,11 @@ class AnswerTable(Model):
     is_defined: str = NEVER
     points_back: str = NEVER
     parts: str = NEVER
+    example: str = NEVER
+    attribute: tuple[str, ...] = ()
     sections: tuple[SectionRule, ...] = ()
     evidence: dict[AnswerKind, str] = Field(default={})
+    implied: dict[AnswerKind, tuple[str, ...]] = Field(default={})
     relations: tuple[Relation, ...] = ()
 
     def kind(self, question: str) -> AnswerKind | None:
@@ -107,6 +112,14 @@ class AnswerTable(Model):
         """True where the question (as in `kind`) asks for the latest of several."""
         return self._newest.search(question) is not None
 
+    def attributes(self, question: str) -> list[str]:
+        """What the question (as in `kind`) asks of something: "weight", "engineers"."""
+        return [found[1] for pattern in self._attribute if (found := pattern.search(question))]
+
+    def exemplified(self, question: str) -> str:
+        """What code that answers the question (as in `kind`) shows the use of; "" for a question that asks for none."""
+        return self._example.sub(" ", question) if self._example.search(question) else ""
+
     def defined_term(self, question: str) -> str:
         """What the question asks the meaning of; "" for any other question."""
         found = self._defines.search(question)
@@ -137,6 +150,14 @@ class AnswerTable(Model):
     @cached_property
     def _joins(self) -> re.Pattern[str]:
         return re.compile(self.joins)
+
+    @cached_property
+    def _attribute(self) -> list[re.Pattern[str]]:
+        return [re.compile(one) for one in self.attribute]
+
+    @cached_property
+    def _example(self) -> re.Pattern[str]:
+        return re.compile(self.example)
 
     @cached_property
     def _newest(self) -> re.Pattern[str]:

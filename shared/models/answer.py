@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
@@ -95,14 +96,33 @@ class SupportReport(Model):
     spans: tuple[SupportedSentence, ...] = ()
 
 
+class MissingReason(StrEnum):
+    """Why something that was asked is not answered."""
+
+    NOTHING_FOUND = "nothing_found"  # nothing that was found speaks of it
+    UNNAMED = "unnamed"  # no document names it
+    UNSAID = "unsaid"  # passages speak of it, and none says what is asked
+
+
+class Missing(Model):
+    """What was asked and not found: a question, a part of one, or an identifier; the text says so in a sentence."""
+
+    asked: str
+    reason: MissingReason
+
+
 class Summary(Model):
-    """The written answer. `kind` is extractive, llm or none; `removed` counts citations of no existing source."""
+    """The written answer. `kind` is extractive, llm or none; `removed` counts citations of no existing source.
+
+    `missing`: what was asked and is not in the text; empty where an LLM wrote it.
+    """
 
     text: str = ""
     kind: str = "none"
     citations: tuple[Citation, ...] = ()
     removed: int = 0
     support: SupportReport | None = Field(default=None, description="of a summary by an LLM; quotes are their sources")
+    missing: tuple[Missing, ...] = ()
 
 
 class Answer(Model):

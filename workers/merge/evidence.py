@@ -93,6 +93,7 @@ class Pages:
         asked, self.titles = flat(question), [flat(bare(hit.title)) for hit in hits]
         self.headings = [hit.heading for hit in hits]
         self.best = [hit.doc_id == hits[0].doc_id for hit in hits]
+        self.title_terms = [frozenset(terms(hit.title)) for hit in hits]
         self.leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
         self.named = [bool(title.strip()) and title in asked for title in self.titles]
         self.named_count = sum(self.named)
@@ -122,6 +123,8 @@ class AskedFor:
         self._question, self._flat = question, flat(question)
         self._table = (question_language(question) or languages()[0]).answers
         self.kinds = self._table.kinds(low)
+        self.example = self._table.exemplified(low)
+        self.attributes = self._table.attributes(low)
         self.newest = self._table.asks_for_newest(low)
         self._term = self._table.defined_term(low)
         asked = (one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked))

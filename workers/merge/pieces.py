@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +28,9 @@ _COLUMN = re.compile(r"=+")
 _TERM = re.compile(r"([^\n]{1,60}?)(?<![.,;:!?。，；：！？])[ \t]*\n(?:[ \t]*:[ \t]+|[ \t]{2,}(?=\S))")
 _BOLD_TERM = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)\s*[:：–—-]|(?:\*\*|__)([^*_\n]{1,60})[:：](?:\*\*|__)")
 _NAMED_DIRECTIVE = re.compile(r"\s*\.\. [\w:.+-]{1,80}::[ \t]*([^\n]{1,80})$")
+_OPENED = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*([\w+#.-]{0,30})[^\n]*\n")
+_CLOSED = re.compile(r"\n {0,3}(?:`{3,}|~{3,})[ \t]*$")
+_MAX_LINES = 60
 _PROMPT = re.compile(r"\s*(?:\$ |>>> |# (?=\w+ -)|% )?")
 _COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
 
@@ -86,6 +90,29 @@ def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
     return found
 
 
+def code_blocks(hits: Iterable[Hit]) -> list[QuotableSentence]:
+    """The blocks of code in `hits`, whole and verbatim between fences, but for those of more than 60 lines."""
+    found: list[QuotableSentence] = []
+    for number, hit in enumerate(hits, start=1):
+        before = ""
+        for position, block in enumerate(blocks(hit.text)):
+            source = hit.text[hit.text.rfind("\n", 0, block.start) + 1 : block.end]
+            if block.kind is not BlockKind.FENCE:
+                before = source
+                continue
+            opened = _OPENED.match(source)
+            inside = _CLOSED.sub("", source[opened.end() :]) if opened else textwrap.dedent(source)
+            lines = inside.splitlines()
+            if not 0 < len(lines) <= _MAX_LINES or any(has_controls(line.replace("\t", " ")) for line in lines):
+                continue
+            fence = "````" if "```" in inside else "```"
+            text = f"{fence}{opened[1] if opened else ''}\n{inside.rstrip()}\n{fence}"
+            words, lead = frozenset(terms(inside)), frozenset(terms(before))
+            quote = hit.text[block.start : block.end]
+            found.append(QuotableSentence(number, position, quote, text, words, lead, code=True))
+    return found
+
+
 def quote_width(text: str) -> int:
     """Characters of `text`; those of a CJK text count twice."""
     return len(text) * (2 if is_cjk_text(text) else 1)
@@ -111,11 +138,12 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if named := _NAMED_DIRECTIVE.match(source) if block.kind is BlockKind.PROSE else None:
             term = named[1]
             continue
+        defined = term
         for piece in _of_block(text, block, item=bool(marker)):
             shown = f"{term}: {piece.shown}" if term else piece.shown
             subject = piece.subject or term
             yield replace(
-                piece, shown=shown, lead=f"{under}\n{term}\n{piece.lead}", subject=subject, place=place,
+                piece, shown=shown, lead=f"{under}\n{defined}\n{piece.lead}", subject=subject, place=place,
                 series=series if ordered else 0,
             )  # fmt: skip
             place += 1
@@ -146,7 +174,7 @@ def _prose(text: str, block: TextSpan, *, item: bool) -> Iterator[_Piece]:
     lines = source.split("\n", 2)
     hanging = len(lines) > 1 and lines[1].startswith("  ") and len(lines[0]) <= MAX_QUOTE
     lead = lines[0] if hanging else subject
-    first = None
+    asked, first = "", None
     for span in split_block(text, block):
         start = span.start if first is None else first
         sentence = text[start : span.end]
@@ -155,8 +183,9 @@ def _prose(text: str, block: TextSpan, *, item: bool) -> Iterator[_Piece]:
             continue
         first = None
         for quote, shown in _parts(sentence):
-            yield _Piece(quote, shown, lead=lead, subject=subject)
+            yield _Piece(quote, shown, lead=f"{lead}\n{asked}", subject=subject)
             subject = ""
+        asked = sentence if sentence.endswith(("?", "？")) else ""
 
 
 def _parts(sentence: str) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from shared.language import reader_sentence
+from shared.language.text import is_cjk_text
 from shared.models import LeafStatus, Node, Summary
 from shared.models.answer import ReasoningStep
 from shared.models.plan import BOUND_BY_ANSWER
@@ -16,6 +17,7 @@ from workers.merge.aggregators.paths import TITLE, bridges_of, hop_steps
 from workers.merge.callers import of_symbol
 from workers.merge.findings import Aggregated, Findings
 from workers.merge.identifiers import named_numbers
+from workers.merge.picker import Picker
 from workers.merge.pieces import QuotableSentence
 from workers.merge.summarise import summarise
 
@@ -86,7 +88,7 @@ def _last_step_conclusion(found: Findings, steps: Sequence[ReasoningStep], evide
     """Sentences of the steps that no other step needed, behind the steps of which nothing was found."""
     needed = {number for step in steps for number in step.after}
     last = [one for step, one in zip(steps, evidence, strict=True) if step.number not in needed]
-    picker = extract.Picker(found.question, found.pool.hits)
+    picker = Picker(found.question, found.pool.hits)
     each = max(1, _MAX_CONCLUSION // max(1, len(last)))
     chosen = [passage for one in last if one.passages for passage in picker.pick(one.query, one.node.id, each)]
     if not chosen and extract.is_covered(picker, found.question, found.pool):
@@ -104,6 +106,8 @@ def _hop_conclusion(found: Findings, used: Sequence[QuotableSentence], direct: S
     if not used or not direct.citations:
         return direct
     end = used[-1]
+    if direct.missing or is_cjk_text(end.text) != is_cjk_text(found.question):
+        return direct
     if (bound := named_numbers(found.question, found.pool.hits)) and end.number not in bound:
         return direct
     if found.pool.hits[end.number - 1].doc_id == found.pool.hits[direct.citations[0].number - 1].doc_id:
@@ -122,7 +126,7 @@ def _searched(found: Findings) -> list[Node]:
     return [node for node in extract.subquestions(found.nodes) if node.id in searched]
 
 
-def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: extract.Picker, limit: int) -> Evidence:
+def _evidence(found: Findings, node: Node, nodes: Sequence[Node], picker: Picker, limit: int) -> Evidence:
     queries = node.variants or (node.query,)
     query = max(queries, key=lambda one: picker.coverage(one, node.id))
     gap = _gap(found, node, nodes)
@@ -164,7 +168,7 @@ def _steps(
     picked: Mapping[str, Sequence[QuotableSentence]],
 ) -> tuple[list[ReasoningStep], list[Evidence]]:
     """A step for each node with at most `limit` passages; those of `picked` go first."""
-    picker = extract.Picker(found.question, found.pool.hits)
+    picker = Picker(found.question, found.pool.hits)
     evidence = [_evidence(found, node, nodes, picker, limit) for node in nodes]
     evidence = [one._replace(passages=picked.get(one.node.id) or one.passages) for one in evidence]
     return [_leaf_step(found, kind, nodes, number, one) for number, one in enumerate(evidence, 1)], evidence

@@ -1,0 +1,104 @@
+"""What was asked and not found: the answer says so before it quotes what is nearest, and names it for programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.models import Facet, MergedHit
+from shared.models.answer import MissingReason
+from tests.workers.merge.test_extract import hit, pool, tree
+from workers.merge.extract import extract
+from workers.merge.pieces import code_blocks, quotable_sentences
+
+TEAMS = "| team | lead | city |\n| --- | --- | --- |\n| Ballast | Ingrid Solheim | Bergen |\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("Where is the Bergen office?", hit(1, TEAMS, title="Teams")),
+        ("What is the default of gateway.slot?", hit(1, "Two gateways need different values of gateway.slot.")),
+        ("What was the duration of INC-41?", hit(1, "Each rebalance took 40 seconds.", title="INC-41 Late alerts")),
+        ("What is the phone number of the box office?", hit(1, "The box office opens at 11:00 on weekdays.")),
+        ("When was Dag Sorrel born?", hit(1, "The stage team is led by Dag Sorrel since 2014.")),
+        ("上海二号冷库的面积有多大？", hit(1, "上海二号冷库的 46 个探头同时报告 +12 度。", title="上海二号冷库误报")),
+        ("安全组有多少人？", hit(1, "安全组的组长是白予安，地点在杭州。", title="小组")),
+        ("INC-26 影响了多少客户？", hit(1, "缓存的过期时间从 6 小时改为 20 分钟。", title="INC-26 看板空白")),
+    ],
+)
+def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nearest(
+    question: str, page: MergedHit
+) -> None:
+    summary = extract(question, pool(page), tree(question))
+    first, nearest = summary.text.split("\n\n")
+    assert first in {f"Not found: {question}", f"没有找到：{question}"}
+    assert nearest.split("\n")[0] in {"The nearest passages:", "最接近的内容："}
+    assert nearest.endswith("[1]")
+    assert [(one.asked, one.reason) for one in summary.missing] == [(question, MissingReason.UNSAID)]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How long did the drift of the trackers last?", "Drift of the trackers. Duration: 6 hours."),
+        ("Why did we choose TimescaleDB?", "We chose TimescaleDB because the fleet team needs joins."),
+        ("Who wrote the access policy?", "Access policy. Author: Noor Haddad."),
+        ("Is a hardware key mandatory?", "Is a hardware key mandatory? Yes, for everybody since 2026."),
+        ("When is signing by two people required?", "Signing by two people is required before customs gets it."),
+        ("看板空白持续了多长时间？", "看板空白，历时 35 分钟。"),
+        ("主从切换演练上一次是哪天？", "主从切换演练已经举行过：2026-01-21、2026-07-15。"),
+    ],
+)
+def test_given_an_answer_in_other_words_then_nothing_is_missing(question: str, text: str) -> None:
+    summary = extract(question, pool(hit(1, text)), tree(question))
+    assert summary.text.endswith("[1]")
+    assert summary.missing == ()
+
+
+def test_given_the_answer_ranked_low_then_it_is_quoted_first() -> None:
+    question = "Who approved the modem change?"
+    many = [hit(n, f"The modem change is planned in step {n} of the rollout.", score=0.9) for n in range(1, 8)]
+    last = hit(8, "The modem change on the tugs was approved by Tomasz Lindqvist.", score=0.2)
+    assert extract(question, pool(*many, last), tree(question)).text.startswith("The modem change on the tugs was")
+
+
+def test_given_facts_of_which_one_is_nowhere_then_that_one_is_named() -> None:
+    question = "Who commanded INC-7, and how long did the outage last?"
+    found = pool(
+        hit(1, "Commander: Bram Okonjo. The outage began with a full disk.", "0.2", "0.3", title="INC-7 drift")
+    )
+    parts = {"_2": (Facet.CORE, "Who commanded INC-7?"), "_3": (Facet.CORE, "How long did the outage last?")}
+    summary = extract(question, found, tree(question, **parts))
+    assert "Commander: Bram Okonjo. [1]" in summary.text
+    assert "Not found: How long did the outage last?" in summary.text
+    assert [one.asked for one in summary.missing] == ["How long did the outage last?"]
+
+
+CODE = "Load it first.\n\n```python\nfrom booth import Board\n\nwith Board() as b:\n    b.go(cues[12])\n```\n"
+
+
+def test_given_a_question_for_an_example_then_the_block_of_code_is_quoted_whole_and_verbatim() -> None:
+    question = "How do I use the Board of booth from Python?"
+    other = hit(2, "```\nlamp.on()\n```", title="Lamps")
+    text = extract(question, pool(hit(1, CODE, title="Booth"), other), tree(question)).text
+    inside = "from booth import Board\n\nwith Board() as b:\n    b.go(cues[12])"
+    assert text.startswith(f"```python\n{inside}\n```\n[1]")
+    assert "lamp" not in text
+
+
+def test_given_code_of_restructuredtext_then_it_loses_its_indent_alone() -> None:
+    text = "示例：\n\n.. code-block:: python\n\n   with ColdProbe(1) as p:\n       print(p.read())\n\n之后关闭。\n"
+    assert [one.text for one in code_blocks([hit(1, text)])] == [
+        "```\nwith ColdProbe(1) as p:\n    print(p.read())\n```"
+    ]
+    assert extract("ColdProbe 怎么用，给个例子", pool(hit(1, text, title="ColdProbe")), {}).text.startswith("```\nwith")
+
+
+def test_given_long_code_or_control_characters_then_no_block() -> None:
+    long = "```\n" + "x = 1\n" * 80 + "```"
+    assert code_blocks([hit(1, long), hit(2, "```\nprint('\x1b[31m')\n```")]) == []
+
+
+def test_given_an_answer_behind_its_question_then_it_stands_below_that() -> None:
+    (answer,) = quotable_sentences([hit(1, "Is MFA mandatory? Yes, for everybody.")])
+    assert {"mfa", "mandatory"} <= answer.lead

@@ -1,0 +1,160 @@
+"""Whether a passage says what a question asks: of the thing that it names, the attribute that it asks for. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from shared.language import Language, derived, languages, question_language
+from shared.language.answers import AnswerKind
+from shared.language.names import names_of
+from shared.language.text import has_cjk, terms
+from workers.merge.evidence import AskedFor, Pages, own_part
+from workers.merge.pieces import QuotableSentence
+
+#: Share of the words for what is asked that a sentence has to have, and of those that name the thing.
+_LEAST_SAID, _LEAST_NAMED, _LEAST_OF_ATTRIBUTE = 0.34, 0.5, 0.5
+#: A question with more words beside names, or in names, is put together of several statements: no sentence says it all.
+_MOST_ASKED, _MOST_ASKED_CJK, _MOST_NAMED, _MOST_NAMED_CJK = 6, 14, 4, 8
+#: A stem that begins with another one of so many letters says the same: command, commander.
+_MIN_PREFIX = 4
+#: Names of code and numbers: with a dot, an underscore, a digit, or a capital inside.
+_CODE = re.compile(
+    r"[A-Za-z_][\w-]*(?:[._][\w-]+)+|[\w.-]*\d[\w.-]*|\w+(?=\(\))|[A-Za-z]+[a-z][A-Z]\w*|[A-Z]{2,}\w*", re.ASCII
+)
+
+
+class AskedAttribute:
+    """Which of the sentences of one pool say what a query asks."""
+
+    def __init__(
+        self, query: str, question: str, pages: Pages, sentences: Sequence[QuotableSentence], *, by_words: bool = True
+    ) -> None:
+        about, asked = own_part(query)
+        self._need, self._pages = AskedFor(query), pages
+        language = question_language(asked) or languages()[0]
+        self._for = _said_for(language)
+        implied = frozenset[str]().union(*(_implied(language).get(kind, frozenset()) for kind in self._need.kinds))
+        said = [term for term in units(asked) if term not in implied and term not in language.words.alone]
+        self._named = _named(asked) or _named(about) or _named(question)
+        self._contexts = {one: _context(one, pages) for one in sentences}
+        every = dict.fromkeys((*said, *self._named))
+        self._weights = _weights(every, self._contexts.values())
+        self._asked = frozenset(said) - self._named
+        self._attributes = [kept for one in self._need.attributes if (kept := self._asked.intersection(units(one)))]
+        self._unsure = not by_words or self._composed(asked)
+
+    def _composed(self, asked: str) -> bool:
+        cjk = has_cjk(asked)
+        several = any(self._pages.reached) or self._pages.named_count > 1
+        return (
+            several
+            or len(self._asked) > (_MOST_ASKED_CJK if cjk else _MOST_ASKED)
+            or len(self._named) > (_MOST_NAMED_CJK if cjk else _MOST_NAMED)
+        )
+
+    def answered_by(self, sentences: Iterable[QuotableSentence]) -> bool:
+        """True where one of them says it, or where that cannot be told."""
+        return self._unsure or any(map(self.says, sentences))
+
+    def exemplified(self, one: QuotableSentence) -> float:
+        """The share, 0..1, of what a question for an example is about that a block of code, or its page, speaks of.
+
+        0 for the code of another page.
+        """
+        wanted = units(self._need.example)
+        about, inside = _context(one, self._pages), _split(one.words)
+        held = sum(self._said(term, about) for term in wanted)
+        within = sum(self._said(term, inside) for term in wanted)
+        return (held + within) / (2 * len(wanted)) if wanted and held >= _LEAST_NAMED * len(wanted) else 0.0
+
+    def touches(self, one: QuotableSentence) -> bool:
+        """True where it has a word of what is asked, or where that cannot be told."""
+        return self._unsure or self.says(one) or self._share(self._asked, _split(one.words | one.lead)) > 0
+
+    def says(self, one: QuotableSentence) -> bool:
+        """True where it shows the kind of answer, and speaks of what is asked of the thing that is named.
+
+        "When" asks for a condition as well: of what is said of it, no date is needed.
+        """
+        shown = self._need.answered_by(one.text, self._pages.titles[one.number - 1])
+        return (shown or (AnswerKind.DATE in self._need.kinds and bool(self._asked))) and self.speaks(one)
+
+    def speaks(self, one: QuotableSentence) -> bool:
+        """True where it speaks of what is asked of the thing that is named."""
+        at, words = one.number - 1, self._contexts.get(one) or _context(one, self._pages)
+        if self._named and not self._pages.reached[at] and self._share(self._named, words) < _LEAST_NAMED:
+            return False
+        if self._need.section(self._pages.headings[at]) > 0:
+            return True
+        if any(self._share(one, words) < _LEAST_OF_ATTRIBUTE for one in self._attributes):
+            return False
+        asked = self._asked - _split(self._pages.title_terms[at])
+        return not asked or self._share(asked, words) >= _LEAST_SAID
+
+    def _share(self, wanted: AbstractSet[str], words: AbstractSet[str]) -> float:
+        total = sum(self._weights[term] for term in wanted)
+        said = sum(self._weights[term] for term in wanted if self._said(term, words))
+        return said / total if total else 1.0
+
+    def _said(self, term: str, words: AbstractSet[str]) -> bool:
+        if term in words or not self._for.get(term, frozenset()).isdisjoint(words):
+            return True
+        return term.isascii() and any(_same_stem(term, word) for word in words)
+
+
+@derived
+def _said_for(language: Language) -> Mapping[str, frozenset[str]]:
+    """A term of a question -> the terms of sentences that speak of the same."""
+    found: dict[str, frozenset[str]] = {}
+    for one in language.answers.relations:
+        said = _terms_of(one.said)
+        for term in _terms_of(one.asked):
+            found[term] = found.get(term, frozenset()) | said
+    return found
+
+
+@derived
+def _implied(language: Language) -> Mapping[AnswerKind, frozenset[str]]:
+    """The terms of a question that every answer of a kind says: "how many", "the price"."""
+    return {kind: _terms_of(words) for kind, words in language.answers.implied.items()}
+
+
+def _terms_of(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(unit for word in words for unit in units(word))
+
+
+def _same_stem(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _MIN_PREFIX and short.isalpha() and long.startswith(short)
+
+
+def _named(text: str) -> frozenset[str]:
+    """The terms of the names in a question: of people and products, of code, of tickets."""
+    return frozenset(term for name in (*names_of("", text), *_CODE.findall(text)) for term in units(name))
+
+
+def _context(one: QuotableSentence, pages: Pages) -> frozenset[str]:
+    return _split(one.words | one.lead | pages.leads[one.number - 1])
+
+
+def units(text: str) -> list[str]:
+    """The content terms of a text, of CJK text the single characters: a pair may span two words."""
+    return list(dict.fromkeys(char for term in terms(text) for char in _parts(term)))
+
+
+def _split(words: AbstractSet[str]) -> frozenset[str]:
+    return frozenset(char for term in words for char in _parts(term))
+
+
+def _parts(term: str) -> str | tuple[str, ...]:
+    return term if has_cjk(term) else (term,)
+
+
+def _weights(wanted: Iterable[str], contexts: Iterable[AbstractSet[str]]) -> dict[str, float]:
+    """The root of the IDF of each term; one that no sentence has weighs most."""
+    every = list(contexts)
+    counts = {term: sum(term in one for one in every) for term in wanted}
+    return {term: math.sqrt(math.log(1 + (1 + len(every)) / (0.5 + count))) for term, count in counts.items()}

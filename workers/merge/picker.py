@@ -1,0 +1,246 @@
+"""Picks the sentences of one pool that answer a query, and never the same statement twice. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from shared.language import answer_language, reader_sentence
+from shared.language.names import bare
+from shared.language.text import flat, is_cjk_text, terms
+from shared.models import MergedHit
+from workers.display import plain_line
+from workers.merge.attributes import AskedAttribute
+from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer
+from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
+from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentences, quote_width
+
+MAX_STEPS = 8
+_OVER = 1.15  # a sentence may exceed the width by so much, and is not begun where less than this is left:
+_LEFT = 0.15
+_FLOOR = 0.1  # of the best hit's score: what scores less is not quoted
+_FLOOR_NAMED = 0.05  # where the question names a page: others may answer that only the named one leads to
+_MIN_OF_BEST = 0.5  # of the best sentence's score; what is weaker is left out
+_LIST_OF_BEST = 0.65  # of the best sentence's score: a list with an item that good is the way that is asked for
+_GROUP_SHARE = 0.3  # of a subquestion's terms in each sentence that is quoted for it
+_PART_OF_BEST = 0.6  # of the best sentence of a part
+PART_WIDTH = 180  # characters for a part of the question
+_SAME_PAGE = 1.0  # what each further sentence of a page loses, so that several pages are heard
+_ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
+_SECTION = 2.0  # for the section of a page that an identifier names, whose heading says what is asked
+_LONGEST_TITLE = 60
+_BESIDE_CODE, _BESIDE_WIDTH = 2, 180
+_NEAREST = 3  # sentences that are quoted though none says what is asked
+
+
+class Picker:
+    """Picks sentences query by query, and never the same statement twice.
+
+    Where a query has an identifier that pages are named by, only these are quoted, or else sentences that name it.
+    `by_words`: a sentence that has no word of what is asked says nothing of it.
+    """
+
+    def __init__(self, question: str, hits: Sequence[MergedHit], *, by_words: bool = True) -> None:
+        pages, best = Pages(question, hits), max((hit.score for hit in hits), default=0.0)
+        floor = _FLOOR_NAMED if pages.named_count else _FLOOR
+        least = min(best, floor * best)
+        near = {
+            number for number, hit in enumerate(hits[:FARTHEST], start=1) if hit.score >= least or pages.far[number - 1]
+        }
+        self._hits, self._question, self._pages = hits, question, pages
+        need, bound = AskedFor(question), named_numbers(question, hits)
+        near |= bound
+        every = quotable_sentences(hits[: max(FARTHEST, *bound)] if bound else hits[:FARTHEST])
+        self._passages = [one for one in every if one.number in near or need.defines(one.text)]
+        self._scorer = SentenceScorer(question, pages, self._passages)
+        self._titles, self._by_words = pages.titles, by_words
+        self._asked, self._cjk = flat(question), is_cjk_text(question)
+        self._words = [frozenset(terms(f"{hit.title}\n{hit.heading}\n{hit.text}")) for hit in hits]
+        self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
+        self.picked: list[QuotableSentence] = []
+
+    def coverage(self, query: str, node_id: str | None = None) -> float:
+        """Share, 0..1, of the query's terms in the hit that has most of them; 1 without terms.
+
+        Looks at the hits of leaf `node_id` (None: all). Not weighted by the pool's IDF: in a pool that is all about the
+        question, its own words would count nothing. Identifiers that no hit names are left out; where
+        one names pages, these alone count.
+        """
+        asked = frozenset(terms(without(query, unnamed(query, self._hits))))
+        hits = list(zip(self._words, self._nodes, strict=True))
+        bound = named_numbers(query, self._hits)
+        hits = [hits[number - 1] for number in bound] or hits
+        shares = (len(asked & words) / len(asked) for words, ids in hits if node_id is None or node_id in ids)
+        return max(shares, default=0.0) if asked else 1.0
+
+    def pick(
+        self, query: str, node_id: str | None, limit: int, containing: str = "", width: int | None = None
+    ) -> list[QuotableSentence]:
+        """Up to `limit` sentences for `query`, best first, from the hits of leaf `node_id` (None: of any leaf).
+
+        `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
+        """
+        need = AskedFor(query)
+        left = self._quotable(need, node_id, containing)
+        return self._chosen(need, query, node_id, left, limit, width, _MIN_OF_BEST)
+
+    def answer(self, query: str, limit: int, width: int) -> tuple[list[QuotableSentence], bool]:
+        """As `pick`, of all leaves, and whether these sentences say what is asked; at most `_NEAREST` that do not.
+
+        Where they do, those that have no word of it are left out.
+        """
+        if AskedFor(query).example and (code := self._example(query)):
+            return [code, *self.pick(query, None, _BESIDE_CODE, width=_BESIDE_WIDTH)], True
+        chosen, asked = self.pick(query, None, limit, width=width), self._asked_attribute(query)
+        if not asked.answered_by(chosen):
+            said = [one for one in self._quotable(AskedFor(query), None, "") if asked.says(one)]
+            if not said:
+                self.picked = []
+                return self.pick(query, None, _NEAREST, width=width), False
+            scores = self._scorer.scores(query, self._ranks(None), said)
+            chosen = [max(scores, key=lambda one: scores[one]), *chosen]
+        return [one for one in chosen if one.series or asked.touches(one)], True
+
+    def _example(self, query: str) -> QuotableSentence | None:
+        """The block of code that shows most of what the query names; None where none does."""
+        asked, ranks = self._asked_attribute(query), self._ranks(None)
+        fit = {one: asked.exemplified(one) for one in code_blocks(self._hits[:FARTHEST])}
+        own = [one for one in fit if is_cjk_text(self._hits[one.number - 1].text) == self._cjk]
+        left = [one for one in own or fit if fit[one] > 0]
+        best = max(left, key=lambda one: (fit[one] + ranks[one.number - 1], -one.position), default=None)
+        if best:
+            self.picked += [one for one in self._passages if one.code and one.quote in best.quote]
+        return best
+
+    def _asked_attribute(self, query: str) -> AskedAttribute:
+        return AskedAttribute(query, self._question, self._pages, self._passages, by_words=self._by_words)
+
+    def _chosen(  # noqa: PLR0913, PLR0917 - what a choice is made by
+        self,
+        need: AskedFor,
+        query: str,
+        node_id: str | None,
+        left: Sequence[QuotableSentence],
+        limit: int,
+        width: int | None,
+        of_best: float,
+    ) -> list[QuotableSentence]:
+        bound = named_numbers(query, self._hits)
+        left = self._of_named(bound, query, list(left))
+        scores = self._scorer.scores(query, self._ranks(node_id), left)
+        scores = {one: score + _SECTION * self._headed(one, query) * bool(bound) for one, score in scores.items()}
+        chosen = self._steps(scores) if need.steps and limit > 1 else []
+        used, least = sum(quote_width(one.text) for one in chosen), -math.inf
+        for one in self._in_turn(scores):
+            if len(chosen) >= limit or scores[one] < least or (width and used > (1 - _LEFT) * width):
+                break
+            if any(_repeats(one, other) for other in self.picked):
+                continue
+            if width and chosen and used + quote_width(one.text) > _OVER * width:
+                continue
+            least = max(least, of_best * scores[one]) if scores[one] > 0 else least
+            used += quote_width(one.text)
+            self.picked.append(one)
+            chosen.append(replace(one, text=f"{self._title(one)}{one.text}"))
+        return chosen
+
+    def _quotable(self, need: AskedFor, node_id: str | None, containing: str) -> list[QuotableSentence]:
+        left = [one for one in self._passages if need.code or not one.code]
+        if node_id is not None:
+            left = [one for one in left if node_id in self._nodes[one.number - 1]]
+            own = self._cjk
+            if self._hits and is_cjk_text(self._hits[0].text) == own:
+                left = [one for one in left if is_cjk_text(one.text) == own]
+        return [one for one in left if containing and flat(containing) in flat(one.quote)] or left
+
+    @staticmethod
+    def _of_named(bound: AbstractSet[int], query: str, left: list[QuotableSentence]) -> list[QuotableSentence]:
+        """Those of the pages that the query's identifiers name, or that name one; all where no page is named so."""
+        if not bound:
+            return left
+        own = [one for one in left if one.number in bound]
+        return own or [one for one in left if any(names(one.quote, wanted) for wanted in identifiers(query))]
+
+    def _headed(self, one: QuotableSentence, query: str) -> float:
+        """The share, 0..1, of the words of its section's heading that the query has."""
+        hit = self._hits[one.number - 1]
+        heading = frozenset(terms(hit.heading)) - frozenset(terms(hit.title))
+        return len(heading.intersection(terms(query))) / len(heading) if heading else 0.0
+
+    def group(self, query: str, node_id: str, limit: int) -> list[QuotableSentence]:
+        """As `pick`, of a subquestion that rules made: what it found may be about something else."""
+        return self._scorer.sharing(query, self.pick(query, node_id, limit), _GROUP_SHARE)
+
+    def part(self, query: str, node_id: str | None, limit: int, others: Sequence[str] = ()) -> list[QuotableSentence]:
+        """Up to `limit` sentences for a part of the question; empty where none holds the kind of answer it asks for.
+
+        Sentences that say more of one of the `others` are left to it. One that was picked before is picked once more
+        where no other has the answer.
+        """
+        need, asked = AskedFor(query), self._asked_attribute(query)
+        every = self._quotable(need, node_id, "")
+        fit = [one for one in every if asked.says(one)]
+        own, rivals = self._scorer.own_share, [(other, AskedFor(other)) for other in others]
+        left = []
+        for one in fit:
+            title, held = self._titles[one.number - 1], own(query, one)
+            better = (own(other, one) > held and rival.answered_by(one.text, title) for other, rival in rivals)
+            if not any(better):
+                left.append(one)
+        if chosen := self._chosen(need, query, node_id, left, limit, PART_WIDTH, _PART_OF_BEST):
+            return chosen
+        again = [one for one in self.picked if one in fit]
+        return again[:1]
+
+    def _steps(self, scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
+        """The ordered list that answers, whole and in order, each step with its number; empty where none does."""
+        best = max(scores, key=lambda one: scores[one], default=None)
+        lists: dict[tuple[int, int], list[QuotableSentence]] = {}
+        for one in scores:
+            if one.series:
+                lists.setdefault((one.number, one.series), []).append(one)
+        held = {key: max(scores[one] for one in items) for key, items in lists.items() if len(items) > 1}
+        key = max(held, key=lambda key: (held[key], -key[0], -key[1]), default=None)
+        if best is None or key is None or held[key] < _LIST_OF_BEST * scores[best]:
+            return []
+        items = sorted(lists[key], key=lambda one: one.position)[:MAX_STEPS]
+        self.picked += items
+        return [replace(one, text=f"{number}. {one.text}") for number, one in enumerate(items, 1)]
+
+    def _in_turn(self, scores: Mapping[QuotableSentence, float]) -> Iterator[QuotableSentence]:
+        """Sentences, best first; each further one of a page that has been quoted loses `_SAME_PAGE`."""
+        quoted: Counter[str] = Counter()
+        pages = {one: self._hits[one.number - 1].doc_id for one in scores}
+        waiting = sorted(scores, key=lambda one: (-scores[one], one.number, one.position))
+        while waiting:
+            best = max(waiting, key=lambda one: scores[one] - _SAME_PAGE * quoted[pages[one]])
+            waiting.remove(best)
+            yield best
+            if self.picked and self.picked[-1] is best:
+                quoted[pages[best]] += 1
+
+    def _title(self, one: QuotableSentence) -> str:
+        """The title of the page of a sentence such as "He was born", where the question does not name it."""
+        if not answer_language(one.text).answers.pointing_back.match(one.text):
+            return ""
+        title = plain_line(bare(self._hits[one.number - 1].title))
+        name = flat(title)
+        if not name.strip() or len(title) > _LONGEST_TITLE or name in self._asked or name in flat(one.text):
+            return ""
+        return reader_sentence("of_page", one.text, title)
+
+    def _ranks(self, node_id: str | None) -> list[float]:
+        """How well each hit did, 0..1: among the leaf's own results, or in the pool."""
+        if node_id is None:
+            return [max(0.0, 1 - at / FARTHEST) for at in range(len(self._hits))]
+        scores = [max((s.score for s in hit.sources if s.node_id == node_id), default=0.0) for hit in self._hits]
+        best = max(scores, default=0.0)
+        return [score / best if best > 0 else 0.0 for score in scores]
+
+
+def _repeats(one: QuotableSentence, other: QuotableSentence) -> bool:
+    """True for passages with nearly the same terms."""
+    return len(one.words & other.words) >= _ALIKE * len(one.words | other.words)
