@@ -63,9 +63,7 @@ def test_given_a_finish_killed_when_run_again_then_edges_are_those_of_an_undistu
     run(tmp_path / "undisturbed", _FIRST, _FIRST | _SECOND)
     forks = multiprocessing.get_context("forkserver")  # has imported all, and opened no store
     forks.set_forkserver_preload(["workers.index", "tests.fakes.stores"])
-    child = forks.Process(
-        target=run, args=(tmp_path / "killed", _FIRST, _FIRST | _SECOND), kwargs={"dies_at": step}
-    )
+    child = forks.Process(target=run, args=(tmp_path / "killed", _FIRST, _FIRST | _SECOND), kwargs={"dies_at": step})
     child.start()
     child.join(_DEADLINE_S)
     assert child.exitcode == -signal.SIGKILL

@@ -1,7 +1,7 @@
 """Whatever happens to Redis or to the way there, every pool takes work again by itself, and no submit says two things.
 
-Real processes, which nobody would start anew. RAMIFY_TEST_SEED chooses another order of faults; RAMIFY_TEST_ROUNDS above 1
-adds the long ones (silence of more than 20 s) and the defaults' own timeouts.
+Real processes, which nobody would start anew. RAMIFY_TEST_SEED chooses another order of faults; RAMIFY_TEST_ROUNDS
+above 1 adds the long ones (silence of more than 20 s) and the defaults' own timeouts.
 """
 
 from __future__ import annotations

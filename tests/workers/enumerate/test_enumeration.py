@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from shared.settings import Settings, load_settings
 from shared.store import ChunkStore
 from shared.store.fields import LOOKED_FOR, entry
 from tests.fakes.listing import Listing, indexed, noise, point, put
+from tests.fakes.stores import open_store
 from workers.enumerate.merge_rows import list_warnings, merge_rows
 from workers.index import Indexer
 
@@ -26,6 +28,24 @@ NOTES = Path(__file__).parents[3] / "examples" / "notes"
 def settings(redis_url: str, tmp_path: Path) -> Settings:
     small = {"shard_documents": 200, "page_rows": 50, "rows": 100}
     return load_settings(redis={"url": redis_url}, data_dir=tmp_path, enumeration=small)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store with the sample corpus and 300 other documents."""
+    settings = load_settings(data_dir=tmp_path_factory.mktemp("prepared"))
+    store = open_store(settings)
+    indexed(store, settings, NOTES)
+    put(store, noise(300))
+    store.close()
+    return settings.data_dir / "store"
+
+
+@pytest.fixture
+def corpus(prepared: Path, settings: Settings, store: ChunkStore) -> ChunkStore:
+    """A store of the test's own, with what is prepared."""
+    shutil.copytree(prepared, settings.data_dir / "store")
+    return store
 
 
 @pytest.fixture
@@ -43,13 +63,11 @@ def front_matter(path: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("members", [1, 7, 500, 5000])
 def test_given_a_planted_category_when_listed_then_every_member_comes_and_nobody_else(
-    store: ChunkStore, listing: Listing, settings: Settings, members: int
+    corpus: ChunkStore, listing: Listing, members: int
 ) -> None:
-    indexed(store, settings, NOTES)
-    put(store, noise(300))
     planted = [f"member{number}" for number in range(members)]
     put(
-        store,
+        corpus,
         (point(name, f"{name} about queues 关于队列", tags=("zebra", "斑马"), kind="decision") for name in planted),
     )
     for question in (
@@ -64,14 +82,12 @@ def test_given_a_planted_category_when_listed_then_every_member_comes_and_nobody
 
 @pytest.mark.parametrize("members", [1, 7, 500])
 def test_given_words_planted_in_texts_when_listed_then_documents_that_contain_them_come_whole_corpus_scanned(
-    store: ChunkStore, listing: Listing, settings: Settings, members: int
+    corpus: ChunkStore, listing: Listing, members: int
 ) -> None:
-    indexed(store, settings, NOTES)
-    put(store, noise(300))
     planted = [f"member{number}" for number in range(members)]
-    put(store, (point(name, f"Intro {name}.", title="an intro", path=f"m/{name}.md") for name in planted))
+    put(corpus, (point(name, f"Intro {name}.", title="an intro", path=f"m/{name}.md") for name in planted))
     put(
-        store,
+        corpus,
         (point(n, f"Later a quokka was seen by {n}. 后来出现了短尾矮袋鼠。", 3, path=f"m/{n}.md") for n in planted),
     )
     whole, everything = listing.ask("List all documents")
@@ -83,10 +99,8 @@ def test_given_words_planted_in_texts_when_listed_then_documents_that_contain_th
         assert all("quokka" in row.sentence or "袋鼠" in row.sentence for row in rows)
 
 
-def test_given_the_sample_corpus_when_a_tag_is_listed_then_it_is_what_the_files_say(
-    store: ChunkStore, listing: Listing, settings: Settings
-) -> None:
-    indexed(store, settings, NOTES)
+@pytest.mark.usefixtures("corpus")
+def test_given_the_sample_corpus_when_a_tag_is_listed_then_it_is_what_the_files_say(listing: Listing) -> None:
     _, rows = listing.ask("List all notes tagged rabbitmq")
     said = {
         str(path.relative_to(NOTES))
