@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -30,13 +31,23 @@ def find_binary() -> Path:
 
     Raises: RamifyError with the command that installs one.
     """
-    on_path = [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
+    on_path = [
+        Path(found)
+        for name in ("redis-server", "valkey-server")
+        if (found := shutil.which(name, path=_absolute_path()))
+    ]
     bundled = _bundled()
     if bundled is None:
         if not on_path:
             raise RamifyError(f"no Redis server is installed: {INSTALL} (or set redis.url to one that runs elsewhere)")
         return on_path[0]
     return next((binary for binary in on_path if _as_new(binary, bundled)), bundled)
+
+
+def _absolute_path() -> str:
+    """PATH without entries such as "." and "", which are the working folder: it may be anybody's."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())
 
 
 def _bundled() -> Path | None:

@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from orchestrator.evaluation import direct
-from orchestrator.local import background
+from orchestrator.local import background, redis_binary
 from orchestrator.local.child_process import Child, importable, launcher
 from orchestrator.local.commands import flower, pools, worker
+from shared.errors import PermanentError
+from shared.providers.encoders import local
+from shared.providers.model_cache import model_cache
+from shared.providers.rerankers import fastembed_cross
 from shared.settings import load_settings
 
 BAIT = "open(__file__ + '.ran', 'w').close()\nraise ImportError('this must not be imported')\n"
@@ -77,3 +81,38 @@ def test_every_program_is_a_module_and_gets_the_safe_path(monkeypatch: pytest.Mo
         with pytest.raises(OSError, match="enough"):
             start()
     assert seen == ["1"] * 3
+
+
+def test_a_redis_server_of_the_working_folder_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "redis-server").write_text("#!/bin/sh\ntouch ran\necho Redis server v=99.0.0\n")
+    (tmp_path / "redis-server").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for entry in ("", ".", "./"):
+        monkeypatch.setenv("PATH", f"{entry}{os.pathsep}{os.environ['PATH']}")
+        assert redis_binary.find_binary() != Path("redis-server")
+    assert [path.name for path in tmp_path.iterdir()] == ["redis-server"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert redis_binary.find_binary() == tmp_path / "redis-server"
+
+
+def test_models_are_not_taken_from_a_folder_that_every_user_can_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    fastembed = pytest.importorskip("fastembed")
+    monkeypatch.delenv("FASTEMBED_CACHE_PATH", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/home/ann/.cache")
+    seen: list[str] = []
+
+    def load(_: str, *, cache_dir: str, **__: object) -> None:
+        seen.append(cache_dir)
+        raise OSError("enough")
+
+    monkeypatch.setattr(fastembed, "TextEmbedding", load)
+    monkeypatch.setattr("fastembed.rerank.cross_encoder.TextCrossEncoder", load)
+    for start in (
+        lambda: local._load(load_settings().embedding, 1),
+        lambda: fastembed_cross.load_cross_encoder("m", ""),
+    ):
+        with pytest.raises(PermanentError, match="enough"):
+            start()
+    assert seen == ["/home/ann/.cache/fastembed"] * 2
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", "/models")
+    assert model_cache() == "/models"

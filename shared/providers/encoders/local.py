@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.errors import PermanentError, SettingsError
 from shared.providers.encoders.base import Embedded, unit_vector
+from shared.providers.model_cache import model_cache
 from shared.providers.time_shares import in_turn
 from shared.settings.sections import EmbeddingSettings
 
@@ -87,7 +88,7 @@ class FastEmbedEncoder:
 
 
 def _load(settings: EmbeddingSettings, threads: int | None) -> TextEmbedding:
-    options: dict[str, Any] = {"threads": threads}
+    options: dict[str, Any] = {"threads": threads, "cache_dir": model_cache()}
     if settings.path:
         _register(settings.model, Path(settings.path))
         options["specific_model_path"] = settings.path

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shared.errors import InputError, PermanentError, RamifyError
+from shared.providers.model_cache import model_cache
 from shared.providers.rerankers.calibration import from_logits
 from shared.providers.rerankers.call_batcher import CallBatcher
 from shared.providers.rerankers.scoring import Request, fitting
@@ -133,11 +134,11 @@ def load_cross_encoder(model: str, path: str) -> Any:
         raise InputError("rerank.path", path, "there is no .onnx file in it")
     try:
         if not path:
-            return TextCrossEncoder(model)
+            return TextCrossEncoder(model, cache_dir=model_cache())
         known = {entry["model"].lower() for entry in TextCrossEncoder.list_supported_models()}
         if model.lower() not in known:
             file = "model.onnx" if "model.onnx" in files else files[0]
             TextCrossEncoder.add_custom_model(model, sources=ModelSource(hf=model), model_file=file)
-        return TextCrossEncoder(model, specific_model_path=path)
+        return TextCrossEncoder(model, cache_dir=model_cache(), specific_model_path=path)
     except Exception as error:  # hub, file and onnxruntime errors have no common root
         raise PermanentError(f"the cross-encoder {model} cannot be loaded: {error}") from error
