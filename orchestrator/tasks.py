@@ -11,7 +11,7 @@ from orchestrator.app import app
 from orchestrator.planning.intent import session_intent
 from orchestrator.planning.lists.planner import plan_list
 from orchestrator.planning.planner import Planner
-from orchestrator.planning.route import list_route, possible_list
+from orchestrator.planning.route import list_route, possible_list, whole_list
 from orchestrator.planning.tree import Grown, as_leaf
 from orchestrator.resume import resume
 from shared.cache import Cache
@@ -50,11 +50,13 @@ def plan_job(run: TaskRun) -> None:
         return
     route, cost = planner().route(job)
     run.annotate(cost, route.warnings)
-    listed = plan_list(run, app, registry.settings, possible=True) if possible_list(route) else Grown()
+    listed = Grown()
+    if possible_list(route):
+        listed = plan_list(run, app, registry.settings, possible=True, whole=whole_list(route))
     route = list_route(route, registry.settings) if listed.nodes else route
     run.jobs.route(job.id, route)
     grown, cost = (listed, Cost()) if listed.nodes else _first(run, route)
-    run.annotate(cost, grown.warnings)
+    run.annotate(cost, grown.warnings if listed.nodes else (*listed.warnings, *grown.warnings))
     if run.jobs.start_searching(job.id, grown.nodes):
         work = job_chord(app, job.id, job.rank, grown.nodes) if grown.nodes else merge_signature(app, job.id, job.rank)
         work.apply_async(ignore_result=True)

@@ -36,7 +36,8 @@ def route_request(request: JobRequest, settings: Settings, llm: LLM | None, time
         return requested_route(request, as_requested(ruled, what), settings), Cost()
     routed, cost = read_question_type(request.question, llm, timeout_s, settings.routing.unsure_below)
     route = table_route(routed, settings)
-    if routed.type is QueryType.SIMPLE_RULE and settings.routing.adaptive and may_be_list(request.question):
+    listed = routed.type is QueryType.ENUMERATION and not routed.unsure
+    if settings.routing.adaptive and not listed and may_be_list(request.question):
         route = route.model_copy(update={"reasons": (*route.reasons, _POSSIBLE_LIST)})
     return route, cost
 
@@ -44,6 +45,11 @@ def route_request(request: JobRequest, settings: Settings, llm: LLM | None, time
 def possible_list(route: Route) -> bool:
     """True when the question is a list where the corpus has what it names."""
     return _POSSIBLE_LIST in route.reasons
+
+
+def whole_list(route: Route) -> bool:
+    """True when a possible list is one only where nothing of the question is left unread."""
+    return route.type is QueryType.COMPLEX_REASONING
 
 
 def list_route(route: Route, settings: Settings) -> Route:

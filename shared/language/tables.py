@@ -198,11 +198,13 @@ class ListPhrases(Model):
     """lists.toml: `phrases` by what they mean for a question after a list; `kinds`: kind -> its other names.
 
     `fields`: a field of documents -> rows of its names; a row means the same, a later one counts where none before is.
+    `rewrites`: patterns, with `<name>` for the phrases of a list, and what takes their place before anything is read.
     """
 
     phrases: dict[str, tuple[str, ...]] = Field(default={})
     kinds: dict[str, tuple[str, ...]] = Field(default={})
     fields: dict[str, tuple[tuple[str, ...], ...]] = Field(default={})
+    rewrites: tuple[tuple[str, str], ...] = ()
 
 
 class TopicWords(Model):

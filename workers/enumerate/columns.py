@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from shared.errors import RamifyError
+from shared.language import reader_sentence
+from shared.language.field_names import field_stem, other_forms, synonyms
 from shared.language.sentences import sentences
 from shared.language.text import plain, value_key
 from shared.models import Cost
@@ -29,6 +31,7 @@ _LABEL_END = " *_|\t"
 def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, str]:
     """Column -> value, for the columns that the document labels: the first label counts, or what lists may ask for."""
     wanted = {value_key(column): column for column in columns}
+    wanted = _also_called(wanted) | wanted
     found: dict[str, str] = {}
     for chunk in document.in_order():
         if (column := wanted.get(value_key(chunk.heading.rpartition(">")[2]))) and column not in found:
@@ -40,7 +43,16 @@ def columns_of(document: ListedDocument, columns: Sequence[str]) -> dict[str, st
     for column, values in _stored(document, wanted).items():
         if not all(value in found.get(column, "") for value in values):
             found.pop(column, None)
-            _put(found, column, ", ".join(values))
+            _put(found, column, reader_sentence("comma", values[0]).join(values))
+    return found
+
+
+def _also_called(wanted: Mapping[str, str]) -> dict[str, str]:
+    """Key of another name of the same field -> column: "Owned by" for the column owner."""
+    found: dict[str, str] = {}
+    for key, column in wanted.items():
+        for name in (*synonyms().get(key, ()), *other_forms(key), field_stem(key)):
+            found.setdefault(name, column)
     return found
 
 

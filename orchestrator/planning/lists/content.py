@@ -22,7 +22,7 @@ _MOST_NOUNS = 8
 #: One token: a gap, a quoted text, a phrase of the lists, a word, or one Han character.
 _TOKEN = (
     rf"(?P<gap>{GAP})|(?P<held>{HOLD}.)|(?P<order><order>)|(?P<code>[\w.+\-]*@[\w.\-]*\w)|(?P<inner_frame><inner_frame>)|(?P<tail><tail>)|(?P<mention><mention>)"
-    r"|(?P<other><other>)|(?P<about><about>)|(?P<about_next><about_next>)|(?P<about_after><about_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
+    r"|(?P<other><other>)|(?P<about><about>)|(?P<about_next><about_next>)|(?P<about_after><about_after>)|(?P<mention_after><mention_after>)|(?P<negation><negation>)|(?P<frame><frame>)"
     rf"|(?P<either><either>)|(?P<both><both>)|(?P<noun><noun>)|(?P<word>{_WORD})|(?P<han>[{HAN}])|(?P<space>[^\S{GAP}]+)|(?P<sign>.)"
 )
 
@@ -55,7 +55,7 @@ class ContentReader:
     def _read(self) -> None:
         text, place = self._sentence.text, 0
         while place < len(text):
-            if not self._piece and (known := self._value(place)):
+            if (not self._piece or self._ends_in_kind(place)) and (known := self._value(place)):
                 place = known
                 continue
             token = compiled(_TOKEN).match(text, place)
@@ -86,7 +86,7 @@ class ContentReader:
         if kind == "about_next" and self._run:
             kind = "word"
         if kind not in {"space", "word", "code"} and not self._of_run(kind, text):
-            self._end_run(token.start(), about=kind == "about_after")
+            self._end_run(token.start(), about=kind in {"about_after", "mention_after"})
         if kind == "held":
             held = self._sentence.held(token.start())
             self._add(held[0] if held else "", exact=True)
@@ -121,7 +121,16 @@ class ContentReader:
 
     def _inside(self, kind: str, text: str, end: int) -> bool:
         """True when a phrase is only a part of a longer word without spaces: 列 in 队列, 文件 in 文件系统."""
-        if not is_han(text) or kind in {"gap", "held", "word", "tail", "mention", "about_after", "negation"}:
+        if not is_han(text) or kind in {
+            "gap",
+            "held",
+            "word",
+            "tail",
+            "mention",
+            "about_after",
+            "mention_after",
+            "negation",
+        }:
             return False
         if kind in {"both", "either"}:
             return len(self._piece) < _MIN_HAN
@@ -151,8 +160,17 @@ class ContentReader:
             self._end_run(place)
             self._negated = self._negated or (not self._named.denies and denied_behind(text, known[1].end))
             self._name(known[0], known[1].values)
-            return known[1].end
+            inside = compiled("<inside_noun>").match(text, known[1].end) if known[0] == "kinds" else None
+            return inside.end() if inside else known[1].end
         return None
+
+    def _ends_in_kind(self, place: int) -> bool:
+        """True where a word without spaces ends in the kind that it is of: 菜谱 in 简单菜谱."""
+        known = None if self._mode else self._kinds.at(self._sentence.text, place)
+        if known is None or known.end - place < _MIN_HAN or not self._at_end(known.end):
+            return False
+        self._end_piece()
+        return True
 
     def _known(self, place: int) -> tuple[str, KnownName] | None:
         """The kind or the tag that begins at `place`, and which of the two it is."""
@@ -205,7 +223,8 @@ class ContentReader:
         if token is None:
             return False
         if is_han(text[known.end - 1]):
-            return self._at_end(known.end) or (not kind and self._kinds.at(text, known.end) is not None)
+            inside = kind and compiled("<inside_noun>").match(text, known.end) is not None
+            return inside or self._at_end(known.end) or (not kind and self._kinds.at(text, known.end) is not None)
         if known.end < len(text) and (text[known.end].isalnum() and text[known.end].isascii()):
             return False
         plain_word = token.end() >= known.end and (token.lastgroup != "word" or not terms(token.group()))

@@ -34,7 +34,12 @@ _EACH_NAME = re.compile(_NAME)
 _FILE = rf"(?<![\w./])(?P<name>(?:{_W}|[.\-/])*{_W}\.(?:pyi?|[cm]?tsx?|[cm]?jsx?|go|rs|java))(?!{_W}|\.{_W})"
 _GLOB = rf"(?<!\S)(?=(?:{_W}|\*)*\*)(?=\**{_W})(?P<name>(?:{_W}|\*)+)(?!\S)"
 _NAMED_KIND = rf"(?:<code_class>|<code_function>|<code_method>)\s+(?P<name>{_NAME})"
-_PLACE = rf"<code_in>\s*(?P<name>{_NAME})(?!{_W}|/)|(?P<name_2>{_NAME})\s*<code_in_after>"
+_DOTTED = rf"{_W}+(?:\.{_W}+)+"
+_AND_DOTTED = rf"(?:\s*(?:<both>|<either>|[,、])\s*(?:<code_in>\s*)?{_DOTTED})*"
+_PLACE = (
+    rf"<code_in>\s*(?P<name>{_NAME}{_AND_DOTTED})(?!{_W}|/)"
+    rf"|(?<!{_W})(?<![.@*])(?P<name_2>(?:{_DOTTED}{_AND_DOTTED}|{_NAME}))\s*<code_in_after>"
+)
 _SPELT_AS_CODE = re.compile(r"[A-Z_]")
 _MOST = 12
 
@@ -178,14 +183,16 @@ def _places(sentence: Sentence, question: str, values: Values, head: str) -> Ite
         while found := compiled(rf"{_NO}(?:{template})").search(sentence.text, place):
             place = found.end()
             groups = found.groupdict()
-            name = _spelt(groups["name"] or groups.get("name_2") or "", sentence, question)
+            joined = groups["name"] or groups.get("name_2") or ""
+            name, *more = [_spelt(each[0], sentence, question) for each in _EACH_NAME.finditer(joined)] or [""]
+            more = [each for each in more if "." in each]
             if not name or "/" in name or _is_word(name):
                 continue
             aspect = _aspect_of(name, named=template == _NAMED_KIND, head=head, folders=folders)
             if aspect is None:
                 continue
-            value = f"{name}.*" if aspect is CodeAspect.MODULE else name
-            yield CodeCondition(aspect=aspect, values=(value,), negated=found["no"] is not None)
+            values_of = (f"{each}.*" if aspect is CodeAspect.MODULE else each for each in (name, *more))
+            yield CodeCondition(aspect=aspect, values=tuple(values_of), negated=found["no"] is not None)
             named_only = template == _NAMED_KIND and aspect is CodeAspect.NAME
             sentence.take(found.start("name") if named_only else found.start(), found.end())
             place = 0

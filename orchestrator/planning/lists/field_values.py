@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from orchestrator.planning.lists.words import Names, unique
 from shared.language import derived, languages
+from shared.language.field_names import field_stem, other_forms, synonyms
 from shared.language.text import is_han, terms, value_key
 from shared.models.enumeration import Values
 
@@ -21,6 +22,8 @@ _MOST_BARE = 200
 #: A field that so large a share of the documents have is known to all.
 _PROMINENT = 0.1
 _MOST_NEAR = 3
+#: Two names are forms of one where their values stand in hardly more documents than there are: none has both.
+_ONE_OF_BOTH = 1.2
 #: Names of fields whose verbs are looked for.
 _MOST_VERBS = 300
 #: Fields whose bare values leave no doubt: "open incidents".
@@ -84,8 +87,11 @@ class KnownFields:
         self.truncated = "fields" in values.truncated
         self.groups: dict[str, FieldGroup] = {}
         self.concepts: dict[str, FieldGroup] = {}
+        self._stems: dict[str, list[str]] = {}
+        for key in self._values:
+            self._stems.setdefault(field_stem(key), []).append(key)
         for concept, rows in _concepts().items():
-            existing = [[key for key in row if key in self._values] for row in rows]
+            existing = [self._with_forms([key for key in row if key in self._values]) for row in rows]
             if any(existing):
                 self.concepts[concept] = FieldGroup(existing, self)
                 for number, row in enumerate(rows):
@@ -95,21 +101,34 @@ class KnownFields:
                         if name not in self.groups:
                             self.groups[name] = FieldGroup(own, self)
         for key in self._values:
-            self.groups.setdefault(key, FieldGroup([[key]], self))
+            group = self.groups.setdefault(key, FieldGroup([self._with_forms([key])], self))
+            for form in other_forms(key):
+                self.groups.setdefault(form, group)
         self.names = Names(self.groups)
+        self.any = FieldGroup([[], [*self._values]], self)
         bare = unique([value for key in self._values if self._sorts(key) for value in self._values[key]])
-        self.bare = Names(bare, {value: found for value in bare if (found := _without_lead(value))})
+        self.bare = Names(bare, {value: found for value in bare if (found := _without_lead(value))}, least=1)
 
-    def verbs(self, text: str) -> Iterator[tuple[FieldGroup, str, str]]:
-        """Each field with the verb in its name that stands in a text: patterns for "supervised by", "supervises".
+    def _with_forms(self, keys: Sequence[str]) -> list[str]:
+        """The keys with those that are other forms of the same name: so few documents have both that they are one."""
+        found = [*keys]
+        for key in keys:
+            for other in self._stems.get(field_stem(key), ()):
+                both = sum(self.values(key).values()) + sum(self.values(other).values())
+                if other not in found and both <= _ONE_OF_BOTH * self._documents:
+                    found.append(other)
+        return found
+
+    def verbs(self, text: str) -> Iterator[tuple[FieldGroup, str, str, str]]:
+        """Each field with the verb in its name that stands in a text: for "supervised by", "supervises", "nobody does".
 
         Those that the languages' tables have verbs for are left out.
         """
         told = {key for rows in _concepts().values() for key in rows[0]}
         for key in sorted(self._values.keys() - told)[:_MOST_VERBS]:
-            for stem, said, behind in _verbs_of(key):
+            for stem, *patterns in _verbs_of(key):
                 if stem in text:
-                    yield self.groups[key], said, behind
+                    yield self.groups[key], *patterns  # type: ignore[misc]
 
     def values(self, key: str) -> dict[str, int]:
         """Value -> documents of a field."""
@@ -141,6 +160,12 @@ class KnownFields:
         return common and len(values) <= _MOST_BARE
 
 
+def field_names(values: Values) -> Names:
+    """The names that fields of these documents may be called by."""
+    synonymous = (name for key in values.fields for name in synonyms().get(key, ()))
+    return Names({*values.fields, *synonymous, *(form for key in values.fields for form in other_forms(key))})
+
+
 @derived
 def _concepts() -> dict[str, tuple[tuple[str, ...], ...]]:
     """A field -> rows of keys of its names; the rows of all languages side by side."""
@@ -151,6 +176,9 @@ def _concepts() -> dict[str, tuple[tuple[str, ...], ...]]:
             known += [[] for _ in range(len(named) - len(known))]
             for row, names in zip(known, named, strict=False):
                 row.extend(map(value_key, names))
+    whole = {name: found[0] for found in rows.values() for name in found[0]}
+    for found in rows.values():  # another concept that stands in does so by all of its names
+        found[1:] = [[each for name in row for each in (name, *whole.get(name, ()))] for row in found[1:]]
     return {concept: tuple(map(unique, found)) for concept, found in rows.items()}
 
 
@@ -159,16 +187,17 @@ def _all_names() -> frozenset[str]:
     return frozenset(name for rows in _concepts().values() for row in rows for name in row)
 
 
-def _verbs_of(key: str) -> Iterator[tuple[str, str, str]]:
+def _verbs_of(key: str) -> Iterator[tuple[str, str, str, str]]:
     """The verb that a name such as "supervisor" is made of: its stem, and patterns of its forms."""
     for language in languages():
         rows = zip(
-            *(language.lists.phrases.get(f"named_verb{part}", ()) for part in ("", "_said", "_behind")), strict=True
+            *(language.lists.phrases.get(f"named_verb{part}", ()) for part in ("", "_said", "_behind", "_unset")),
+            strict=True,
         )
-        for name, said, behind in rows:
+        for name, *patterns in rows:
             if found := re.fullmatch(name, key):
-                stem = re.escape(found[1])
-                yield found[1], said.format(stem), behind.format(stem)
+                said, behind, unset = (pattern.format(re.escape(found[1])) for pattern in patterns)
+                yield found[1], said, behind, unset
 
 
 def _without_lead(value: str) -> tuple[str, ...]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from orchestrator.planning.lists.field_values import FieldGroup, KnownFields, Meant
-from orchestrator.planning.lists.markers import NamedValues, denied_behind, listed_values, negation_start
+from orchestrator.planning.lists.markers import OR_BEFORE, NamedValues, denied_behind, listed_values, negation_start
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, listed, unique
-from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import FieldFilter, Values
 
@@ -22,22 +21,37 @@ _NONE = r"<field_none>\s*$"
 _ANY = r"<field_any>\s*$"
 _EMPTY = r"\s*<field_empty>"
 _BOUND = r"\s*<bound>"
-_AGENT = r"(?:<field_agent>)\s*$"
-_SAID = r"<field_said>(?:\s|<value_end!>)*$"
+_AGENT = r"(?:<field_agent>)(?:\s+<field_agent>)?\s*$"
+#: What is done to documents, or where they are: whose field has the value says which one is meant.
+_SAID_ANY = r"(?:<said_any>)(?=\s|[^\x00-\x7f])"
+_BEHIND_ANY = (
+    rf"(?:<behind_any>)(?=\s*(?:$|[?.!,;:、{GAP}]|<behind_said>|<noun>|<negation>|<head_asked>|<field_said>|<tail>))"
+)
+#: Between a value and the name of its field behind it: "Ada as the owner", 张三为负责人.
+_AS = r"\s*(?:<field_as>)\s*$"
+_SAID = r"<field_said>\s*(?:<article_words>\s+)?(?:\s|<value_end!>)*$"
 _BEFORE_NAME = r"(?:[\s\-]|<value_end!>)*$"
-_SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f]|<behind_said>)"
-_SAID_OF = r"(?:<field_said>|<field_from>)\s*$"
-_FROM = r"<field_from>\s*$"
+_SAID_END = r"\s*(?:$|[?.!,;。，；、\x1f\ue001]|<behind_said>|<negation_end>)"
+_JOINED = rf"{GAP} *(?:,|<both>|<either>|<value_joint!>) *$"
+_BY = r"<field_by>\s*$"
+_SAID_OF = r"(?:<field_said>|<field_from>|<field_by>)\s*(?:<article_words>\s+)?$"
+_BEFORE_THAT = r"<field_said>\s*$"
+_FROM = r"<field_from>\s*(?:<article_words>\s+)?$"
 _HAS = r"<field_has>\s*$"
 _GOT = r"\s*<field_got>"
 _PLACE_END = r"<behind_place>"
 #: A word that may name documents, with all behind it taken out.
 _SOME_NOUN = rf"\s+[a-z]+s\s*(?={GAP})"
-_CLEAR = r"(?:<non!>|<inner_frame>|<tail>|<both>|<either>|<field_said>|<negation>|<order>)\s*$"
+_CLEAR = (
+    r"(?:<non!>|<inner_frame>|<tail>|<both>|<either>|<value_joint!>|<field_said>|<field_from>|<field_agent>|<head_asked>"
+    r"|<inside_noun>|<negation>|<order>)\s*$"
+)
 #: Stands for "'s" while values are looked for.
 _OWNS = "\ue001"
 #: What may stand between a bare value and the documents.
-_BETWEEN = r"[\s、,\x1f]+|<value_joint!>|<head_asked>|<both>|<either>|\ue001"
+_BETWEEN = r"[\s、,\x1f]+|<value_joint!>|<head_asked>|<both>|<either>|<field_said>|\ue001"
+#: One character alone is a value only directly before documents, where it says nothing of a place or an amount.
+_ONE_CHAR = r"(?!<tail>|<inner_frame>|<inside_noun>|<negation>|<either>|<both>)(?!<no_value_alone>)."
 _EQUALS = re.compile(r"(?P<name>[\w\-]{1,40})(?P<is>!?==?)(?=\w)")
 _POSSESSIVE = re.compile(r"(?<=\w)'s(?= )|(?<=s)'(?= )")
 _ASKED = r"<asked_for>"
@@ -50,29 +64,8 @@ def take_fields(sentence: Sentence, values: Values, kinds: Names, tags: Names, n
         taker = _FieldTaker(sentence, values, named, kinds, tags)
         taker.take_phrases()
         taker.take_names()
+        taker.take_done()
         taker.take_bare()
-
-
-def field_doubts(named: NamedValues, values: Values, question: str) -> Iterator[str]:
-    """What may be meant otherwise, in the question's language."""
-    if named.read_as:
-        comma = reader_sentence("comma", question)
-        told = comma.join(f"\u201c{each}\u201d" for each in unique(named.read_as))
-        yield reader_sentence("list_fields_read", question, told)
-    for name, value, near in named.unknown:
-        spelt = f"{name} = {value}"
-        sentence = "list_no_value_near" if near else "list_no_value"
-        yield reader_sentence(sentence, question, *filter(None, (spelt, near)))
-    if named.fields and values.fields_unknown:
-        yield reader_sentence("list_fields_unknown", question, f"{values.fields_unknown:,}")
-
-
-def field_part(wanted: FieldFilter) -> str:
-    """A filter as people read it: `owner = Ada`."""
-    name = " or ".join(wanted.names)
-    if not wanted.values:
-        return f"{'no' if wanted.negated else 'any'} {name}"
-    return f"{'not ' if wanted.negated else ''}{name} = {' or '.join(wanted.values)}"
 
 
 class _FieldTaker:
@@ -87,7 +80,8 @@ class _FieldTaker:
         """Phrases that hold a field without its name: "unassigned", "owned by Ada", "does Ada own", 张三负责的."""
         for concept, group in self._known.concepts.items():
             self._each(f"<unset_{concept}>", partial(self._unset, group))
-        for group, said, behind in self._known.verbs(self._sentence.text):
+        for group, said, behind, unset in self._known.verbs(self._sentence.text):
+            self._each(unset, partial(self._unset, group))
             self._each(said, partial(self._behind, group, unknown=True))
             self._each(behind, partial(self._before, group))
         for concept, group in self._known.concepts.items():
@@ -136,7 +130,7 @@ class _FieldTaker:
         if (before := self._values_ending(head, group.names)) is None:
             return False
         start, spelt = before
-        if agent := compiled(_AGENT).search(self._sentence.text[:start]):
+        if agent := self._ahead(_AGENT, start):
             start = agent.start()
         return self._take(group, spelt, start, found.end(), negated=negated is not None)
 
@@ -158,7 +152,7 @@ class _FieldTaker:
 
     def _named_at(self, name: str, start: int, end: int) -> bool:
         group, text = self._known.groups[name], self._sentence.text
-        lead = compiled(_LEAD).search(text[:start])
+        lead = self._ahead(_LEAD, start)
         begun = lead.start() if lead else start
         link = compiled(_IS).match(text, end)
         if link is None or (self._in_words(begun) and not (lead or link["is"])):
@@ -172,9 +166,10 @@ class _FieldTaker:
             return True
         if not (joint or lead) and (self._kinds.at(text, start) or compiled("<noun>").match(text, start)):
             return False
-        if before := self._values_ending(compiled(_BEFORE_NAME).sub("", text[:start], 1), group.names):
-            lead = compiled(_LEAD).search(text[: before[0]])
-            return self._take(group, before[1], lead.start() if lead else before[0], end)
+        for between in (_BEFORE_NAME, _AS):
+            if before := self._values_ending(compiled(between).sub("", text[:start], 1), group.names):
+                lead = self._ahead(_LEAD, before[0]) or self._ahead(_AGENT, before[0])
+                return self._take(group, before[1], lead.start() if lead else before[0], end)
         return self._named_alone(group, start, end)
 
     def _named_alone(self, group: FieldGroup, start: int, end: int) -> bool:
@@ -182,19 +177,24 @@ class _FieldTaker:
         text = self._sentence.text
         if not group.prominent and not re.search(r"\ban? $", text[:start]):
             return False
-        if found := compiled(_NONE).search(text[:start]):
+        if found := self._ahead(_NONE, start):
             behind = compiled(r"\s+<field_none_end>").match(text, end)
             self._put(group, (), found.start(), behind.end() if behind else end, negated=True)
-        elif found := compiled(_ANY).search(text[:start]):
+        elif found := self._ahead(_ANY, start):
             begun = negation_start(self._sentence, found.start())
             self._put(group, (), begun, end, negated=begun < found.start())
         else:
             return False
         return True
 
+    def take_done(self) -> None:
+        """What somebody does with documents, where only the value says which field is meant: "treated by Ada"."""
+        self._sentence.text = _POSSESSIVE.sub(f" {_OWNS}", self._sentence.text)
+        self._each(_SAID_ANY, partial(self._behind, self._known.any, unknown=False))
+        self._each(_BEHIND_ANY, partial(self._before, self._known.any))
+
     def take_bare(self) -> None:
         """Values alone: "open incidents", "incidents that are still open", "Ada's notes", 已解决的事故."""
-        self._sentence.text = _POSSESSIVE.sub(f" {_OWNS}", self._sentence.text)
         place = taken = 0
         while taken < _MOST_TAKEN and (begins := _WORD_BEGINS.search(self._sentence.text, place)):
             start = begins.start()
@@ -214,7 +214,7 @@ class _FieldTaker:
         """Where the bare value at `start` ends, if it is said of documents."""
         text = self._sentence.text
         value = self._known.bare.at(text, start)
-        if value is None or not self._whole(value.end) or self._in_words(start) or not self._clear_before(start):
+        if value is None or not self._stands_alone(start, value.end):
             return None
         for others in (self._kinds, self._tags):
             if (other := others.at(text, start)) and other.end >= value.end:
@@ -223,15 +223,35 @@ class _FieldTaker:
                 return None
         if self._documents_follow(value.end):
             return value.end
-        if compiled(_HAS).search(text[:start]) and (got := compiled(_GOT).match(text, value.end)):
+        if self._ahead(_HAS, start) and (got := compiled(_GOT).match(text, value.end)):
             return got.end()
-        begun = negation_start(self._sentence, start)
-        led = compiled(_SAID).search(text[:start]) or compiled(_FROM).search(text[:start])
-        said = begun < start or led is not None or self._documents_before(start)
-        if said and compiled(_SAID_END).match(text, value.end):
+        if self._is_said(start) and compiled(_SAID_END).match(text, value.end):
             return value.end
         sure = all(self._known.is_state(meant.names) for meant in self._known.holding(text[start : value.end]))
         return value.end if sure and compiled(_SOME_NOUN).match(text, value.end) else None
+
+    def _stands_alone(self, start: int, end: int) -> bool:
+        """True for whole words that are no bound, and are not sought in texts."""
+        text = self._sentence.text
+        if not self._whole(end) or compiled(_BOUND).match(text, end) or not self._clear_before(start):
+            return False
+        if end == start + 1 and not (compiled(_ONE_CHAR).match(text, start) and self._documents_follow(end)):
+            return False
+        return not self._in_words(start) or self._ahead(_FROM, start) is not None
+
+    def _is_said(self, start: int) -> bool:
+        """True when something before `start` says it of documents: a verb, a negation, documents themselves."""
+        if negation_start(self._sentence, start) < start or self._documents_before(start):
+            return True
+        if self._ahead(_JOINED, start):
+            return True
+        by = self._ahead(_BY, start)
+        led = self._ahead(_SAID, start) or self._ahead(_FROM, start)
+        return led is not None or (by is not None and self._documents_before(by.start()))
+
+    def _ahead(self, template: str, place: int) -> re.Match[str] | None:
+        """What stands directly before `place`; the template ends with `$`."""
+        return compiled(template).search(self._sentence.text, max(0, place - _LOOK_BACK), place)
 
     def _take_bare(self, spelt: list[str], start: int, end: int) -> None:
         meant = [found for each in spelt for found in self._known.holding(each)]
@@ -246,20 +266,23 @@ class _FieldTaker:
         text = self._sentence.text
         end = place.end() if (place := compiled(_PLACE_END).match(text, end)) else end
         end = end + len(_OWNS) + 1 if text.startswith(f" {_OWNS}", end) else end
-        if negation_start(self._sentence, start) == start and (said := compiled(_SAID_OF).search(text[:start])):
+        said = self._ahead(_SAID_OF, start)
+        if said and said[0].isascii() and self._documents_follow(end):  # "the number of open bugs"
+            said = self._ahead(_BEFORE_THAT, start)
+        if said and negation_start(self._sentence, start) == start:
             start = said.start()
         non = compiled("<non!>$").search(text[:start])
         self._append(Meant(names, values), non.start() if non else start, end, negated=non is not None)
 
     def _clear_before(self, start: int) -> bool:
         """True when no word without spaces goes on at `start`, which would say what the value is: 审核人是张三."""
-        head = self._sentence.text[: negation_start(self._sentence, start)]
+        place = negation_start(self._sentence, start)
         for _ in range(_MOST_TAKEN):
-            if not head or not is_han(head[-1]) or self._documents_before(len(head)):
+            if not place or not is_han(self._sentence.text[place - 1]) or self._documents_before(place):
                 return True
-            if (found := compiled(_CLEAR).search(head)) is None:
+            if (found := self._ahead(_CLEAR, place)) is None:
                 return False
-            head = head[: found.start()]
+            place = found.start()
         return False
 
     def _documents_before(self, start: int) -> bool:
@@ -360,5 +383,11 @@ class _FieldTaker:
         begun = negation_start(self._sentence, start) if meant.values else start
         negated = negated or begun < start or denied_behind(self._sentence.text, end)
         wanted = FieldFilter(names=meant.names, values=meant.values, negated=negated)
+        if (joint := compiled(OR_BEFORE).search(self._sentence.text[:begun])) and self._named.fields:
+            last = self._named.fields[-1]
+            if (last.names, last.negated, negated) == (wanted.names, False, False) and last.values and wanted.values:
+                wanted = wanted.model_copy(update={"values": unique([*last.values, *wanted.values])})
+                self._named.fields.pop()
+                begun = joint.start("joint")
         self._named.fields.append(wanted)
         self._sentence.take(begun, end)

@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from orchestrator.planning.lists.dates import DateSpan
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, listed, unique
 from shared.language import derived, languages
-from shared.language.text import value_key
+from shared.language.text import is_han
 from shared.models import Filters
-from shared.models.enumeration import MAX_COLUMNS, Condition, FieldFilter, ListOrder
+from shared.models.enumeration import Condition, FieldFilter, ListOrder
 
 _HASH = re.compile(r"(?<![\w&])#(?P<name>[\w\-./]{1,60})")
-_MAX_COLUMN_CHARS = 40
 #: Unknown tags for which a known one is sought that looks like them: it costs a look at all that are known.
 _MOST_HINTS = 3
 #: Between the values of a list; "redis or celery" wants one of them.
 _JOIN = r"\s*(?:[,、]\s*(?P<last><last!>)?|(?P<word><all_of!>|<one_of!>)(?:(?<![a-z])|(?![a-z]))\s*)"
-_COLUMNS = r"<columns>\s*(?P<list>[^?!。？！\x1f]{1,200})[?!.。？！\s]*$"
-_BETWEEN_COLUMNS = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
 _COUNT = r"(\d{1,4}|<count>)"
 _ORDERS: dict[ListOrder, str] = {
     "newest": rf"<newest_first>|<newest_counted> ?{_COUNT}<counted>?|(?<![\w.]){_COUNT} <newest_counted>|<newest>",
@@ -30,6 +27,8 @@ _ORDERS: dict[ListOrder, str] = {
 _LACKING: dict[Literal["tags", "date"], str] = {"tags": "<no_tags>", "date": "<no_date>"}
 #: Of a question that asks for more than these, no part is taken.
 MAX_LISTED = 1000
+#: Behind something that was taken out: one of the two is enough.
+OR_BEFORE = rf"{GAP} *(?P<joint>[,、]? *(?:<either>) *(?:<field_lead> *)?)$"
 _NEGATION = r"<negation><negation_tail!>{0,4}\s*"
 #: So far before a value its negation is looked for, in characters.
 _LOOK_BACK = 60
@@ -71,18 +70,6 @@ class NamedValues:
         """True when something is left out already."""
         denied = any(wanted.negated for wanted in self.fields)
         return denied or bool(self.without_tags or self.without_kinds or self.without_paths or self.without_dates)
-
-
-def take_columns(sentence: Sentence, named: NamedValues) -> None:
-    """The columns behind "with their ...", to the end of the question."""
-    found = compiled(_COLUMNS).search(sentence.text)
-    if not found:
-        return
-    parts = (sentence.restored(part).strip(" .") for part in compiled(_BETWEEN_COLUMNS).split(found["list"]))
-    wanted = [compiled("^<article!>").sub("", part) for part in parts if part]
-    if wanted and all(len(part) <= _MAX_COLUMN_CHARS and len(part.split()) <= 4 for part in wanted):
-        named.columns = unique([part for part in wanted if value_key(part) not in listed("built_in")])[:MAX_COLUMNS]
-        sentence.take(found.start(), len(sentence.text))
 
 
 def take_dates(sentence: Sentence, spans: Sequence[DateSpan], named: NamedValues) -> bool:
@@ -147,48 +134,100 @@ def take_order(sentence: Sentence, named: NamedValues) -> None:
                 return
 
 
-def take_tags(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
-    """Tags in "tagged redis", "#redis", "带有缓存标签的": an unknown one is asked for all the same, and said."""
+class KnownTags(NamedTuple):
+    """The tags that exist; `truncated`: only the most frequent ones of them."""
+
+    names: Names
+    truncated: bool = False
+
+
+def take_tags(sentence: Sentence, known: KnownTags, named: NamedValues, others: Names) -> None:
+    """Tags in "tagged redis", "#redis", "带有缓存标签的": an unknown one is asked for all the same, and said.
+
+    `others`: values of fields; "marked as open" is left to these.
+    """
     sentence.text = compiled("(<tagged>) <counted_of>(?= )").sub(r"\1", sentence.text)
     sentence.text = compiled("(<tagged>) (<none_of>)(?= )").sub(r"\2 \1", sentence.text)
     while found := _HASH.search(sentence.text):
-        _add_tags([found["name"].rstrip("./")], names, truncated, named, negated=is_negated(sentence, found.start()))
+        _add_tags([found["name"].rstrip("./")], known, named, negated=is_negated(sentence, found.start()))
         sentence.take(*_around(sentence, found.start(), found.end()))
-    while found := compiled("<tagged>").search(sentence.text):
-        values, either, end = listed_values(sentence, found.end(), names)
+    place = 0
+    while found := compiled("<tagged>").search(sentence.text, place):
+        values, either, end = listed_values(sentence, found.end(), known.names)
+        if (
+            values
+            and not known.names.of(values[0])
+            and others.of(values[0])
+            and not compiled("<a_tag>").search(found[0])
+        ):
+            place = found.end()
+            continue
         if not values:
             sentence.take(found.start(), found.end())
             continue
-        negated = found[0].startswith(listed("negating")) or is_negated(sentence, found.start())
-        _add_tags(values, names, truncated, named, either=either, negated=negated)
-        sentence.take(negation_start(sentence, found.start()), end)
-    _take_tags_before(sentence, names, truncated, named)
+        either = either or compiled("<any_of>").search(found[0]) is not None
+        _take_tags_at(sentence, values, (found, end), known, named, either=either)
+    _take_tags_before(sentence, known, named)
+    place = 0
+    while found := compiled("<tagged_known>").search(sentence.text, place):
+        values, either, place = listed_values(sentence, found.end(), known.names, unknown=False)
+        if values:
+            _take_tags_at(sentence, values, (found, place), known, named, either=either)
+        place = 0 if values else found.end()
 
 
-def _take_tags_before(sentence: Sentence, names: Names, truncated: bool, named: NamedValues) -> None:
+def _take_tags_at(  # noqa: PLR0913 - what was said of the tags, where, and where it goes
+    sentence: Sentence,
+    values: list[str],
+    place: tuple[re.Match[str], int],
+    known: KnownTags,
+    named: NamedValues,
+    *,
+    either: bool,
+) -> None:
+    """Keep the tags behind a phrase."""
+    found, end = place
+    negated = found[0].startswith(listed("negating")) or is_negated(sentence, found.start())
+    _keep_tags(sentence, values, (found.start(), end), known, named, either=either, negated=negated)
+
+
+def _keep_tags(  # noqa: PLR0913
+    sentence: Sentence,
+    values: list[str],
+    place: tuple[int, int],
+    known: KnownTags,
+    named: NamedValues,
+    *,
+    either: bool = False,
+    negated: bool = False,
+) -> None:
+    """Keep the tags that stand at `place`, with those before them where "or" stands between, and take them out."""
+    begun = negation_start(sentence, place[0])
+    joint = compiled(OR_BEFORE).search(sentence.text[:begun])
+    first = named.tags.pop() if joint and named.tags and not negated else ()
+    _add_tags([*first, *values], known, named, either=either or bool(first), negated=negated)
+    sentence.take(joint.start("joint") if first and joint else begun, place[1])
+
+
+def _take_tags_before(sentence: Sentence, known: KnownTags, named: NamedValues) -> None:
     """Tags in "带有 redis 和缓存标签的", "with the redis tag": they stand before the word."""
     place = 0
     while found := compiled("<tagged_after>").search(sentence.text, place):
         place = found.end()
         head = sentence.text[: found.start()]
-        if before := _values_before(sentence, head, names):
+        if before := _values_before(sentence, head, known.names):
             mark, values, either = before
             negated = mark.group().startswith(listed("negating")) or is_negated(sentence, mark.start())
             negated = negated or denied_behind(sentence.text, found.end())
-            _add_tags(values, names, truncated, named, either=either, negated=negated)
+            either = either or compiled("<any_of>").search(mark[0] + found[0]) is not None
+            _add_tags(values, known, named, either=either, negated=negated)
             sentence.take(negation_start(sentence, mark.start()), found.end())
             place = 0
             continue
-        if known := _known_end(head, names):
-            start, name = known
-            _add_tags(
-                [name],
-                names,
-                truncated,
-                named,
-                negated=is_negated(sentence, start) or denied_behind(sentence.text, found.end()),
-            )
-            sentence.take(negation_start(sentence, start), found.end())
+        if one := _known_end(head, known.names):
+            start, name = one
+            negated = is_negated(sentence, start) or denied_behind(sentence.text, found.end())
+            _keep_tags(sentence, [name], (start, found.end()), known, named, negated=negated)
             place = 0
 
 
@@ -198,8 +237,9 @@ def _values_before(sentence: Sentence, head: str, names: Names) -> tuple[re.Matc
     for mark in marks:
         if GAP in head[mark.end() :] or not head[mark.end() :].strip():
             continue
-        values, either, end = listed_values(sentence, mark.end(), names)
-        known = mark is marks[-1] or all(map(names.of, values))  # only the nearest takes what no document has
+        nearest = mark is marks[-1] and is_han(mark[0])  # it alone takes what no document has
+        values, either, end = listed_values(sentence, mark.end(), names, unknown=nearest)
+        known = nearest or all(map(names.of, values))
         if values and known and end >= len(head.rstrip()):
             return mark, values, either
     return None
@@ -249,14 +289,14 @@ def _unknown_value() -> re.Pattern[str]:
     return re.compile(rf"[^\s,;:!?，。；：！？、()\x1f{''.join(listed('value_end'))}]{{1,60}}")
 
 
-def _add_tags(  # noqa: PLR0913 - what was said of the tags, and where it goes
-    spelt: list[str], names: Names, truncated: bool, named: NamedValues, *, either: bool = False, negated: bool = False
+def _add_tags(
+    spelt: list[str], tags: KnownTags, named: NamedValues, *, either: bool = False, negated: bool = False
 ) -> None:
     groups = []
     for name in spelt:
-        known = names.of(name)
-        if not known and not truncated:
-            near = names.near(name) if len(named.warnings) < _MOST_HINTS else ""
+        known = tags.names.of(name)
+        if not known and not tags.truncated:
+            near = tags.names.near(name) if len(named.warnings) < _MOST_HINTS else ""
             hint = f"; there is {near}" if near else ""
             named.warnings.append(f"No document has the tag {name!r}{hint}.")
         groups.append(unique(known or (name,)))

@@ -9,14 +9,15 @@ from datetime import date
 from celery import Celery
 from celery.result import allow_join_result
 
-from orchestrator.planning.lists.possible import names_list
-from orchestrator.planning.lists.reading import read_question, understood
+from orchestrator.planning.lists.possible import names_list, nearly_lists
+from orchestrator.planning.lists.reading import read_closely, understood
+from orchestrator.planning.lists.runs import told
 from orchestrator.planning.tree import Grown, original_leaf
 from orchestrator.remote import call_pool
 from shared.contract import TaskName
 from shared.errors import RamifyError
 from shared.jobs.tables import Tables
-from shared.models import ROOT_ID, Facet, Node
+from shared.models import ROOT_ID, Facet, Filters, Node
 from shared.models.enumeration import Scan, Values, ValuesReply, ValuesRequest
 from shared.models.plan import Shard
 from shared.providers.fallbacks import fell_back
@@ -33,19 +34,24 @@ _IDS = 1 << 128
 _INSTEAD = "The question was searched instead of listed."
 
 
-def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool = False) -> Grown:
+def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool = False, whole: bool = False) -> Grown:
     """The leaves that list what the question asks for; no nodes, and warnings, when it has to be searched instead.
 
-    `possible`: it is a list only where the corpus has what it names, and nothing is said where it is none.
+    `possible`: it is a list only where the corpus has what it names, and nothing is said where it is none; with `whole`
+    only where nothing of it is unread.
     """
     job = run.job
     timeout_s = min(_LOOK_S if possible else _ASK_S, seconds_for("listing", job.remaining(job.leaf_reserve)))
     try:
         asked = ValuesRequest(tenant=job.request.tenant, filters=job.request.filters)
-        known = _ask_search_pool(app, settings, asked, timeout_s)
-        reading = read_question(job.request.question, job.request.filters, known, date.today())  # noqa: DTZ011 - the reader's "last month"
-        if possible and not (reading.scan and names_list(job.request.question, known, reading.scan)):
-            return Grown()
+
+        def known_under(filters: Filters) -> Values:
+            return _ask_search_pool(app, settings, asked.model_copy(update={"filters": filters}), timeout_s)
+
+        today = date.today()  # noqa: DTZ011 - the reader's "last month"
+        reading, known = read_closely(job.request.question, job.request.filters, known_under, today)
+        if possible and not (reading.scan and names_list(job.request.question, known, reading.scan, whole=whole)):
+            return _no_list(job.request.question, known, reading.scan)
         if reading.scan is None:
             return Grown(warnings=(*reading.warnings, _INSTEAD))
         scan = _without_excluded(reading.scan, settings.search.excludes)
@@ -60,6 +66,13 @@ def plan_list(run: TaskRun, app: Celery, settings: Settings, *, possible: bool =
     limits = settings.enumeration
     parts = shards(scan.documents, limits.shard_documents, limits.max_shards)
     return Grown(nodes=list_nodes(job.request.question, scan.understood, parts), warnings=reading.warnings)
+
+
+def _no_list(question: str, known: Values, scan: Scan | None) -> Grown:
+    """Why a question that looks like a list is searched; nothing where it does not."""
+    if scan is None or not nearly_lists(question, known, scan):
+        return Grown()
+    return Grown(warnings=(told("list_not_made", scan.unread, question),))
 
 
 def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:

@@ -26,29 +26,39 @@ def may_be_list(question: str) -> bool:
     """True for a question of modest length that asks for no reason, way, person or comparison: by its words alone."""
     asked = prepared(question)
     han = sum(map(is_han, asked.low))
-    if not asked.low or asked.stated or asked.asking > 1 or han > _MOST_HAN or len(asked.low.split()) > _MOST_WORDS:
+    if not asked.low or asked.asking > 1 or han > _MOST_HAN or len(asked.low.split()) > _MOST_WORDS:
         return False
     text = plain(asked.low)
     begins = (0, *(found.end() for found in compiled("<head_begins>").finditer(text)))
     return not any(compiled("<no_list>").search(text[place:]) for place in begins)
 
 
-def names_list(question: str, values: Values, scan: Scan) -> bool:
+def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False) -> bool:
     """True where the noun that `question` is about exists, and more than its kind was understood of it.
 
     `scan` is what was read of it. The noun is a kind, a folder, a word for documents or, where code is stored, for
-    definitions: in the plural in English, behind all that describes it in Chinese.
+    definitions: in the plural in English, behind all that describes it in Chinese; anywhere where nothing of the
+    question is unread. `whole`: only such a question is a list, as one that ends like a statement.
     """
-    text = Sentence(prepared(question).text).text
-    if scan.code and (scan.unread or not (scan.code.conditions or scan.found.paths)):
+    asked = prepared(question)
+    text = Sentence(asked.text).text
+    if scan.unread and (whole or asked.stated or scan.code):
+        return False
+    if scan.code and not (scan.code.conditions or scan.found.paths):
         return False
     if not (_says_more(scan) or (compiled("<head_counted>").search(text) and scan.found.kinds and not scan.unread)):
         return False
-    if scan.unread and compiled("<head_whether>").search(text):
-        return False
-    if scan.found.paths and not scan.unread and compiled("<head_open>").search(text):
-        return True
-    return _Heads(values).in_text(text)
+    heads = _Heads(values)
+    if scan.unread:
+        return not compiled("<head_whether>").search(text) and heads.in_text(text)
+    opened = scan.found.paths and (not scan.code or compiled("<head_open>").search(text))
+    return bool(opened) or heads.in_text(text) or (not scan.code and heads.anywhere(text))
+
+
+def nearly_lists(question: str, values: Values, scan: Scan) -> bool:
+    """True for a question that names a kind in the plural and more, beside what was not understood of it."""
+    text = Sentence(prepared(question).text).text
+    return bool(scan.unread and scan.found.kinds) and _says_more(scan) and _Heads(values).anywhere(text)
 
 
 def _says_more(scan: Scan) -> bool:
@@ -72,6 +82,14 @@ class _Heads:
         """True when the text is about such a noun."""
         begins = (0, *(found.end() for found in compiled("<head_begins>").finditer(text)))
         return any(self._in_front(text, place) for place in begins) or (any(map(is_han, text)) and self._behind(text))
+
+    def anywhere(self, text: str) -> bool:
+        """True when a noun stands anywhere, in English in the plural or behind "every"."""
+        places = (place for place in range(len(text)) if _begins(text, place))
+        nouns = ((place, end) for place in places if (end := self._noun_end(text, place)))
+        return any(
+            _is_plural(text[place:end]) or compiled(r"(?:<each_one>) $").search(text[:place]) for place, end in nouns
+        )
 
     def _in_front(self, text: str, place: int) -> bool:
         """The first noun in the plural with no preposition or verb before it: "urgent tickets assigned to Tom"."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
+from orchestrator.planning.lists.columns import take_columns
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
 from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions, told_conditions
-from orchestrator.planning.lists.fields import field_doubts, field_part, take_fields
+from orchestrator.planning.lists.field_told import field_doubts, field_part
+from orchestrator.planning.lists.field_values import field_names
+from orchestrator.planning.lists.fields import take_fields
 from orchestrator.planning.lists.folders import take_paths
 from orchestrator.planning.lists.markers import (
+    KnownTags,
     NamedValues,
     repeat_exceptions,
-    take_columns,
     take_dates,
     take_facets,
     take_kinds,
@@ -24,8 +27,9 @@ from orchestrator.planning.lists.markers import (
 )
 from orchestrator.planning.lists.runs import named as named_runs
 from orchestrator.planning.lists.runs import told
-from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names, unique
+from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, kind_names, unique
 from shared.language import reader_sentence
+from shared.language.text import plain
 from shared.models import Filters
 from shared.models.base import Model
 from shared.models.code import CodeScan
@@ -33,6 +37,8 @@ from shared.models.enumeration import Condition, Scan, Values
 
 #: A question with more words to look for is no list: hardly a document has them all.
 MAX_CONDITIONS = 12
+#: "or" between two things that were taken out and are no values of the same: no filter can say it.
+_EITHER_OF_TWO = rf"{GAP} *[,、]? *(?:<either>) *(?:(?:<field_lead>|<field_said>|<article_words>) *)*{GAP}"
 _NOTHING = (
     "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
 )
@@ -59,7 +65,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     sentence = Sentence(question)
     counting = compiled("<counting>").search(sentence.text) is not None
     named = NamedValues()
-    take_columns(sentence, named)
+    take_columns(sentence, field_names(values), named)
     code = take_definitions(sentence, question, values)
     if why := _take_times(sentence, named, question, today):
         return Reading(warnings=(why,))
@@ -69,8 +75,14 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         take_order(sentence, named)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     _take_values(sentence, named, values, kinds, tags, in_fields=code is None)
+    joined = compiled(_EITHER_OF_TWO).search(sentence.text) is not None
     content = ContentReader(sentence, kinds, tags, named)
     unread = named_runs(content.unread, sentence, question)
+    if joined or (stray := _stray_times(unread, named)):
+        why = (
+            told("list_either", (question.strip(),), question) if joined else told("list_time_unread", stray, question)
+        )
+        return Reading(warnings=(why,))
     scan = _scan(filters, named, content).model_copy(
         update={"counting": counting, "index_version": values.index_version, "unread": unread}
     )
@@ -87,6 +99,27 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
     doubts = (*field_doubts(named, values, question), *_doubts(scan, [*named.assumed, *content.assumed], question))
     return Reading(scan=scan, warnings=(*named.warnings, *doubts))
+
+
+def read_closely(
+    question: str, filters: Filters, ask: Callable[[Filters], Values], today: date
+) -> tuple[Reading, Values]:
+    """The reading with the fields of those documents alone that it is of, and the values that it was read with.
+
+    `ask` gives the values under a filter. A name may be an owner of one kind and a reviewer of another one, and a
+    field that the listed kind does not have says nothing of it.
+    """
+    values = ask(filters)
+    reading = read_question(question, filters, values, today)
+    scan = reading.scan
+    if scan is None or scan.code or not values.fields or not (scan.found.kinds or scan.found.paths):
+        return reading, values
+    inside = {"kinds": filters.kinds or scan.found.kinds, "paths": filters.paths or scan.found.paths}
+    own = ask(filters.model_copy(update=inside))
+    truncated = {*values.truncated} - {"fields"} | {*own.truncated} & {"fields"}
+    update = {"fields": own.fields, "fields_unknown": own.fields_unknown, "documents": own.documents}
+    values = values.model_copy(update={**update, "truncated": tuple(sorted(truncated))})
+    return read_question(question, filters, values, today), values
 
 
 def _take_times(sentence: Sentence, named: NamedValues, question: str, today: date) -> str:
@@ -110,11 +143,18 @@ def _take_values(  # noqa: PLR0913
 ) -> None:
     """Take out what the sentence says of folders, tags, facets, kinds and fields."""
     take_paths(sentence, values, named)
-    take_tags(sentence, tags, "tags" in values.truncated, named)
+    said = Names(value for known in values.fields.values() for value in known)
+    take_tags(sentence, KnownTags(tags, truncated="tags" in values.truncated), named, said)
     take_facets(sentence, named)
     take_kinds(sentence, kinds, named)
     if in_fields:
         take_fields(sentence, values, kinds, tags, named)
+
+
+def _stray_times(unread: Sequence[str], named: NamedValues) -> list[str]:
+    """Words of time that were not read beside a time that was: they make it another one."""
+    dated = named.dates.after or named.dates.before or named.more_dates
+    return [run for run in unread if compiled("<time_word>").search(plain(run))] if dated else []
 
 
 def _misspelt(unread: Sequence[str], kinds: Names) -> tuple[str, str] | None:

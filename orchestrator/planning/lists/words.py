@@ -52,7 +52,7 @@ def _alternatives(name: str) -> str:
 
 
 def _bounded(phrase: str) -> str:
-    first = phrase.removeprefix("(?:")[0]
+    first = phrase.replace("(?:", "").lstrip("^")[0]
     head = r"(?<![a-z0-9])" if first.isascii() and first.isalpha() else ""
     tail = r"(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1] not in "$:=+/b " and not is_han(phrase) else ""
     return f"{head}(?:{phrase}){tail}"
@@ -62,6 +62,14 @@ def _bounded(phrase: str) -> str:
 def listed(name: str) -> tuple[str, ...]:
     """The phrases of one list as they are written, by language."""
     return tuple(phrase for language in languages() for phrase in language.lists.phrases.get(name, ()))
+
+
+@derived
+def _rewrites() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Ways to say a condition that are read as another one."""
+    return tuple(
+        (compiled(pattern), instead) for language in languages() for pattern, instead in language.lists.rewrites
+    )
 
 
 @derived
@@ -82,6 +90,9 @@ class Sentence:
         bare = "".join(c if c.isprintable() and not "\ue000" <= c <= "\uf8ff" else " " for c in question[:MAX_CHARS])
         # Bounded again: folded, one character may be eighteen.
         self.text = " ".join(plain(_QUOTED.sub(self._hold, bare))[:MAX_CHARS].split())
+
+        for pattern, instead in _rewrites():
+            self.text = pattern.sub(instead, self.text)[:MAX_CHARS]
 
     def _hold(self, found: re.Match[str]) -> str:
         text = next(part for part in found.groups() if part is not None).strip()
@@ -163,8 +174,12 @@ class Names:
 
     def misspelt(self, word: str) -> str:
         """The known name that an unknown word is one or two letters away from; "" for none."""
-        close = get_close_matches(_name_key(word), self._values, n=1, cutoff=_MISSPELT) if len(word) >= _LONG else []
-        return close[0] if close and not self.of(word) and close[0] != plain(word) else ""
+        if len(word) < _LONG or self.of(word):
+            return ""
+        spelt = {plain(value): _name_key(value) for value in self.known} | {name: name for name in self._values}
+        spelt |= {f"{name}s": name for name in self._values if name.isascii()}
+        close = get_close_matches(plain(word), spelt, n=1, cutoff=_MISSPELT)
+        return spelt[close[0]] if close and spelt[close[0]] != plain(word) else ""
 
     def near(self, name: str) -> str:
         """Known values that look like an unknown one, for people."""

@@ -51,6 +51,9 @@ _BENDS: dict[str, Bend] = {
     **dict.fromkeys(("up to but not including", "up to but excluding", "until but not including"), "before"),
     **dict.fromkeys(("since", "starting", "starting in", "starting from", "later", "onward", "onwards"), "from"),
     **dict.fromkeys(("after", "later than", "newer than", "more recent than"), "after"),
+    **dict.fromkeys(("predate", "predates", "predating"), "before"),
+    **dict.fromkeys(("postdate", "postdates", "postdating"), "after"),
+    "on": "from",
     **dict.fromkeys(("before", "prior to", "earlier than", "older than"), "before"),
     **dict.fromkeys(
         ("until", "till", "through", "up to", "up to and including", "by", "no later than", "earlier"), "until"
@@ -123,7 +126,8 @@ DATES = DateWords(
             ),
             r"\1 of this \2",
         ),
-        (re.compile(rf"(?<!\w)(?:the )?months? (?:of )?(?={_MONTH_NAME}(?!\w))"), ""),
+        (re.compile(rf"(?<!\w)(?:the )?(?:\d{{1,2}} )?months? (?:of )?(?={_MONTH_NAME}(?!\w))"), ""),
+        (re.compile(r"(?<!\w)(?:the )?current (?=(?:year|month|quarter|week)(?!\w))"), "this "),
         (re.compile(rf"(?<!\w)(?:the )?(?:end of (?:the )?year|year[- ]end) (?={_CENTURY})"), "end of "),
         (re.compile(r"(?<!\w)(to|until|till|up to) (?:now|the present|date)(?!\w)"), r"\1 today"),
         (re.compile(r"(?<!\w)weeks (\d{1,2})( to | and | through |[-–])(\d{1,2})(?!\w)"), r"week \1\2week \3"),
@@ -194,10 +198,11 @@ DATES = DateWords(
         r"|on or before|ending(?: in)?|not later than|as late as|after but not including|only after"
         r"|up to but (?:not including|excluding)|until but not including|no later than"
         r"|since|starting(?: in| from)?|after|before|prior to|until|till|through"
-        r"|up to(?: and including)?|by|earlier than|later than|newer than|more recent than|older than)"
+        r"|up to(?: and including)?|by|predat(?:e|es|ing)|postdat(?:e|es|ing)"
+        r"|earlier than|later than|newer than|more recent than|older than)"
         r"(?: the)? $"
     ),
-    behind=(r"(?:and |or )?(?:later|onwards?|earlier)",),
+    behind=(r"(?:and |or )?(?:later|onwards?|earlier|on(?=\s*(?:$|[?.!,;])))",),
     bends=_BENDS | {f"{joint} {word}": _BENDS[word] for joint in ("and", "or") for word in ("later", "earlier")}
     | {f"{joint} {word}": "from" for joint in ("and", "or") for word in ("onward", "onwards")},
     lead=(
@@ -210,7 +215,7 @@ DATES = DateWords(
     year_lead=(
         "in", "of", "from", "during", "since", "after", "before", "until", "till", "by", "to", "and", "or", "through",
         "between", "dated", "than", "including", "year", "the", "all", "every", "our", "my", "for",
-        "within", "throughout", "across", "over",
+        "within", "throughout", "across", "over", "except", "excluding", "but", "not", "outside",
     ),
     between=("between",),
     days=(

@@ -1,0 +1,130 @@
+"""Ways to say the same condition, by grammar: each is read as the filter that it means, or named as unread."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+
+from orchestrator.planning.lists.reading import read_closely
+from shared.language import languages
+from shared.models import Filters
+from shared.models.enumeration import Values
+
+TODAY = date(2026, 11, 22)
+KINDS = {"bug": 20, "recipe": 9, "缺陷": 20}
+FIELDS = {
+    "bug": {"assignee": {"Tobias": 8, "Ines Vale": 4}, "status": {"open": 9, "fixed": 11}, "platform": {"Switch": 7}},
+    "recipe": {"cook": {"Rafael": 3}, "cooked by": {"Rafael": 2, "Omar": 1}, "course": {"soup": 4, "dessert": 5}},
+    "缺陷": {"处理人": {"孙浩": 9, "周敏": 7}, "状态": {"处理中": 9, "已关闭": 8}, "平台": {"手机端": 9}},
+}
+
+
+def under(filters: Filters) -> Values:
+    """What exists under a filter of kinds."""
+    kinds = filters.kinds or tuple(KINDS)
+    fields: dict[str, dict[str, int]] = {}
+    for kind in kinds:
+        fields |= FIELDS[kind]
+    tags = {"audio": 4, "physics": 5, "联机": 6, "回归": 4}
+    return Values(kinds=KINDS, tags=tags, fields=fields, documents=sum(KINDS[kind] for kind in kinds))
+
+
+READ = [
+    ("bugs with Tobias as the assignee", "kind = bug, assignee = Tobias"),
+    ("bugs where Tobias is the assignee", "kind = bug, assignee = Tobias"),
+    ("which bugs is Ines Vale the assignee of?", "kind = bug, assignee = Ines Vale"),
+    ("bugs on Tobias's plate", "kind = bug, assignee = Tobias"),
+    ("bugs that remain open", "kind = bug, status = open"),
+    ("bugs marked as open", "kind = bug, status = open"),
+    ("bugs no longer open", "kind = bug, not status = open"),
+    ("all bugs except the open ones", "kind = bug, not status = open"),
+    ("bugs which are either open or fixed", "kind = bug, status = open or fixed"),
+    ("bugs in status open or in status fixed", "kind = bug, status = open or fixed"),
+    ("bugs that are assigned to Tobias and open", "kind = bug, assignee = Tobias, status = open"),
+    ("bugs seen on Switch", "kind = bug, platform = Switch"),
+    ("bugs looked after by Tobias", "kind = bug, assignee = Tobias"),
+    ("bugs with either the audio or the physics tag", "kind = bug, tag = audio or physics"),
+    ("bugs carrying at least one of the tags audio, physics", "kind = bug, tag = audio or physics"),
+    ("bugs whose tags include audio", "kind = bug, tag = audio"),
+    ("all bugs but those tagged audio", "kind = bug, not tag = audio"),
+    ("bugs except the ones from 2026", "kind = bug, not dated 2026-01-01 to 2026-12-31"),
+    ("bugs that predate July 2025", "kind = bug, dated 2025-06-30 or earlier"),
+    ("recipes cooked by Rafael", "kind = recipe, cook or cooked by = Rafael"),
+    ("recipes without a cook", "kind = recipe, no cook or cooked by"),
+    ("recipes nobody cooked", "kind = recipe, no cook or cooked by"),
+    ("Recipies of the course soup", "kind = recipe, course = soup"),
+    ("孙浩手里的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
+    ("分给孙浩的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
+    ("孙浩在处理的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
+    ("处理人写的是孙浩的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
+    ("处理人既不是孙浩也不是周敏的缺陷", "kind = 缺陷, not 处理人 = 孙浩 or 周敏"),
+    ("还没人处理的缺陷", "kind = 缺陷, no 处理人"),
+    ("尚未关闭的缺陷", "kind = 缺陷, not 状态 = 已关闭"),
+    ("除已关闭之外的所有缺陷", "kind = 缺陷, not 状态 = 已关闭"),
+    ("缺陷里还有哪些在处理中", "kind = 缺陷, 状态 = 处理中"),
+    ("出在手机端的缺陷有哪些", "kind = 缺陷, 平台 = 手机端"),
+    ("标了联机却没标回归的缺陷", "kind = 缺陷, tag = 联机, not tag = 回归"),
+    ("带联机、回归任一标签的缺陷", "kind = 缺陷, tag = 联机 or 回归"),
+    ("打了联机标签或者回归标签的缺陷", "kind = 缺陷, tag = 联机 or 回归"),
+    ("提到过敏的缺陷", 'kind = 缺陷, containing "过敏"'),
+]
+
+
+@pytest.mark.parametrize(("question", "expected"), READ, ids=[question for question, _ in READ])
+def test_given_another_way_to_say_a_condition_when_read_then_it_is_the_same_filter(
+    question: str, expected: str
+) -> None:
+    reading, _ = read_closely(question, Filters(), under, TODAY)
+    assert reading.scan is not None, reading.warnings
+    found = [*reading.scan.understood.split(", ")]
+    assert sorted(found) == sorted(expected.split(", "))
+    assert reading.scan.unread == ()
+
+
+def test_given_a_name_that_other_kinds_have_in_another_field_when_listed_then_the_kind_s_own_field_counts() -> None:
+    asked: list[Filters] = []
+
+    def ask(filters: Filters) -> Values:
+        asked.append(filters)
+        return under(filters)
+
+    reading, values = read_closely("Rafael's recipes", Filters(), ask, TODAY)
+    assert [filters.kinds for filters in asked] == [(), ("recipe",)]
+    assert {*values.fields} == {*FIELDS["recipe"]}
+    assert {*values.tags} == {"audio", "physics", "联机", "回归"}
+    assert reading.scan is not None
+    assert reading.scan.fields[0].names == ("cook", "cooked by")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["bugs that are open or tagged audio", "状态是处理中或者带联机标签的缺陷", "bugs assigned to Tobias or open"],
+)
+def test_given_or_between_conditions_of_different_kinds_when_read_then_it_is_no_list_and_that_is_told(
+    question: str,
+) -> None:
+    reading, _ = read_closely(question, Filters(), under, TODAY)
+    assert reading.scan is None
+    assert question in reading.warnings[0]
+
+
+@pytest.mark.parametrize("question", ["bugs praised by Tobias", "bugs that only Tobias understands"])
+def test_given_what_no_field_says_when_a_value_stands_beside_it_then_it_is_unread_and_no_filter(question: str) -> None:
+    reading, _ = read_closely(question, Filters(), under, TODAY)
+    assert reading.scan is not None
+    assert reading.scan.fields == ()
+    assert "Tobias" in " ".join(reading.scan.unread)
+
+
+def test_given_words_of_time_left_unread_beside_a_date_when_read_then_it_is_no_list() -> None:
+    reading, _ = read_closely("bugs from 2026, weekends only", Filters(), under, TODAY)
+    assert reading.scan is None
+    assert "weekends" in reading.warnings[0]
+
+
+def test_given_the_phrases_of_all_languages_then_none_of_them_is_found_in_nothing() -> None:
+    for language in languages():
+        for name, phrases in language.lists.phrases.items():
+            assert not [phrase for phrase in phrases if re.fullmatch(phrase.replace("{}", "x"), "")], name
