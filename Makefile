@@ -22,6 +22,8 @@ setup-dev: $(VENV)/.ready-dev ## the same, with what its tests need
 demo: $(VENV)/.ready ## start everything, ask five questions of the sample corpus, show the answers, stop
 	@$(RUN) -m orchestrator.cli.demo $(ARGS)
 
+# The tests start some hundred Python processes: each of them would compile the code anew where bytecode is not written.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready-dev ## run the tests, three files at a time (JOBS=0: one by one); ARGS="tests/orchestrator -k plan" narrows them
 	@$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
