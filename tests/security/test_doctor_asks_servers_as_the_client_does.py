@@ -79,6 +79,7 @@ def test_a_reply_without_end_is_not_read_to_its_end(look: str) -> None:
     with answering(HEAD + b"\r\n", endless=b" " * 1_000_000) as (url, _):
         found: Check = checks.llm(settings(url)) if look == "llm" else checks.flower(load_settings(), state(url))
     assert "no answer" not in found.detail
+    assert found.ok is False
 
 
 @pytest.mark.parametrize(
