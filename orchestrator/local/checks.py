@@ -183,10 +183,10 @@ def flower(settings: Settings, state: StackState | None) -> Check:
         status, body = fetched(state.flower_url, "/healthcheck", TIMEOUT_S)
     except httpx.HTTPError as error:
         return failed("flower", f"{state.flower_url}: {_reason(error)}", "see logs/flower.log")
-    if not httpx.codes.is_success(status) or body is None:
-        return failed(
-            "flower", f"{state.flower_url}: {status}{'' if body is not None else ', and no end of its answer'}"
-        )
+    if not httpx.codes.is_success(status):
+        return failed("flower", f"{state.flower_url}: {status}")
+    if body is None:
+        return failed("flower", f"{state.flower_url}: its answer has no end")
     return passed("flower", state.flower_url)
 
 
@@ -204,11 +204,9 @@ def _model_server(name: str, base: HttpUrl | None, key: SecretStr, model: str) -
         return failed(name, f"{shown_url} refuses the key ({status})", f"correct {prefix}api_key")
     # Some OpenAI-compatible servers have no list of models; any other error is not of such a server.
     success = httpx.codes.is_success(status)
-    if not success and status not in {404, 405}:
-        fix = f"see that server's log, or correct {prefix}base_url"
-        return failed(name, f"{shown_url}/models answers {status}", fix)
-    if success and body is None:
-        return failed(name, f"{shown_url} answers more than any list: it lists no models", f"correct {prefix}base_url")
+    if (success and body is None) or (not success and status not in {404, 405}):
+        what = "answers more than any list: it lists no models" if success else f"answers {status}"
+        return failed(name, f"{shown_url}/models {what}", f"see that server's log, or correct {prefix}base_url")
     known = _model_names(body or b"") if success else set()
     if known and model not in known:
         some = ", ".join(shown(one) for one in sorted(known)[:5])
