@@ -27,7 +27,7 @@ from orchestrator.submitting import Submitter
 from shared.errors import InputError, NotRunningError
 from shared.jobs import JobReader, JobStore, State, connect, new_id, reachable
 from shared.jobs.job_list import STATES, JobFilter, JobList, newest_jobs
-from shared.jobs.reader import PAST_TIME_S
+from shared.jobs.reader import PAST_TIME_S, readable
 from shared.jobs.tables import Tables
 from shared.jobs.tenant_scope import TenantScope, no_such_batch
 from shared.models import Answer, BatchStatus, JobEvent, JobRequest, JobStatus
@@ -88,7 +88,7 @@ class Ramify:
     @contextmanager
     def _own_batch(self, batch_id: str) -> Iterator[None]:
         """As `_own_job`, of one batch."""
-        with reachable(self.settings):
+        with reachable(self.settings), readable(batch_id, "batch"):
             self._scope.check_batch(batch_id)
             yield
 
@@ -222,7 +222,7 @@ class Ramify:
 
     def rows(self, job_id: str) -> Iterator[ListRow]:
         """All rows of a job's list, streamed. Raises: NotFoundError, RamifyError when the job has none (yet)."""
-        with self._own_job(job_id):
+        with self._own_job(job_id), readable(job_id):
             tables = Tables(self._redis, self.settings)
             table = tables.table(job_id)
             if table is None:

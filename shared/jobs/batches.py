@@ -81,13 +81,14 @@ class Batches:
         return bool(self._run("cancel_batch", [BatchKeys(batch_id).batch], [f"{self._clock.now():.3f}"]))
 
     def position(self, batch_id: str) -> BatchPosition:
-        """How far it was read, and from where. Raises: NotFoundError."""
+        """How far it was read, and from where. Raises: NotFoundError, DamagedError."""
         names = ["read", "digest", "source", "tenant"]
         read, digest, source, tenant = self._client.hmget(BatchKeys(batch_id).batch, names)
         if read is None:
             raise no_such_batch(batch_id)
         of = None if tenant is None else text(tenant)
-        return BatchPosition(read=int(read), digest=text(digest), source=_source(source), tenant=of)
+        number = max(0, Fields({"read": read}).whole("read"))
+        return BatchPosition(read=number, digest=text(digest), source=_source(source), tenant=of)
 
     def enter(self, batch_id: str, page: Page) -> list[LineRecord]:
         """Enter lines and create their jobs, in one step; the same page again changes nothing. Returns their records.
@@ -106,12 +107,17 @@ class Batches:
         return [_record(line.number, raw) for line, raw in zip(page.lines, found, strict=True)]
 
     def lines(self, batch_id: str, numbers: Sequence[int] | None = None) -> Iterator[list[LineRecord]]:
-        """The records of all lines, or of those with `numbers`, in order, page by page. Raises: NotFoundError."""
+        """The records of all lines, or of those with `numbers`, in order, page by page.
+
+        Raises: NotFoundError, DamagedError.
+        """
+        key = BatchKeys(batch_id).lines
         wanted = range(1, self.position(batch_id).read + 1) if numbers is None else numbers
-        for start in range(0, len(wanted), _PAGE):
-            asked = wanted[start : start + _PAGE]
-            found: Any = self._client.hmget(BatchKeys(batch_id).lines, list(map(str, asked)))
+        left, rest = self._client.hlen(key), iter(wanted)
+        while left > 0 and (asked := list(islice(rest, _PAGE))):
+            found: Any = self._client.hmget(key, list(map(str, asked)))
             if page := [_record(number, raw) for number, raw in zip(asked, found, strict=True) if raw is not None]:
+                left -= len(page) if numbers is None else 0
                 yield page
 
     def failed(self, batch_id: str) -> list[str]:

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 M = TypeVar("M", bound=BaseModel)
 _LEVEL = 1  # leaf results are small and short-lived: speed over size
-_MAX_BYTES = 256 * 1024 * 1024
+#: What a blob may unpack to: always so much, so many times its size, and never more (bytes).
+_ALWAYS_BYTES, _MOST_TIMES, _MAX_BYTES = 16_000_000, 200, 256_000_000
 
 
 def text(value: object) -> str:
@@ -54,11 +55,12 @@ def decompressed(blob: object, kind: type[BaseModel]) -> bytes:
         raise TypeError(f"the stored {kind.__name__} is no blob")
     reader = zlib.decompressobj()
     try:
-        data = reader.decompress(blob, _MAX_BYTES)
+        most = min(_MAX_BYTES, max(_ALWAYS_BYTES, _MOST_TIMES * len(blob)))
+        data = reader.decompress(blob, most)
     except zlib.error as error:  # not a ValueError
         raise ValueError(f"the stored {kind.__name__} is damaged: {error}") from None
     if not reader.eof:
-        raise ValueError(f"the stored {kind.__name__} is cut off or larger than {_MAX_BYTES} bytes")
+        raise ValueError(f"the stored {kind.__name__} is cut off or larger than {most:,} bytes")
     return data
 
 

@@ -117,13 +117,13 @@ class JobReader:
 
 
 @contextmanager
-def readable(job_id: str) -> Iterator[None]:
-    """An error in the block that says that stored data of the job cannot be read becomes a sentence: RamifyError."""
+def readable(found_id: str, what: str = "job") -> Iterator[None]:
+    """An error in the block that says that stored data of the job, or other `what`, cannot be read: a RamifyError."""
     try:
         with damage_named():
             yield
     except DamagedError as error:
-        raise RamifyError(f"job {job_id} cannot be read: {error}; `ramify why {job_id}` says more") from error
+        raise RamifyError(f"{what} {found_id} cannot be read: {error}; `ramify why {found_id}` says more") from error
 
 
 def unreadable_status(job_id: str, why: str) -> JobStatus:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel
 from redis import Redis
 
-from shared.jobs.codec import pack, unpack_or_none
+from shared.errors import DamagedError, shown
+from shared.jobs.codec import M, pack, unpack_or_none
 from shared.jobs.keys import JobKeys
 from shared.models.base import Model
 from shared.models.enumeration import ListRow, ListTable, RowPage, Scan, ShardReport
@@ -50,7 +51,7 @@ class Tables:
 
     def scan(self, job_id: str) -> Scan | None:
         """None for a job that lists nothing."""
-        return unpack_or_none(self._client.get(TableKeys(job_id).scan), Scan)
+        return _read(self._client.get(TableKeys(job_id).scan), Scan, "scan")
 
     def put_page(self, job_id: str, node_id: str, number: int, rows: Sequence[ListRow]) -> None:
         """One page of a shard's rows; writing it again changes nothing."""
@@ -58,7 +59,8 @@ class Tables:
 
     def page(self, job_id: str, node_id: str, number: int) -> tuple[ListRow, ...]:
         """Page `number` (from 0) of a shard; empty when it is gone."""
-        return self._rows(TableKeys(job_id).shards, f"{node_id}:{number}")
+        page = _read(self._client.hget(TableKeys(job_id).shards, f"{node_id}:{number}"), RowPage, "shards")
+        return page.rows if page else ()
 
     def put_report(self, job_id: str, node_id: str, report: ShardReport) -> None:
         """The counts of a shard; its pages are written before."""
@@ -66,7 +68,7 @@ class Tables:
 
     def report(self, job_id: str, node_id: str) -> ShardReport | None:
         """None for a shard that was not read."""
-        return unpack_or_none(self._client.hget(TableKeys(job_id).shards, f"{node_id}:report"), ShardReport)
+        return _read(self._client.hget(TableKeys(job_id).shards, f"{node_id}:report"), ShardReport, "shards")
 
     def put_excerpts(self, job_id: str, node_id: str, excerpts: Excerpts) -> None:
         """The texts whose columns an LLM is to read (task `rerank.columns`)."""
@@ -75,7 +77,7 @@ class Tables:
     def excerpts(self, job_id: str, node_id: str) -> Excerpts:
         """Empty when there is nothing to read."""
         blob = self._client.hget(TableKeys(job_id).shards, f"{node_id}:excerpts")
-        return unpack_or_none(blob, Excerpts) or Excerpts()
+        return _read(blob, Excerpts, "shards") or Excerpts()
 
     def drop_excerpts(self, job_id: str, node_id: str) -> None:
         """Delete excerpts that have been read."""
@@ -93,12 +95,15 @@ class Tables:
 
     def table(self, job_id: str) -> ListTable | None:
         """The counts and the first rows; None for a job without a list."""
-        return unpack_or_none(self._client.get(TableKeys(job_id).table), ListTable)
+        return _read(self._client.get(TableKeys(job_id).table), ListTable, "table")
 
     def rows(self, job_id: str, pages: int) -> Iterator[ListRow]:
-        """All rows of a list of `pages` pages, one page in memory at a time."""
+        """All rows of a list of `pages` pages, one page in memory at a time. Raises: DamagedError when one is gone."""
         for number in range(pages):
-            yield from self._rows(TableKeys(job_id).rows, str(number))
+            page = _read(self._client.hget(TableKeys(job_id).rows, str(number)), RowPage, "rows")
+            if page is None:
+                raise DamagedError(f"page {number + 1} of the {shown(pages)} of its list is gone")
+            yield from page.rows
 
     def _put(self, key: str, field: str, value: BaseModel) -> None:
         with self._client.pipeline(transaction=False) as pipe:
@@ -106,6 +111,10 @@ class Tables:
             pipe.expire(key, self._ttl)
             pipe.execute()
 
-    def _rows(self, key: str, field: str) -> tuple[ListRow, ...]:
-        page = unpack_or_none(self._client.hget(key, field), RowPage)
-        return page.rows if page else ()
+
+def _read(blob: object, kind: type[M], key: str) -> M | None:
+    """What a key of the job holds, None where it is not there. Raises: DamagedError."""
+    try:
+        return unpack_or_none(blob, kind)
+    except (ValueError, TypeError) as error:
+        raise DamagedError(f"its key {key} holds no {kind.__name__} ({type(error).__name__})") from None

@@ -11,6 +11,7 @@ from orchestrator import files, intake, monitor, sessions
 from orchestrator.evaluation import dataset
 from orchestrator.local import checks
 from orchestrator.planning import plan_file
+from shared.jobs import codec
 from shared.models import request
 from shared.providers import http
 from shared.providers.encoders import endpoint as embedding
@@ -39,6 +40,7 @@ BOUNDS = {
     "a reply of a rerank server": (rerank._SCORE_BYTES, rerank._CHAR_BYTES, rerank._FRAME_BYTES),
     "any reply of a model server": (http._MAX_REPLY_BYTES,),
     "an answer to": (int(checks.TIMEOUT_S), http._MAX_FETCHED_BYTES),
+    "a blob of a job": (codec._ALWAYS_BYTES, codec._MOST_TIMES, codec._MAX_BYTES),
     "a message in the broker": (message_faults.MAX_MESSAGE_BYTES,),
 }
 
