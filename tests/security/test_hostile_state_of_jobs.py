@@ -48,7 +48,7 @@ def poison(rng: random.Random, client: Redis, types: dict[str, str]) -> None:
         if kind == "hash" and rng.random() < 0.5 and (fields := client.hkeys(key)):
             client.hset(key, rng.choice(fields), rng.choice((*GARBAGE, BOMB)))
         elif kind == "string" and rng.random() < 0.5:
-            client.set(key, BOMB)
+            client.set(key, rng.choice((*GARBAGE, BOMB)))
         else:
             put(rng, client, key, kind, wrong=rng.random() < 0.3)
 

@@ -14,6 +14,7 @@ GARBAGE: tuple[bytes, ...] = (
     b"", b"x", b"\xff\xfe\x00", b"-1", b"1e999", b"nan", b"9" * 400, b"not json", b"{}", b"[[]]", b"null",
     b'{"a": ' * 5000, b"../../etc/passwd", b"\x1b[31mred", "默认".encode(), b"a b c", b"interactive", b"batch default",
     b"default", zlib.compress(b"0" * 5_000_000),
+    zlib.compress(b'{"hits": [' * 50_000), zlib.compress(b'{"hits": [{}], "chunks": 7}'),
 )  # fmt: skip
 _SCORES = (0.0, -1.0, 1e308, float("inf"), float("-inf"), 1_800_000_000.0)
 
