@@ -40,10 +40,15 @@ class OpenedStore(ChunkStore):
 
 
 def embedded(folder: Path, tenant: str = "default") -> OpenedStore:
-    """A view of the embedded store in `folder`."""
+    """A view of the embedded store in `folder`, which is made as production makes it."""
+    return OpenedStore(EmbeddedStore(folder), tenant)
+
+
+def in_place(folder: Path, tenant: str = "default") -> OpenedStore:
+    """The same, made sooner."""
     return OpenedStore(StoreInPlace(folder), tenant)
 
 
 def open_store(settings: Settings, tenant: str = "default") -> OpenedStore:
     """A view of the embedded store where the settings want it."""
-    return embedded(settings.data_dir / "store" / settings.store.collection, tenant)
+    return in_place(settings.data_dir / "store" / settings.store.collection, tenant)

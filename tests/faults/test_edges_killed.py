@@ -13,7 +13,7 @@ import pytest
 from shared.models import RawDocument
 from shared.settings import Settings
 from shared.store.embedded import EmbeddedStore
-from tests.fakes.stores import OpenedStore, open_store
+from tests.fakes.stores import embedded, open_store
 from workers.index import Indexer
 
 _FIRST = {"a": "the query planner [[b]]", "b": "# B\n\nthe log compaction", "c": "# Log compaction\n\n[[b]] [[a]]"}
@@ -24,7 +24,7 @@ _DEADLINE_S = 120
 def run(folder: Path, *versions: dict[str, str], dies_at: int | None = None) -> None:
     """Ingest one version of the notes after the other; with `dies_at`, die at that write of the last finish."""
     settings = Settings.model_validate({"data_dir": folder, "hierarchy": {"enabled": False}})
-    store = OpenedStore(EmbeddedStore(folder / "store" / settings.store.collection))  # made as production makes it
+    store = embedded(folder / "store" / settings.store.collection)
     indexer = Indexer(store, None, settings)
     for number, notes in enumerate(versions, 1):
         indexer.index([

@@ -16,8 +16,8 @@ from shared.models import Chunk
 from shared.providers.encoders import Bm25Encoder
 from shared.store import BuiltWith, ChunkPoint, ChunkStore
 from shared.store.collection import Collection
-from shared.store.embedded import EmbeddedStore
 from shared.store.server import ServerStore
+from tests.fakes.stores import StoreInPlace
 
 REAL_SERVER = os.environ.get("RAMIFY_TEST_QDRANT_URL", "")
 DIM = 8
@@ -56,7 +56,7 @@ def collection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Colle
     """One empty collection after the other; nothing created yet."""
     opened: Collection
     if request.param == "embedded":
-        opened = EmbeddedStore(tmp_path / "store" / "ramify")
+        opened = StoreInPlace(tmp_path / "store" / "ramify")
         yield opened
         opened.close()
         return

@@ -254,8 +254,7 @@ def test_given_other_encoders_when_a_tenant_joins_a_collection_then_it_is_refuse
 def _orphaned(collection: Collection) -> None:
     """As an older release wrote it: no chunk has a tenant, and what it knows of itself is said of the whole."""
     view = ChunkStore(collection, "gone")
-    for chunk_id, _ in view.read(None, ("doc_id",)):
-        collection.set_payloads({chunk_id: {TENANT: None}})
+    collection.set_payloads({chunk_id: {TENANT: None} for chunk_id, _ in view.read(None, ("doc_id",))})
 
 
 def test_given_a_collection_of_before_tenants_when_opened_then_its_chunks_are_the_default_tenants_and_nobody_elses(

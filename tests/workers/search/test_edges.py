@@ -15,7 +15,7 @@ from shared.providers.rerankers import reranker
 from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
-from tests.fakes.stores import OpenedStore, embedded
+from tests.fakes.stores import OpenedStore, in_place
 from workers.search.engine import continue_search, search
 from workers.search.stages.edge_keys import places_of
 from workers.search.state import Query, Tools
@@ -25,7 +25,7 @@ SPARSE = Bm25Encoder(10.0)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[OpenedStore]:
-    opened = embedded(tmp_path / "store")
+    opened = in_place(tmp_path / "store")
     opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     yield opened
     opened.close()

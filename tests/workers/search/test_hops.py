@@ -16,7 +16,7 @@ from shared.settings import load_settings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
 from shared.store.page_keys import page_keys
-from tests.fakes.stores import OpenedStore, embedded
+from tests.fakes.stores import OpenedStore, in_place
 from workers.search.engine import continue_search, search
 from workers.search.stages.hops import reason_against
 from workers.search.state import Query, Tools
@@ -39,7 +39,7 @@ CHINESE = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[OpenedStore]:
-    opened = embedded(tmp_path / "store")
+    opened = in_place(tmp_path / "store")
     opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     yield opened
     opened.close()

@@ -17,7 +17,7 @@ from shared.settings import load_settings
 from shared.settings.sections import ChunkingSettings
 from shared.settings.strategies import split
 from shared.store import BuiltWith, ChunkPoint
-from tests.fakes.stores import OpenedStore, embedded
+from tests.fakes.stores import OpenedStore, in_place
 from workers.index.code.chunking import chunk_code
 from workers.index.documents import Document, Markup
 from workers.search.engine import continue_search, search
@@ -105,7 +105,7 @@ def prose(number: int) -> ChunkPoint:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[OpenedStore]:
-    opened = embedded(tmp_path / "store")
+    opened = in_place(tmp_path / "store")
     opened.create(BuiltWith(sparse=SPARSE.name, avg_len=SPARSE.avg_len))
     opened.upsert([one for path, text in CODE.items() for one in points(path, text)])
     opened.upsert([prose(number) for number in range(30)])
