@@ -50,6 +50,7 @@ class SectionRule(Model):
 
     asked: str
     heading: str
+    changes: bool = Field(default=False, description="what was changed stands below it")
 
 
 class AnswerTable(Model):
@@ -58,7 +59,7 @@ class AnswerTable(Model):
     `joins`: where a question ends and the next one begins within a sentence. `newest`: a word that asks for the latest
     of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
     `parts`: what stands between two parts of a question that each ask something of their own. `example`: asks for code
-    that shows how something is used. `attribute`: patterns with a group, what is asked of something ("the weight of
+    that shows how something is used. `current`: asks how something is now. `attribute`: patterns with a group, what is asked of something ("the weight of
     X", "how many engineers"). `sections`: under which
     headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
     matches ("He was born"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
@@ -72,6 +73,7 @@ class AnswerTable(Model):
     points_back: str = NEVER
     parts: str = NEVER
     example: str = NEVER
+    current: str = NEVER
     attribute: tuple[str, ...] = ()
     sections: tuple[SectionRule, ...] = ()
     evidence: dict[AnswerKind, str] = Field(default={})
@@ -120,6 +122,16 @@ class AnswerTable(Model):
         """What code that answers the question (as in `kind`) shows the use of; "" for a question that asks for none."""
         return self._example.sub(" ", question) if self._example.search(question) else ""
 
+    def is_change(self, heading: str) -> bool:
+        """True for a heading (as in `kind`) below which it is said what was changed."""
+        rows = zip(self.sections, self._sections, strict=True)
+        return any(row.changes and pattern.search(heading) is not None for row, (_, pattern) in rows)
+
+    def state_of(self, question: str) -> str:
+        """What the question (as in `kind`) asks the present state of; "" for a question that asks for none."""
+        found = self._current.search(question)
+        return (question[: found.start()].strip(" ,") or question[found.end() :]) if found else ""
+
     def defined_term(self, question: str) -> str:
         """What the question asks the meaning of; "" for any other question."""
         found = self._defines.search(question)
@@ -154,6 +166,10 @@ class AnswerTable(Model):
     @cached_property
     def _attribute(self) -> list[re.Pattern[str]]:
         return [re.compile(one) for one in self.attribute]
+
+    @cached_property
+    def _current(self) -> re.Pattern[str]:
+        return re.compile(self.current)
 
     @cached_property
     def _example(self) -> re.Pattern[str]:

@@ -15,7 +15,7 @@ from workers.merge.evidence import AskedFor, Pages, own_part
 from workers.merge.pieces import QuotableSentence
 
 #: Share of the words for what is asked that a sentence has to have, and of those that name the thing.
-_LEAST_SAID, _LEAST_NAMED, _LEAST_OF_ATTRIBUTE = 0.34, 0.5, 0.5
+_LEAST_SAID, _LEAST_NAMED, _LEAST_OF_ATTRIBUTE, _LEAST_OF_STATE, _LEAST_OF_THING = 0.34, 0.5, 0.5, 0.7, 0.45
 #: A question with more words beside names, or in names, is put together of several statements: no sentence says it all.
 _MOST_ASKED, _MOST_ASKED_CJK, _MOST_NAMED, _MOST_NAMED_CJK = 6, 14, 4, 8
 #: A stem that begins with another one of so many letters says the same: command, commander.
@@ -58,6 +58,12 @@ class AskedAttribute:
     def answered_by(self, sentences: Iterable[QuotableSentence]) -> bool:
         """True where one of them says it, or where that cannot be told."""
         return self._unsure or any(map(self.says, sentences))
+
+    def of_state(self, one: QuotableSentence) -> bool:
+        """True where it speaks of the thing whose present state is asked for."""
+        wanted = frozenset(units(self._need.state_of)) & (self._asked | self._named)
+        least = _LEAST_OF_STATE if AnswerKind.YES_NO in self._need.kinds else _LEAST_OF_THING
+        return bool(wanted) and self._share(wanted, self._contexts.get(one) or _context(one, self._pages)) >= least
 
     def exemplified(self, one: QuotableSentence) -> float:
         """The share, 0..1, of what a question for an example is about that a block of code, or its page, speaks of.

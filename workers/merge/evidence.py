@@ -125,6 +125,7 @@ class AskedFor:
         self.kinds = self._table.kinds(low)
         self.example = self._table.exemplified(low)
         self.attributes = self._table.attributes(low)
+        self.state_of = self._table.state_of(low)
         self.newest = self._table.asks_for_newest(low)
         self._term = self._table.defined_term(low)
         asked = (one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked))
@@ -164,6 +165,10 @@ class AskedFor:
     def section(self, heading: str) -> float:
         """1 below a heading that answers the question, -1 below one that answers another; else 0."""
         return self._table.section(self._low, narrowed(fold(heading)))
+
+    def is_change(self, heading: str) -> bool:
+        """True for a heading below which it is said what was changed."""
+        return self._table.is_change(narrowed(fold(heading)))
 
     def related(self, words: AbstractSet[str]) -> bool:
         """True when the words say what the question asks."""

@@ -14,6 +14,7 @@ from shared.language.text import flat, is_cjk_text, terms
 from shared.models import MergedHit
 from workers.display import plain_line
 from workers.merge.attributes import AskedAttribute
+from workers.merge.dated import Days
 from workers.merge.evidence import FARTHEST, AskedFor, Pages, SentenceScorer
 from workers.merge.identifiers import identifiers, named_numbers, names, unnamed, without
 from workers.merge.pieces import QuotableSentence, code_blocks, quotable_sentences, quote_width
@@ -53,9 +54,13 @@ class Picker:
         self._hits, self._question, self._pages = hits, question, pages
         need, bound = AskedFor(question), named_numbers(question, hits)
         near |= bound
+        if need.state_of:  # what changed it stands in another section of a page, perhaps
+            docs = {hits[number - 1].doc_id for number in near}
+            near |= {number for number, hit in enumerate(hits[:FARTHEST], start=1) if hit.doc_id in docs}
         every = quotable_sentences(hits[: max(FARTHEST, *bound)] if bound else hits[:FARTHEST])
         self._passages = [one for one in every if one.number in near or need.defines(one.text)]
         self._scorer = SentenceScorer(question, pages, self._passages)
+        self._days = Days(hits)
         self._titles, self._by_words = pages.titles, by_words
         self._asked, self._cjk = flat(question), is_cjk_text(question)
         self._words = [frozenset(terms(f"{hit.title}\n{hit.heading}\n{hit.text}")) for hit in hits]
@@ -102,7 +107,20 @@ class Picker:
                 return self.pick(query, None, _NEAREST, width=width), False
             scores = self._scorer.scores(query, self._ranks(None), said)
             chosen = [max(scores, key=lambda one: scores[one]), *chosen]
-        return [one for one in chosen if one.series or asked.touches(one)], True
+        kept = [one for one in chosen if one.series or asked.touches(one)]
+        return self._days.newest_first(query, kept, self._latest(query, asked)), True
+
+    def _latest(self, query: str, asked: AskedAttribute) -> QuotableSentence | None:
+        """The best of the latest statements about the thing whose present state is asked for, else None.
+
+        What stands below a heading for changes comes before what was so until then.
+        """
+        need, days = AskedFor(query), {one: self._days.day(one) for one in self._passages if asked.of_state(one)}
+        last = max((day for day in days.values() if day), default=None)
+        about = [one for one in days if days[one] == last and (last or need.state_of)]
+        changes = [one for one in about if need.is_change(self._pages.headings[one.number - 1])]
+        scores = self._scorer.scores(query, self._ranks(None), changes or about) if about else {}
+        return max(scores, key=lambda one: scores[one], default=None)
 
     def _example(self, query: str) -> QuotableSentence | None:
         """The block of code that shows most of what the query names; None where none does."""
@@ -242,5 +260,7 @@ class Picker:
 
 
 def _repeats(one: QuotableSentence, other: QuotableSentence) -> bool:
-    """True for passages with nearly the same terms."""
+    """True for passages with nearly the same terms; rows with other values are versions."""
+    if one.subject and one.subject == other.subject and one.number != other.number:
+        return one.words == other.words
     return len(one.words & other.words) >= _ALIKE * len(one.words | other.words)

@@ -79,7 +79,8 @@ def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
         for position, piece in enumerate(_pieces(hit.text)):
             text = piece.shown if piece.code else plain_line(piece.shown)
             words = frozenset(terms(without_links(piece.quote)))
-            if len(words) < (1 if piece.series else _MIN_TERMS) or text.endswith(("?", "？", ":", "：")):
+            titled = text.rstrip(".。") == plain_line(hit.title)
+            if titled or len(words) < (1 if piece.series else _MIN_TERMS) or text.endswith(("?", "？", ":", "：")):
                 continue
             lead, subject = frozenset(terms(piece.lead)), frozenset(terms(piece.subject))
             found.append(

@@ -1,0 +1,73 @@
+"""Statements of several days about one thing: the latest first, the earlier ones named as such."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.models import MergedHit
+from tests.workers.merge.test_extract import hit, pool, tree
+from workers.merge.extract import extract
+
+
+def page(number: int, text: str, date: str | None, title: str = "Notes", heading: str = "") -> MergedHit:
+    one = hit(number, text, title=title, score=1 - number / 10)
+    return one.model_copy(update={"date": date, "doc_id": f"d{number}" if date else "d", "heading": heading})
+
+
+def lines(question: str, *hits: MergedHit) -> list[str]:
+    return extract(question, pool(*hits), tree(question)).text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new", "first"),
+    [
+        (
+            "Is the billing queue still on RabbitMQ?",
+            "The billing queue runs on RabbitMQ with three nodes.",
+            "The billing queue was moved from RabbitMQ to Redis Streams.",
+            "The billing queue was moved",
+        ),
+        (
+            "Who owns the billing queue now?",
+            "Ada Lind is the owner of the billing queue.",
+            "Bo Ek took over the billing queue from Ada Lind.",
+            "Bo Ek took over",
+        ),
+        (
+            "开票队列现在还用 RabbitMQ 吗？",
+            "开票队列使用 RabbitMQ，部署在上海机房。",
+            "开票队列从 RabbitMQ 迁到了 Redis Streams。",
+            "开票队列从",
+        ),
+    ],
+)
+def test_given_a_question_for_how_something_is_now_then_the_latest_page_first(
+    question: str, old: str, new: str, first: str
+) -> None:
+    found = lines(question, page(1, old, "2025-05-12"), page(2, new, "2026-02-16"))
+    assert found[0].startswith(first)
+    assert f"{old} [1]" in found[1]
+    assert found[1].startswith(("Earlier (2025-05-12): ", "此前（2025-05-12）："))
+
+
+def test_given_a_log_then_its_last_line_about_the_thing_first() -> None:
+    log = "- 2026-02-10 Lift planned.\n- 2026-07-15 Lift on hold.\n- 2026-10-03 Lift under construction.\n"
+    found = lines("Is the lift still on hold?", page(1, f"{log}- 2026-11-01 The stair was painted red.", None))
+    assert found[0] == "2026-10-03 Lift under construction. [1]"
+    assert "2026-07-15 Lift on hold. [1]" in found
+
+
+def test_given_one_page_then_what_was_changed_comes_before_what_was_so() -> None:
+    was = page(1, "The key table was created as UNLOGGED to save load.", None, "INC-7 Duplicates", "Root cause")
+    done = page(2, "Made the key table a logged one.", None, "INC-7 Duplicates", "What we changed")
+    assert lines("Is the key table still UNLOGGED?", was, done)[0] == "Made the key table a logged one. [2]"
+
+
+def test_given_versions_of_one_row_then_the_later_page_s_first_unless_a_year_is_asked_for() -> None:
+    head = "| category | house |\n| --- | --- |\n"
+    old = page(1, f"{head}| Adult ticket | 24 EUR |\n", "2025-01-10", "Prices 2025")
+    new = page(2, f"{head}| Adult ticket | 27 EUR |\n", "2026-01-08", "Prices 2026")
+    found = lines("How much does an adult ticket cost?", old, new)
+    assert found[0] == "Adult ticket – house: 27 EUR [2]"
+    assert found[1] == "Earlier (2025-01-10): Adult ticket – house: 24 EUR [1]"
+    assert lines("How much did an adult ticket cost in 2025?", old, new)[0].endswith("24 EUR [1]")
