@@ -59,8 +59,8 @@ class AnswerTable(Model):
     `joins`: where a question ends and the next one begins within a sentence. `newest`: a word that asks for the latest
     of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
     `parts`: what stands between two parts of a question that each ask something of their own. `example`: asks for code
-    that shows how something is used. `current`: asks how something is now. `attribute`: patterns with a group, what is asked of something ("the weight of
-    X", "how many engineers"). `sections`: under which
+    that shows how something is used. `current`: asks how something is now. `attribute`: patterns with a group, what is
+    asked of something ("the weight of X", "how many engineers"). `sections`: under which
     headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
     matches ("He was born"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
     """

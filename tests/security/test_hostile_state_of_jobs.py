@@ -136,7 +136,9 @@ def test_given_bombs_then_the_key_is_named_and_little_memory_is_taken(ramify: Ra
 
 def test_given_a_list_of_absurd_length_then_reading_ends(ramify: Ramify, client: Redis) -> None:
     job_id = ramify.submit("why?")
-    client.set(TableKeys(job_id).table, zlib.compress(ListTable(understood="all", pages=10**15).model_dump_json().encode()))
+    client.set(
+        TableKeys(job_id).table, zlib.compress(ListTable(understood="all", pages=10**15).model_dump_json().encode())
+    )
     client.hset(TableKeys(job_id).rows, "0", zlib.compress(RowPage(rows=()).model_dump_json().encode()))
     (said,) = refusals(job_id, [lambda: list(ramify.rows(job_id))])
     assert "page 2" in said

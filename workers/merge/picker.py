@@ -34,7 +34,8 @@ _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
 _SECTION = 2.0  # for the section of a page that an identifier names, whose heading says what is asked
 _LONGEST_TITLE = 60
 _BESIDE_CODE, _BESIDE_WIDTH = 2, 180
-_NEAREST = 3  # sentences that are quoted though none says what is asked
+#: Sentences that are quoted though none says what is asked; where any kind of answer would do, one may in other words.
+_NEAREST, _NEAREST_OF_ANY = 3, 5
 
 
 class Picker:
@@ -93,7 +94,7 @@ class Picker:
         return self._chosen(need, query, node_id, left, limit, width, _MIN_OF_BEST)
 
     def answer(self, query: str, limit: int, width: int) -> tuple[list[QuotableSentence], bool]:
-        """As `pick`, of all leaves, and whether these sentences say what is asked; at most `_NEAREST` that do not.
+        """As `pick`, of all leaves, and whether these sentences say what is asked; only a few that do not.
 
         Where they do, those that have no word of it are left out.
         """
@@ -104,7 +105,8 @@ class Picker:
             said = [one for one in self._quotable(AskedFor(query), None, "") if asked.says(one)]
             if not said:
                 self.picked = []
-                return self.pick(query, None, _NEAREST, width=width), False
+                nearest = _NEAREST if AskedFor(query).checked else _NEAREST_OF_ANY
+                return self.pick(query, None, nearest, width=width), False
             scores = self._scorer.scores(query, self._ranks(None), said)
             chosen = [max(scores, key=lambda one: scores[one]), *chosen]
         kept = [one for one in chosen if one.series or asked.touches(one)]
