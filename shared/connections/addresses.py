@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -37,6 +37,32 @@ _FORM = "write redis://[user:password@]host:port/db, rediss:// for TLS, with spe
 def health_check_s(settings: RedisSettings) -> float:
     """Idle seconds after which a connection is checked with a PING; without a reply for as long it is dead."""
     return settings.timeout_s
+
+
+class SecretOptions(Mapping[str, Any]):
+    """Options of connections, passwords among them: read by name, but shown and sent as their names alone.
+
+    Celery tells a worker's transport options to whoever asks for its `stats`, as Flower does.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = dict(options)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._options[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._options)
+
+    def __len__(self) -> int:
+        return len(self._options)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._options)})"
+
+    def __json__(self) -> str:
+        """As kombu sends it."""
+        return repr(self)
 
 
 class Address:
@@ -101,19 +127,19 @@ class Address:
         return ";".join(f"sentinel://{login}{quote(host, safe='[]:')}:{port}/{database}" for host, port in hosts)
 
     @property
-    def celery_tls(self) -> dict[str, Any] | None:
+    def celery_tls(self) -> SecretOptions | None:
         """For broker_use_ssl and redis_backend_use_ssl; None without TLS."""
         if not self.tls:
             return None
         found = self.certificates
-        return {**found, "ssl_cert_reqs": _CERTIFICATES[found["ssl_cert_reqs"]]}
+        return SecretOptions({**found, "ssl_cert_reqs": _CERTIFICATES[found["ssl_cert_reqs"]]})
 
     @property
     def celery_options(self) -> dict[str, Any]:
         """Transport options of broker and backend: how to find the master."""
         if not self._settings.sentinels:
             return {}
-        return {"master_name": self.master, "sentinel_kwargs": self.sentinel_options}
+        return {"master_name": self.master, "sentinel_kwargs": SecretOptions(self.sentinel_options)}
 
     @property
     def redis_url(self) -> str:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+from types import SimpleNamespace
 
 import pytest
+from celery.utils.saferepr import saferepr as safe_repr
+from celery.utils.serialization import jsonify
+from celery.worker.consumer.connection import Connection
+from kombu.utils.json import dumps
 
 from orchestrator.cli.render.system import setting_rows
 from orchestrator.local import checks, commands
@@ -14,6 +19,7 @@ from shared.errors import SettingsError
 from shared.providers.llm.client import ChatClient
 from shared.settings import Settings, load_settings
 from shared.settings.server_url import with_login
+from shared.tasks.app import make_app
 from tests.fakes.openai_server import FakeOpenAI
 
 URL = "http://ann:s3cret@127.0.0.1:9/v1"
@@ -71,3 +77,22 @@ def test_given_a_bad_url_with_a_login_when_it_is_refused_then_the_login_is_not_r
     with pytest.raises(SettingsError) as caught:
         load_settings(llm_base_url=url, llm_model="m")
     assert "s3cret" not in str(caught.value)
+
+
+def test_given_passwords_of_redis_sentinels_and_keys_when_a_worker_is_inspected_then_it_tells_none() -> None:
+    redis = {
+        "url": "rediss://me:s3cret@127.0.0.1:9/0?ssl_password=s3cret", "sentinels": ["127.0.0.1:9"],
+        "sentinel_master": "jobs", "sentinel_username": "me", "sentinel_password": "s3cret",
+    }  # fmt: skip
+    with make_app(load_settings(redis=redis)) as app:
+        connection = app.connection_for_read()
+        step = Connection(consumer := SimpleNamespace())
+        consumer.connection = SimpleNamespace(info=connection.info)
+        stats = step.info(consumer)
+        told = (
+            dumps(stats), dumps(jsonify(app.conf.table(with_defaults=True), unknown_type_filter=safe_repr)),
+            app.bugreport(), app.backend.as_uri(), connection.as_uri(), repr(connection),
+        )  # fmt: skip
+        assert all("s3cret" not in text for text in told)
+        assert app.conf.broker_transport_options["sentinel_kwargs"]["password"] == "s3cret"
+        assert stats["broker"]["transport_options"]["master_name"] == "jobs", "the rest is told"
