@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from itertools import count
@@ -14,6 +13,7 @@ from shared.models import RawDocument
 from shared.settings import Settings
 from shared.store.embedded import EmbeddedStore
 from tests.fakes.stores import embedded, open_store
+from tests.support.forks import FORKS
 from workers.index import Indexer
 
 _FIRST = {"a": "the query planner [[b]]", "b": "# B\n\nthe log compaction", "c": "# Log compaction\n\n[[b]] [[a]]"}
@@ -61,9 +61,7 @@ def test_given_a_finish_killed_when_run_again_then_edges_are_those_of_an_undistu
     tmp_path: Path, step: int
 ) -> None:
     run(tmp_path / "undisturbed", _FIRST, _FIRST | _SECOND)
-    forks = multiprocessing.get_context("forkserver")  # has imported all, and opened no store
-    forks.set_forkserver_preload(["workers.index", "tests.fakes.stores"])
-    child = forks.Process(target=run, args=(tmp_path / "killed", _FIRST, _FIRST | _SECOND), kwargs={"dies_at": step})
+    child = FORKS.Process(target=run, args=(tmp_path / "killed", _FIRST, _FIRST | _SECOND), kwargs={"dies_at": step})
     child.start()
     child.join(_DEADLINE_S)
     assert child.exitcode == -signal.SIGKILL

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
-import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import pairwise
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -18,69 +19,66 @@ from pydantic import SecretStr
 
 from shared.connections.connect import connect
 from shared.errors import RamifyError
-from shared.providers.gates import Gate
+from shared.providers.gates import Gate, share
 from shared.providers.gates.gate_store import GateStore, GateVerdict
 from shared.providers.http import JsonClient
+from shared.providers.llm.client import ChatClient
 from shared.settings import load_settings
 from shared.settings.services import ProviderSettings
 from tests.fakes.openai_server import FakeOpenAI
 from tests.fakes.replies import Fault, Reply, Step
+from tests.support.forks import FORKS
 from tests.support.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[4]
-#: A worker: calls as fast as it may for some seconds, and prints how its calls ended.
-WORKER = """
-import json, sys, time
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from shared.errors import RamifyError
-from shared.providers.gates import share
-from shared.providers.llm.client import ChatClient
-from shared.settings import load_settings
-options, seconds, threads = json.loads(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-settings = load_settings(**options)
-share(settings)
-client = ChatClient(settings)
-print("ready", flush=True)
-sys.stdin.readline()
-end = time.monotonic() + seconds
-def calls(_):
-    ends = Counter()
-    while (left := end - time.monotonic()) > 0:
-        try:
-            client.complete("x", timeout_s=left)
-            ends["done"] += 1
-        except RamifyError as error:
-            ends[type(error).__name__] += 1
-            time.sleep(0.002)
-    return ends
-with ThreadPoolExecutor(threads) as pool:
-    print(json.dumps(sum(pool.map(calls, range(threads)), Counter())))
-client.close()
-"""
 
 
-def run_workers(server: FakeOpenAI, redis_url: str, seconds: float, **providers: Any) -> list[dict[str, int]]:
+def work(pipe: Connection, options: dict[str, Any], seconds: float) -> None:
+    """A worker of three threads: calls as fast as it may for some seconds, and tells how its calls ended."""
+    settings = load_settings(**options)
+    share(settings)
+    with closing(ChatClient(settings)) as client:
+        pipe.send("ready")
+        pipe.recv()
+        end = time.monotonic() + seconds
+
+        def calls(_: int) -> Counter[str]:
+            ends = Counter[str]()
+            while (left := end - time.monotonic()) > 0:
+                try:
+                    client.complete("x", timeout_s=left)
+                    ends["done"] += 1
+                except RamifyError as error:
+                    ends[type(error).__name__] += 1
+                    time.sleep(0.002)
+            return ends
+
+        with ThreadPoolExecutor(3) as pool:
+            pipe.send(sum(pool.map(calls, range(3)), Counter[str]()))
+
+
+def run_workers(server: FakeOpenAI, redis_url: str, seconds: float, **providers: Any) -> list[Counter[str]]:
     """Three processes with three threads each, let go at the same time; how their calls ended."""
     options = {
         "llm_base_url": server.url, "llm_model": "m", "llm_attempts": 1, "redis": {"url": redis_url},
         "providers": providers,
     }  # fmt: skip
-    command = [sys.executable, "-c", WORKER, json.dumps(options), str(seconds), "3"]
-    workers = [
-        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
+    ends = [FORKS.Pipe() for _ in range(3)]
+    workers = [FORKS.Process(target=work, args=(theirs, options, seconds), daemon=True) for _, theirs in ends]
+    for worker in workers:
+        worker.start()
     try:
-        for worker in workers:
-            assert worker.stdout.readline() == "ready\n"
-        for worker in workers:
-            worker.stdin.write("\n")
-            worker.stdin.flush()
-        return [json.loads(worker.communicate(timeout=60)[0]) for worker in workers]
+        for action in (lambda pipe: pipe.recv(), lambda pipe: pipe.send("go")):
+            for pipe, _ in ends:
+                action(pipe)
+        return [pipe.recv() for pipe, _ in ends]
     finally:
-        for worker in workers:
+        for worker, pipes in zip(workers, ends, strict=True):
             worker.kill()
-            worker.communicate()
+            worker.join()
+            worker.close()
+            for pipe in pipes:
+                pipe.close()
 
 
 def arrivals(server: FakeOpenAI, step: Step) -> list[float]:
