@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from redis.exceptions import ResponseError
 
 from shared.contract import TaskName
-from shared.models import LeafResult, LeafStatus, Node, SearchResult
+from shared.models import Cost, LeafResult, LeafStatus, Node, SearchResult
 from shared.models.degraded import Degradation
 from shared.providers.fallbacks import note_reason
 from shared.tasks.task_run import TaskRun
@@ -20,7 +22,15 @@ _WITHOUT = {
 }
 
 
-def record_found(run: TaskRun, node: Node, found: SearchResult) -> None:
+def record_found(  # noqa: PLR0913 - as `TaskRun.record_leaf`
+    run: TaskRun,
+    node: Node,
+    found: SearchResult,
+    cost: Cost | None = None,
+    warnings: Iterable[str] = (),
+    *,
+    last: bool = False,
+) -> None:
     """Record a leaf with what it has found, best first."""
     settings = run.jobs.settings
     limits = settings.multi_query
@@ -37,7 +47,7 @@ def record_found(run: TaskRun, node: Node, found: SearchResult) -> None:
         reranker=found.reranked_by,
         verdict=found.verdict,
     )
-    run.record_leaf(result)
+    run.record_leaf(result, cost, warnings, last=last)
 
 
 def leaf_failed(run: TaskRun, reason: str) -> None:

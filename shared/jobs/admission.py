@@ -64,10 +64,12 @@ class Turns:
     """What one look at the queues gave.
 
     `begin`: (id, priority of its messages) of the jobs whose turn it is, each under way from now on.
+    `more`: lanes whose queues were not looked at to the end.
     `overdue`: id -> seconds that it might wait, of the jobs that have waited too long; they are to be ended.
     """
 
     begin: list[tuple[str, int]] = field(default_factory=list)
+    more: list[Lane] = field(default_factory=list)
     overdue: dict[str, float] = field(default_factory=dict)
 
 
@@ -175,7 +177,8 @@ class AdmissionQueues:
             window, prefix = self._settings.lanes.under_way, AdmissionKeys(lane.value).waiting
             args = [f"{self._clock.now():.6f}", self._ttl, window, QUANTUM, lane.value, prefix, _MOST_TAKEN]
             args += [before, behind, *ranks(lane)]
-            begin, overdue = self._call("admit", lane, "ring counts held deficit under_way ends", *args)
+            begin, overdue, more = self._call("admit", lane, "ring counts held deficit under_way ends", *args)
+            turns.more.extend([lane] * more)
             turns.begin.extend(zip(map(text, begin[::2]), map(int, begin[1::2]), strict=True))
             turns.overdue.update(zip(map(text, overdue[::2]), map(float, overdue[1::2]), strict=True))
         return turns

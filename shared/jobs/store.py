@@ -22,6 +22,7 @@ from shared.jobs.fields import Fields, damage_named, stored
 from shared.jobs.hit_blobs import LostChunkError
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import ACTIVE, JobKeys, idempotency
+from shared.jobs.note import Note
 from shared.jobs.scripts import Scripts, as_json, node_args
 from shared.jobs.states import State
 from shared.jobs.work import CLAIMS, WorkLog
@@ -30,7 +31,7 @@ from shared.models.plan import node_order
 from shared.models.route import Route
 from shared.settings import Settings
 
-MAX_WARNINGS = 100
+_NOTHING = Note()
 #: The root rerank is sent again as part of the merge.
 _ENDS_WAIT_OF = {TaskName.MERGE_TREE.value: TaskName.RERANK_ROOT.value}
 
@@ -88,11 +89,13 @@ class JobStore:
 
         Those that have waited too long expire instead.
         """
-        while True:
+        begin, more = list[tuple[str, int]](), True
+        while more:
             turns = self.admission.admit()
             self.endings.expire(turns.overdue)
-            if turns.begin or not turns.overdue:
-                return turns.begin
+            begin += turns.begin
+            more = bool(turns.more)
+        return begin
 
     def release(self, job_ids: Sequence[str]) -> None:
         """Give back the places of jobs that have ended (by `finalise`), and of those that have expired from Redis."""
@@ -122,7 +125,8 @@ class JobStore:
 
     def start_searching(self, job_id: str, nodes: Sequence[Node]) -> bool:
         """From planning to searching, with the first nodes. False when the job has ended meanwhile."""
-        return bool(self._change("start_searching", job_id, "job nodes leaves events work", *node_args(nodes)))
+        keys = "job nodes leaves events work candidates chunks"
+        return bool(self._change("start_searching", job_id, keys, *node_args(nodes)))
 
     def grow(self, job_id: str, branch_id: str, nodes: Sequence[Node]) -> bool:
         """A branch claims its children. False when it has grown before: then nothing may be added to the chord."""
@@ -133,33 +137,33 @@ class JobStore:
         args = node.id, as_json(node), *node.depends_on
         return bool(self._change("bind", job_id, "job nodes leaves events work", *args))
 
-    def put_candidates(self, job_id: str, node_id: str, found: SearchResult) -> bool:
+    def put_candidates(self, job_id: str, node_id: str, found: SearchResult, note: Note = _NOTHING) -> bool:
         """Hand candidates to the rerank task."""
         blob, chunks = hit_blobs.pack(found)
         keys = "job leaves candidates events work chunks"
-        return bool(self._change("put_candidates", job_id, keys, node_id, blob, *_flat(chunks)))
+        return bool(self._change("put_candidates", job_id, keys, note.wire(), node_id, blob, *_flat(chunks)))
 
-    def record_leaf(self, job_id: str, result: LeafResult) -> int:
+    def record_leaf(self, job_id: str, result: LeafResult, note: Note = _NOTHING) -> int:
         """Record a leaf once. Returns the nodes still open; negative when it did not count."""
         blob, chunks = hit_blobs.pack(result)
         args = result.node_id, result.status.value, blob, len(result.hits), result.error or "", *_flat(chunks)
-        return self._change("record_leaf", job_id, "job leaves results candidates events chunks", *args)
+        return self._change("record_leaf", job_id, "job leaves results events chunks", note.wire(), *args)
 
     def start_merging(self, job_id: str, claimant: str, *, force: bool = False) -> bool:
         """From searching to merging, when all nodes have ended or by force. True when `claimant` may merge."""
         args = claimant, self.settings.jobs.redrive_after_s, int(force)
         return bool(self._change("start_merging", job_id, "job events", *args))
 
-    def put_pool(self, job_id: str, pool: MergedPool) -> bool:
+    def put_pool(self, job_id: str, pool: MergedPool, note: Note = _NOTHING) -> bool:
         """Keep the merged pool for the root rerank."""
-        keys, (blob, chunks) = JobKeys(job_id), hit_blobs.pack(pool)
-        args = [*self._head()[:2], blob, *_flat(chunks)]
-        return bool(self._run("put_pool", [keys.job, keys.pool, keys.chunks], args))
+        blob, chunks = hit_blobs.pack(pool)
+        return bool(self._change("put_pool", job_id, "job pool chunks", note.wire(), blob, *_flat(chunks)))
 
-    def start_summarising(self, job_id: str, pool: MergedPool) -> bool:
+    def start_summarising(self, job_id: str, pool: MergedPool, note: Note = _NOTHING) -> bool:
         """From merging to summarising, with the pool in its final order."""
         blob, chunks = hit_blobs.pack(pool)
-        return bool(self._change("start_summarising", job_id, "job pool events chunks", blob, *_flat(chunks)))
+        args = note.wire(), blob, *_flat(chunks)
+        return bool(self._change("start_summarising", job_id, "job pool events chunks", *args))
 
     def claim_summary(self, job_id: str, claimant: str) -> bool:
         """True when `claimant` may write the summary."""
@@ -216,11 +220,11 @@ class JobStore:
     def node(self, job_id: str, node_id: str) -> Node | None:
         """One node of the tree; None for one that is lost, or cannot be read."""
         raw = self.client.hget(JobKeys(job_id).nodes, node_id)
-        return _node(raw) if raw else None
+        return read_node(raw) if raw else None
 
     def nodes(self, job_id: str) -> dict[str, Node]:
         """The tree as far as it is known, in order of ids. Nodes that cannot be read are left out, as lost ones are."""
-        found = [node for raw in self.client.hvals(JobKeys(job_id).nodes) if (node := _node(raw)) is not None]
+        found = [node for raw in self.client.hvals(JobKeys(job_id).nodes) if (node := read_node(raw)) is not None]
         return {node.id: node for node in sorted(found, key=lambda node: node_order(node.id))}
 
     def leaf_states(self, job_id: str) -> dict[str, str]:
@@ -297,14 +301,8 @@ class JobStore:
 
         Does nothing for a job that is gone.
         """
-        spent = {name: value for name, value in (cost or Cost()) if value}
-        new, reasons = list(dict.fromkeys(warnings)), sorted(set(degraded))
-        if not spent and not new and not reasons:
-            return
-        keys, jobs = JobKeys(job_id), self.settings.jobs
-        pairs = [part for pair in spent.items() for part in pair]
-        args = [jobs.ttl_s, jobs.max_events, MAX_WARNINGS, item, ",".join(reasons), len(spent), *pairs, *new]
-        self._run("annotate", [keys.job, keys.warnings, keys.events], args)
+        if note := Note(item, cost, warnings, degraded).wire():
+            self._run("annotate", [JobKeys(job_id).job], [*self._head()[1:], note])
 
     def next_check(self, job_ids: Mapping[str, float]) -> None:
         """When the reaper should check these jobs again (Unix seconds)."""
@@ -322,7 +320,8 @@ class JobStore:
         return [text(job_id) for job_id in self.client.zrangebyscore(ACTIVE, "-inf", now, start=0, num=limit)]
 
 
-def _node(raw: str | bytes) -> Node | None:
+def read_node(raw: str | bytes) -> Node | None:
+    """A node as it is stored; None for one that cannot be read."""
     try:
         return stored(Node, raw, "a node")
     except DamagedError:

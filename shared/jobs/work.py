@@ -15,7 +15,8 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from redis import Redis
@@ -101,12 +102,18 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class StartedWork:
-    """An attempt that has begun. `before`: the item as it was until then; `node_state`: of its node, if any."""
+    """An attempt that has begun. `before`: the item as it was until then.
+
+    `node_state` and `node` (JSON): of its node, if any.
+    """
 
     job: Job | None
     attempt: Attempt
     before: WorkItem = WorkItem()
     node_state: str = ""
+    node: str = ""
+    #: Set when a change of the task has removed the mark already.
+    ended: Event = field(default_factory=Event, compare=False)
 
 
 class WorkLog:
@@ -128,14 +135,14 @@ class WorkLog:
         keys, attempt = JobKeys(job_id), attempt or self.attempt(task)
         args = [self._settings.jobs.ttl_s, item, str(attempt), *FIELDS]
         with damage_named():
-            out = self._run("begin_work", [keys.job, keys.leaves, keys.work], args)
+            out = self._run("begin_work", [keys.job, keys.leaves, keys.work, keys.nodes], args)
         if not out:
             return StartedWork(None, attempt)
-        names = ("busy", "dead", "alone", "sent", "postponed", "node")
+        names = ("busy", "dead", "alone", "sent", "postponed", "node_state", "node")
         of_item = Fields(dict(zip(names, out, strict=False)), [])
         job = read_job(job_id, dict(zip(FIELDS, out[len(names) :], strict=True)), attempt.begun_at)
         before = _item({name: of_item.text(name) for name in names})
-        return StartedWork(job, attempt, before, of_item.text("node"))
+        return StartedWork(job, attempt, before, of_item.text("node_state"), of_item.text("node"))
 
     def end(self, job_id: str, item: str, attempt: Attempt) -> None:
         """The attempt has ended. Raises: DamagedError when the marks are no hash."""

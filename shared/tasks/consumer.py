@@ -32,7 +32,7 @@ class QuarantiningConsumer(consumer.Consumer):
     hub: Any
     _flush_due = False
 
-    def on_send_event_buffered(self) -> None:
+    def on_send_event_buffered(self) -> None:  # type: ignore[override]  # nobody uses what Celery returns
         """Publish the events of tasks together: Celery's own flushes them with every turn of the event loop."""
         if self.hub and not self._flush_due:
             self._flush_due = True

@@ -52,11 +52,11 @@ class _CountedInStore:
             celery.on_result_fulfilled(result)
 
 
-class Backend(_CountedInStore, RedisBackend):
+class Backend(_CountedInStore, RedisBackend):  # type: ignore[misc]  # Celery's types name every option
     """redis:// and rediss://."""
 
 
-class BehindSentinel(_CountedInStore, SentinelBackend):
+class BehindSentinel(_CountedInStore, SentinelBackend):  # type: ignore[misc]
     """sentinel://."""
 
 

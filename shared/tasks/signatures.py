@@ -130,10 +130,9 @@ class Dispatcher:
     def run(self) -> int:
         """Admit jobs while there is room; returns how many. Raises: RedisError, OperationalError."""
         sent = 0
-        while begin := self._jobs.admit():
-            for job_id, priority in begin:
-                task_signature(self._app, TaskName.PLAN_JOB, TaskMessage(job_id=job_id), priority).apply_async()
-                sent += 1
+        for job_id, priority in self._jobs.admit():
+            task_signature(self._app, TaskName.PLAN_JOB, TaskMessage(job_id=job_id), priority).apply_async()
+            sent += 1
         return sent
 
     def try_run(self) -> None:

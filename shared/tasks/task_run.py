@@ -23,8 +23,10 @@ from shared.errors import DamagedError, DeadlineError, MessageVersionError, Rami
 from shared.jobs import Job, JobStore, State, connect
 from shared.jobs.budget import Ledger
 from shared.jobs.fields import damage, damage_named
+from shared.jobs.note import Note
+from shared.jobs.store import read_node
 from shared.jobs.work import StartedWork
-from shared.models import Cost, JobRequest, Lane, LeafResult, LeafStatus, Node
+from shared.models import Cost, JobRequest, Lane, LeafResult, LeafStatus, MergedPool, Node, SearchResult
 from shared.models.degraded import OnOutage
 from shared.providers.fallbacks import Fallbacks, PostponedError, noting
 from shared.providers.gates.cut_off import calls_of
@@ -55,6 +57,8 @@ class TaskRun:
     open_after: list[int] = field(default_factory=list)
     #: For `on_error`: it failed only because the job's time was up.
     out_of_time: bool = False
+    #: What it found when it began; None outside of a worker.
+    begun: StartedWork | None = None
 
     @property
     def item(self) -> str:
@@ -70,9 +74,38 @@ class TaskRun:
         if cost is not None:
             self.booked.append(cost)
 
-    def record_leaf(self, result: LeafResult) -> None:
+    def record_leaf(
+        self, result: LeafResult, cost: Cost | None = None, warnings: Iterable[str] = (), *, last: bool = False
+    ) -> None:
         """Record a leaf of the job, once. Behind the last node of the tree the merge is sent when the task returns."""
-        self.open_after.append(self.jobs.record_leaf(self.job.id, result))
+        with self._leaving(cost, warnings, last=last) as note:
+            self.open_after.append(self.jobs.record_leaf(self.job.id, result, note))
+
+    def put_candidates(self, found: SearchResult, cost: Cost | None = None, warnings: Iterable[str] = ()) -> bool:
+        """Hand candidates to the rerank task: the last change of a search."""
+        with self._leaving(cost, warnings) as note:
+            return self.jobs.put_candidates(self.job.id, self.node_id, found, note)
+
+    def put_pool(self, pool: MergedPool) -> None:
+        """Keep the merged pool for the root rerank: the last change of a merge."""
+        with self._leaving() as note:
+            self.jobs.put_pool(self.job.id, pool, note)
+
+    def start_summarising(self, pool: MergedPool, cost: Cost | None = None, warnings: Iterable[str] = ()) -> None:
+        """Put the pool into its final order: the last change of a merge or root rerank."""
+        with self._leaving(cost, warnings) as note:
+            self.jobs.start_summarising(self.job.id, pool, note)
+
+    @contextmanager
+    def _leaving(self, cost: Cost | None = None, warnings: Iterable[str] = (), *, last: bool = True) -> Iterator[Note]:
+        """What goes with a change in one script. `last`: so does the end of the attempt."""
+        begun = self.begun if last else None
+        attempt = begun.attempt if begun is not None else None
+        yield Note(self.item, cost, warnings, self.fallbacks.take(), attempt)
+        if cost is not None:
+            self.booked.append(cost)
+        if begun is not None:
+            begun.ended.set()
 
     @property
     def node_id(self) -> str:
@@ -83,10 +116,22 @@ class TaskRun:
 
     def node(self) -> Node:
         """Its record in the tree. Raises: DamagedError when that is lost, or cannot be read."""
-        found = self.jobs.node(self.job.id, self.node_id)
+        found = self.known_node()
         if found is None:
             raise DamagedError(f"the record of node {self.node_id} is lost")
         return found
+
+    def known_node(self) -> Node | None:
+        """The same; None when it is lost, or cannot be read."""
+        if self.begun is not None:
+            return read_node(self.begun.node)
+        return self.jobs.node(self.job.id, self.node_id)
+
+    def node_state(self) -> str:
+        """The state of its node when it began."""
+        if self.begun is not None:
+            return self.begun.node_state
+        return self.jobs.leaf_states(self.job.id).get(self.node_id, "")
 
     def leaf_seconds(self, undone: str) -> float:
         """Seconds that the leaf may take. Raises: DeadlineError when none are left; `undone` says what it was not."""
@@ -139,7 +184,7 @@ class TaskRegistry:
                     return {"skipped": "the job has ended"}
                 if begun.before.postponed is not None:  # the rest of its chain, or a message that came twice
                     return {"node": message.node_id or "", "postponed": begun.before.postponed.why}
-                run = TaskRun(task, self.jobs, begun.job, message, self._fallbacks(begun.job))
+                run = TaskRun(task, self.jobs, begun.job, message, self._fallbacks(begun.job), begun=begun)
                 try:
                     self._run_noted(run, begun, body, on_error)
                 except PostponedError as postponed:

@@ -88,7 +88,7 @@ class WorkTracker:
             self._note_taken(begun, task, came)
             yield begun
         finally:
-            if begun.job is not None and not begun.job.terminal:
+            if begun.job is not None and not begun.job.terminal and not begun.ended.is_set():
                 self._end(message.job_id, item, attempt)
 
     def poison(self, begun: StartedWork, message: TaskMessage, task: str) -> str | None:

@@ -34,13 +34,12 @@ def search_shard(run: TaskRun) -> None:
 
     That one is claimed in the job store before it joins the chord, as the children of a branch are.
     """
-    job, jobs = run.job, run.jobs
-    node = run.node()
+    job, node = run.job, run.node()
     timeout = run.leaf_seconds("searched")
     read, columns_missing = read_shard(run, node, search_resources(), timeout)
     if not columns_missing:
         record_shard(run, node, read)
-    elif jobs.put_candidates(job.id, node.id, read):
+    elif run.put_candidates(read):
         add_to_chord(
             run.task,
             task_signature(app, TaskName.RERANK_COLUMNS, TaskMessage(job_id=job.id, node_id=node.id), job.rank),

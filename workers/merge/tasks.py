@@ -60,9 +60,9 @@ def merge_tree(run: TaskRun) -> None:
         run.annotate(warnings=["The merged results were not reranked: the job's time was up."])
     if ranked or late:
         skip_next(run.task, TaskName.RERANK_ROOT)
-        jobs.start_summarising(job.id, pool)
+        run.start_summarising(pool)
     else:
-        jobs.put_pool(job.id, pool)
+        run.put_pool(pool)
 
 
 @registry(TaskName.MERGE_SUMMARISE, on_error=fail_job)

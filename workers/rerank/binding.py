@@ -71,7 +71,7 @@ class _Values:
 
 def dependents(run: TaskRun) -> tuple[str, ...]:
     """The leaves that wait for that of the task. Where its record is lost, they say so themselves."""
-    node = run.jobs.node(run.job.id, run.node_id)
+    node = run.known_node()
     if node is not None:
         return node.needed_by
     return tuple(other.id for other in run.jobs.nodes(run.job.id).values() if run.node_id in other.depends_on)

@@ -55,11 +55,11 @@ def rerank_leaf(run: TaskRun) -> None:
     A leaf without time left is recorded in its fused order: its candidates are not thrown away. One that failed in
     search, and one that is delivered again, is recorded already.
     """
-    found = run.jobs.candidates(run.job.id, run.node_id)
-    if found is not None:
+    if run.node_state() == "searched":
+        found = run.jobs.candidates(run.job.id, run.node_id)
+        if found is None:
+            raise DamagedError(CANDIDATES_LOST)
         _rerank_and_record(run, found)
-    elif run.jobs.leaf_states(run.job.id).get(run.node_id) == "searched":
-        raise DamagedError(CANDIDATES_LOST)
     _start_what_waited(run)
 
 
@@ -68,16 +68,16 @@ def _rerank_and_record(run: TaskRun, found: SearchResult) -> None:
     if found.mode != NOTHING_INGESTED.mode:
         tools = _tools(job.remaining(job.leaf_reserve))
         found = run_rerank_stages(leaf_query(job.request, node, registry.settings), found, tools)
-        run.annotate(found.cost, found.warnings)
-    record_found(run, node, found)
+        record_found(run, node, found, found.cost, found.warnings, last=not node.needed_by)
+    else:
+        record_found(run, node, found, last=not node.needed_by)
 
 
 def _keep_merged_order(run: TaskRun, reason: str) -> None:
     """The root rerank failed: the merged order stands, and the answer says so. Without a pool it is merged again."""
     if (pool := run.jobs.pool(run.job.id)) is not None:
         note_reason(Degradation.RERANK_UNAVAILABLE)
-        run.annotate(warnings=[f"The merged results could not be reranked: {reason}"])
-        run.jobs.start_summarising(run.job.id, pool)
+        run.start_summarising(pool, warnings=[f"The merged results could not be reranked: {reason}"])
 
 
 @registry(TaskName.RERANK_ROOT, on_error=_keep_merged_order)
@@ -89,9 +89,8 @@ def rerank_root(run: TaskRun) -> None:
     request = run.job.request
     hits = [Hit(**{name: getattr(hit, name) for name in Hit.model_fields}) for hit in pool.hits]
     ranked = rerank_pool(request.question, hits, request.tenant, _tools(run.job.remaining(WRITE_S)))
-    run.annotate(spent(ranked), ranked.warnings)
     ordered = apply_root_rerank(pool, ranked.hits, ranked.reranker, leaf_share=leaf_share(request))
-    run.jobs.start_summarising(run.job.id, ordered)
+    run.start_summarising(ordered, spent(ranked), ranked.warnings)
 
 
 def rerank_pool(question: str, hits: Sequence[Hit], tenant: str, tools: Tools) -> Reranked:

@@ -37,13 +37,10 @@ _FIND_TIMEOUT_S = 10.0
 @registry(TaskName.SEARCH_LEAF, on_error=leaf_failed)
 def search_leaf(run: TaskRun) -> None:
     """Search a leaf's subquestion and hand the candidates to the rerank pool."""
-    job, jobs = run.job, run.jobs
-    node = run.node()
     timeout = run.leaf_seconds("searched")
-    leaf = leaf_query(job.request, node, registry.settings)
+    leaf = leaf_query(run.job.request, run.node(), registry.settings)
     found = run_search_stages(leaf, search_resources(), shared_cache(), timeout)
-    run.annotate(found.cost, found.warnings)
-    jobs.put_candidates(job.id, node.id, found)
+    run.put_candidates(found, found.cost, found.warnings)
 
 
 @remote(app, TaskName.SEARCH_FIND, ignore_result=False)

@@ -8,8 +8,8 @@
 -- ARGV 1 now   2 ttl (s)   3 window   4 quantum (leaves)   5 lane   6 prefix of the keys of admission queues   7 most jobs
 --      taken out of the queues   8, 9 what stands before and behind the id in the key of a job's hash
 --      10... priorities of the messages of a job whose tenant has 0, 1, 2... others under way; the last one for more
--- Returns two lists. Per job whose first message is to be sent: id, priority. Per job that has waited too long: id, seconds
--- that it might wait; it stands in no queue any more and is to be ended.
+-- Returns two lists, and 1 where more may be taken at once. Per job whose first message is to be sent: id, priority. Per job
+-- that has waited too long: id, seconds that it might wait; it stands in no queue any more and is to be ended.
 -- with states
 -- with whole
 local now, window, quantum, most = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
@@ -56,12 +56,15 @@ while held < window and passed < redis.call('LLEN', KEYS[1]) and taken < most do
       redis.call('HSET', KEYS[5], id, ARGV[5] .. ' ' .. tenant)
       redis.call('HINCRBY', KEYS[3], tenant, 1)
       held = add(KEYS[2], 'held', 1)
-      redis.call('HSET', job, 'rank', rank)
+      local fields = {'rank', rank}
       if state == 'queued' then
-        redis.call('HSET', job, 'admitted_at', ARGV[1], 'updated_at', ARGV[1])
-        if seconds and seconds > 0 then redis.call('HSET', job, 'deadline_at', string.format('%.3f', now + seconds)) end
+        for _, field in ipairs({'admitted_at', ARGV[1], 'updated_at', ARGV[1]}) do fields[#fields + 1] = field end
+        if seconds and seconds > 0 then
+          fields[#fields + 1], fields[#fields + 2] = 'deadline_at', string.format('%.3f', now + seconds)
+        end
         sent[#sent + 1], sent[#sent + 2] = id, rank
       end
+      redis.call('HSET', job, unpack(fields))
       redis.call('EXPIRE', job, ARGV[2])
     end
     redis.call('LPOP', KEYS[1])
@@ -70,5 +73,10 @@ while held < window and passed < redis.call('LLEN', KEYS[1]) and taken < most do
 end
 -- The lane was idle until now: the pace is counted from here on.
 if idle and held > 0 then redis.call('LPUSH', KEYS[6], '-' .. ARGV[1]) end
-for i = 1, 6 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
-return {sent, overdue}
+-- All have their TTL from when the lane was idle, once half of it is over anew; the deficits come and go.
+if idle or redis.call('TTL', KEYS[2]) < tonumber(ARGV[2]) / 2 then
+  for i = 1, 6 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
+elseif #sent > 0 then
+  redis.call('EXPIRE', KEYS[4], ARGV[2])
+end
+return {sent, overdue, taken < most and 0 or 1}

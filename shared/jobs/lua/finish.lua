@@ -4,6 +4,7 @@
 -- Returns 1, or 0 when the job is not summarising (any more).
 -- with counted
 -- with emit
+-- with expire_kept
 -- with shrink
 if not may_become(redis.call('HGET', KEYS[1], 'state'), 'done') then return 0 end
 redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[2])
@@ -13,6 +14,5 @@ count_end(KEYS[1], ARGV[2])
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5],
   'degraded', redis.call('HGET', KEYS[1], 'degraded') or '')
 shrink(KEYS[3])
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-redis.call('EXPIRE', KEYS[3], ARGV[2])
+expire_kept(KEYS[1], ARGV[2])
 return 1

@@ -15,8 +15,12 @@ if add(KEYS[3], ARGV[4], -1) <= 0 then redis.call('HDEL', KEYS[3], ARGV[4]) end
 local most = 10 * tonumber(ARGV[5])
 local deficit = whole(KEYS[4], ARGV[4]) + tonumber(ARGV[5]) - tonumber(ARGV[6])
 deficit = math.max(-most, math.min(0, deficit))
-if deficit < 0 then redis.call('HSET', KEYS[4], ARGV[4], deficit) else redis.call('HDEL', KEYS[4], ARGV[4]) end
+if deficit < 0 then
+  redis.call('HSET', KEYS[4], ARGV[4], deficit)
+  redis.call('EXPIRE', KEYS[4], ARGV[2])
+else
+  redis.call('HDEL', KEYS[4], ARGV[4])
+end
 redis.call('LPUSH', KEYS[6], ARGV[1])
 redis.call('LTRIM', KEYS[6], 0, tonumber(ARGV[7]) - 1)
-for i = 1, 6 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
 return 2

@@ -1,11 +1,12 @@
 -- Keeps the merged pool until the root rerank; the job stays merging.
 -- KEYS 1 job hash   2 pool   3 chunks hash
--- ARGV 1 now   2 ttl (s)   3 pool (blob)   4... chunks: name, blob
+-- ARGV 1 now   2 ttl (s)   3 max events   4 note of the task   5 pool (blob)   6... chunks: name, blob
 -- Returns 1 when taken, 0 when the job is not merging (any more).
 -- with keep_chunks
+-- with note
+leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
 if redis.call('HGET', KEYS[1], 'state') ~= 'merging' then return 0 end
-keep_chunks(KEYS[3], 4, ARGV[2])
-redis.call('SET', KEYS[2], ARGV[3], 'EX', ARGV[2])
+keep_chunks(KEYS[3], 6)
+redis.call('SET', KEYS[2], ARGV[5], 'EX', ARGV[2])
 redis.call('HSET', KEYS[1], 'updated_at', ARGV[1])
-redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1

@@ -6,6 +6,4 @@
 if redis.call('HGET', KEYS[1], 'state') ~= 'planning' then return 0 end
 redis.call('HSET', KEYS[1], 'route', ARGV[4], 'aggregator', ARGV[5], 'updated_at', ARGV[1])
 emit(KEYS[2], ARGV[3], 'type', 'routed', 'route', ARGV[4])
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-redis.call('EXPIRE', KEYS[2], ARGV[2])
 return 1

@@ -18,6 +18,4 @@ if state ~= 'merging' then
   redis.call('HSET', KEYS[1], 'merging_at', ARGV[1])
   emit(KEYS[2], ARGV[3], 'type', 'state', 'state', 'merging')
 end
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-redis.call('EXPIRE', KEYS[2], ARGV[2])
 return 1

@@ -6,8 +6,9 @@
 -- with emit
 -- with opened
 -- with states
-local state, claim, since, created =
-  unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at', 'created_at'))
+-- with while_open
+local state, claim, since, created, deadline_s =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'claim:planning', 'updated_at', 'created_at', 'deadline_s'))
 if state == 'planning' then
   if claim and claim ~= ARGV[4] and tonumber(ARGV[1]) - (tonumber(since) or 0) < tonumber(ARGV[5]) then return 0 end
 elseif not may_become(state, 'planning') then
@@ -19,6 +20,5 @@ if state ~= 'planning' then
   opened(KEYS[2], created)
   emit(KEYS[2], ARGV[3], 'type', 'state', 'state', 'planning')
 end
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-redis.call('EXPIRE', KEYS[2], ARGV[2])
+for i = 1, 2 do redis.call('EXPIRE', KEYS[i], while_open(ARGV[2], deadline_s)) end
 return 1

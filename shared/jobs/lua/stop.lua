@@ -5,6 +5,7 @@
 -- Returns 1, or 0 when the job has ended before or is unknown.
 -- with counted
 -- with emit
+-- with expire_kept
 -- with opened
 -- with shrink
 local state, created, finished = unpack(redis.call('HMGET', KEYS[1], 'state', 'created_at', 'finished_at'))
@@ -17,6 +18,5 @@ local waited = redis.call('EXISTS', KEYS[3]) == 0
 opened(KEYS[3], created)
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', ARGV[4], 'error', ARGV[5])
 if waited then shrink(KEYS[3]) end
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-redis.call('EXPIRE', KEYS[3], ARGV[2])
+expire_kept(KEYS[1], ARGV[2])
 return 1

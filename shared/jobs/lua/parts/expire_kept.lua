@@ -1,0 +1,7 @@
+-- The TTL of all that is kept of a job that has just ended.
+local function expire_kept(job, ttl)
+  local of_job = string.match(job, '^(.*)job$')
+  for _, name in ipairs({'job', 'nodes', 'leaves', 'work', 'results', 'chunks', 'warnings', 'events'}) do
+    redis.call('EXPIRE', of_job .. name, ttl)
+  end
+end
