@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter
 
+from shared.byte_cache import ByteCache
 from shared.jobs import codec
 from shared.models import Answer, Chunk, Hit, LeafResult, MergedHit
 from shared.models.base import Model
 from shared.models.hits import Effect, Source, Via
 
 M = TypeVar("M", bound=BaseModel)
-K = TypeVar("K")
-V = TypeVar("V")
 
 #: Bytes of chunks, before compression, that a process keeps to pack and to read them without work.
 _MEMORY_BYTES = 16 * 1024 * 1024
@@ -63,31 +60,8 @@ class _Packed(NamedTuple):
     blob: bytes
 
 
-class _Memory(OrderedDict[K, V]):
-    """Values with their size in bytes, the last used ones, up to `most` bytes. Threads may share it."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most, self._bytes, self._lock = most, 0, Lock()
-        self._sizes: dict[K, int] = {}
-
-    def find(self, key: K) -> V | None:
-        with self._lock:
-            if (found := self.get(key)) is not None:
-                self.move_to_end(key)
-            return found
-
-    def keep(self, key: K, value: V, size: int) -> None:
-        with self._lock:
-            self._bytes += size - self._sizes.get(key, 0)
-            self[key], self._sizes[key] = value, size
-            while self._bytes > self._most:
-                oldest, _ = self.popitem(last=False)
-                self._bytes -= self._sizes.pop(oldest)
-
-
-_packed: _Memory[Any, _Packed] = _Memory(_MEMORY_BYTES)
-_read: _Memory[str, dict[str, Any]] = _Memory(_MEMORY_BYTES)
+_packed: ByteCache[Any, _Packed] = ByteCache(_MEMORY_BYTES)
+_read: ByteCache[str, dict[str, Any]] = ByteCache(_MEMORY_BYTES)
 
 
 class LostChunkError(ValueError):
@@ -164,7 +138,7 @@ def _found(hit: Hit, ref: str) -> dict[str, Any]:
 
 def _chunk(hit: Hit) -> _Packed:
     key = _content(vars(hit))
-    if (known := _packed.find(key)) is None:
+    if (known := _packed.get(key)) is None:
         text = hit.model_dump_json(include=_WITH_VECTOR if hit.vector else _WITHOUT_VECTOR, exclude_defaults=True)
         data = text.encode()
         known = _Packed(hashlib.sha256(data).hexdigest()[:32], text, codec.compressed_bytes(data))
@@ -173,8 +147,9 @@ def _chunk(hit: Hit) -> _Packed:
 
 
 def _chunks(refs: Iterable[str], read: Callable[[list[str]], Sequence[object]]) -> dict[str, dict[str, Any]]:
-    known = {ref: _read.find(ref) for ref in refs}
-    missing = [ref for ref, found in known.items() if found is None]
+    wanted = list(refs)
+    known = _read.find(wanted)
+    missing = [ref for ref in wanted if ref not in known]
     for ref, blob in zip(missing, read(missing) if missing else (), strict=True):
         if blob is None:
             raise LostChunkError(f"the chunk {ref} is lost")
@@ -182,7 +157,7 @@ def _chunks(refs: Iterable[str], read: Callable[[list[str]], Sequence[object]]) 
         known[ref] = fields = _fields(StoredChunk.model_validate_json(data, extra="ignore"))
         if hashlib.sha256(data).hexdigest()[:32] == ref:
             _read.keep(ref, fields, len(data))
-    return {ref: fields for ref, fields in known.items() if fields is not None}
+    return known
 
 
 def _fields(chunk: StoredChunk) -> dict[str, Any]:
@@ -213,16 +188,10 @@ def _hits(found: list[Any], kind: type[Hit], chunks: Chunks) -> tuple[Hit, ...]:
 
 
 def _made(kind: type[Hit], names: set[str], known: Mapping[str, dict[str, Any]], found: Found) -> Hit:
-    """A hit of validated parts: as `model_construct`, which costs more than all the rest."""
     if found.ref not in known:
         raise LostChunkError(f"the chunk {found.ref} is lost")
     said = {name: value for name, value in vars(found).items() if name in names}
-    made = kind.__new__(kind)
-    object.__setattr__(made, "__dict__", {**_DEFAULTS[kind], **known[found.ref], **said})
-    object.__setattr__(made, "__pydantic_fields_set__", set(names))
-    object.__setattr__(made, "__pydantic_extra__", None)
-    object.__setattr__(made, "__pydantic_private__", None)
-    return made
+    return kind.of_valid({**_DEFAULTS[kind], **known[found.ref], **said})
 
 
 def _as_object(data: bytes, kind: type[BaseModel]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ _DEFAULT_LIMIT = 10
 
 
 def edge_query(request: models.QueryRequest) -> edge.QueryRequest:
-    """One nearest-vector request, or, without a query, matching chunks by id; the whole payload is always read.
+    """One nearest-vector request, or, without a query, matching chunks by id; payloads are read apart from it.
 
     Raises: StoreError when the request asks for more than the embedded store can do.
     """
@@ -28,7 +28,7 @@ def edge_query(request: models.QueryRequest) -> edge.QueryRequest:
         offset=request.offset,
         query=query,
         with_vector=request.with_vector or False,
-        with_payload=True,
+        with_payload=False,
         filter=edge_filter(request.filter),
         score_threshold=request.score_threshold,
         params=_params(request.params),

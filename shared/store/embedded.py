@@ -14,6 +14,7 @@ from typing import Any
 import qdrant_edge as edge
 from qdrant_client import models
 
+from shared.byte_cache import ByteCache
 from shared.errors import RamifyError, StoreError, StoreInUseError
 from shared.models import Hit
 from shared.providers.encoders.base import SparseVector
@@ -27,6 +28,10 @@ _SHARD = "shard"
 #: kB of vectors in a segment from which HNSW is built: about 50,000 chunks of 384 floats, below which an exact scan
 #: costs 1-3 ms (measured).
 _INDEXING_THRESHOLD_KB = 80_000
+#: Bytes of chunks that were read and are kept while nothing is written: their payloads cost more than a search.
+_READ_BYTES = 32 * 1024 * 1024
+#: What a chunk takes beside its text, about.
+_HIT_BYTES = 2000
 
 
 @contextmanager
@@ -54,12 +59,18 @@ class EmbeddedStore(Collection):
         self._meta: StoreMeta | None = None
         self._owner = os.getpid()
         self._closed = False
+        self._read: ByteCache[Any, Hit] = ByteCache(_READ_BYTES)
+        self._read_at = 0
+        self._counted = (0, 0)
         self._opened()
 
     def info(self) -> CollectionState | None:
         if self._opened() is None or self._meta is None:
             return None
-        return CollectionState(points=self.count(None), **self._meta.model_dump(exclude={"format"}))
+        meta = self._meta
+        if self._counted[0] != meta.index_version:
+            self._counted = meta.index_version, self.count(None)
+        return CollectionState(points=self._counted[1], **{name: value for name, value in meta if name != "format"})
 
     def count(self, flt: models.Filter | None) -> int:
         shard = self._opened()
@@ -87,11 +98,33 @@ class EmbeddedStore(Collection):
             self._write(edge.UpdateOperation.delete_points_by_filter(converted))
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Hit]]:
-        shard, _ = self._ready()
+        shard, meta = self._ready()
         converted = [edge_query(request) for request in requests]
         with _edge_errors("searching"):
             answers = shard.query_batch(edge.QueryBatchRequest(converted))
-        return [schema.ranked(answer) for answer in answers]
+        known = self._payloads(shard, meta.index_version, [record for answer in answers for record in answer])
+        return [schema.ranked(answer, known) for answer in answers]
+
+    def lookup(self, flt: models.Filter, limit: int, vectors: bool = False) -> list[Hit]:
+        shard, meta = self._ready()
+        records, _ = self._page(flt, limit, False, None, vectors)
+        known = self._payloads(shard, meta.index_version, records)
+        return [schema.with_payload(record, known[record.id]) for record in records if record.id in known]
+
+    def _payloads(self, shard: edge.EdgeShard, version: int, records: Sequence[Any]) -> dict[Any, Hit]:
+        """The chunks of records that came without payload. What was read at one version is not read again."""
+        if self._read_at != version:
+            self._read, self._read_at = ByteCache(_READ_BYTES), version
+        memory = self._read
+        ids = dict.fromkeys(record.id for record in records)
+        known = memory.find(ids)
+        if missing := [chunk_id for chunk_id in ids if chunk_id not in known]:
+            with _edge_errors("reading"):
+                stored = shard.retrieve(missing, True, False)
+            for record in stored:
+                known[record.id] = hit = schema.hit_of(record)
+                memory.keep(record.id, hit, 2 * len(hit.text) + _HIT_BYTES)
+        return known
 
     def count_values(self, field: str, flt: models.Filter, limit: int) -> dict[str, int]:
         shard, _ = self._ready()

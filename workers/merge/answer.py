@@ -161,7 +161,7 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
 
 
 def _without_vectors(hits: Iterable[H]) -> tuple[H, ...]:
-    return tuple(hit.model_copy(update={"vector": ()}) for hit in hits)
+    return tuple(hit.but(vector=()) for hit in hits)
 
 
 def _timings(stages: dict[str, float], seconds: float) -> dict[str, float]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +34,16 @@ def near_duplicates(hits: Sequence[Hit], threshold: float) -> dict[str, str]:
     folded: dict[str, str] = {}
     for hit, vector in zip(hits, units, strict=True):
         kept = vectors.find(vector) if vector is not None else None
-        if kept is None and texts is not None:
-            kept = texts.find(hit, 0 if vector is None else len(hit.vector))
+        own = _Shingles.of(hit, threshold) if texts is not None else None
+        if kept is None and texts is not None and own is not None:
+            kept = texts.find(own, 0 if vector is None else len(hit.vector))
         if kept is not None:
             folded[hit.chunk_id] = kept
             continue
         if vector is not None:
             vectors.add(hit.chunk_id, vector)
-        if texts is not None:
-            texts.add(hit, 0 if vector is None else len(hit.vector))
+        if texts is not None and own is not None:
+            texts.add(hit.chunk_id, own, 0 if vector is None else len(hit.vector))
     return folded
 
 
@@ -73,6 +76,28 @@ class _VectorIndex:
         self._rows[len(vector)] = ([*ids, chunk_id], matrix)
 
 
+class _Shingles(NamedTuple):
+    """Of a text: all, and the few of which one must be shared with any other above the threshold."""
+
+    all: frozenset[str]
+    prefix: list[str]
+
+    @classmethod
+    def of(cls, hit: Hit, threshold: float) -> _Shingles:
+        return _shingles(hit.title, hit.heading, hit.text, threshold)
+
+
+@lru_cache(maxsize=256)
+def _shingles(title: str, heading: str, text: str, threshold: float) -> _Shingles:
+    """Kept for a while: the best chunks of a corpus are found again and again."""
+    own = shingles("\n".join(part for part in (title, heading, text) if part), _SHINGLE)
+    return _Shingles(own, _prefix(own, threshold))
+
+
+def _prefix(own: frozenset[str], threshold: float) -> list[str]:
+    return sorted(own)[: len(own) - math.ceil(threshold * len(own) - _EPSILON) + 1]
+
+
 class _ShingleIndex:
     """Texts by the few shingles of which two texts above the threshold must share one (prefix filtering).
 
@@ -84,10 +109,10 @@ class _ShingleIndex:
         self._by_shingle: dict[str, list[int]] = {}
         self._kept: list[tuple[str, int, frozenset[str]]] = []
 
-    def find(self, hit: Hit, size: int) -> str | None:
-        """The first kept text like `hit`'s, but for those with a vector of `size`: these were compared by it."""
-        own = shingles(hit.full_text, _SHINGLE)
-        for at in sorted({at for shingle in self._prefix(own) for at in self._by_shingle.get(shingle, ())}):
+    def find(self, text: _Shingles, size: int) -> str | None:
+        """The first kept text like this one, but for those with a vector of `size`: these were compared by it."""
+        own = text.all
+        for at in sorted({at for shingle in text.prefix for at in self._by_shingle.get(shingle, ())}):
             chunk_id, other_size, other = self._kept[at]
             if size and size == other_size:
                 continue
@@ -95,11 +120,7 @@ class _ShingleIndex:
                 return chunk_id
         return None
 
-    def add(self, hit: Hit, size: int) -> None:
-        own = shingles(hit.full_text, _SHINGLE)
-        for shingle in self._prefix(own):
+    def add(self, chunk_id: str, text: _Shingles, size: int) -> None:
+        for shingle in text.prefix:
             self._by_shingle.setdefault(shingle, []).append(len(self._kept))
-        self._kept.append((hit.chunk_id, size, own))
-
-    def _prefix(self, own: frozenset[str]) -> list[str]:
-        return sorted(own)[: len(own) - math.ceil(self._threshold * len(own) - _EPSILON) + 1]
+        self._kept.append((chunk_id, size, text.all))

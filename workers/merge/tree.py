@@ -141,7 +141,7 @@ def _weighed(hit: Hit, node: Node | None) -> Hit:
     score = hit.score * RULES_WEIGHT if hit.score > 0 else hit.score / RULES_WEIGHT
     detail: dict[str, float | str] = {"leaf": node.id, "by": node.by, "weight": RULES_WEIGHT}
     effect = Effect(stage="tree merge", effect=score - hit.score, detail=detail)
-    return hit.model_copy(update={"score": score, "explain": (*hit.explain, effect) if hit.explain else ()})
+    return hit.but(score=score, explain=(*hit.explain, effect) if hit.explain else ())
 
 
 def _order(hit: Hit, rank: int, *, by_score: bool) -> tuple[float, float, float, str]:

@@ -84,6 +84,6 @@ def _without_chunks(hits: Sequence[Hit], ranked: Reranked) -> CachedRanking:
 
 def _with_chunks(hits: Sequence[Hit], kept: CachedRanking) -> tuple[Hit, ...]:
     return tuple(
-        hits[at].model_copy(update={"score": score, "parts": {**hits[at].parts, **parts}})
+        hits[at].but(score=score, parts={**hits[at].parts, **parts})
         for at, score, parts in zip(kept.order, kept.scores, kept.parts, strict=True)
     )

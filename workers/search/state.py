@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from math import inf
 from typing import Any, NamedTuple, Self
 
 from qdrant_client import models
@@ -66,18 +67,29 @@ class SearchArm(NamedTuple):
     truth: float = 0.0
 
 
+class PlainEffect(NamedTuple):
+    """An effect on its way through the stages: most candidates are never explained, and a model costs more."""
+
+    stage: str
+    effect: float
+    detail: Mapping[str, float | str]
+
+    def checked(self) -> Effect:
+        """The same for a hit."""
+        detail = {name: value if isinstance(value, str) else float(value) for name, value in self.detail.items()}
+        return Effect(stage=self.stage, effect=self.effect, detail=detail)
+
+
 class Candidate(NamedTuple):
     """A stored chunk and how its score came to be: the effects sum to the score."""
 
     hit: Hit
     score: float
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[Effect | PlainEffect, ...] = ()
 
     def plus(self, stage: str, effect: float, **detail: float | str) -> Candidate:
         """The same chunk with one more effect on its score."""
-        checked = {name: value if isinstance(value, str) else float(value) for name, value in detail.items()}
-        added = Effect.model_construct(stage=stage, effect=effect, detail=checked)
-        return Candidate(self.hit, self.score + effect, (*self.effects, added))
+        return Candidate(self.hit, self.score + effect, (*self.effects, PlainEffect(stage, effect, detail)))
 
     def times(self, stage: str, factor: float, **detail: float | str) -> Candidate:
         """The same chunk with its score multiplied."""
@@ -120,21 +132,27 @@ class SearchState:
 
 def by_score(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """A named symbol's definition and calls first, then best first; ties by chunk id."""
-    return tuple(sorted(candidates, key=lambda c: (c.hit.precedence, -c.score, c.hit.chunk_id)))
+    return tuple(sorted(candidates, key=_place))
+
+
+def _place(candidate: Candidate) -> tuple[float, float, str]:
+    hit = candidate.hit
+    return inf if hit.via is None else hit.precedence, -candidate.score, hit.chunk_id
 
 
 def as_hits(candidates: Sequence[Candidate], *, explain: bool) -> tuple[Hit, ...]:
     """What leaves the engine: hits with their scores; with all effects if they are to be explained."""
     hits = []
     for hit, score, effects in candidates:
-        changed = {"score": score, "explain": effects if explain else (), "vector": as_half_floats(hit.vector)}
-        hits.append(hit.model_copy(update=changed))
+        vector = as_half_floats(hit.vector) if hit.vector else ()
+        told = (one.checked() if isinstance(one, PlainEffect) else one for one in effects) if explain else ()
+        hits.append(hit.but(score=score, explain=tuple(told), vector=vector))
     return tuple(hits)
 
 
 def as_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
     """Hits from another pool with their effects; one that was not explained has its score as its one effect."""
-    return tuple(Candidate(hit, hit.score, hit.explain or (Effect(stage="search", effect=hit.score),)) for hit in hits)
+    return tuple(Candidate(hit, hit.score, hit.explain or (PlainEffect("search", hit.score, {}),)) for hit in hits)
 
 
 @dataclass(frozen=True)

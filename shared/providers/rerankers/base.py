@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from pydantic import Field
@@ -66,16 +67,21 @@ def rescored(hits: Sequence[Hit], scores: Sequence[float], raw: Sequence[float] 
     return tuple(with_score(hits[at], scores[at], raw[at] if raw else None) for at in order)
 
 
-def with_score(hit: Hit, score: float, raw: float | None = None) -> Hit:
-    """`hit` with a reranker's score; its old score becomes `parts["fused"]`, `raw` is the score before calibration."""
+def with_score(
+    hit: Hit, score: float, raw: float | None = None, made_of: Mapping[str, float] = MappingProxyType({})
+) -> Hit:
+    """`hit` with a reranker's score; its old score becomes `parts["fused"]`, `raw` is the score before calibration.
+
+    `made_of`: more parts.
+    """
     own = {} if raw is None else {"rerank_raw": raw}
-    parts = {**hit.parts, **own, "fused": hit.score, "rerank": score}
-    return hit.model_copy(update={"score": score, "parts": parts})
+    parts = {**hit.parts, **made_of, **own, "fused": hit.score, "rerank": score}
+    return hit.but(score=score, parts=parts)
 
 
 def unscored(hit: Hit, score: float) -> Hit:
     """`hit` at `score` without a reranker's score: only its old one is noted."""
-    return hit.model_copy(update={"score": score, "parts": {**hit.parts, "fused": hit.score}})
+    return hit.but(score=score, parts={**hit.parts, "fused": hit.score})
 
 
 def score_parts(hit: Hit) -> dict[str, float | str]:

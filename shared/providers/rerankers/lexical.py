@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from shared.language.text import terms
 from shared.models import Hit
-from shared.providers.rerankers.base import LEXICAL_PART, Reranked, rescored
+from shared.providers.rerankers.base import LEXICAL_PART, Reranked, with_score
 from shared.providers.rerankers.calibration import from_lexical
 
 # The fused score counts as much as two of the four agreements. One setting for every corpus, taken as it is because the
@@ -25,6 +25,7 @@ _AGREEMENTS = 4
 _MENTIONS = (1.0, 0.5, 0.25)
 
 _Key = TypeVar("_Key")
+_NOTHING = dict(Reranked(reranker=""))
 
 
 class LexicalReranker:
@@ -36,12 +37,10 @@ class LexicalReranker:
         """Re-sort by `lexical_scores`; the hits' scores are calibrated, and what they are made of is in their parts."""
         made_of = lexical_parts(query, hits)
         raw = [parts.score for parts in made_of]
-        shown = [
-            hit.model_copy(update={"parts": {**hit.parts, **parts.named()}})
-            for hit, parts in zip(hits, made_of, strict=True)
-        ]
-        ranked = rescored(shown, from_lexical(raw).scores, raw)
-        return Reranked(hits=ranked, reranker=self.name, documents=len(hits))
+        scores = from_lexical(raw).scores
+        order = sorted(range(len(hits)), key=lambda at: -raw[at])
+        ranked = tuple(with_score(hits[at], scores[at], raw[at], made_of[at].named()) for at in order)
+        return Reranked.of_valid({**_NOTHING, "hits": ranked, "reranker": self.name, "documents": len(hits)})
 
 
 class LexicalParts(NamedTuple):
@@ -94,8 +93,11 @@ def lexical_parts(query: str, hits: Sequence[Hit]) -> list[LexicalParts]:
     question = _joined(asked)
     found = []
     for fused, document in zip(_scaled([hit.score for hit in hits]), documents, strict=True):
-        neighbours = set(pairwise(document.sequence)) if pairs else set()
-        words, lead = _share(weights, document.words), _share(weights, document.lead)
+        present = document.words
+        # Most chunks have both terms of no pair: then its neighbours need not be known.
+        possible = any(first in present and second in present for first, second in pairs)
+        neighbours = set(pairwise(document.sequence)) if possible else set()
+        words, lead = _share(weights, present), _share(weights, document.lead)
         named = float(bool(document.title) and document.title in question)
         found.append(LexicalParts(fused, words, lead, _share(pairs, neighbours), named))
     if asked:

@@ -104,14 +104,6 @@ def test_given_a_chunk_that_was_changed_beside_its_blob_when_read_then_no_other_
     assert hit_blobs.unpack(blob, LeafResult, lambda _: [right]) == value
 
 
-def test_given_more_than_its_bytes_when_kept_then_what_was_used_last_stays() -> None:
-    memory: Any = hit_blobs._Memory(100)
-    for number in range(10):
-        memory.keep(number, "x", 30)
-        assert memory.find(0) is not None
-    assert set(memory) == {0, 8, 9}
-
-
 @pytest.fixture
 def job_id(store: JobStore) -> str:
     """Searching, with one leaf searched and one recorded."""

@@ -226,3 +226,28 @@ def test_given_a_store_without_the_later_indexes_when_opened_then_it_gets_them(
     assert set(opened[0].info().payload_schema) == {field.name for field in INDEXED}
     assert len(store.query([redis()])[0]) == 2
     store.close()
+
+
+def test_given_chunks_that_were_read_when_they_are_written_again_then_the_next_search_has_what_is_stored(
+    folder: Path, make_point: MakePoint
+) -> None:
+    store = embedded(folder)
+
+    def found() -> dict[str, tuple[str, int]]:
+        (hits,) = store.query([redis()])
+        assert {hit.text for hit in store.lookup(models.Filter(), 100)} >= {hit.text for hit in hits}
+        return {hit.text: (hit.title, hit.backlinks) for hit in hits}
+
+    before = found()
+    assert found() == before
+    (first, *_), (hit, *_) = before, store.query([redis()])[0]
+    store.set_payloads({hit.chunk_id: {"title": "another"}})
+    assert found()[first] == ("another", before[first][1])
+    store.set_backlinks({hit.doc_id: 7})
+    assert found()[first] == ("another", 7)
+    store.upsert([make_point("redis anew", hit.doc_id, hit.ordinal)])
+    assert first not in found()
+    assert "redis anew" in found()
+    store.delete_documents([hit.doc_id])
+    assert "redis anew" not in found()
+    store.close()

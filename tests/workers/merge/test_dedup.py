@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shared.language.text import shingles
 from shared.models import Hit
-from workers.merge.dedup import _ShingleIndex, near_duplicates
+from workers.merge.dedup import _prefix, near_duplicates
 
 LONG = " ".join(f"word{i}" for i in range(300))
 
@@ -74,7 +74,7 @@ def test_two_texts_that_overlap_enough_share_one_of_the_first_shingles_and_no_mo
 ) -> None:
     """n - ceil(t n) + 1 of n shingles; 0.56 * 25 is 14.000000000000002 in floating point, and counts as 14."""
     own = frozenset(f"{number:03}" for number in range(shingles_of_one))
-    assert _ShingleIndex(threshold)._prefix(own) == sorted(own)[:looked_up]
+    assert _prefix(own, threshold) == sorted(own)[:looked_up]
 
 
 @given(st.lists(st.text(alphabet="ab ", max_size=14), max_size=8), st.sampled_from([0.2, 0.5, 0.9, 0.98, 1.0]))

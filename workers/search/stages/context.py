@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from itertools import pairwise
 
 from shared.language.text import terms
@@ -63,7 +64,7 @@ def _neighbours_of(
 
 def _scored(hit: Hit, cosine: float, ratio: float, *, layer: int) -> Candidate:
     score = ratio * max(0.0, cosine)
-    found = hit.model_copy(update={"parts": {"dense": cosine, "fused": score}})
+    found = hit.but(parts={"dense": cosine, "fused": score})
     return Candidate(found, 0.0).plus("neighbours", score, cosine=cosine, ratio=ratio, layer=float(layer))
 
 
@@ -73,8 +74,16 @@ def enrich(state: SearchState, options: s.EnrichStage, tools: Tools) -> SearchSt
     candidates = []
     for candidate in state.candidates:
         shown = snippet(candidate.hit.text, question, options.chars)
-        candidates.append(candidate._replace(hit=candidate.hit.model_copy(update={"snippet": shown})))
+        candidates.append(candidate._replace(hit=candidate.hit.but(snippet=shown)))
     return state.but(candidates=tuple(candidates))
+
+
+@lru_cache(maxsize=2048)
+def _sentences(text: str) -> tuple[list[int], list[str]]:
+    """Where the sentences of a chunk begin, and each in lower case."""
+    starts = [0, *(end.end() for end in _SENTENCE_END.finditer(text))]
+    folded = text.lower()
+    return starts, [folded[at:until] for at, until in pairwise([*starts, len(text)])]
 
 
 def snippet(text: str, question: frozenset[str], chars: int) -> str:
@@ -82,9 +91,8 @@ def snippet(text: str, question: frozenset[str], chars: int) -> str:
 
     Terms are matched as substrings, not as words: 50 candidates must cost well under a millisecond.
     """
-    starts = [0, *(end.end() for end in _SENTENCE_END.finditer(text))]
-    folded = text.lower()
-    counts = [sum(term in folded[at:until] for term in question) for at, until in pairwise([*starts, len(text)])]
-    best = max(range(len(counts)), key=lambda n: (counts[n], -n))
-    joined = " ".join(text[starts[best] : starts[best] + 2 * chars].split())
+    starts, sentences = _sentences(text)
+    counts = [sum(map(sentence.__contains__, question)) for sentence in sentences]
+    start = starts[counts.index(max(counts))]
+    joined = " ".join(text[start : start + 2 * chars].split())
     return joined if len(joined) <= chars else f"{joined[: chars - 1].rstrip()}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -46,16 +47,17 @@ def boosted(hits: Sequence[Hit], arm: SearchArm) -> list[Hit]:
         return list(hits)
     raised = []
     for hit in hits:
-        title = arm.title * len(asked & _terms_of(hit.title)) / len(asked)
-        truth = arm.truth * len(asked & _terms_of(hit.text)) / len(asked) if hit.part is PagePart.TRUTH else 0.0
+        title = arm.title * len(asked & terms_of(hit.title)) / len(asked)
+        truth = arm.truth * len(asked & terms_of(hit.text)) / len(asked) if hit.part is PagePart.TRUTH else 0.0
         score = hit.score * (1 + title + truth)
         parts = {_BEFORE: hit.score, _TITLE: title, _TRUTH: truth} if title or truth else {}
-        raised.append(hit.model_copy(update={"score": score, "parts": parts}))
+        raised.append(hit.but(score=score, parts=parts) if parts or hit.parts else hit)
     return sorted(raised, key=lambda hit: (-hit.score, hit.chunk_id))
 
 
 @lru_cache(maxsize=4096)
-def _terms_of(text: str) -> frozenset[str]:
+def terms_of(text: str) -> frozenset[str]:
+    """The content terms of a text, each once. Kept for a while."""
     return frozenset(terms(text))
 
 
@@ -68,6 +70,7 @@ def fuse(
     linear: sum of w * score / the arm's best score (per-query maximum normalisation).
     """
     found: dict[str, Candidate] = {}
+    parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for name, hits in lists.items():
         best = max((hit.score for hit in hits), default=0.0)
         for rank, hit in enumerate(hits, start=1):
@@ -80,33 +83,32 @@ def fuse(
             else:
                 value = weights[name] / (options.k + rank)
                 detail["k"] = options.k
-            before = found.get(hit.chunk_id) or Candidate(hit.model_copy(update={"parts": {}}), 0.0)
+            known = found.get(hit.chunk_id) or Candidate(hit, 0.0)
             detail |= hit.parts
-            parts = {**before.hit.parts, name: hit.score, f"{name}_rank": rank}
-            known = before._replace(hit=before.hit.model_copy(update={"parts": parts}))
+            parts[hit.chunk_id] |= {name: hit.score, f"{name}_rank": rank}
             found[hit.chunk_id] = known.plus(f"fusion {name}", value, **detail)
     if len(lists) > 1 and options.method == "rrf" and (options.first_bonus or options.next_bonus):
-        found = {chunk_id: _with_bonus(one, lists, weights, options) for chunk_id, one in found.items()}
-    return by_score([one._replace(hit=_with_part(one.hit, "fused", one.score)) for one in found.values()])
+        given = {name: weights[name] for name in lists}
+        found = {chunk_id: _with_bonus(one, parts[chunk_id], given, options) for chunk_id, one in found.items()}
+    return by_score([
+        Candidate(hit.but(parts={**parts[hit.chunk_id], "fused": score}), score, effects)
+        for hit, score, effects in found.values()
+    ])  # fmt: skip
 
 
 def _with_bonus(
-    candidate: Candidate, lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], options: s.FusionStage
+    candidate: Candidate, parts: Mapping[str, float], weights: Mapping[str, float], options: s.FusionStage
 ) -> Candidate:
     """The best of its bonuses for rank 1 and for ranks 2-3, each times the arm's weight over the greatest weight.
 
     Once, and weighted: paid by every arm it would drown the sum, and the weight of the question over its rewrites.
     """
-    top = max(weights[name] for name in lists) or 1.0
+    top = max(weights.values()) or 1.0
     bonuses = []
-    for name in lists:
-        rank = candidate.hit.parts.get(f"{name}_rank")
+    for name in weights:
+        rank = parts.get(f"{name}_rank")
         bonus = 0.0 if rank is None or rank > 3 else options.first_bonus if rank == 1 else options.next_bonus
         bonuses.append((bonus * weights[name] / top, name, bonus))
     paid, arm, bonus = max(bonuses, key=lambda one: one[0])
     share = weights[arm] / top
     return candidate.plus("fusion bonus", paid, arm=arm, bonus=bonus, share=share) if paid else candidate
-
-
-def _with_part(hit: Hit, name: str, value: float) -> Hit:
-    return hit.model_copy(update={"parts": {**hit.parts, name: value}})

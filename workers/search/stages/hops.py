@@ -16,7 +16,7 @@ from qdrant_client import models
 
 from shared.language import answer_language
 from shared.language.names import bare, names_of
-from shared.language.routing import asks, route_by_rules
+from shared.language.routing import asks
 from shared.language.sentences import sentences
 from shared.language.text import flat, terms
 from shared.models import Hit, Via
@@ -26,6 +26,7 @@ from shared.settings import stages as s
 from shared.store import SPARSE, to_filter, to_sparse
 from shared.store.page_keys import is_page_key, title_key
 from shared.store.schema import one_of
+from workers.search.language import question_route
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
 #: Weights in a chain's score, besides the score of the passage with the name: how well the name is the page's own
@@ -159,7 +160,7 @@ def reason_against(question: str, when: When) -> str | None:
     """
     if when == "always":
         return None
-    routed = route_by_rules(question)
+    routed = question_route(question)
     if routed.hops is Hops.MULTI_HOP and not routed.unsure:
         return None
     if not asks(question):

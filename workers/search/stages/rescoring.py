@@ -160,7 +160,7 @@ def rerank(state: SearchState, options: s.RerankStage, tools: Tools) -> SearchSt
         return state.skip(_NOT_HERE, warn=True)
     best = state.candidates[: options.limit]
     before = {candidate.hit.chunk_id: candidate for candidate in best}
-    hits = [candidate.hit.model_copy(update={"score": candidate.score}) for candidate in best]
+    hits = [candidate.hit.but(score=candidate.score) for candidate in best]
     seconds = seconds_for("leaf rerank", tools.left_s)
     ranked = reranked_once(tools, state.query.tenant, state.query.text, hits, seconds)
     after = []

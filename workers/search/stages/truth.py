@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from qdrant_client import models
 
-from shared.language.routing import route_by_rules
 from shared.language.text import terms
 from shared.models import Hit
 from shared.models.hits import PagePart
@@ -14,6 +13,8 @@ from shared.models.route import Detail
 from shared.settings import stages as s
 from shared.store import ChunkStore, to_filter
 from shared.store.schema import equals, one_of
+from workers.search.language import question_route
+from workers.search.stages.fusion import terms_of
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
@@ -38,7 +39,7 @@ def truth(state: SearchState, options: s.TruthStage, tools: Tools) -> SearchStat
     """
     if tools.store is not None and not _has_truth(tools.store, tools):
         return state.skip("no page has compiled truth")
-    intent = route_by_rules(state.query.text).intent
+    intent = question_route(state.query.text).intent
     detail = intent.detail if options.detail == "auto" else options.detail
     if tools.store is not None:
         state = state.but(candidates=(*state.candidates, *_fetched(state, detail, tools)))
@@ -104,7 +105,7 @@ def _fetched(state: SearchState, detail: Detail, tools: Tools) -> list[Candidate
     asked = frozenset(terms(state.query.text))
 
     def nearness(hit: Hit) -> tuple[float, int, int]:
-        return -similarity(state.vector, hit.vector), -len(asked.intersection(terms(hit.text))), hit.ordinal
+        return -similarity(state.vector, hit.vector), -len(asked & terms_of(hit.text)), hit.ordinal
 
     best: dict[tuple[str, PagePart], Hit] = {}
     for hit in sorted(read, key=nearness):
