@@ -69,7 +69,7 @@ class ReadySub(PubSub):
 class LendingQoS(redis.QoS):
     """Counts the places of a worker: while batch tasks wait at a gate, theirs are lent, to interactive messages alone.
 
-    It notes what is taken, and what is done with, without MULTI and EXEC, half of kombu's calls for a message. Where the
+    It notes what is taken and what is done with without MULTI and EXEC, half of kombu's calls for a message. Where the
     connection breaks between two commands, an index entry without a message is left, which restoring skips.
 
     Else an interactive message waits in the broker until one of the batch tasks has had its turn at a provider: every
