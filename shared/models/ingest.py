@@ -12,7 +12,20 @@ from shared.models.base import Model
 CODE_SUFFIXES = frozenset({
     ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java",
 })  # fmt: skip
-SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"}) | CODE_SUFFIXES
+#: Suffix -> the module of its parser (`workers.index.formats`).
+FORMATS = {
+    ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx", ".xlsm": "xlsx", ".html": "html", ".htm": "html",
+    ".xhtml": "html", ".epub": "epub", ".odt": "odf", ".ods": "odf", ".odp": "odf", ".eml": "mail", ".mbox": "mail",
+    ".ipynb": "notebook", ".csv": "tabular", ".tsv": "tabular",
+}  # fmt: skip
+#: Parser -> the package of the extra `documents` that it needs.
+FORMAT_PACKAGES = {
+    "pdf": "pypdfium2", "docx": "docx", "pptx": "pptx", "xlsx": "openpyxl", "html": "trafilatura", "epub": "trafilatura",
+    "mail": "trafilatura",
+}  # fmt: skip
+SUFFIXES = (
+    frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"}) | CODE_SUFFIXES | FORMATS.keys()
+)
 
 
 class RawDocument(Model):

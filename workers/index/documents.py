@@ -15,7 +15,7 @@ from shared.settings.sections import ChunkingSettings
 from shared.tenants import DEFAULT_TENANT
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
-INDEX_VERSION = 6
+INDEX_VERSION = 7
 _ID_NAMESPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 
@@ -31,6 +31,8 @@ class Markup(StrEnum):
 
 class Document(Model):
     """One document, read. `date` is ISO or None, `source` the scope of a prune, `notes` says what was left out.
+
+    `places` are offsets in the text at which a page, slide or range of rows begins, each with its name.
 
     `fields` are the entries of its fields (`shared.store.fields`).
     `kind` is empty where it does not say: its folder decides (`workers.index.metadata`).
@@ -48,6 +50,7 @@ class Document(Model):
     kind: str = ""
     facet: str | None = None
     fields: tuple[str, ...] = ()
+    places: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.models import DocumentOutcome, RawDocument
-from shared.models.ingest import CODE_SUFFIXES
+from shared.models.ingest import CODE_SUFFIXES, FORMATS
 from workers.index.documents import Document
 from workers.index.readers.base import Reader, UnreadableError, failed
+from workers.index.readers.formats import read_format
 from workers.index.readers.jsonl import read_jsonl
 from workers.index.readers.markdown import read_markdown
 from workers.index.readers.text import read_code, read_rst, read_text
@@ -24,6 +25,7 @@ READERS: Mapping[str, Reader] = {
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
     **dict.fromkeys(sorted(CODE_SUFFIXES), read_code),
+    **dict.fromkeys(FORMATS, read_format),
 }
 
 

@@ -1,0 +1,103 @@
+"""HTML: the main text by trafilatura as Markdown; where that finds none, all text in the order of the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import trafilatura
+from lxml import etree
+from lxml import html as lxml_html
+
+from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, table, tidy
+
+_SKIPPED = frozenset({"script", "style", "noscript", "template", "head", "nav", "svg", "iframe", "object", "form"})
+_BLOCKS = frozenset({
+    "p", "div", "section", "article", "main", "blockquote", "pre", "dd", "dt", "figcaption", "address", "center", "td", "body",
+})  # fmt: skip
+_HEADING = re.compile(r"h([1-6])$")
+#: The main text must have this share of all text, or the page is no article and is read whole.
+_LEAST_SHARE = 0.25
+_MAX_DEPTH = 250
+
+
+def parse(content: bytes, name: str) -> Parsed:
+    """Raises: FormatError for a page without text."""
+    del name
+    return read_html(content)
+
+
+def read_html(content: bytes | str, place: str = "") -> Parsed:
+    """The text of a page or of a part of a book or of a mail."""
+    tree = tree_of(content)
+    whole = "\n\n".join(_blocks(tree))
+    main = trafilatura.extract(
+        tree, output_format="markdown", include_tables=True, include_comments=False, include_images=False,
+        include_links=False, include_formatting=True, favor_recall=True,
+    ) or ""  # fmt: skip
+    text = main if len(main) >= _LEAST_SHARE * len(whole) else whole
+    if not text.strip():
+        raise FormatError("has no text")
+    return joined([Part(text, place)], title=title_of(tree), date=_date(tree))
+
+
+def tree_of(content: bytes | str) -> lxml_html.HtmlElement:
+    """The page as a tree; nothing is loaded. Raises: FormatError for an empty one."""
+    parser = lxml_html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=False)
+    try:
+        tree = lxml_html.document_fromstring(content, parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
+        raise FormatError(f"is no HTML that can be read ({str(error)[:80]}): save it anew") from None
+    return tree
+
+
+def title_of(tree: lxml_html.HtmlElement) -> str:
+    """What the page is called: its title, else its first heading."""
+    found = tree.findtext(".//title") or tree.findtext(".//h1") or ""
+    return " ".join(found.split())
+
+
+def whole_text(content: bytes | str) -> str:
+    """All text of a page, block by block."""
+    return tidy("\n\n".join(_blocks(tree_of(content))))
+
+
+def _date(tree: lxml_html.HtmlElement) -> str:
+    for key in ("article:modified_time", "article:published_time", "date", "dcterms.modified", "dc.date"):
+        for meta in tree.iter("meta"):
+            if (meta.get("property") or meta.get("name") or "").lower() == key:
+                found = re.match(r"\d{4}-\d{2}-\d{2}", meta.get("content") or "")
+                if found:
+                    return found[0]
+    return ""
+
+
+def _blocks(element: etree._Element, depth: int = 0) -> Iterator[str]:
+    """Headings, list items, tables and paragraphs below an element."""
+    tag = element.tag if isinstance(element.tag, str) else ""
+    if tag in _SKIPPED or depth > _MAX_DEPTH:
+        return
+    if level := _HEADING.match(tag):
+        yield heading(int(level[1]), _text(element))
+    elif tag == "table" and element.find(".//table") is None:
+        yield table([[_text(cell) for cell in row if cell.tag in {"td", "th"}] for row in element.iter("tr")])
+    elif tag in {"ul", "ol"}:
+        yield "\n".join(f"- {_text(item)}" for item in element if item.tag == "li" and _text(item))
+    elif tag == "pre":
+        yield f"```\n{''.join(element.itertext()).strip()}\n```"
+    elif any(child.tag in _BLOCKS | {"ul", "ol", "table"} or _HEADING.match(str(child.tag)) for child in element.iterdescendants()):
+        yield " ".join((element.text or "").split())
+        for child in element:
+            yield from _blocks(child, depth + 1)
+            yield " ".join((child.tail or "").split())
+    else:
+        yield _text(element)
+
+
+def _text(element: etree._Element) -> str:
+    parts = (
+        text
+        for each in element.iter()
+        for text in ((each.text if each.tag not in _SKIPPED else ""), each.tail if each is not element else "")
+    )
+    return " ".join("".join(part or "" for part in parts).split())

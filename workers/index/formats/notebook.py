@@ -1,0 +1,62 @@
+"""Jupyter notebooks: Markdown as it stands, code in fences, the text of outputs up to a few lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from workers.index.formats.parsed import FormatError, Parsed, Part, joined
+
+_OUTPUT_CHARS = 2_000
+
+
+def parse(content: bytes, name: str) -> Parsed:
+    """Raises: FormatError for what is no notebook."""
+    del name
+    try:
+        book = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise FormatError("is no notebook: its JSON cannot be read") from None
+    cells = book.get("cells") if isinstance(book, dict) else None
+    if not isinstance(cells, list):
+        raise FormatError("is no notebook of version 4: open and save it in Jupyter")
+    meta = book.get("metadata")
+    language = _text(((meta or {}).get("kernelspec") or {}).get("language")) if isinstance(meta, dict) else ""
+    return joined(_parts(cells, "".join(char for char in language if char.isalnum())))
+
+
+def _parts(cells: list[Any], language: str) -> Iterator[Part]:
+    for number, cell in enumerate(cells, start=1):
+        if not isinstance(cell, dict):
+            continue
+        source, place = _text(cell.get("source")), f"cell {number}"
+        if cell.get("cell_type") == "markdown":
+            yield Part(source, place)
+        elif cell.get("cell_type") == "code" and source.strip():
+            yield Part(_fenced(source, language), place)
+            if shown := _outputs(cell.get("outputs")):
+                yield Part(_fenced(shown, "text"), place)
+
+
+def _outputs(outputs: Any) -> str:
+    parts = []
+    for output in outputs if isinstance(outputs, list) else ():
+        if isinstance(output, dict):
+            data = output.get("data")
+            parts.append(_text(output.get("text")) or (_text(data.get("text/plain")) if isinstance(data, dict) else ""))
+    text = "\n".join(filter(None, parts))
+    return text if len(text) <= _OUTPUT_CHARS else f"{text[:_OUTPUT_CHARS]}\n… (output cut)"
+
+
+def _fenced(text: str, language: str) -> str:
+    marker = "```"
+    while marker in text:
+        marker += "`"
+    return f"{marker}{language}\n{text.rstrip()}\n{marker}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""

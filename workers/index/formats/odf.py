@@ -1,0 +1,94 @@
+"""OpenDocument text, sheets and slides: content.xml in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from defusedxml.ElementTree import ParseError, fromstring
+
+from workers.index.formats.archive import checked_archive, member
+from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, table, tables_of
+
+_OFFICE, _TEXT, _TABLE, _DRAW = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "drawing")
+)
+_ROWS, _MAX_REPEAT, _MAX_DEPTH = 20, 200, 100
+
+
+def parse(content: bytes, name: str) -> Parsed:
+    """Raises: FormatError for an encrypted file and one without content."""
+    del name
+    archive = checked_archive(content)
+    if b"encryption-data" in member(archive, "META-INF/manifest.xml"):
+        raise FormatError("is encrypted: save a copy without a password")
+    body = _xml(member(archive, "content.xml")).find(f"{_OFFICE}body")
+    if body is None or not len(body):
+        raise FormatError("has no content: save it anew")
+    meta = member(archive, "meta.xml")
+    about = _xml(meta) if meta else body
+    title, date = about.findtext(".//{*}title") or "", about.findtext(".//{*}date") or ""
+    return joined(_parts(body[0]), title=title.strip(), date=date[:10])
+
+
+def _parts(content: Any) -> Iterator[Part]:
+    if content.tag == f"{_OFFICE}spreadsheet":
+        for sheet in content.iter(f"{_TABLE}table"):
+            name = sheet.get(f"{_TABLE}name", "")
+            for number, (first, last, text) in enumerate(tables_of(_numbered(sheet), _ROWS)):
+                title = heading(2, name) if number == 0 else ""
+                yield Part("\n\n".join(filter(None, (title, text))), f"sheet {name}, rows {first}-{last}")
+    elif content.tag == f"{_OFFICE}presentation":
+        for number, page in enumerate(content.iter(f"{_DRAW}page"), start=1):
+            yield from (Part(text, f"slide {number}") for text in _blocks(page, 0))
+    else:
+        yield from (Part(text) for text in _blocks(content, 0))
+
+
+def _blocks(element: Any, depth: int) -> Iterator[str]:
+    for child in element:
+        if child.tag == f"{_TEXT}h":
+            yield heading(int(child.get(f"{_TEXT}outline-level", "1") or 1), _text(child))
+        elif child.tag == f"{_TEXT}p":
+            yield _text(child)
+        elif child.tag == f"{_TEXT}list":
+            yield "\n".join(f"- {_text(item)}" for item in child.iter(f"{_TEXT}list-item") if _text(item))
+        elif child.tag == f"{_TABLE}table":
+            yield table([cells for _, cells in _numbered(child)])
+        elif depth < _MAX_DEPTH and child.tag != f"{_TEXT}tracked-changes":
+            yield from _blocks(child, depth + 1)
+
+
+def _numbered(sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """The rows that hold something; a cell that is repeated stands there so often."""
+    number = 0
+    for row in sheet.iter(f"{_TABLE}table-row"):
+        number += int(row.get(f"{_TABLE}number-rows-repeated", "1") or 1)
+        cells: list[str] = []
+        for cell in row:
+            if cell.tag in {f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"}:
+                times = int(cell.get(f"{_TABLE}number-columns-repeated", "1") or 1)
+                cells += [_text(cell)] * min(times, _MAX_REPEAT)
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            yield number, cells
+
+
+def _text(element: Any) -> str:
+    """All text below an element; tabs and breaks are blanks."""
+    parts = []
+    for each in element.iter():
+        if each.tag in {f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}:
+            parts.append(" ")
+        parts.append(each.text or "")
+        if each is not element:
+            parts.append((" " if each.tag == f"{_TEXT}p" else "") + (each.tail or ""))
+    return " ".join("".join(parts).split())
+
+
+def _xml(content: bytes) -> Any:
+    try:
+        return fromstring(content)
+    except (ParseError, ValueError) as error:
+        raise FormatError(f"its content cannot be read ({type(error).__name__}): save it anew") from None

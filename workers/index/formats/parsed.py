@@ -1,0 +1,111 @@
+"""What a format's parser gives, and the parts that several formats share. No third-party imports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any
+
+#: Characters of text that one file may give: as many as a text file may have bytes.
+MAX_TEXT_CHARS = 10_000_000
+_SPACES = re.compile(r"[ \t\u00a0]+")
+_LINES = re.compile(r"\n{3,}")
+
+
+class FormatError(Exception):
+    """A file cannot be read. The message is one sentence that ends in what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A passage of a file and where it stands in it: a page, a slide, a sheet with its rows; "" where it has no place."""
+
+    text: str
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file as Markdown. `places` are (offset in the text, place) in order; `notes` say what was left out."""
+
+    text: str
+    title: str = ""
+    date: str = ""
+    places: tuple[tuple[int, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """What travels from the parser's process."""
+        return asdict(self)
+
+
+#: Bytes of a file and its name -> what it says. Raises: FormatError.
+Parser = Callable[[bytes, str], Parsed]
+
+
+def joined(parts: Iterable[Part], **about: Any) -> Parsed:
+    """The parts one below the other, with the place at which each begins. Raises: FormatError for too much text."""
+    text: list[str] = []
+    places: list[tuple[int, str]] = []
+    length = 0
+    for part in parts:
+        body = tidy(part.text)
+        if not body:
+            continue
+        if not places or places[-1][1] != part.place:
+            places.append((length, part.place))
+        text.append(body)
+        length += len(body) + 2
+        if length > MAX_TEXT_CHARS:
+            raise FormatError(f"holds more than {MAX_TEXT_CHARS:,} characters of text: split it")
+    return Parsed("\n\n".join(text), places=tuple(place for place in places if place[1] or len(places) > 1), **about)
+
+
+def tidy(text: str) -> str:
+    """Without control characters, trailing blanks, and runs of empty lines."""
+    shown = "".join(char for char in text.replace("\r\n", "\n").replace("\r", "\n") if char >= " " or char in "\n\t")
+    return _LINES.sub("\n\n", "\n".join(line.rstrip() for line in shown.split("\n"))).strip("\n")
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a Markdown table, the first one its head; rows shorter than the head are filled up."""
+    width = max((len(row) for row in rows), default=0)
+    if not width:
+        return ""
+    head, *body = [[cell(value) for value in row] + [""] * (width - len(row)) for row in rows]
+    return "\n".join([_row(head), _row(["---"] * width), *map(_row, body)])
+
+
+def cell(value: object) -> str:
+    """One cell as a line of Markdown."""
+    return _SPACES.sub(" ", str("" if value is None else value).replace("\n", " ").replace("|", "\\|")).strip()
+
+
+def heading(level: int, text: str) -> str:
+    """A Markdown heading; "" for none."""
+    line = " ".join(text.split())
+    return f"{'#' * min(max(level, 1), 6)} {line}" if line else ""
+
+
+def tables_of(rows: Iterable[tuple[int, Sequence[str]]], size: int) -> Iterator[tuple[int, int, str]]:
+    """Tables of at most `size` rows each below the same head: the numbers of first and last row, and the table.
+
+    `rows` are (number, cells), the first one the head.
+    """
+    listed = iter(rows)
+    head = next(listed, None)
+    if head is None:
+        return
+    held = list(islice(listed, size))
+    if not held:
+        yield head[0], head[0], table([head[1]])
+    while held:
+        yield held[0][0], held[-1][0], table([head[1], *(cells for _, cells in held)])
+        held = list(islice(listed, size))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,58 @@
+"""PowerPoint by python-pptx: slide by slide, its title first, then texts and tables as they stand, then its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any
+from zipfile import BadZipFile
+
+from pptx import Presentation
+from pptx.exc import PackageNotFoundError
+
+from workers.index.formats.archive import checked_archive
+from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, table
+
+_MAX_DEPTH = 10
+
+
+def parse(content: bytes, name: str) -> Parsed:
+    """Raises: FormatError for a file that is no presentation."""
+    del name
+    checked_archive(content)
+    try:
+        slides = Presentation(BytesIO(content))
+    except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
+        raise FormatError(f"is no presentation ({type(error).__name__}): save it as .pptx anew") from None
+    about = slides.core_properties
+    date = about.modified or about.created
+    return joined(
+        (Part(text, f"slide {number}") for number, slide in enumerate(slides.slides, start=1) for text in _texts(slide)),
+        title=(about.title or "").strip(),
+        date=date.date().isoformat() if date else "",
+    )
+
+
+def _texts(slide: Any) -> Iterator[str]:
+    title = slide.shapes.title
+    if title is not None and title.has_text_frame:
+        yield heading(2, title.text_frame.text)
+    shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+    yield from _shapes(sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)), 0)
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        yield slide.notes_slide.notes_text_frame.text
+
+
+def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[str]:
+    for shape in shapes:
+        if shape.shape_type == 6 and depth < _MAX_DEPTH:  # a group
+            yield from _shapes(shape.shapes, depth + 1)
+        elif shape.has_text_frame:
+            paragraphs = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]
+            listed = len(paragraphs) > 1
+            yield "\n".join(
+                f"{'  ' * paragraph.level}- {' '.join(paragraph.text.split())}" if listed else paragraph.text
+                for paragraph in paragraphs
+            )
+        elif getattr(shape, "has_table", False) and shape.has_table:
+            yield table([[cell.text for cell in row.cells] for row in shape.table.rows])

@@ -1,0 +1,64 @@
+"""Excel by openpyxl, read-only: sheet by sheet, a table of rows under the sheet's first row; values, not formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time
+from io import BytesIO
+from zipfile import BadZipFile
+
+from openpyxl import load_workbook
+from openpyxl.utils.exceptions import InvalidFileException
+
+from workers.index.formats.archive import checked_archive
+from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, tables_of
+
+#: Rows of one table: each keeps the head beside it, and a chunk says which rows it has.
+_ROWS = 20
+_MAX_ROWS, _MAX_COLUMNS = 200_000, 200
+
+
+def parse(content: bytes, name: str) -> Parsed:
+    """Raises: FormatError for a file that is no workbook."""
+    del name
+    checked_archive(content)
+    try:
+        book = load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
+    except (InvalidFileException, BadZipFile, KeyError, ValueError) as error:
+        raise FormatError(f"is no workbook ({type(error).__name__}): save it as .xlsx anew") from None
+    notes: list[str] = []
+    about = book.properties
+    parts = [part for sheet in book.worksheets for part in _sheet(sheet.title, _rows(sheet, notes))]
+    moment = about.modified or about.created
+    return joined(
+        parts, title=(about.title or "").strip(), date=moment.date().isoformat() if moment else "", notes=tuple(notes)
+    )
+
+
+def _sheet(title: str, rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[Part]:
+    for number, (first, last, text) in enumerate(tables_of(rows, _ROWS)):
+        place = f"sheet {title}, rows {first}-{last}"
+        yield Part("\n\n".join(filter(None, (heading(2, title) if number == 0 else "", text))), place)
+
+
+def _rows(sheet: object, notes: list[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """The rows that hold something with their numbers, each without its empty end."""
+    for number, row in enumerate(sheet.iter_rows(values_only=True, max_col=_MAX_COLUMNS), start=1):  # type: ignore[attr-defined]
+        if number > _MAX_ROWS:
+            notes.append(f"sheet {sheet.title}: rows after {_MAX_ROWS:,} were left out")  # type: ignore[attr-defined]
+            return
+        values = [_shown(value) for value in row]
+        while values and not values[-1]:
+            values.pop()
+        if values:
+            yield number, values
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
