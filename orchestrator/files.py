@@ -10,9 +10,11 @@ import hashlib
 import os
 import stat
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import chain, groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -20,12 +22,16 @@ from typing import BinaryIO, NamedTuple
 from shared.errors import InputError
 from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
-from shared.models.ingest import SUFFIXES
+from shared.models.ingest import CODE_SUFFIXES, FORMAT_PACKAGES, FORMATS, SUFFIXES
 from shared.trusted_paths import SEARCHED
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
 _MAX_DEPTH = 100
 _BAD_NAME = "its name is not UTF-8 or holds control characters: rename it"
+#: How to read what no reader of the plain install reads.
+EXTRA = "pip install 'ramify[documents]'"
+#: Suffixes without a reader that are named one by one.
+_MOST_SUFFIXES = 8
 LINES = frozenset({".jsonl", ".ndjson"})
 #: JSON Lines files travel in pieces of whole lines of about this size.
 PIECE_BYTES = 1_000_000
@@ -72,6 +78,38 @@ class FileGroup:
     unhashed: frozenset[str]
 
 
+class PassedOver:
+    """What a walk leaves out: sentences for what a person may miss, and how many files of each kind have no reader."""
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+        self.without_reader: Counter[str] = Counter()
+        self.empty: list[Path] = []
+
+    def append(self, sentence: str) -> None:
+        """One thing that was left out."""
+        self._sentences.append(sentence)
+
+    def sentences(self) -> list[str]:
+        """All of them; files without a reader by suffix, most first, with what to install where that would help."""
+        found = list(self._sentences)
+        if self.empty:
+            more = f" and {len(self.empty) - 1} more" if len(self.empty) > 1 else ""
+            found.append(f"{_printable(self.empty[0])}{more}: empty")
+        installable = {suffix for suffix in self.without_reader if suffix in FORMATS}
+        for suffixes, why in ((installable, EXTRA), (self.without_reader.keys() - installable, "no reader for them")):
+            counts = sorted((-self.without_reader[suffix], suffix) for suffix in suffixes)
+            named = ", ".join(f"{-count:,} {_suffix(suffix)}" for count, suffix in counts[:_MOST_SUFFIXES])
+            rest = sum(-count for count, _ in counts[_MOST_SUFFIXES:])
+            if named:
+                found.append(f"{named}{f', {rest:,} others' if rest else ''}: {why}")
+        return found
+
+
+def _suffix(suffix: str) -> str:
+    return _printable(Path(suffix)) if suffix else "without suffix"
+
+
 def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
     """All files below `paths` with a suffix that has a reader, sorted, and what was passed over.
 
@@ -81,7 +119,7 @@ def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
     Raises: InputError for a path that does not exist, is not text, or is a file without a reader.
     """
     found: dict[Path, FoundFile] = {}
-    passed: list[str] = []
+    passed = PassedOver()
     for path in paths:
         if not path.exists():
             raise InputError("PATH", str(path), "there is no such file or folder")
@@ -93,14 +131,16 @@ def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
                 found.setdefault(file, FoundFile(root, file))
         elif not root.is_file():
             raise InputError("PATH", str(path), "it is neither a file nor a folder")
+        elif package := missing_package(root.suffix.lower()):
+            raise InputError("PATH", str(path), f"it needs the package {package}: {EXTRA}")
         elif root.suffix.lower() in SUFFIXES:
             found.setdefault(root, FoundFile(root, root))
         else:
             raise InputError("PATH", str(path), f"there is no reader for it; readers: {', '.join(sorted(SUFFIXES))}")
-    return sorted(found.values(), key=lambda item: (str(item.source), str(item.file))), passed
+    return sorted(found.values(), key=lambda item: (str(item.source), str(item.file))), passed.sentences()
 
 
-def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
+def _walk(root: Path, passed: PassedOver) -> Iterator[Path]:
     """The files below a folder. Every folder is opened by its name in the one that lists it, and never by a path."""
     try:
         opened = _open(root, os.O_RDONLY | os.O_DIRECTORY)
@@ -110,7 +150,7 @@ def _walk(root: Path, passed: list[str]) -> Iterator[Path]:
     yield from _walk_opened(root, opened, 0, passed)
 
 
-def _walk_opened(folder: Path, opened: int, depth: int, passed: list[str]) -> Iterator[Path]:
+def _walk_opened(folder: Path, opened: int, depth: int, passed: PassedOver) -> Iterator[Path]:
     """`opened`: the descriptor of `folder`, which is closed at the end."""
     try:
         with os.scandir(opened) as listed:
@@ -143,12 +183,16 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _walked_into(
-    folder: Path, entries: Sequence[os.DirEntry[str]], folders: Sequence[os.DirEntry[str]], passed: list[str]
+    folder: Path, entries: Sequence[os.DirEntry[str]], folders: Sequence[os.DirEntry[str]], passed: PassedOver
 ) -> list[str]:
     """The names of the folders to go on with: no links, no hidden ones, none that was fetched or built."""
     names = {entry.name for entry in folders}
     built = BUILT_FOLDERS & names if MANIFESTS.intersection(entry.name for entry in entries) else frozenset()
-    passed += [f"{_printable(folder / name)}: is what a build made" for name in sorted(built)]
+    for name in sorted(built):
+        passed.append(f"{_printable(folder / name)}: is what a build made")
+    for entry in folders:
+        if entry.is_symlink() and not entry.name.startswith("."):
+            passed.append(f"{_printable(folder / entry.name)}: is a link, and links are not followed")
     others = FETCHED_FOLDERS | built
     return [
         entry.name
@@ -157,15 +201,34 @@ def _walked_into(
     ]
 
 
-def _files_of(folder: Path, entries: Sequence[os.DirEntry[str]], passed: list[str]) -> Iterator[Path]:
+def _files_of(folder: Path, entries: Sequence[os.DirEntry[str]], passed: PassedOver) -> Iterator[Path]:
     for entry in entries:
         file = folder / entry.name
-        if entry.name.startswith(".") or file.suffix.lower() not in SUFFIXES:
+        suffix = file.suffix.lower()
+        if entry.name.startswith("."):
             continue
-        if reason := _fault_of(file, entry):
+        if suffix not in SUFFIXES or missing_package(suffix):
+            passed.without_reader[suffix] += 1
+        elif suffix not in CODE_SUFFIXES and _is_empty(entry):
+            passed.empty.append(file)
+        elif reason := _fault_of(file, entry):
             passed.append(f"{_printable(file)}: {reason}")
         else:
             yield file
+
+
+def missing_package(suffix: str) -> str:
+    """The package that the parser of these files needs and that is not installed here; "" where nothing is missing."""
+    package = FORMAT_PACKAGES.get(FORMATS.get(suffix, ""), "")
+    return package if package and find_spec(package) is None else ""
+
+
+def _is_empty(entry: os.DirEntry[str]) -> bool:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and not found.st_size
 
 
 def _fault_of(file: Path, entry: os.DirEntry[str]) -> str:

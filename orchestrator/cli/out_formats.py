@@ -129,7 +129,8 @@ def _markdown_record(found: AnsweredLine) -> str:
 
 def _numbered(answer: Answer) -> Iterator[tuple[int, str]]:
     for citation in answer.summary.citations:
-        yield citation.number, " — ".join(filter(None, (one_line(citation.title), one_line(citation.path))))
+        where = ", ".join(filter(None, (one_line(citation.path), one_line(citation.place))))
+        yield citation.number, " — ".join(filter(None, (one_line(citation.title), where)))
 
 
 def _sources(answer: Answer) -> Iterator[str]:

@@ -55,13 +55,14 @@ class ReasoningStep(Model):
 
 
 class Citation(Model):
-    """`[number]` in the answer's text stands for this chunk."""
+    """`[number]` in the answer's text stands for this chunk; `place`: page, slide or rows where the quote begins."""
 
     number: int = Field(ge=1)
     chunk_id: str
     path: str
     title: str
     quote: str = ""
+    place: str = ""
 
 
 class SupportedSentence(Model):

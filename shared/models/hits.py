@@ -100,6 +100,14 @@ class Chunk(Model):
     mentions: tuple[str, ...] = ()
     definitions: tuple[CodeDefinition, ...] | None = None
     imports: tuple[str, ...] = ()
+    places: tuple[tuple[int, str], ...] = Field(
+        default=(), description="offsets in `text` at which a page, slide or range of rows begins, with its name"
+    )
+
+    def place_of(self, quote: str) -> str:
+        """Where in its file `quote`, a slice of `text`, begins; "" where the file has no places."""
+        start = max(0, self.text.find(quote))
+        return next((name for offset, name in reversed(self.places) if offset <= start), "")
 
     @property
     def full_text(self) -> str:

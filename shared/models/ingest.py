@@ -12,7 +12,7 @@ from shared.models.base import Model
 CODE_SUFFIXES = frozenset({
     ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java",
 })  # fmt: skip
-#: Suffix -> the module of its parser (`workers.index.formats`).
+#: Suffix -> the module of its parser (`workers.formats`).
 FORMATS = {
     ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx", ".xlsm": "xlsx", ".html": "html", ".htm": "html",
     ".xhtml": "html", ".epub": "epub", ".odt": "odf", ".ods": "odf", ".odp": "odf", ".eml": "mail", ".mbox": "mail",
@@ -20,8 +20,8 @@ FORMATS = {
 }  # fmt: skip
 #: Parser -> the package of the extra `documents` that it needs.
 FORMAT_PACKAGES = {
-    "pdf": "pypdfium2", "docx": "docx", "pptx": "pptx", "xlsx": "openpyxl", "html": "trafilatura", "epub": "trafilatura",
-    "mail": "trafilatura",
+    "pdf": "pypdfium2", "docx": "docx", "pptx": "pptx", "xlsx": "openpyxl", "html": "trafilatura",
+    "epub": "trafilatura", "mail": "trafilatura",
 }  # fmt: skip
 SUFFIXES = (
     frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"}) | CODE_SUFFIXES | FORMATS.keys()

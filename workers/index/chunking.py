@@ -24,6 +24,7 @@ from workers.index.code.chunking import chunk_code
 from workers.index.documents import Document, Markup
 from workers.index.links import refs_of
 from workers.index.metadata import facet_of, kind_of, label_of
+from workers.index.places import PlaceMarks
 from workers.index.rst import rst_blocks
 
 #: A piece narrower than this share of `target_chars` is joined with its neighbour where that fits.
@@ -85,6 +86,7 @@ def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
     kind = kind_of(document.kind, document.path, sizes.kinds)
     defines = page_keys(document.title, document.path)
     chunks: list[Chunk] = []
+    marks = PlaceMarks(document)
     rst = document.markup is Markup.RST
     blocks = list(rst_blocks(document.text)) if rst else blocks_of(document.text, document.markup, sizes.max_chars)
     for section in sections_of(blocks):
@@ -103,6 +105,7 @@ def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
                     part=PagePart.CODE if code else part_of(document.title, headings) or section.part or PagePart.TEXT,
                     defines=(*defines, *labels),
                     refs=refs_of(linking, document.path),
+                    places=marks.of(text),
                 )
             )
             linking = ""

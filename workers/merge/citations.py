@@ -9,4 +9,5 @@ from workers.display import plain_line
 def citation(number: int, hit: Hit, quote: str) -> Citation:
     """`[number]` stands for `hit`; `quote` is a verbatim slice of its text."""
     path, title = plain_line(hit.path), plain_line(hit.title)
-    return Citation(number=number, chunk_id=hit.chunk_id, path=path, title=title, quote=quote)
+    place = plain_line(hit.place_of(quote))
+    return Citation(number=number, chunk_id=hit.chunk_id, path=path, title=title, quote=quote, place=place)

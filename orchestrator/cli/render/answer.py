@@ -96,6 +96,8 @@ def _sources(answer: Answer) -> Table:
 
 def _source(citation: Citation, hit: Hit | None) -> Text:
     shown = plain(citation.title, "bold").append("  ").append(plain(citation.path, "dim"))
+    if citation.place:
+        shown.append(", ").append(plain(citation.place, "cyan"))
     if hit and hit.date:
         shown.append("  ").append(plain(hit.date, "dim"))
     return shown.append("\n").append(snippet(f"“{citation.quote}”")) if citation.quote else shown

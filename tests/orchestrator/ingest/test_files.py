@@ -31,8 +31,13 @@ def test_a_folder_gives_its_readable_files_sorted_without_hidden_ones_and_links(
     found, passed = discover([root, root / "b.md"])
 
     assert [item.shown for item in found] == ["notes/b.md", "notes/sub/a.txt"]
-    assert len(passed) == 1
-    assert "out.md: is a link" in passed[0]
+    assert sorted(passed) == sorted(
+        [
+            f"{root}/out.md: is a link, and links are not followed",
+            f"{root}/loop: is a link, and links are not followed",
+            "1 .png: no reader for them",
+        ]
+    )
 
 
 @pytest.mark.parametrize(("name", "fix"), [("missing.md", "no such file"), ("image.png", "no reader")])
@@ -109,5 +114,31 @@ def test_given_fetched_and_built_folders_when_found_then_they_are_passed_over_an
     as_root, _ = discover([root / "web" / "dist"])
 
     assert [item.shown for item in found] == [f"project/{name}" for name in sorted((*kept, "web/main.ts"))]
-    assert passed == [f"{root}/web/dist: is what a build made"]
+    assert passed == [f"{root}/web/dist: is what a build made", "1 .json: no reader for them"]
     assert [item.shown for item in as_root] == ["dist/out.js"]
+
+
+def test_given_files_without_a_reader_when_discovered_then_they_are_counted_by_suffix(tmp_path: Path) -> None:
+    for name in ("a.po", "b.po", "c.svg", "LICENSE", ".hidden.po", "n.md"):
+        (tmp_path / name).write_text("text")
+    (tmp_path / "empty.md").touch()
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "other").symlink_to(tmp_path.parent)
+    found, passed = discover([tmp_path])
+    assert [one.shown for one in found] == [f"{tmp_path.name}/n.md"]
+    assert f"{tmp_path / 'other'}: is a link, and links are not followed" in passed
+    assert f"{tmp_path / 'empty.md'} and 1 more: empty" in passed
+    assert "2 .po, 1 without suffix, 1 .svg: no reader for them" in passed
+
+
+def test_given_no_parser_for_a_format_when_discovered_then_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.pdf", "b.pdf", "n.md"):
+        (tmp_path / name).write_text("text")
+    monkeypatch.setattr("orchestrator.files.find_spec", lambda _: None)
+    found, passed = discover([tmp_path])
+    assert len(found) == 1
+    assert passed == ["2 .pdf: pip install 'ramify[documents]'"]
+    with pytest.raises(InputError, match=r"ramify\[documents\]"):
+        discover([tmp_path / "a.pdf"])

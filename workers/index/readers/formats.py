@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from functools import cache
 from pathlib import PurePath
 
 from shared.models import RawDocument
 from shared.models.ingest import FORMATS
+from workers.formats.parsed import FormatError
+from workers.formats.process import ParserProcess
 from workers.index.documents import Document, Markup
 from workers.index.fields import fields_of
-from workers.index.formats.parsed import FormatError
-from workers.index.parser_process import ParserProcess
 from workers.index.readers.base import UnreadableError
 
 #: Seconds that one file may take.
@@ -42,5 +43,7 @@ def read_format(raw: RawDocument) -> Iterator[Document]:
 
 @cache
 def _parser() -> ParserProcess:
-    """The one of this process; it ends when its pipe is closed, at our end."""
-    return ParserProcess(PARSE_S)
+    """The one of this process."""
+    made = ParserProcess(PARSE_S)
+    atexit.register(made.close)
+    return made

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from workers.index.formats.parsed import FormatError, Parsed, Part, joined
+from workers.formats.parsed import FormatError, Parsed, Part, joined
 
 _OUTPUT_CHARS = 2_000
 

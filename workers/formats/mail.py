@@ -9,10 +9,10 @@ from email import policy
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 
-from workers.index.formats.html import whole_text
-from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, tidy
+from workers.formats.html import whole_text
+from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, tidy
 
-_FROM_LINE = re.compile(rb"^From \S+.*\d{4}\r?\n", re.MULTILINE)
+_FROM_LINE = re.compile(rb"(?:\A|(?:\r?\n){2})(From \S+[^\n]*\d{4}\r?\n)")
 _MAX_MESSAGES = 20_000
 _HEADERS = ("From", "To", "Cc", "Date")
 
@@ -27,7 +27,7 @@ def parse(content: bytes, name: str) -> Parsed:
 
 
 def _box(content: bytes) -> Parsed:
-    starts = [found.start() for found in _FROM_LINE.finditer(content) if found.start() == 0 or content[found.start() - 2 : found.start()] in (b"\n\n", b"\r\n")]  # fmt: skip
+    starts = [found.start(1) for found in _FROM_LINE.finditer(content)]
     if not starts:
         raise FormatError("has no message: a box of mail begins with a line From")
     if len(starts) > _MAX_MESSAGES:
@@ -49,7 +49,7 @@ def _message(content: bytes) -> EmailMessage:
     message = email.message_from_bytes(content, policy=policy.default)
     if not message.keys():
         raise FormatError("has no message: a mail begins with lines such as From and Subject")
-    return message  # type: ignore[return-value] # policy.default makes them
+    return message
 
 
 def _shown(message: EmailMessage, level: int) -> str:

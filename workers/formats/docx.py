@@ -13,8 +13,8 @@ from docx.opc.exceptions import PackageNotFoundError
 from docx.table import Table
 from docx.text.paragraph import Paragraph
 
-from workers.index.formats.archive import checked_archive
-from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, table
+from workers.formats.archive import checked_archive
+from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table
 
 _LEVEL = re.compile(r"(?:heading|标题|überschrift|titre) ?(\d)", re.IGNORECASE)
 _NUMBERING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}numPr"

@@ -15,11 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
-from workers.index.formats.parsed import MAX_TEXT_CHARS, FormatError, Parsed
+from workers.formats.limits import confine, time_left
+from workers.formats.parsed import MAX_TEXT_CHARS, FormatError, Parsed
 
 #: Bytes of memory that the process may map; a parser and its libraries take 200 MB of them.
 MEMORY_BYTES = 2 << 30
@@ -69,7 +71,7 @@ class ParserProcess:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "workers.index.parser_process"],
+                [sys.executable, "-P", "-m", "workers.formats.process"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -151,8 +153,6 @@ def _stream(stream: IO[bytes] | None) -> int:
 
 def main() -> None:
     """The process: requests on stdin, replies on what was stdout; what libraries print goes nowhere."""
-    from workers.index.parser_limits import confine, time_left
-
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
@@ -167,10 +167,8 @@ def main() -> None:
 
 
 def _reply(format_name: str, content: bytes, name: str) -> dict[str, Any]:
-    from importlib import import_module
-
     try:
-        return dict(import_module(f"workers.index.formats.{format_name}").parse(content, name).as_json())
+        return dict(import_module(f"workers.formats.{format_name}").parse(content, name).as_json())
     except FormatError as error:
         return {"fault": str(error)}
     except ImportError as error:

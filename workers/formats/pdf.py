@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pypdfium2 as pdfium
 
-from workers.index.formats.parsed import FormatError, Parsed, Part, joined
+from workers.formats.parsed import FormatError, Parsed, Part, joined
 
 _MAX_PAGES = 5_000
 _MOST_NAMED = 8
@@ -19,6 +19,8 @@ _BREAK = re.compile(r"(?<=[^\n.!?:;。！？：；])\n(?=[a-z(])")
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})(\d{2})")
 #: A line at the edge of so many pages, and of this share of them, is a running head.
 _RUNNING_PAGES, _RUNNING_SHARE = 4, 0.5
+_LONGEST_EDGE = 80
+_SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "\u3002", "\uff01", "\uff1f")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -66,17 +68,24 @@ def _text_of(document: pdfium.PdfDocument, number: int) -> str:
 
 
 def _without_running(pages: list[str]) -> Iterator[str]:
-    """The pages without the line that stands at the head or foot of most of them, page numbers included."""
+    """The pages without the lines that stand at the head or foot of most of them, page numbers included."""
     lines = [page.strip("\n").split("\n") for page in pages]
-    edges = Counter(_DIGITS.sub("#", edge.strip()) for page in lines for edge in {page[0], page[-1]} if edge.strip())
+    edges = Counter(key for page in lines for key in {_edge(page[0]), _edge(page[-1])} if key)
     least = max(_RUNNING_PAGES, _RUNNING_SHARE * len(pages))
     running = {edge for edge, count in edges.items() if count >= least}
     for page in lines:
-        while page and _DIGITS.sub("#", page[0].strip()) in running:
-            page = page[1:]
-        while page and _DIGITS.sub("#", page[-1].strip()) in running:
-            page = page[:-1]
-        yield "\n".join(page)
+        first, last = 0, len(page)
+        while last - first > 1 and _edge(page[first]) in running:
+            first += 1
+        while last - first > 1 and _edge(page[last - 1]) in running:
+            last -= 1
+        yield "\n".join(page[first:last])
+
+
+def _edge(line: str) -> str:
+    """What is the same in a running head on all pages; "" for what is a sentence."""
+    line = line.strip()
+    return "" if len(line) > _LONGEST_EDGE or line.endswith(_SENTENCE_ENDS) else _DIGITS.sub("#", line)
 
 
 def _flowing(text: str) -> str:

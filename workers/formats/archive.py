@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from io import BytesIO
 
-from workers.index.formats.parsed import FormatError
+from workers.formats.parsed import FormatError
 
 _MAX_MEMBERS, _MAX_BYTES, _MOST_TIMES = 20_000, 500_000_000, 200
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from defusedxml.ElementTree import ParseError, fromstring
 
-from workers.index.formats.archive import checked_archive, member
-from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, table, tables_of
+from workers.formats.archive import checked_archive, member
+from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table, tables_of
 
 _OFFICE, _TEXT, _TABLE, _DRAW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "drawing")

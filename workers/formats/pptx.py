@@ -8,10 +8,11 @@ from typing import Any
 from zipfile import BadZipFile
 
 from pptx import Presentation
+from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PackageNotFoundError
 
-from workers.index.formats.archive import checked_archive
-from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, table
+from workers.formats.archive import checked_archive
+from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table
 
 _MAX_DEPTH = 10
 
@@ -27,7 +28,11 @@ def parse(content: bytes, name: str) -> Parsed:
     about = slides.core_properties
     date = about.modified or about.created
     return joined(
-        (Part(text, f"slide {number}") for number, slide in enumerate(slides.slides, start=1) for text in _texts(slide)),
+        (
+            Part(text, f"slide {number}")
+            for number, slide in enumerate(slides.slides, start=1)
+            for text in _texts(slide)
+        ),
         title=(about.title or "").strip(),
         date=date.date().isoformat() if date else "",
     )
@@ -45,7 +50,7 @@ def _texts(slide: Any) -> Iterator[str]:
 
 def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[str]:
     for shape in shapes:
-        if shape.shape_type == 6 and depth < _MAX_DEPTH:  # a group
+        if shape.shape_type == MSO_SHAPE_TYPE.GROUP and depth < _MAX_DEPTH:
             yield from _shapes(shape.shapes, depth + 1)
         elif shape.has_text_frame:
             paragraphs = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]

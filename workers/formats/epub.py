@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import unquote
 from zipfile import ZipFile
 
 from defusedxml.ElementTree import ParseError, fromstring
 
-from workers.index.formats.archive import checked_archive, member
-from workers.index.formats.html import title_of, tree_of, whole_text
-from workers.index.formats.parsed import FormatError, Parsed, Part, joined
+from workers.formats.archive import checked_archive, member
+from workers.formats.html import title_of, tree_of, whole_text
+from workers.formats.parsed import FormatError, Parsed, Part, joined
 
 _CONTAINER = "META-INF/container.xml"
 _MAX_CHAPTERS = 2_000
@@ -30,9 +31,9 @@ def parse(content: bytes, name: str) -> Parsed:
     return joined(_chapters(archive, path, book), title=title.strip(), date=date[:10] if date[4:5] == "-" else "")
 
 
-def _chapters(archive: ZipFile, path: str, book: object) -> Iterator[Part]:
-    items = {item.get("id"): item.get("href", "") for item in book.iterfind(".//{*}manifest/{*}item")}  # type: ignore[attr-defined]
-    spine = [items.get(ref.get("idref"), "") for ref in book.iterfind(".//{*}spine/{*}itemref")]  # type: ignore[attr-defined]
+def _chapters(archive: ZipFile, path: str, book: Any) -> Iterator[Part]:
+    items = {item.get("id"): item.get("href", "") for item in book.iterfind(".//{*}manifest/{*}item")}
+    spine = [items.get(ref.get("idref"), "") for ref in book.iterfind(".//{*}spine/{*}itemref")]
     for number, href in enumerate(spine[:_MAX_CHAPTERS], start=1):
         content = member(archive, posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href))))
         if content.strip():
@@ -40,7 +41,7 @@ def _chapters(archive: ZipFile, path: str, book: object) -> Iterator[Part]:
             yield Part(whole_text(content), f"chapter {number}{f' ({name})' if name else ''}")
 
 
-def _xml(content: bytes, name: str) -> object:
+def _xml(content: bytes, name: str) -> Any:
     try:
         return fromstring(content)
     except (ParseError, ValueError):

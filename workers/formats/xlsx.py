@@ -10,8 +10,8 @@ from zipfile import BadZipFile
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
-from workers.index.formats.archive import checked_archive
-from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, tables_of
+from workers.formats.archive import checked_archive
+from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, tables_of
 
 #: Rows of one table: each keeps the head beside it, and a chunk says which rows it has.
 _ROWS = 20

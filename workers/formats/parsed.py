@@ -20,7 +20,7 @@ class FormatError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A passage of a file and where it stands in it: a page, a slide, a sheet with its rows; "" where it has no place."""
+    """A passage of a file and its place in it: a page, a slide, a sheet with its rows; "" where there is none."""
 
     text: str
     place: str = ""

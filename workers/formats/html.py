@@ -9,11 +9,12 @@ import trafilatura
 from lxml import etree
 from lxml import html as lxml_html
 
-from workers.index.formats.parsed import FormatError, Parsed, Part, heading, joined, table, tidy
+from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table, tidy
 
 _SKIPPED = frozenset({"script", "style", "noscript", "template", "head", "nav", "svg", "iframe", "object", "form"})
 _BLOCKS = frozenset({
-    "p", "div", "section", "article", "main", "blockquote", "pre", "dd", "dt", "figcaption", "address", "center", "td", "body",
+    "p", "div", "section", "article", "main", "blockquote", "pre", "dd", "dt", "figcaption", "address", "center", "td",
+    "body",
 })  # fmt: skip
 _HEADING = re.compile(r"h([1-6])$")
 #: The main text must have this share of all text, or the page is no article and is read whole.
@@ -85,13 +86,17 @@ def _blocks(element: etree._Element, depth: int = 0) -> Iterator[str]:
         yield "\n".join(f"- {_text(item)}" for item in element if item.tag == "li" and _text(item))
     elif tag == "pre":
         yield f"```\n{''.join(element.itertext()).strip()}\n```"
-    elif any(child.tag in _BLOCKS | {"ul", "ol", "table"} or _HEADING.match(str(child.tag)) for child in element.iterdescendants()):
+    elif any(_is_block(child) for child in element.iterdescendants()):
         yield " ".join((element.text or "").split())
         for child in element:
             yield from _blocks(child, depth + 1)
             yield " ".join((child.tail or "").split())
     else:
         yield _text(element)
+
+
+def _is_block(element: etree._Element) -> bool:
+    return element.tag in _BLOCKS or element.tag in {"ul", "ol", "table"} or bool(_HEADING.match(str(element.tag)))
 
 
 def _text(element: etree._Element) -> str:

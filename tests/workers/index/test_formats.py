@@ -1,0 +1,320 @@
+"""PDF, office files, pages, books, mail, notebooks and tables: text, places, what is left out, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO, StringIO
+from pathlib import Path
+
+import pytest
+from docx import Document as Docx
+from openpyxl import Workbook
+from pptx import Presentation
+
+from shared.models import DocumentOutcome, RawDocument
+from shared.models.ingest import FORMATS
+from shared.settings.sections import ChunkingSettings
+from tests.support.pdf import pdf
+from workers.formats.parsed import FormatError, Parsed
+from workers.formats.process import ParserProcess
+from workers.index.chunking import chunk_document
+from workers.index.documents import Document
+from workers.index.readers import read_documents
+
+
+@pytest.fixture(scope="module")
+def parser() -> Iterator[ParserProcess]:
+    made = ParserProcess(30)
+    yield made
+    made.close()
+
+
+def _zip(**parts: str) -> bytes:
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name.replace("__", "/"), text)
+    return file.getvalue()
+
+
+def _saved(document: object) -> bytes:
+    file = BytesIO()
+    document.save(file)  # type: ignore[attr-defined]
+    return file.getvalue()
+
+
+def _docx() -> bytes:
+    document = Docx()
+    document.core_properties.title = "Relay handbook"
+    document.add_heading("Storage", 1)
+    document.add_paragraph("The relay keeps events.")
+    document.add_paragraph("one", style="List Bullet")
+    document.add_paragraph("two", style="List Number")
+    table = document.add_table(rows=2, cols=2)
+    for row, texts in zip(table.rows, (("Setting", "Default"), ("port|udp", "8443")), strict=True):
+        for cell, text in zip(row.cells, texts, strict=True):
+            cell.text = text
+    document.add_heading("责任", 2)
+    document.add_paragraph("负责人：沈若溪")
+    return _saved(document)
+
+
+def _pptx() -> bytes:
+    slides = Presentation()
+    first = slides.slides.add_slide(slides.slide_layouts[1])
+    first.shapes.title.text = "Plan"
+    first.placeholders[1].text = "Move the relay\nTest it"
+    first.notes_slide.notes_text_frame.text = "Ada decides in May."
+    second = slides.slides.add_slide(slides.slide_layouts[5])
+    second.shapes.title.text = "Costs"
+    return _saved(slides)
+
+
+def _xlsx() -> bytes:
+    book = Workbook()
+    book.active.title = "Assets"
+    book.active.append(["Name", "Owner"])
+    for number in range(45):
+        book.active.append([f"pump {number}", "Ada" if number % 2 else "Tom"])
+    return _saved(book)
+
+
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+_ODT = (
+    f'<office:document-content xmlns:office="{_ODF}:office:1.0" xmlns:text="{_ODF}:text:1.0" '
+    f'xmlns:table="{_ODF}:table:1.0"><office:body><office:text><text:h text:outline-level="2">Care</text:h>'
+    "<text:p>Oil the<text:s/>hinge.</text:p>"
+    "<text:list><text:list-item><text:p>one</text:p></text:list-item></text:list>"
+    "<table:table><table:table-row><table:table-cell><text:p>Part</text:p></table:table-cell><table:table-cell>"
+    "<text:p>Price</text:p></table:table-cell></table:table-row></table:table></office:text></office:body>"
+    "</office:document-content>"
+)
+_EPUB = {
+    "META-INF__container.xml": '<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>',
+    "OEBPS__b.opf": "<package><metadata><title>The book</title></metadata><manifest>"
+    '<item id="z" href="2.xhtml"/><item id="a" href="1%20.xhtml"/></manifest>'
+    '<spine><itemref idref="a"/><itemref idref="z"/></spine></package>',
+    "OEBPS__1 .xhtml": "<html><head><title>One</title></head><body><p>It begins.</p></body></html>",
+    "OEBPS__2.xhtml": "<html><body><h2>Two</h2><p>It ends.</p></body></html>",
+}
+_HTML = (
+    "<html><head><title>Relay page</title><meta name='date' content='2026-03-04'></head><body><nav>Home</nav><article>"
+    "<h2>Keeping</h2><p>The relay keeps its events for <b>30 days</b>, and after that it drops them one by one.</p>"
+    "<table><tr><th>Key</th><th>Value</th></tr><tr><td>port</td><td>8443</td></tr></table></article>"
+    "<script>steal()</script></body></html>"
+)
+_MAIL = "From: Ada <a@example.org>\nSubject: =?utf-8?b?5Ya35bqT?=\nDate: Tue, 3 Mar 2026 10:00:00 +0000\n\nIt moves.\n"
+_NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "source": ["# Study\n", "Of pumps."]},
+        {"cell_type": "code", "source": "print('```')", "outputs": [{"text": ["x" * 3000]}]},
+    ]
+}
+
+#: Suffix -> the file, pieces of its text, and places that it has.
+_FILES: dict[str, tuple[bytes, list[str], list[str]]] = {
+    ".pdf": (
+        pdf([["Of pumps", "Pump 1 was re-", "placed in May."], ["Of pumps", "Pump 2 stands."]]),
+        ["Pump 1 was replaced in May.", "Pump 2 stands."],
+        ["p. 1", "p. 2"],
+    ),
+    ".docx": (_docx(), ["# Storage", "- one\n- two", "| port\\|udp | 8443 |", "## 责任\n\n负责人：沈若溪"], []),
+    ".pptx": (
+        _pptx(),
+        ["## Plan\n\n- Move the relay\n- Test it", "Ada decides in May.", "## Costs"],
+        ["slide 1", "slide 2"],
+    ),
+    ".xlsx": (
+        _xlsx(),
+        ["## Assets\n\n| Name | Owner |", "| pump 44 | Tom |"],
+        ["sheet Assets, rows 2-21", "sheet Assets, rows 22-41", "sheet Assets, rows 42-46"],
+    ),
+    ".html": (_HTML.encode(), ["keeps its events for **30 days**", "| port | 8443 |"], []),
+    ".epub": (_zip(**_EPUB), ["It begins.\n\n## Two\n\nIt ends."], ["chapter 1 (One)", "chapter 2"]),
+    ".odt": (_zip(**{"content.xml": _ODT}), ["## Care\n\nOil the hinge.\n\n- one\n\n| Part | Price |"], []),
+    ".eml": (_MAIL.encode(), ["# 冷库\n\nFrom: Ada <a@example.org>", "It moves."], []),
+    ".mbox": (
+        "".join(f"From a@b Tue Mar  3 10:00:00 2026\n{_MAIL}\n" for _ in range(2)).encode(),
+        ["## 冷库"],
+        ["message 1", "message 2"],
+    ),
+    ".ipynb": (
+        json.dumps(_NOTEBOOK).encode(),
+        ["# Study\nOf pumps.", "````\nprint('```')\n````", "… (output cut)"],
+        ["cell 1", "cell 2"],
+    ),
+    ".csv": (b'name;owner\n"pump; big";Ada\n\nvalve;Tom\n', ["| pump; big | Ada |\n| valve | Tom |"], ["rows 2-4"]),
+    ".tsv": (b"a\tb\n1\t2\n", ["| a | b |"], ["rows 2-2"]),
+}
+
+
+def _parsed(parser: ParserProcess, suffix: str, content: bytes) -> Parsed:
+    return parser.parse(FORMATS[suffix], content, f"file{suffix}")
+
+
+@pytest.mark.parametrize("suffix", _FILES)
+def test_given_a_file_when_parsed_then_its_text_and_places_stand(parser: ParserProcess, suffix: str) -> None:
+    content, pieces, places = _FILES[suffix]
+    found = _parsed(parser, suffix, content)
+    for piece in pieces:
+        assert piece in found.text
+    assert [name for _, name in found.places] == places
+    assert "steal" not in found.text
+    assert [place for place, _ in found.places] == sorted({place for place, _ in found.places})
+
+
+@pytest.mark.parametrize("suffix", sorted({suffix for suffix in FORMATS if suffix not in {".csv", ".tsv"}}))
+@pytest.mark.parametrize("content", [b"hello", b"\0\1\2" * 50, b"PK\3\4broken", b"%PDF-1.7\nbroken", b"{}"])
+def test_given_what_is_no_such_file_when_parsed_then_one_sentence_or_its_text(
+    parser: ParserProcess, suffix: str, content: bytes
+) -> None:
+    try:
+        said = _parsed(parser, suffix, content).text
+    except FormatError as error:
+        said = str(error)
+        assert "\n" not in said
+    assert 0 <= len(said) < 300
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".epub", ".odt", ".pdf", ".xlsx"])
+def test_given_a_file_cut_anywhere_when_parsed_then_the_next_one_is_read_as_before(
+    parser: ParserProcess, suffix: str
+) -> None:
+    content, pieces, _ = _FILES[suffix]
+    for part in range(1, 8):
+        try:
+            _parsed(parser, suffix, content[: len(content) * part // 8])
+        except FormatError:
+            continue
+    assert pieces[0] in _parsed(parser, suffix, content).text
+
+
+def test_given_a_bomb_when_parsed_then_it_is_named_before_it_is_unpacked(parser: ParserProcess) -> None:
+    bomb = _zip(**{"word__document.xml": "a" * 60_000_000})
+    with pytest.raises(FormatError, match="unpacks to"):
+        _parsed(parser, ".docx", bomb)
+
+
+def test_given_pages_without_text_when_parsed_then_they_are_named(parser: ParserProcess) -> None:
+    found = _parsed(parser, ".pdf", pdf([["Words."], [], ["More."], []]))
+    assert found.notes == ("page 2, 4 without text: needs OCR",)
+    with pytest.raises(FormatError, match="needs OCR"):
+        _parsed(parser, ".pdf", pdf([[], []]))
+
+
+def test_given_heads_and_feet_of_every_page_when_parsed_then_they_are_left_out(parser: ParserProcess) -> None:
+    pages = [["Report 2026", f"Pump {n} is old.", f"page {n} of 6"] for n in range(1, 7)]
+    found = _parsed(parser, ".pdf", pdf(pages, title="The report"))
+    assert found.text == "\n\n".join(f"Pump {n} is old." for n in range(1, 7))
+    assert (found.title, found.date) == ("The report", "2024-05-17")
+
+
+def test_given_entities_of_xml_that_grow_when_parsed_then_they_are_refused(parser: ParserProcess) -> None:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<!DOCTYPE x [<!ENTITY e0 "ha">{entities}]>' + _ODT.replace("Oil the", "&e11;")
+    with pytest.raises(FormatError):
+        _parsed(parser, ".odt", _zip(**{"content.xml": bomb}))
+
+
+def test_given_time_that_is_too_short_when_parsed_then_that_is_said_and_the_next_file_is_read() -> None:
+    many = StringIO()
+    csv.writer(many).writerows([["x" * 50] * 40] * 3000)
+    made = ParserProcess(0.02)
+    try:
+        with pytest.raises(FormatError, match=r"takes more than 0\.02 s"):
+            made.parse("tabular", many.getvalue().encode(), "a.csv")
+        made._timeout_s = 30
+        assert made.parse("tabular", b"a,b\n1,2\n", "a.csv").text
+    finally:
+        made.close()
+
+
+def test_given_a_parser_that_dies_when_it_reads_then_that_file_alone_is_lost() -> None:
+    made = ParserProcess(30)
+    try:
+        made.parse("tabular", b"a,b\n1,2\n", "a.csv")
+        process = made._process
+        assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        threading.Thread(target=lambda: (time.sleep(0.3), os.kill(process.pid, signal.SIGKILL))).start()
+        with pytest.raises(FormatError, match="was ended by SIGKILL"):
+            made.parse("tabular", b"a,b\n1,2\n", "a.csv")
+        assert made.parse("tabular", b"a,b\n1,2\n", "a.csv").text
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize(
+    ("deed", "named"),
+    [
+        ("import socket; socket.create_connection(('127.0.0.1', 9))", "PermissionError"),
+        ("import subprocess; subprocess.run(['true'])", "PermissionError"),
+        ("open('/tmp/ramify-parser-test', 'w')", "PermissionError"),
+        ("bytearray(3 << 30)", "MemoryError"),
+        ("[open('/dev/null') for _ in range(99)]", "OSError"),
+    ],
+)
+def test_given_a_parser_that_is_taken_over_when_it_acts_then_it_is_refused(deed: str, named: str) -> None:
+    program = f"from workers.formats.limits import confine\nconfine(1 << 30)\n{deed}"
+    root = str(Path(__file__).parents[3])
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": root}
+    )
+    assert ended.returncode != 0
+    assert named in ended.stderr.splitlines()[-1]
+
+
+def test_given_secrets_in_the_environment_when_started_then_the_parser_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAMIFY_LLM_API_KEY", "sk-secret")
+    made = ParserProcess(30)
+    try:
+        made.parse("tabular", b"a,b\n1,2\n", "a.csv")
+        assert made._process is not None
+        environment = Path(f"/proc/{made._process.pid}/environ").read_bytes()
+        assert b"sk-secret" not in environment
+    finally:
+        made.close()
+
+
+def _read(suffix: str, content: bytes) -> list[Document | DocumentOutcome]:
+    raw = RawDocument(source="/c", path=f"c/file{suffix}", identity="/c/file", suffix=suffix, content=content)
+    return read_documents(raw, 10_000_000)
+
+
+def test_given_pages_when_cut_into_chunks_then_each_knows_where_its_sentences_stand() -> None:
+    pages = [[f"Pump {n} of hall {n % 7} was seen by inspector {n}.", "It was dry." * 3] for n in range(1, 41)]
+    (document,) = _read(".pdf", pdf(pages, title="Pumps"))
+    assert isinstance(document, Document)
+    chunks = chunk_document(document, ChunkingSettings())
+    assert len(chunks) < len(pages), "chunks hold several pages, so that a place is that of a sentence"
+    for number in range(1, 41):
+        quote = f"Pump {number} of hall {number % 7} was seen by inspector {number}."
+        (holder,) = (chunk for chunk in chunks if quote in chunk.text)
+        assert holder.place_of(quote) == f"p. {number}"
+
+
+def test_given_rows_below_one_head_when_cut_then_each_part_knows_its_rows() -> None:
+    (document,) = _read(".xlsx", _FILES[".xlsx"][0])
+    assert isinstance(document, Document)
+    chunks = chunk_document(document, ChunkingSettings(target_chars=200, max_chars=400))
+    rows = {row: chunk.place_of(row) for chunk in chunks for row in chunk.text.splitlines() if "pump" in row}
+    assert rows["| pump 0 | Tom |"] == "sheet Assets, rows 2-21"
+    assert rows["| pump 20 | Tom |"] == "sheet Assets, rows 22-41"
+    assert rows["| pump 44 | Tom |"] == "sheet Assets, rows 42-46"
+
+
+def test_given_a_file_without_text_when_read_then_the_outcome_says_so() -> None:
+    (outcome,) = _read(".pdf", b"")
+    assert isinstance(outcome, DocumentOutcome)
+    assert outcome.reason == "is empty"
