@@ -18,6 +18,7 @@ MAX_MESSAGE_BYTES = 1_000_000
 _ADDRESS = ("exchange", "routing_key")
 #: How half of a surrogate pair begins, which may be written in JSON and not sent to Redis.
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+_IDS, _IDS_IN_HEADERS = ("correlation_id", "reply_to"), ("root_id", "parent_id", "group")
 #: Parts of an entry of unacknowledged messages.
 _UNACKED = ("message", *_ADDRESS)
 #: Types of the arguments of each task; one mapping where it is not here.
@@ -68,7 +69,9 @@ def message_fault(message: object) -> str:
     info, body = properties.get("delivery_info"), message.get("body")
     checks = {
         "without a delivery tag": isinstance(properties.get("delivery_tag"), str) and isinstance(info, dict),
-        "without an address": isinstance(info, dict) and {type(info.get(name, "")) for name in _ADDRESS} == {str},
+        "without an address": isinstance(info, dict) and {type(info.get(name)) for name in _ADDRESS} == {str},
+        "with ids that are no text": all(isinstance(properties.get(name) or "", str) for name in _IDS)
+        and all(isinstance(headers.get(name) or "", str) for name in _IDS_IN_HEADERS),
         "of another content type than JSON": [message.get(name) for name in _CONTENT] == list(_CONTENT.values()),
         "compressed": not headers.get("compression"),
         "with a body that is no base64": properties.get("body_encoding") == "base64" and _is_base64(body),

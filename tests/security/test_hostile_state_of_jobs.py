@@ -17,6 +17,7 @@ from orchestrator.client import Ramify
 from orchestrator.reaper.reaper import Reaper
 from shared.errors import RamifyError
 from shared.jobs import JobStore, new_id
+from shared.jobs.damaged import DamagedKeys
 from shared.jobs.keys import BatchKeys, JobKeys
 from shared.jobs.tables import TableKeys
 from shared.models import JobRequest
@@ -119,6 +120,25 @@ def test_given_a_batch_of_garbage_then_it_costs_itself_alone(
     )  # fmt: skip
     commands_end(settings, ("status", batch_id), ("why", batch_id), ("result", batch_id))
     assert goes_on(settings, store)
+
+
+def test_given_garbage_where_damaged_jobs_are_noted_then_they_are_noted_all_the_same(
+    ramify: Ramify, store: JobStore, client: Redis, settings: Settings
+) -> None:
+    job_id = ramify.submit("why?")
+    client.hset(JobKeys(job_id).job, "state", "\x00")
+    client.set(DamagedKeys.count, "many")
+    client.zadd(DamagedKeys.since, {job_id: "inf"})
+    client.hset(DamagedKeys.jobs, job_id, "[[")
+    found = store.damaged.get(job_id)
+    assert found is not None
+    assert store.damaged.counts() == (1, 0)
+    assert goes_on(settings, store)
+    found = store.damaged.get(job_id)
+    assert found is not None
+    assert "its field state" in found.reason
+    assert found.since < 1e12
+    assert store.damaged.counts() == (1, 1)
 
 
 def test_given_bombs_then_the_key_is_named_and_little_memory_is_taken(ramify: Ramify, client: Redis) -> None:

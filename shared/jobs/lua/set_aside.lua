@@ -3,9 +3,11 @@
 -- ARGV 1 now   2 ttl (s)   3 job id   4 why, as JSON   5 most that are kept
 -- Returns since when the job is set aside (Unix seconds, text), and 1 when that is news.
 local since, news = redis.call('ZSCORE', KEYS[1], ARGV[3]), 0
-if not since then
+if not since or tonumber(since) > tonumber(ARGV[1]) + 60 then -- in the future it was not noted by us
   since, news = ARGV[1], 1
   redis.call('ZADD', KEYS[1], since, ARGV[3])
+  local count = redis.call('GET', KEYS[3]) or '0'
+  if #count > 15 or not string.match(count, '^%d+$') then redis.call('DEL', KEYS[3]) end
   redis.call('INCR', KEYS[3])
 end
 redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
