@@ -9,6 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from shared.contract import TaskName
@@ -23,6 +24,8 @@ _IDS, _IDS_IN_HEADERS = ("correlation_id", "reply_to"), ("root_id", "parent_id",
 _UNACKED = ("message", *_ADDRESS)
 #: Types of the arguments of each task; one mapping where it is not here.
 _ARGUMENTS: dict[str, list[type]] = {TaskName.SEARCH_INFO: []}
+#: What there is to a task that follows.
+_SIGNATURE: dict[str, type | tuple[type, ...]] = {"task": str, "args": (list, tuple), "kwargs": dict, "options": dict}
 _CONTENT = {"content-type": "application/json", "content-encoding": "utf-8"}
 
 
@@ -130,7 +133,9 @@ def _options_fault(options: Mapping[str, Any]) -> str:
     follow = [options.get(name) or [] for name in ("callbacks", "errbacks", "chain")]
     if not all(isinstance(some, list) for some in follow):
         return "with something to follow that is no list"
-    signatures = [one for some in follow for one in some] + [options.get("chord") or {"task": ""}]
-    if not all(isinstance(one, dict) and isinstance(one.get("task"), str) for one in signatures):
-        return "with something to follow that is no task"
-    return ""
+    body = [options["chord"]] if options.get("chord") else []
+    return "" if all(map(_is_signature, [*chain(*follow), *body])) else "with something to follow that is no task"
+
+
+def _is_signature(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in _SIGNATURE.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 from collections.abc import Iterator
 
@@ -15,13 +17,14 @@ from shared.connections import mending
 from shared.connections.connect import connect
 from shared.connections.key_types import KEY_TYPES
 from shared.connections.quarantine import KEPT_AS, MOST, Quarantine
-from shared.contract import Queue, queue_keys
+from shared.contract import Queue, TaskName, queue_keys
 from shared.jobs import JobStore, new_id
 from shared.models import JobRequest
 from shared.settings import Settings
 from shared.tasks.app import make_app
-from tests.shared.tasks.test_quarantine import SECRET, noting
-from tests.support.foreign import put
+from tests.shared.tasks.test_quarantine import SECRET, message, noting
+from tests.support.foreign import mutated, put
+from tests.support.waiting import until
 
 QUEUE = Queue.RERANK.value
 BINDINGS = "_kombu.binding.celery.pidbox"
@@ -90,6 +93,28 @@ def test_given_queues_of_wrong_types_then_a_worker_takes_and_runs_its_tasks(
     assert [line for line in logged if line.startswith(f"set aside the key 'unacked', of length {len(SECRET)}: ")]
     quarantine.clear()
     assert not client.keys(f"{KEPT_AS}*")
+
+
+def test_given_messages_with_odd_parts_then_a_worker_goes_on(
+    app: Celery, client: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    done, rng = noting(app), random.Random(7)
+    for number in range(150):
+        sent = message()
+        sent["properties"]["delivery_tag"] = f"tag-{number}"
+        options = dict.fromkeys(("callbacks", "errbacks", "chain", "chord"))
+        body = mutated(rng, [[{"v": 1, "job_id": new_id()}], {}, options], rng.choice((0, 1, 2)))
+        sent["body"] = base64.b64encode(json.dumps(body).encode()).decode()
+        sent["headers"] |= {"task": rng.choice(["test.note", *TaskName]), "id": f"id-{number}", "group": None}
+        client.lpush(QUEUE, json.dumps(mutated(rng, sent, rng.choice((0, 1, 1, 2)))))
+    with start_worker(app, pool="threads", concurrency=2, queues=[QUEUE], perform_ping_check=False):
+        until(lambda: not client.exists(QUEUE), 20)
+        done.clear()
+        app.send_task("test.note", queue=QUEUE)
+        assert done.wait(20)
+    assert Quarantine(client).count() > 50
+    wrong = ("Connection to broker lost", "raised unexpected", "could not be recorded", "Unrecoverable")
+    assert not [line for line in (r.getMessage() for r in caplog.records) if any(text in line for text in wrong)]
 
 
 def test_given_members_that_are_no_bindings_then_they_are_set_aside(app: Celery, client: Redis) -> None:

@@ -78,6 +78,7 @@ BAD: dict[str, bytes] = {
     "named_arguments": json.dumps(message(headers=headers(task="plan.job"), content=[[{}], {SECRET: 1}, {}])).encode(),
     "arguments_for_none": json.dumps(message(headers=headers(task="search.info"), content=[[{}], {}, {}])).encode(),
     "follows_a_number": json.dumps(message(content=[[], {}, {"chain": [7]}])).encode(),
+    "follows_half_a_task": json.dumps(message(content=[[], {}, {"callbacks": [{"task": "plan.job"}]}])).encode(),
     "follows_no_task": json.dumps(message(content=[[], {}, {"chord": {"task": 7}}])).encode(),
     "arguments_are_text": json.dumps(message(content=["abc", {}, {}])).encode(),
 }
@@ -91,7 +92,7 @@ def noting(app: Celery) -> threading.Event:
     """The event that the task `test.note` of this app sets."""
     done = threading.Event()
 
-    def note(*_: object) -> None:
+    def note(*_: object, **__: object) -> None:
         done.set()
 
     app.task(name="test.note", shared=False)(note)
