@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.client import Ramify
 from shared.connections.heartbeat import alive_workers
-from shared.contract import Queue
+from shared.contract import Queue, queue_keys
 from shared.jobs import connect
 from shared.jobs.dead_letters import DeadLetterStore
 from shared.models import DocumentStatus
@@ -81,10 +81,11 @@ def test_given_bad_entries_in_every_queue_then_no_worker_ends_and_jobs_are_done(
     for queue in Queue:
         for raw in (b"not json", b"{}", b"[[]]"):
             client.lpush(queue.value, raw)
+        client.set(queue_keys(queue)[-1], "of another program")
     client.hset("unacked", mapping={"bad": "not json", "worse": "[{}]"})
     client.zadd("unacked_index", {"bad": 1, "worse": 1})
     job_id = ramify.submit("What is a dead letter exchange?")
     assert ramify.wait(job_id, PATIENCE_S).state == "done"
-    until(lambda: len(ramify.dead.quarantined()) >= 3 * len(Queue), 20)
+    until(lambda: len(ramify.dead.quarantined()) >= 4 * len(Queue), 20)
     assert ramify.wait(ramify.submit("What is a quorum queue?"), PATIENCE_S).state == "done"
     assert alive_workers(client, workers, heartbeats=False) == workers, "the same processes"

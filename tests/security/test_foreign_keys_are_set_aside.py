@@ -12,6 +12,7 @@ from celery import Celery
 from celery.contrib.testing.worker import start_worker
 from redis import Redis
 
+from orchestrator.local import checks_redis
 from orchestrator.reaper.reaper import LOCK, Reaper
 from shared.connections import mending
 from shared.connections.connect import connect
@@ -115,6 +116,14 @@ def test_given_messages_with_odd_parts_then_a_worker_goes_on(
     assert Quarantine(client).count() > 50
     wrong = ("Connection to broker lost", "raised unexpected", "could not be recorded", "Unrecoverable")
     assert not [line for line in (r.getMessage() for r in caplog.records) if any(text in line for text in wrong)]
+
+
+def test_given_a_queue_of_a_wrong_type_without_workers_then_doctor_names_it(client: Redis, settings: Settings) -> None:
+    client.set("plan", SECRET)
+    found = {check.name: check for check in checks_redis.redis(settings)}
+    assert found["queues"].ok
+    assert "'ramify:quarantine:plan' (plan)" in found["quarantine"].detail
+    assert SECRET not in str(found)
 
 
 def test_given_members_that_are_no_bindings_then_they_are_set_aside(app: Celery, client: Redis) -> None:
