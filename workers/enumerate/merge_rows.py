@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 
 from shared.jobs.tables import Tables
+from shared.language import reader_sentence
 from shared.models import Node
 from shared.models.enumeration import ListRow, ListTable, Scan, ShardReport
 from shared.settings.sections import EnumerationSettings
@@ -126,26 +127,10 @@ def _table(
     )
 
 
-def list_warnings(table: ListTable) -> tuple[str, ...]:
-    """Why the list may be incomplete or wrong."""
-    warnings = []
-    if table.partial:
-        warnings.append(f"The list is not complete: {table.coverage}, then the time was up (see --deadline).")
-    if table.changed:
-        meanwhile = f"The corpus was written while it was listed ({table.coverage})"
-        warnings.append(f"{meanwhile}: documents of that time may be missing.")
-    if table.unparsed:
-        warnings.append(
-            f"Of {table.unparsed} files it is not known what they define: they could not be parsed, or an earlier "
-            "release stored them (ingest them again)."
-        )
-    if table.unlabelled:
-        warnings.append(
-            f"{table.unlabelled} more document(s) have the words of a field of this list in their text, but no such "
-            "field could be read in them: they may be missing here."
-        )
-    if table.dropped:
-        warnings.append(
-            f"{table.dropped} value(s) that the LLM gave do not stand in their documents and were left out."
-        )
+def list_warnings(table: ListTable, question: str) -> tuple[str, ...]:
+    """Why the list may be incomplete or wrong, in the question's language."""
+    counts = (("unparsed", table.unparsed), ("unlabelled", table.unlabelled), ("dropped", table.dropped))
+    warnings = [reader_sentence("list_cut", question, table.coverage)] if table.partial else []
+    warnings += [reader_sentence("list_changed", question, table.coverage)] if table.changed else []
+    warnings += [reader_sentence(f"list_{name}", question, f"{count:,}") for name, count in counts if count]
     return tuple(warnings)

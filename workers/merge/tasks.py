@@ -52,7 +52,7 @@ def merge_tree(run: TaskRun) -> None:
     if table := merge_rows(tables, job.id, nodes, registry.settings.enumeration):
         if table.partial:
             note_reason(Degradation.OUT_OF_TIME)
-        run.annotate(warnings=list_warnings(table))
+        run.annotate(warnings=list_warnings(table, run.job.request.question))
     pool = merged(run, nodes, jobs.results(job.id))
     ranked = tree.only_original_leaf(pool)
     if late := not ranked and not seconds_for("root rerank", job.remaining(WRITE_S)):

@@ -177,9 +177,15 @@ class ContentReader:
         for names, target in ((self._kinds, "kinds"), (self._tags, "tags")):
             known = names.at(self._sentence.text, place)
             caused = target == "tags" and known is not None and (self._run.is_relation or self._related(known.end))
+            caused = caused or (target == "tags" and known is not None and self._describes(place, known.end))
             if known and not caused and self._whole(known, place, kind=target == "kinds"):
                 return target, known
         return None
+
+    def _describes(self, place: int, end: int) -> bool:
+        """True for a tag that an unread word stands before, and no documents behind: "an unfriendly crew"."""
+        beside = bool(self._run) and not self._sentence.text[self._run.end : place].strip(" ")
+        return beside and not self._documents_follow(end)
 
     def _related(self, end: int) -> bool:
         """True for a value that only caused the documents, or wrote them: DNS引起的事故."""

@@ -15,7 +15,7 @@ from shared.models.enumeration import FieldFilter, Values
 #: So far before a word its values are looked for, in characters; more of them than this are no list of values.
 _LOOK_BACK = 80
 _MOST_TAKEN = 12
-_IS = r"\s*(?:(?P<not><field_is_not>)|(?P<is><field_is>))?\s*(?:<article_words>\s+)?"
+_IS = r"\s*(?:(?P<not><field_is_not>)|(?P<holds><field_holds>)|(?P<is><field_is>))?\s*(?:<article_words>\s+)?"
 _LEAD = r"<field_lead>\s*$"
 _NONE = r"<field_none>\s*$"
 _ANY = r"<field_any>\s*$"
@@ -49,7 +49,7 @@ _CLEAR = (
 #: Stands for "'s" while values are looked for.
 _OWNS = "\ue001"
 #: What may stand between a bare value and the documents.
-_BETWEEN = r"[\s、,\x1f]+|<value_joint!>|<head_asked>|<both>|<either>|<field_said>|\ue001"
+_BETWEEN = r"[\s、,\x1f]+|<behind_place>|<value_joint!>|<head_asked>|<both>|<either>|<field_said>|\ue001"
 #: One character alone is a value only directly before documents, where it says nothing of a place or an amount.
 _ONE_CHAR = r"(?!<tail>|<inner_frame>|<inside_noun>|<negation>|<either>|<both>)(?!<no_value_alone>)."
 _EQUALS = re.compile(r"(?P<name>[\w\-]{1,40})(?P<is>!?==?)(?=\w)")
@@ -155,12 +155,12 @@ class _FieldTaker:
         lead = self._ahead(_LEAD, start)
         begun = lead.start() if lead else start
         link = compiled(_IS).match(text, end)
-        if link is None or (self._in_words(begun) and not (lead or link["is"])):
+        if link is None or (self._in_words(begun) and not (lead or link["is"] or link["holds"])):
             return False
         if (is_empty := compiled(_EMPTY).match(text, end)) and not group.meant(is_empty[0]):
             self._put(group, (), begun, is_empty.end(), negated=True)
             return True
-        joint = link["is"] or link["not"] or ""
+        joint = link["is"] or link["not"] or ""  # behind "has" a value must be known
         sure = bool(joint) and (lead is not None or not (joint.isascii() and joint[0].isalpha()))
         if self._values_from(group, begun, link.end(), unknown=sure, denied=bool(link["not"])):
             return True
@@ -282,12 +282,12 @@ class _FieldTaker:
                 return True
             if (found := self._ahead(_CLEAR, place)) is None:
                 return False
-            place = found.start()
+            place = negation_start(self._sentence, found.start())
         return False
 
     def _documents_before(self, start: int) -> bool:
         """True when documents, or something taken out, stand directly before: 事故 in 哪些事故已解决."""
-        head = self._sentence.text[:start].rstrip()
+        head = compiled("<inside_noun>$").sub("", self._sentence.text[:start].rstrip(), 1)
         if not head or head.endswith(GAP) or compiled("<noun>$").search(head):
             return True
         return any(

@@ -6,6 +6,7 @@ import re
 
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
 from orchestrator.planning.lists.words import Sentence, compiled, kind_names
+from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import Values
 
@@ -32,13 +33,15 @@ def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
             place = 0
         elif (folders or found[0].endswith("/")) and not _HIDDEN_PATH.search(found[0]):
             if not folders:
-                named.warnings.append(f"No document stands below {found[0]!r}.")
+                named.warnings.append(reader_sentence("list_no_folder", named.question, found[0]))
             _add_paths(folders or (found[0],), values, sentence, found.span(), named)
             place = 0
     for found in compiled("<after_folder>").finditer(sentence.text):
         head = sentence.text[: found.start()].rstrip()
         tail = _WORD_END.search(head)
-        name = (held[0] if (held := sentence.held(len(head) - 2)) else "") or (tail[0] if tail else "")
+        name = (held[0] if (held := sentence.held(len(head) - 2)) else "") or _named_at_end(
+            tail[0] if tail else "", values
+        )
         folders = _folders(f"{name}/", values) if name else ()
         if folders:
             start = len(head) - (2 if held else len(name))
@@ -52,6 +55,12 @@ def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
     folders = _folders(f"{listed_one['name']}/", values) if listed_one else ()
     if listed_one and folders and not kind_names(values.kinds).of(listed_one["name"]):
         _add_paths(folders, values, sentence, listed_one.span("name"), named)
+
+
+def _named_at_end(name: str, values: Values) -> str:
+    """The folder that a word without spaces ends with, 影像科 of 放在影像科; else the word."""
+    starts = range(len(name) - 1) if is_han(name) else ()
+    return next((name[at:] for at in starts if _folders(f"{name[at:]}/", values)), name)
 
 
 def _folder_in(text: str, values: Values) -> re.Match[str] | None:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from orchestrator.planning.lists.dates import DateSpan
 from orchestrator.planning.lists.words import GAP, Names, Sentence, compiled, count_of, listed, unique
-from shared.language import derived, languages
+from shared.language import derived, languages, reader_sentence
 from shared.language.text import is_han
 from shared.models import Filters
 from shared.models.enumeration import Condition, FieldFilter, ListOrder
@@ -44,6 +44,7 @@ class NamedValues:
     `unknown`: fields with a value that no document has, and those that look like it.
     """
 
+    question: str = ""
     tags: list[tuple[str, ...]] = field(default_factory=list)
     without_tags: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -188,6 +189,8 @@ def _take_tags_at(  # noqa: PLR0913 - what was said of the tags, where, and wher
     """Keep the tags behind a phrase."""
     found, end = place
     negated = found[0].startswith(listed("negating")) or is_negated(sentence, found.start())
+    behind = compiled(" *<negation_end>").match(sentence.text, end)
+    negated, end = negated or behind is not None, behind.end() if behind else end
     _keep_tags(sentence, values, (found.start(), end), known, named, either=either, negated=negated)
 
 
@@ -297,8 +300,8 @@ def _add_tags(
         known = tags.names.of(name)
         if not known and not tags.truncated:
             near = tags.names.near(name) if len(named.warnings) < _MOST_HINTS else ""
-            hint = f"; there is {near}" if near else ""
-            named.warnings.append(f"No document has the tag {name!r}{hint}.")
+            sentence = "list_no_tag_near" if near else "list_no_tag"
+            named.warnings.append(reader_sentence(sentence, named.question, *filter(None, (name, near))))
         groups.append(unique(known or (name,)))
     if negated:
         named.without_tags += [value for group in groups for value in group]

@@ -75,7 +75,7 @@ class _Heads:
         self._kinds = kind_names(values.kinds)
         self._folders = Names(folder.rstrip("/").rpartition("/")[2] for folder in values.folders)
         said = [value for known in values.fields.values() for value in known]
-        self._values = Names([*values.tags, *said, *(word for value in said for word in value.split())])
+        self._values = Names([*values.tags, *values.fields, *said, *(word for value in said for word in value.split())])
         self._code = bool(values.code)
 
     def in_text(self, text: str) -> bool:

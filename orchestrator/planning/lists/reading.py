@@ -64,7 +64,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     """
     sentence = Sentence(question)
     counting = compiled("<counting>").search(sentence.text) is not None
-    named = NamedValues()
+    named = NamedValues(question=question)
     take_columns(sentence, field_names(values), named)
     code = take_definitions(sentence, question, values)
     if why := _take_times(sentence, named, question, today):
@@ -97,7 +97,8 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
                 return read
         return Reading(warnings=(why,))
     scan = scan.model_copy(update={"understood": understood(scan) or "all documents"})
-    doubts = (*field_doubts(named, values, question), *_doubts(scan, [*named.assumed, *content.assumed], question))
+    assumed = [*named.assumed, *content.assumed, *_also_fields(content, values)]
+    doubts = (*field_doubts(named, values, question), *_doubts(scan, assumed, question))
     return Reading(scan=scan, warnings=(*named.warnings, *doubts))
 
 
@@ -149,6 +150,12 @@ def _take_values(  # noqa: PLR0913
     take_kinds(sentence, kinds, named)
     if in_fields:
         take_fields(sentence, values, kinds, tags, named)
+
+
+def _also_fields(content: ContentReader, values: Values) -> list[str]:
+    """Words that texts must have and that are names or values of fields, too: another reading than the filter's."""
+    said = Names({*values.fields, *(value for known in values.fields.values() for value in known)})
+    return [word for one in content.conditions if not one.exact for word in one.words if said.of(word)]
 
 
 def _stray_times(unread: Sequence[str], named: NamedValues) -> list[str]:

@@ -15,6 +15,8 @@ from shared.models.enumeration import Condition
 _CODE = re.compile(r"@|\w[._/+]\w|\w\+|\w#$|\w_$|^_")
 #: Runs that are named in a warning.
 _MOST_NAMED = 8
+#: So far before a run its verbs are looked for, in characters.
+_LOOK_BACK = 40
 
 
 class Part(NamedTuple):
@@ -101,12 +103,19 @@ def named(runs: Iterable[Run], sentence: Sentence, question: str) -> tuple[str, 
     """The runs as the question spells them; those with nothing but small words between them as one."""
     joined: list[tuple[int, int]] = []
     for run in runs:
+        start = _with_verbs(sentence.text, run.start)
         if joined and _nothing_in(sentence.text[joined[-1][1] : run.start]):
             joined[-1] = (joined[-1][0], max(run.end, joined[-1][1]))
         else:
-            joined.append((run.start, run.end))
+            joined.append((start, run.end))
     texts = (" ".join(sentence.text[start:end].split()) for start, end in joined)
     return tuple(dict.fromkeys(_as_asked(text, question) for text in texts))
+
+
+def _with_verbs(text: str, start: int) -> int:
+    """Where the verbs directly before a run begin: "took ages"."""
+    found = compiled(r"(?:<frame_verb> )+$").search(text, max(0, start - _LOOK_BACK), start)
+    return found.start() if found else start
 
 
 def _nothing_in(text: str) -> bool:

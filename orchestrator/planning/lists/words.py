@@ -196,8 +196,10 @@ def _name_key(name: str) -> str:
 
 def kind_names(kinds: Iterable[str]) -> Names:
     """Kinds with their other names in all languages."""
+    existing = {_name_key(kind) for kind in kinds}
     aliases: dict[str, tuple[str, ...]] = {}
     for language in languages():
         for kind, others in language.lists.kinds.items():
-            aliases[kind] = (*aliases.get(kind, ()), *others)
+            named = (other for other in others if _name_key(other) not in existing)  # a kind of its own
+            aliases[kind] = (*aliases.get(kind, ()), *named)
     return Names(kinds, aliases)

@@ -55,6 +55,22 @@ READ = [
     ("recipes without a cook", "kind = recipe, no cook or cooked by"),
     ("recipes nobody cooked", "kind = recipe, no cook or cooked by"),
     ("Recipies of the course soup", "kind = recipe, course = soup"),
+    ("bugs that need an assignee", "kind = bug, no assignee"),
+    ("bugs with the assignee not given", "kind = bug, no assignee"),
+    ("bugs where the tag audio is missing", "kind = bug, not tag = audio"),
+    ("recipes where the date is missing", "kind = recipe, no date"),
+    ("open bugs with assignee and platform", "kind = bug, status = open"),
+    ("I was asked to collect the open bugs on Switch.", "kind = bug, status = open, platform = Switch"),
+    ("孙浩参与的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
+    ("处理人里有孙浩的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
+    ("缺陷里孙浩的", "kind = 缺陷, 处理人 = 孙浩"),
+    ("不在手机端的缺陷", "kind = 缺陷, not 平台 = 手机端"),
+    ("日期为空的缺陷", "kind = 缺陷, no date"),
+    ("除回归外，带联机标签的缺陷", "kind = 缺陷, tag = 联机, not tag = 回归"),
+    ("2026年6月15日之后（含当天）的缺陷", "kind = 缺陷, dated 2026-06-15 or later"),
+    ("跟登录有关的缺陷", 'kind = 缺陷, containing or tagged "登录"'),
+    ("有没有处理中的缺陷", "kind = 缺陷, 状态 = 处理中"),
+    ("处理中的缺陷，把处理人也带上", "kind = 缺陷, 状态 = 处理中"),
     ("孙浩手里的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
     ("分给孙浩的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
     ("孙浩在处理的缺陷", "kind = 缺陷, 处理人 = 孙浩"),
@@ -108,6 +124,31 @@ def test_given_or_between_conditions_of_different_kinds_when_read_then_it_is_no_
     reading, _ = read_closely(question, Filters(), under, TODAY)
     assert reading.scan is None
     assert question in reading.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "columns"),
+    [
+        ("open bugs with assignee and platform", ("assignee", "platform")),
+        ("open bugs, including assignee", ("assignee",)),
+        ("处理中的缺陷，把处理人也带上", ("处理人",)),
+        ("处理中的缺陷，附上处理人、平台", ("处理人", "平台")),
+        ("bugs with an assignee", ()),
+    ],
+)
+def test_given_names_of_fields_at_the_end_when_read_then_they_are_columns(
+    question: str, columns: tuple[str, ...]
+) -> None:
+    reading, _ = read_closely(question, Filters(), under, TODAY)
+    assert reading.scan is not None
+    assert reading.scan.columns == columns
+    assert reading.scan.unread == ()
+
+
+def test_given_words_before_a_tag_that_describe_it_when_read_then_all_of_it_is_unread() -> None:
+    reading, _ = read_closely("open bugs with terrible audio that took ages", Filters(), under, TODAY)
+    assert reading.scan is not None
+    assert (reading.scan.tags, reading.scan.unread) == ((), ("terrible audio", "took ages"))
 
 
 @pytest.mark.parametrize("question", ["bugs praised by Tobias", "bugs that only Tobias understands"])

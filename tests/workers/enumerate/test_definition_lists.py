@@ -222,5 +222,5 @@ def test_given_files_of_an_older_release_when_listed_then_they_are_counted_and_s
     assert ids
     table, rows = Listing(store, tables, settings).ask("how many functions are there?")
     assert (members(rows), table.unparsed, table.scanned) == (["g"], 1, 2)
-    assert "1 files" in " ".join(list_warnings(table))
+    assert "1 files" in " ".join(list_warnings(table, "which notes?"))
     store.close()

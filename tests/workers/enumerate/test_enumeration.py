@@ -246,7 +246,8 @@ def test_given_documents_that_speak_of_a_field_without_having_it_when_listed_the
     ])  # fmt: skip
     table, rows = listing.ask("notes owned by Bo")
     assert ([row.path for row in rows], table.unlabelled) == (["made/a.md"], 2)
-    assert any(warning.startswith("2 more document(s)") for warning in list_warnings(table))
+    assert any(warning.startswith("2 more document(s)") for warning in list_warnings(table, "which notes?"))
+    assert any(warning.startswith("另有2篇文档") for warning in list_warnings(table, "哪些笔记？"))
     assert listing.ask("all documents owned by Bo")[0].unlabelled == 0
     assert listing.ask("all notes")[0].unlabelled == 0
 
