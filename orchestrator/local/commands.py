@@ -31,7 +31,7 @@ class Pool(Model):
 def pools(settings: Settings) -> dict[str, Pool]:
     """The pools of the contract, with the threads of the settings; the ops pool runs no tasks."""
     return {
-        name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=getattr(settings.pools, name, 1))
+        name: Pool(app=POOL_APPS[name], queues=tuple(map(str, queues)), threads=settings.threads(name))
         for name, queues in POOL_QUEUES.items()
     }
 

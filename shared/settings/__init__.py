@@ -21,6 +21,9 @@ from shared.settings.services import BudgetDefaults, Prices, ProviderSettings, R
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
 
+#: Threads of a pool that waits for model servers, and of one that computes.
+_WAITING_THREADS, _THREADS = 64, 4
+
 __all__ = ["CONFIG_ENV", "Settings", "config_file", "load_settings"]
 
 
@@ -120,6 +123,18 @@ class Settings(BaseSettings):
     def has_llm(self) -> bool:
         """True when both the model and the server are named."""
         return bool(self.llm_model and self.llm_base_url)
+
+    def threads(self, pool: str) -> int:
+        """Threads of a pool. Those that wait for a server are cheap: its limits, not the pool, are to bound the calls.
+
+        A rerank model in the process computes, and bounds itself by its pool.
+        """
+        rerank = self.rerank.traits
+        computes = rerank.needs_model and not (rerank.server or rerank.llm)
+        # With an LLM the rerank pool also reads the answers that leaves are bound to.
+        waits = not computes and (rerank.server or rerank.llm or self.has_llm) if pool == "rerank" else self.has_llm
+        threads: int = getattr(self.pools, pool, 1)
+        return threads or (_WAITING_THREADS if waits else _THREADS)
 
     @classmethod
     def settings_customise_sources(

@@ -262,10 +262,10 @@ class JobSettings(SettingsSection):
 class PoolSettings(SettingsSection):
     """Threads of each worker pool that `ramify up` starts."""
 
-    plan: int = Field(default=4, ge=1, le=256, description="planning: waits for the LLM")
+    plan: int = Field(default=0, ge=0, le=256, description="planning; 0 = 64 where an LLM is called, else 4")
     search: int = Field(default=4, ge=1, le=256, description="search and index: owns the embedded store")
-    rerank: int = Field(default=4, ge=1, le=256, description="rerank: runs or calls the reranker")
-    merge: int = Field(default=4, ge=1, le=256, description="merge and summary")
+    rerank: int = Field(default=0, ge=0, le=256, description="0 = 64 where a rerank server or LLM is called, else 4")
+    merge: int = Field(default=0, ge=0, le=256, description="merge and summary; 0 = as plan")
     task_events: bool = Field(default=True, description="send the task events that Flower shows")
 
 

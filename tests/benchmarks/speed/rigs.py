@@ -110,7 +110,7 @@ class BareRig:
 
         self.graph, self.leaves, self._open = bare_graph, leaves, ExitStack()
         self.redis = redis.Redis.from_url(url, socket_timeout=None)
-        started = {name: self._worker(name, getattr(settings.pools, name)) for name in bare_graph.POOLS}
+        started = {name: self._worker(name, settings.threads(name)) for name in bare_graph.POOLS}
         self.processes = {process.pid: name for name, process in started.items()}
         self.processes |= {pid: name for pid, name in redis_processes.items() if name == "redis"}
         self.run([])  # the first job opens connections

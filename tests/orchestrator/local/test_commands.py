@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,21 @@ def test_given_default_settings_when_sent_as_environment_then_nothing_empty_is_s
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     assert load_settings().model_copy(update={"data_dir": Path(".ramify")}) == Settings(data_dir=Path(".ramify"))
+
+
+def test_given_model_servers_when_the_pools_are_made_then_those_that_wait_for_them_have_64_threads() -> None:
+    llm = {"llm_base_url": "http://127.0.0.1:9/v1", "llm_model": "m"}
+    server = {"provider": "endpoint", "model": "m", "base_url": "http://127.0.0.1:9"}
+
+    def threads(**given: Any) -> list[int]:
+        made = commands.pools(load_settings(**given))
+        return [made[name].threads for name in ("plan", "search", "rerank", "merge", "ops")]
+
+    assert threads() == [4, 4, 4, 4, 1]
+    assert threads(**llm) == [64, 4, 64, 64, 1]
+    assert threads(rerank=server) == [4, 4, 64, 4, 1]
+    assert threads(**llm, rerank={"provider": "fastembed", "model": "m"}) == [64, 4, 4, 64, 1], "it computes"
+    assert threads(**llm, pools={"plan": 3, "merge": 5}) == [3, 4, 64, 5, 1]
 
 
 def test_given_the_contract_when_the_pools_are_made_then_every_queue_has_one_pool(tmp_path):
