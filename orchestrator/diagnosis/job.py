@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from celery import Celery
 
@@ -21,6 +21,7 @@ from orchestrator.diagnosis.wording import (
 )
 from orchestrator.reaper import rules
 from orchestrator.reaper.views import Redrive
+from shared.connections.heartbeat import WorkerBeat
 from shared.contract import OF_SHARD, Queue, TaskName
 from shared.errors import DamagedError
 from shared.jobs import TERMINAL, JobReader, JobStore, State
@@ -313,18 +314,27 @@ def _sent(facts: Facts, item: str, task: TaskName, what: str = "") -> PendingWor
     elif why := _lost(facts, item):
         found = {"stands": "lost", "said": f"{name} got lost: {why}{nth_try}"}
     else:
-        found = {"said": f"{name} {_queued(piece)}{nth_try}"}
+        found = {"said": f"{name} {_queued(piece, facts.heartbeats)}{nth_try}"}
     return piece.model_copy(update=found)
 
 
-def _queued(piece: PendingWork) -> str:
+def _queued(piece: PendingWork, beats: Sequence[WorkerBeat]) -> str:
     behind = f" behind at most {piece.in_queue - 1:,} others" if piece.in_queue > 1 else ""
     if not piece.serving:
         return f"waits in queue {piece.queue}{behind}, and no worker serves that queue"
     if not piece.in_queue:
         return f"is on its way to a worker of queue {piece.queue}"
     workers = "1 worker serves" if piece.serving == 1 else f"{piece.serving} workers serve"
-    return f"waits in queue {piece.queue}{behind}; {workers} it"
+    return f"waits in queue {piece.queue}{behind}; {workers} it{_all_taken(piece, beats)}"
+
+
+def _all_taken(piece: PendingWork, beats: Sequence[WorkerBeat]) -> str:
+    """Since when no worker of the queue has had a free thread; empty where one has."""
+    serving = [beat for beat in beats if piece.queue in beat.queues]
+    if not serving or not all(beat.full for beat in serving):
+        return ""
+    threads, longest_s = sum(beat.threads for beat in serving), max(beat.longest_s for beat in serving)
+    return f", and all {threads} threads are taken, one of them since {duration(longest_s)}"
 
 
 def _lost(facts: Facts, item: str) -> str:

@@ -33,7 +33,7 @@ from orchestrator.reaper.views import (
     read_views,
     read_world,
 )
-from shared.connections.heartbeat import worker_id
+from shared.connections.heartbeat import worker_id, workers
 from shared.connections.key_types import declare
 from shared.contract import OF_SHARD, Queue, TaskMessage, TaskName, priority
 from shared.jobs import TERMINAL, JobStore, State
@@ -60,6 +60,8 @@ _DUE, _IN_TURN = 500, 200
 #: Further pages of due jobs that a run takes: many that wait may be overdue at once.
 _MORE_DUE = 10
 _CURSOR_DIGITS = 20
+#: Seconds that all threads of a worker may be taken before the log names it.
+_FULL_S = 120.0
 _PAGE = 500
 #: Batches are reconciled in so many steps a run; when all have been, they are again after so many seconds.
 _RECONCILE_STEPS, _RECONCILE_S = 4, 60.0
@@ -145,6 +147,7 @@ class Reaper:
         self._cycle_done = False
         self._reconciling: Iterator[int] = iter(())
         self._reconcile_at = 0.0
+        self._full = frozenset[str]()
 
     def run(self) -> int:
         """Check once; returns how many jobs, 0 when another reaper leads. Raises: RedisError, OperationalError."""
@@ -167,9 +170,18 @@ class Reaper:
                 for lane in Lane:
                     self._repair(lane, (), recount=True)
             self._reconcile()
+            self._name_full_pools()
             self._dispatcher.run()
             self._jobs.client.set(LAST_RUN, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
             return len(wanted)
+
+    def _name_full_pools(self) -> None:
+        """Log workers whose threads are all taken for longer than a call of a server lasts: once, until one is free."""
+        full = {beat.worker: beat for beat in workers(self._jobs.client) if beat.full and beat.longest_s > _FULL_S}
+        for worker, beat in full.items():
+            if worker not in self._full:
+                log.warning("%s: all %d threads are taken, one since %.0f s", worker, beat.threads, beat.longest_s)
+        self._full = frozenset(full)
 
     def _reconcile(self) -> None:
         """A few of the open jobs of batches: what nobody counted, or is gone, is counted without a client."""

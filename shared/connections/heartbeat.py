@@ -11,6 +11,7 @@ import os
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -80,12 +81,23 @@ def _key_part(text: str) -> str:
 
 
 class WorkerBeat(Model):
-    """A worker's heartbeat as stored. `queues`: those that it takes messages from; `settings`: their fingerprint."""
+    """A worker's heartbeat as stored. `queues`: those that it takes messages from; `settings`: their fingerprint.
+
+    `threads`: its places for tasks (0: not known); `running`: tasks under way; `longest_s`: how long the first one is.
+    """
 
     worker: str
     pool: str
     queues: tuple[str, ...]
     settings: dict[str, str] = Field(default_factory=dict)
+    threads: int = 0
+    running: int = 0
+    longest_s: float = 0.0
+
+    @property
+    def full(self) -> bool:
+        """True when it takes no message until a task of it ends."""
+        return 0 < self.threads <= self.running
 
 
 class SilentWorker(Model):
@@ -96,6 +108,31 @@ class SilentWorker(Model):
     pid: int
     stopped: bool
     silent_s: float
+
+
+class TasksUnderWay:
+    """The tasks that this process runs now, for its heartbeat."""
+
+    def __init__(self) -> None:
+        self.threads = 0
+        self._begun: dict[str, float] = {}
+
+    def begin(self, task_id: str) -> None:
+        """A task begins."""
+        self._begun[task_id] = time.monotonic()
+
+    def end(self, task_id: str) -> None:
+        """It has ended, however it did."""
+        self._begun.pop(task_id, None)
+
+    def told(self) -> dict[str, float]:
+        """As fields of `WorkerBeat`."""
+        begun = list(self._begun.values())
+        longest = time.monotonic() - min(begun) if begun else 0.0
+        return {"threads": self.threads, "running": len(begun), "longest_s": round(longest, 1)}
+
+
+under_way = TasksUnderWay()
 
 
 def key(worker: str) -> str:
@@ -155,7 +192,7 @@ class Heartbeat:
         self._client.expire(key(me), TTL_S)
         now = ServerClock(self._client).now()
         with self._client.pipeline(transaction=False) as pipe:
-            pipe.set(key(me), json.dumps({"pool": _OwnPool.pool, **self._said}), ex=TTL_S)
+            pipe.set(key(me), json.dumps({"pool": _OwnPool.pool, **self._said, **under_way.told()}), ex=TTL_S)
             pipe.zadd(WORKERS, {me: now})
             pipe.zremrangebyscore(WORKERS, "-inf", now - _KEPT_S)
             pipe.expire(WORKERS, _KEPT_S)

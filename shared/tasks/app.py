@@ -11,12 +11,20 @@ from typing import Any
 
 from celery import Celery, current_app
 from celery.exceptions import CPendingDeprecationWarning
-from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown, worker_shutdown
+from celery.signals import (
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_init,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_shutdown,
+)
 from kombu.pools import ProducerPool
 
 from shared.connections.addresses import KEEPALIVE, Address, health_check_s
 from shared.connections.connect import connect
-from shared.connections.heartbeat import Heartbeat, set_pool_name
+from shared.connections.heartbeat import Heartbeat, set_pool_name, under_way
 from shared.contract import PRIORITY_STEPS, Queue, TaskName
 from shared.errors import NotRunningError
 from shared.settings import Settings
@@ -187,7 +195,20 @@ class _OwnHeartbeat:
 def start_heartbeat(sender: Any, **_: object) -> None:
     """Name the worker by its node name and begin before it takes a task, which would look like a dead worker's."""
     set_pool_name(str(sender.hostname).partition("@")[0])
+    under_way.threads = int(sender.concurrency or 0)
     _begin(settings_of(sender.app), tuple(sorted(map(str, sender.app.amqp.queues.consume_from))))
+
+
+@task_prerun.connect
+def note_begin(task_id: str, **_: object) -> None:
+    """For the heartbeat: a pool whose threads are all taken takes no message, and `ramify why` says so."""
+    under_way.begin(task_id)
+
+
+@task_postrun.connect
+def note_end(task_id: str, **_: object) -> None:
+    """Also of a task that raised."""
+    under_way.end(task_id)
 
 
 @worker_process_init.connect

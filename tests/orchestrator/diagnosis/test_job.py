@@ -37,10 +37,10 @@ def settings(settings: Settings) -> Settings:
     )  # fmt: skip
 
 
-def serve(client: redis.Redis, *queues: str) -> str:
+def serve(client: redis.Redis, *queues: str, **more: float) -> str:
     """A heartbeat of this process, as a worker of these queues."""
     me = worker_id()
-    client.set(key(me), json.dumps({"pool": "all", "queues": queues}), ex=60)
+    client.set(key(me), json.dumps({"pool": "all", "queues": queues, **more}), ex=60)
     client.zadd(WORKERS, {me: float(client.time()[0])})  # type: ignore[index]
     return me
 
@@ -209,6 +209,10 @@ def test_a_leaf_at_a_worker_one_in_a_queue_and_one_that_waits(
     assert (by_item["0.1"].stands, by_item["0.1"].worker, by_item["0.1"].lives) == ("working", me, True)
     assert (by_item["0.0"].stands, by_item["0.0"].in_queue, by_item["0.0"].serving) == ("queued", 3, 1)
     assert "behind at most 2 others" in by_item["0.0"].said
+    assert "threads are taken" not in by_item["0.0"].said
+    serve(client, "search", threads=4, running=4, longest_s=63)
+    (taken,) = [piece for piece in asked(ramify, walked.id).work if piece.item == "0.0"]
+    assert taken.said.endswith("1 worker serves it, and all 4 threads are taken, one of them since 63 s")
     assert (by_item["0.2"].stands, by_item["0.2"].needs) == ("waits", ("0.1",))
     assert by_item["0.2"].said == "leaf 0.2 waits for the answer of 0.1"
     assert "1 of 4 leaves have ended" in found.said

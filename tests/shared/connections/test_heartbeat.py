@@ -111,11 +111,27 @@ def test_a_worker_gives_signs_until_it_stops(client: redis.Redis, settings: Sett
     until(lambda: len(workers(client)) == 1, 5)
     (found,) = workers(client)
     assert (found.worker, found.pool, found.queues) == (worker_id(), "merge", ("merge",))
+    assert (found.running, found.full) == (0, False)
     assert heartbeat.ages(client)[worker_id()] < heartbeat.BEAT_S + 1
     assert 0 < client.ttl(heartbeat.key(worker_id())) <= heartbeat.TTL_S
     beat.stop()
     assert workers(client) == []
     assert not client.exists(heartbeat.key(worker_id()))
+
+
+def test_a_worker_whose_threads_are_all_taken_says_so_until_one_is_free() -> None:
+    at_work = heartbeat.TasksUnderWay()
+    at_work.threads = 2
+
+    def told() -> heartbeat.WorkerBeat:
+        return heartbeat.WorkerBeat.model_validate({"worker": "w", "pool": "plan", "queues": (), **at_work.told()})
+
+    at_work.begin("first")
+    assert (told().full, told().running) == (False, 1)
+    at_work.begin("second")
+    assert told().full
+    at_work.end("first")
+    assert (told().full, told().threads, told().running) == (False, 2, 1)
 
 
 def test_signs_go_on_after_an_error(client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
