@@ -41,8 +41,8 @@ from shared.settings import load_settings
 app = make_app(load_settings())
 
 @app.task(name="plan.job", ignore_result=False)
-def nap(seconds):
-    time.sleep(seconds)
+def nap(message):
+    time.sleep(message["seconds"])
     return os.getpid()
 
 @app.task(name="search.info", ignore_result=False)
@@ -182,7 +182,7 @@ def fetch(url: str, login: str = "") -> tuple[int, str]:
 
 def test_given_a_stack_when_tasks_are_sent_then_both_pools_answer(stack):
     with stack.app() as app:
-        assert app.send_task("plan.job", (0,)).get(timeout=20) == stack.child("plan").pid
+        assert app.send_task("plan.job", ({"seconds": 0},)).get(timeout=20) == stack.child("plan").pid
         assert app.send_task("search.info").get(timeout=20)["collection"]["points"] == 7
 
 
@@ -224,7 +224,7 @@ def test_given_a_stack_when_a_pool_is_killed_then_it_is_started_again_and_counte
     assert len(stack.child("plan").restarted_at) == before.restarts + 1
     assert time.time() - stack.child("plan").restarted_at[-1] < 60
     with stack.app() as app:
-        assert app.send_task("plan.job", (0,)).get(timeout=30) == stack.child("plan").pid != before.pid
+        assert app.send_task("plan.job", ({"seconds": 0},)).get(timeout=30) == stack.child("plan").pid != before.pid
 
 
 def test_given_a_pool_that_is_stopped_when_doctor_looks_then_it_says_which_process_and_how_it_goes_on(stack):
@@ -254,25 +254,15 @@ def test_given_a_stack_when_redis_is_killed_then_it_comes_back_with_its_data_and
         assert client.get("kept") == b"1"
     with stack.app() as app:
         for _ in range(3):
-            assert app.send_task("plan.job", (0,)).get(timeout=60)
+            assert app.send_task("plan.job", ({"seconds": 0},)).get(timeout=60)
             assert app.send_task("search.info").get(timeout=60)["ok"]
-
-
-def test_given_a_stack_when_it_is_told_to_stop_then_nothing_is_left(alone):
-    stack = alone()
-    state = stack.ready()
-    stack.process.send_signal(signal.SIGINT)
-    assert stack.process.wait(timeout=20) == 0
-    assert living(state) == []
-    assert read_state(stack.settings) is None
-    assert not stack.seen("killed", "plan")
 
 
 def test_given_a_busy_pool_when_it_is_told_to_stop_then_it_is_killed_after_the_wait(alone):
     stack = alone()
     state = stack.ready()
     with stack.app() as app:
-        app.send_task("plan.job", (60,))
+        app.send_task("plan.job", ({"seconds": 60},))
     time.sleep(1)  # it is picked up
     assert down(stack.settings).was_running
     assert stack.process.wait(timeout=20) == 0
@@ -281,20 +271,25 @@ def test_given_a_busy_pool_when_it_is_told_to_stop_then_it_is_killed_after_the_w
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children are bound to the supervisor by the Linux kernel")
-def test_given_a_supervisor_that_is_killed_when_a_pool_is_busy_then_no_orphan_stays(alone):
+def test_given_a_supervisor_that_is_killed_when_a_pool_is_busy_then_no_orphan_stays_and_the_next_stops_as_told(alone):
     stack = alone()
     state = stack.ready()
     with stack.app() as app:
-        app.send_task("plan.job", (60,))
+        app.send_task("plan.job", ({"seconds": 60},))
     time.sleep(1)
     stack.process.kill()
     stack.process.wait()
     until(lambda: not living(state), 5, "every child ends")
     assert running(stack.settings) is None
     again = alone(folder=stack.settings.data_dir.parent)  # the stale state file is no obstacle
-    assert again.ready().pid == again.process.pid
+    state = again.ready()
+    assert state.pid == again.process.pid
     assert not down(load_settings(data_dir=stack.settings.data_dir.parent / "other")).was_running
-    assert down(again.settings).was_running
+    again.process.send_signal(signal.SIGINT)
+    assert again.process.wait(timeout=20) == 0
+    assert living(state) == []
+    assert read_state(again.settings) is None
+    assert not again.seen("killed", "plan")
 
 
 def test_given_a_pool_that_cannot_start_when_started_then_its_log_is_shown_and_nothing_is_left(alone):
