@@ -41,6 +41,8 @@ _LENT_POLL_S = 0.25
 _PARTS_OF_BINDING = 3
 #: What Redis says of a key that stays.
 _NO_TTL = -1
+#: In the names of the channels of remote control; the others are those of events.
+_COMMANDS = b".pidbox"
 _log = logging.getLogger(__name__)
 declare(
     {key: "list" for queue in Queue for key in queue_keys(queue)}
@@ -179,11 +181,14 @@ class _PatchedChannel:
             self._flush_brpop_reauth()
 
     def _handle_message(self: Any, client: Any, r: Any) -> dict[str, Any]:
-        """A broadcast that is no command is dropped before it is decoded: each worker has its own copy of it."""
+        """A broadcast that is no command or no event is dropped before it is decoded: each reader has its own copy."""
         found: dict[str, Any] = super()._handle_message(client, r)  # type: ignore[misc]
         data = found["data"]
         of_message = isinstance(data, bytes) and found["type"] in {b"message", b"pmessage"}
-        if of_message and (fault := control_fault(data)):
+        fault = ""
+        if of_message:
+            fault = control_fault(data) if _COMMANDS in found["channel"] else read_message(data)[1]
+        if fault:
             _log.error("dropped a broadcast of %d bytes: %s", len(data), fault)
             found["data"] = None
         return found

@@ -163,6 +163,19 @@ def test_given_a_broadcast_that_is_no_message_when_a_worker_reads_it_then_it_kee
     assert not [line for line in logged if SECRET in line]
 
 
+def test_given_an_event_when_it_is_read_then_it_need_be_no_command(app: Celery, client: Redis) -> None:
+    event = json.dumps(message(content={"type": "worker-heartbeat", "hostname": "plan@here"})).encode()
+    with app.connection_for_read() as connection, client.pubsub() as subscriber:
+
+        def read(channel: bytes, raw: bytes) -> object:
+            return connection.default_channel._handle_message(subscriber, [b"pmessage", channel, channel, raw])["data"]
+
+        assert read(b"/0.celeryev/worker.heartbeat", event) == event
+        assert read(b"/0.celery.pidbox", event) is None
+        for raw in (b"[]", b"\xff", json.dumps(message(headers=7)).encode()):
+            assert read(b"/0.celeryev/worker.heartbeat", raw) is None
+
+
 def test_given_more_than_are_kept_then_the_newest_stay_and_the_list_expires(client: Redis) -> None:
     quarantine = Quarantine(client)
     for number in range(MOST + 5):
