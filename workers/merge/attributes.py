@@ -39,6 +39,8 @@ class AskedAttribute:
         implied = frozenset[str]().union(*(_implied(language).get(kind, frozenset()) for kind in self._need.kinds))
         said = [term for term in units(asked) if term not in implied and term not in language.words.alone]
         self._named = _named(asked) or _named(about) or _named(question)
+        if self._need.example:
+            self._named &= frozenset(units(self._need.example))
         self._contexts = {one: _context(one, pages) for one in sentences}
         every = dict.fromkeys((*said, *self._named))
         self._weights = _weights(every, self._contexts.values())
@@ -91,14 +93,19 @@ class AskedAttribute:
     def speaks(self, one: QuotableSentence) -> bool:
         """True where it speaks of what is asked of the thing that is named."""
         at, words = one.number - 1, self._contexts.get(one) or _context(one, self._pages)
-        if self._named and not self._pages.reached[at] and self._share(self._named, words) < _LEAST_NAMED:
+        section = self._need.section(self._pages.headings[at], one.text) > 0
+        beside = self._passage(one.number) if section else words
+        if self._named and not self._pages.reached[at] and self._share(self._named, beside) < _LEAST_NAMED:
             return False
-        if self._need.section(self._pages.headings[at]) > 0:
+        if section:
             return True
         if any(self._share(one, words) < _LEAST_OF_ATTRIBUTE for one in self._attributes):
             return False
         asked = self._asked - _split(self._pages.title_terms[at])
         return not asked or self._share(asked, words) >= _LEAST_SAID
+
+    def _passage(self, number: int) -> frozenset[str]:
+        return frozenset[str]().union(*(words for one, words in self._contexts.items() if one.number == number))
 
     def _share(self, wanted: AbstractSet[str], words: AbstractSet[str]) -> float:
         total = sum(self._weights[term] for term in wanted)

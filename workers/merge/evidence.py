@@ -29,6 +29,9 @@ _MIN_TITLE = 3  # fewest characters of a title that is looked for in other passa
 #: A title of one word is a common word in most texts: only with a capital, inside a sentence, it names the page.
 _SINGLE = re.compile(r"[A-Za-z]+")
 _IN_SENTENCE = re.compile(r"(?<=[a-z0-9,)] )[A-Z]\w+")
+#: A label: what kind of page a title says before its name ("Runbook: restore the database"), the name of a field.
+_LABEL = re.compile(r"^[^:：]{1,24}[:：]\s*(?=\S)")
+_FIELD_TERMS = 8  # a longer line behind a label is a statement
 _BRIDGES = 3  # hits whose texts lead on to others though the question does not name their pages
 
 
@@ -54,6 +57,7 @@ class Weights(NamedTuple):
     newest: float = 1.5  # the latest of several is asked for, and this is it
     code: float = -1.0
     section: float = 2.5  # the heading says that it answers; one that answers something else costs as much
+    field: float = -1.5  # a short field of a page that is not asked for
     foreign: float = -3.0  # it is not in the question's language
 
 
@@ -95,13 +99,13 @@ class Pages:
         self.best = [hit.doc_id == hits[0].doc_id for hit in hits]
         self.title_terms = [frozenset(terms(hit.title)) for hit in hits]
         self.leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
-        self.named = [bool(title.strip()) and title in asked for title in self.titles]
+        self.named = _named_in(asked, [hit.title for hit in hits])
         self.named_count = sum(self.named)
         texts = [flat(hit.text) for hit in hits]
         words = [{*_IN_SENTENCE.findall(hit.text)} for hit in hits]
         self.reached, self.led_to, self.far = ([False] * len(hits) for _ in range(3))
         for at, title in enumerate(self.titles):
-            if self.named[at] or len(title.strip()) <= _MIN_TITLE:
+            if self.named[at] or title in asked or len(title.strip()) <= _MIN_TITLE:
                 continue
             by = [other for other, text in enumerate(texts) if hits[other].doc_id != hits[at].doc_id and title in text]
             self.reached[at] = any(self.named[other] for other in by)
@@ -112,6 +116,23 @@ class Pages:
         self.named_terms = frozenset[str]().union(
             *(lead for lead, named in zip(self.leads, self.named, strict=True) if named)
         )
+
+
+def _named_in(asked: str, titles: Sequence[str]) -> list[bool]:
+    """Which titles a question (as `flat` gives it) names, without "Runbook: " before them, and none within another."""
+    whole, short = ([flat(form(title)) for title in titles] for form in (bare, _unlabelled))
+    described = {
+        form for form, full in zip(short, whole, strict=True) if form != full and form.strip() and form in asked
+    }
+    return [
+        short_form in described
+        or (bool(form.strip()) and form in asked and not any(form in other and form != other for other in described))
+        for form, short_form in zip(whole, short, strict=True)
+    ]
+
+
+def _unlabelled(title: str) -> str:
+    return _LABEL.sub("", bare(title))
 
 
 class AskedFor:
@@ -162,9 +183,14 @@ class AskedFor:
         """True where `text` may answer: it shows a kind that is asked for, or no kind is checked."""
         return not self.checked or any(self._shows(kind, text, title) for kind in self.checked)
 
-    def section(self, heading: str) -> float:
-        """1 below a heading that answers the question, -1 below one that answers another; else 0."""
-        return self._table.section(self._low, narrowed(fold(heading)))
+    def section(self, heading: str, text: str = "") -> float:
+        """1 below a heading that answers the question, -1 below one that answers another; else 0.
+
+        A label before the text ("Cause: ...") counts as a heading.
+        """
+        label = _LABEL.match(text)
+        names = (heading, label[0] if label else "")
+        return next((found for name in names if (found := self._table.section(self._low, narrowed(fold(name))))), 0.0)
 
     def is_change(self, heading: str) -> bool:
         """True for a heading below which it is said what was changed."""
@@ -232,7 +258,8 @@ class SentenceScorer:
         score += add.length * min(1.0, len(one.words) / _FULL_TERMS)
         score += shown * (add.kind + add.relation * need.related(words))
         score += add.keyed * bool(one.subject and one.subject <= weights.keys()) + add.defines * need.defines(one.text)
-        score += add.code * one.code + add.section * self._section(need, at)
+        score += add.code * one.code + add.section * self._section(need, one)
+        score += add.field * self._is_other_field(need, one, weights, shown)
         if pages.named[at]:
             first = add.compared_first if one.position == 0 else 0.0
             return score + (add.compared + first if several else add.named)
@@ -240,10 +267,19 @@ class SentenceScorer:
             return score + add.reached_kind * shown + (0.0 if several else add.reached)
         return score + (add.led_to if pages.led_to[at] and not pages.named_count else 0.0)
 
-    def _section(self, need: AskedFor, at: int) -> float:
+    def _section(self, need: AskedFor, one: QuotableSentence) -> float:
         """What the heading says of the question; what answers it elsewhere than on the best page may be of another."""
-        found = need.section(self._pages.headings[at])
+        at = one.number - 1
+        found = need.section(self._pages.headings[at], one.text)
         return found if found < 0 or self._pages.best[at] else 0.0
+
+    @staticmethod
+    def _is_other_field(need: AskedFor, one: QuotableSentence, weights: Mapping[str, float], shown: float) -> bool:
+        """True for a short "Name: value" whose name the question does not have, and no checked kind of answer."""
+        label = _LABEL.match(one.text)
+        if label is None or len(one.words) > _FIELD_TERMS or (need.checked and shown):
+            return False
+        return weights.keys().isdisjoint(terms(label[0])) and need.section(label[0]) <= 0
 
     def own_share(self, query: str, one: QuotableSentence) -> float:
         """The share of the query's own terms in a sentence and what it stands below."""

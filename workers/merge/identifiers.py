@@ -15,6 +15,7 @@ _TICKET = r"[a-z][a-z0-9]{1,9}-[0-9]{2,10}"
 _BEFORE, _AFTER = r"(?<![0-9a-z_\-])", r"(?![0-9a-z_\-])"
 _IDENTIFIER = re.compile(rf"{_BEFORE}(?:{_UUID}|{_HASH}|{_TICKET}){_AFTER}", re.ASCII | re.IGNORECASE)
 _NUMBERED, _HASHED = (re.compile(one, re.ASCII | re.IGNORECASE) for one in (_TICKET, _HASH))
+_DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 #: A question with more words of its own asks about these, and names the identifier beside it.
 _MOST_BESIDE = 2
 
@@ -31,8 +32,8 @@ def unnamed(question: str, hits: Sequence[Hit]) -> list[str]:
 
 
 def named_numbers(question: str, hits: Sequence[Hit]) -> frozenset[int]:
-    """The hits, numbered from 1, whose title, heading or path names an identifier of the question."""
-    wanted = identifiers(question)
+    """The hits, numbered from 1, whose title, heading or path names an identifier of the question, or its day."""
+    wanted = [*identifiers(question), *_DAY.findall(question)]
     return frozenset(
         number
         for number, hit in enumerate(hits, start=1)

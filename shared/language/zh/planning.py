@@ -219,8 +219,13 @@ def _verb_phrase(vp: str) -> base.Split:
     return base.Split(parts=base.filled_templates(PHRASES.templates["narrow"], {"vp": vp}))
 
 
+_CASE = re.compile("(?:时候?|之?后|了)$")
+
+
 def _object_first(thing: str, verb: str) -> base.Split:
-    """Questions that name the object first: "X 怎么优化", "X 优化怎么做"."""
+    """Questions that name the object first: "X 怎么优化", "X 优化怎么做"; "X 时怎么处理" asks for one case."""
+    if _CASE.search(thing):
+        return base.Split()
     thing = thing.removesuffix("的").strip()
     if verb not in _LIGHT_VERBS:
         known = PHRASES.verb_class.get(verb, "write")

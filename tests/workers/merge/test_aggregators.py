@@ -246,3 +246,12 @@ def test_given_options_then_they_hold() -> None:
     name, made = aggregate("reasoning", nested(), {"passages": 1})
     assert name == "reasoning"
     assert all(len(step.passages) <= 1 and step.text.count("\n") == 0 for step in made.steps)
+
+
+def test_given_a_path_that_ends_in_another_language_or_beside_the_question_then_the_direct_answer() -> None:
+    question = "In which town is the owner of the ferry line Skagen based?"
+    owner = hit(2, "The ferry line Skagen belongs to Halden Group, which is based in Turku.", title="Skagen")
+    via = Via(chunk_id="c2", bridge="Halden Group", hop=1, how="name")
+    for end in ("海尔登集团位于图尔库，有两座船坞。", "A shift lasts one week from Wednesday on."):
+        made = reasoned(found(question, [], [hit(1, end, title="Halden Group", via=via), owner]))
+        assert made.summary.text.startswith("The ferry line Skagen belongs to Halden Group"), end

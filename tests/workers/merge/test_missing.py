@@ -102,3 +102,34 @@ def test_given_long_code_or_control_characters_then_no_block() -> None:
 def test_given_an_answer_behind_its_question_then_it_stands_below_that() -> None:
     (answer,) = quotable_sentences([hit(1, "Is MFA mandatory? Yes, for everybody.")])
     assert {"mfa", "mandatory"} <= answer.lead
+
+
+RUNBOOK = "1. Tell the stage manager.\n2. Switch the desk to manual.\n3. Hold the button of Hobnail for six seconds.\n"
+
+
+def test_given_a_case_of_a_runbook_then_its_steps_and_not_what_the_thing_is() -> None:
+    found = pool(
+        hit(1, "Hobnail is the cue server: it sends light cues to the stage.", title="Hobnail"),
+        hit(2, RUNBOOK, title="Runbook: Hobnail freezes during a show", score=0.8).model_copy(update={"doc_id": "r"}),
+    )
+    question = "What should I do when Hobnail freezes during a show?"
+    text = extract(question, found, tree(question)).text
+    assert text.startswith("1. Tell the stage manager. [2]\n2. Switch the desk to manual. [2]\n3. Hold the button")
+
+
+def test_given_fields_of_a_page_then_the_one_that_is_asked_for_and_no_other_first() -> None:
+    fields = "- Severity: high\n- Owner: Dag Sorrel\n\n"
+    page = f"{fields}The Cellar Stage stood under water.\n\nCause: a float switch was stuck.\n"
+    question = "Why did the Cellar Stage flood?"
+    first = extract(question, pool(hit(1, page, title="INC-9 Water")), tree(question)).text.split("\n")[0]
+    assert first == "Cause: a float switch was stuck. [1]"
+
+
+def test_given_a_day_in_the_question_then_the_page_of_that_day() -> None:
+    found = pool(
+        hit(1, "涉及种子一千二百份。", title="事故2026-01-19：升温"),
+        hit(2, "有64份水稻种子贴错了标签。", title="事故2026-04-08：标签", score=0.4),
+    )
+    text = extract("事故2026-04-08涉及多少份种子？", found, tree("q")).text
+    assert text.endswith("有64份水稻种子贴错了标签。 [2]")
+    assert "[1]" not in text

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from shared.language import reader_sentence
-from shared.language.text import is_cjk_text
+from shared.language.text import is_cjk_text, terms
 from shared.models import LeafStatus, Node, Summary
 from shared.models.answer import ReasoningStep
 from shared.models.plan import BOUND_BY_ANSWER
@@ -101,12 +101,14 @@ def _last_step_conclusion(found: Findings, steps: Sequence[ReasoningStep], evide
 def _hop_conclusion(found: Findings, used: Sequence[QuotableSentence], direct: Summary) -> Summary:
     """The sentence at the end of the path first, then what answers directly.
 
-    The direct answer alone where the path leaves the pages that an identifier of the question names.
+    The direct answer alone where the path leaves the pages that an identifier of the question names, or ends in a
+    sentence of another language, or without a word of the question.
     """
     if not used or not direct.citations:
         return direct
     end = used[-1]
-    if direct.missing or is_cjk_text(end.text) != is_cjk_text(found.question):
+    foreign = is_cjk_text(end.text) != is_cjk_text(found.question)
+    if direct.missing or foreign or end.words.isdisjoint(terms(found.question)):
         return direct
     if (bound := named_numbers(found.question, found.pool.hits)) and end.number not in bound:
         return direct
