@@ -11,7 +11,8 @@ import hashlib
 import secrets
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Event, Lock
@@ -130,7 +131,8 @@ class Cache:
 
     def __init__(self, client: Redis, settings: Settings) -> None:
         self.settings, self.flights = settings.cache, SingleFlight()
-        self.entries = RedisEntries(client, settings.cache.ttl_s, settings.jobs.ttl_s)
+        kept = settings.cache
+        self.entries = RedisEntries(client, kept.ttl_s, settings.jobs.ttl_s, kept.max_mb * 1_000_000)
 
     def get_or_compute(  # noqa: PLR0913 - what is asked for, how to get it, and how long to wait
         self,
@@ -185,21 +187,37 @@ class Cache:
         """Whether the settings want this kind cached."""
         return self.settings.enabled and (kind != LEAF or self.settings.leaves)
 
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Kind -> entries and their bytes. Raises: NotRunningError when Redis does not answer."""
+        with _running():
+            return self.entries.sizes()
+
+    def clear(self) -> int:
+        """Delete all entries, at the cost of computing them again; returns how many. Raises: NotRunningError."""
+        with _running():
+            return self.entries.clear()
+
     def stats(self) -> dict[str, CacheStats]:
         """Counts of each kind over all processes, kept as long as jobs are.
 
         Raises: NotRunningError when Redis does not answer.
         """
-        try:
+        with _running():
             counts = self.entries.counts()
-        except CacheDownError as error:
-            raise NotRunningError(f"the cache has no figures: {error}") from error
         kinds: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for name, number in counts.items():
             kind, _, what = name.partition(":")
             if what in CacheStats.model_fields and number >= 0:
                 kinds[kind][what] = number
         return {kind: CacheStats(**numbers) for kind, numbers in sorted(kinds.items())}
+
+
+@contextmanager
+def _running() -> Iterator[None]:
+    try:
+        yield
+    except CacheDownError as error:
+        raise NotRunningError(f"the cache has no figures: {error}") from error
 
 
 @dataclass

@@ -13,11 +13,12 @@ import re
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import islice
 from threading import Event, Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
@@ -37,8 +38,11 @@ M = TypeVar("M", bound=BaseModel)
 FORMAT = 3
 #: Longest entry before compression. The largest leaf (500 hits with vectors) stays far below.
 MAX_BYTES = 32 * 1024 * 1024
-STATS = f"{PREFIX}:cache:stats"
-declare({STATS: "hash"})
+_ENTRIES = f"{PREFIX}:cache:"
+STATS = f"{_ENTRIES}stats"
+#: Sorted set and hash: when each entry was stored, and its bytes; in the hash also those of all.
+AGES, SIZES, _TOTAL = f"{_ENTRIES}ages", f"{_ENTRIES}sizes", "total"
+declare({STATS: "hash", AGES: "zset", SIZES: "hash"})
 #: Seconds without a call after a lost connection, so that not every value waits for a timeout of its own.
 REST_S = 2.0
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -175,6 +179,12 @@ def _header(key: CacheKey, payload: bytes) -> bytes:
     return json.dumps({"kind": key.kind, "digest": key.digest, "schema": key.schema, "sha256": checksum}).encode()
 
 
+def _pages(keys: Iterable[Any], size: int = 500) -> Iterator[list[Any]]:
+    left = iter(keys)
+    while page := list(islice(left, size)):
+        yield page
+
+
 class CacheClaim(NamedTuple):
     """The reply to a claim: `entry` when it is there by now, else whether to lead; `discarded`: a bad entry was."""
 
@@ -186,8 +196,9 @@ class CacheClaim(NamedTuple):
 class RedisEntries:
     """Entries, locks and counters in Redis. Every key has a TTL. All methods raise CacheDownError when Redis fails."""
 
-    def __init__(self, client: redis.Redis, ttl_s: int, stats_ttl_s: int) -> None:
-        self._client, self._ttl_s, self._stats_ttl_s = client, ttl_s, stats_ttl_s
+    def __init__(self, client: redis.Redis, ttl_s: int, stats_ttl_s: int, most_bytes: int = 0) -> None:
+        """`most_bytes`: of all entries together, for which the oldest are deleted; 0: any number."""
+        self._client, self._ttl_s, self._stats_ttl_s, self._most_bytes = client, ttl_s, stats_ttl_s, most_bytes
         self._claim, self._publish, self._lease = map(self._script, ("claim", "publish", "lease"))
         self._rest_until, self._fault = 0.0, ""
         self._counting, self._uncounted = Lock(), Counter[str]()
@@ -210,8 +221,31 @@ class RedisEntries:
 
     def publish(self, blobs: Mapping[CacheKey, bytes], token: str) -> None:
         """Store whole entries and give their locks back."""
-        calls = [([key.entry, key.lock], [token, self._ttl_s, blob]) for key, blob in blobs.items()]
+        calls = [
+            ([key.entry, key.lock, AGES, SIZES], [token, self._ttl_s, blob, self._most_bytes])
+            for key, blob in blobs.items()
+        ]
         self._each(self._publish, calls)
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Kind -> entries and their bytes; entries that have expired a moment ago may still count."""
+        with self._guard():
+            found: Counter[str] = Counter()
+            sizes: Counter[str] = Counter()
+            for name, size in self._client.hscan_iter(SIZES, count=1000):
+                if (entry := text(name)) != _TOTAL:
+                    found[kind := entry.removeprefix(_ENTRIES).partition(":")[0]] += 1
+                    sizes[kind] += int(size)
+        return {kind: (number, sizes[kind]) for kind, number in sorted(found.items())}
+
+    def clear(self) -> int:
+        """Delete all entries; returns how many there were. Locks and counters stay."""
+        deleted = 0
+        with self._guard():
+            for page in _pages(self._client.scan_iter(match=f"{_ENTRIES}*}}", count=1000)):
+                deleted += self._client.unlink(*page)
+            self._client.delete(AGES, SIZES)
+        return deleted
 
     def lease(self, keys: Sequence[CacheKey], token: str, lease_s: float) -> None:
         """Keep the locks for another `lease_s` seconds; 0 gives them back."""

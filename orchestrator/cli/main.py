@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from orchestrator.cli import ask, batch, check, corpus, dead_letters, evaluate, jobs, search, stack, streams
+from orchestrator.cli import ask, batch, cache, check, corpus, dead_letters, evaluate, jobs, search, stack, streams
 from orchestrator.cli.invocation import Invocation, invocation_of, parse_overrides
 from shared.errors import InputError, RamifyError
 from shared.hidden import visible
@@ -119,6 +119,7 @@ app.command("batch report", rich_help_panel="Jobs")(batch.report)
 app.command("eval", rich_help_panel="Corpus")(evaluate.evaluate)
 app.add_typer(search.sessions, rich_help_panel="Corpus")
 app.add_typer(dead_letters.dead, rich_help_panel="Jobs")
+app.add_typer(cache.cache, rich_help_panel="Stack")
 
 
 def _version(value: bool) -> None:

@@ -11,6 +11,7 @@ from redis.exceptions import ResponseError
 from orchestrator.diagnosis.wording import duration
 from shared.jobs import JobStore, State
 from shared.jobs.fields import read_fields
+from shared.jobs.footprint import Footprint, footprint
 from shared.jobs.keys import JobKeys
 from shared.jobs.tenant_scope import no_such_job
 from shared.models import Lane
@@ -78,13 +79,27 @@ def job_too_slow(store: JobStore, job_id: str) -> str | None:
 
 
 def batch_too_slow(store: JobStore, batch_id: str) -> str | None:
-    """Why and about how many jobs of a batch will expire at the present pace; None: none will, or nobody knows.
+    """Why and about how many jobs of a batch will expire at the present pace, and whether their answers will fit.
 
-    Raises: NotFoundError, redis.exceptions.RedisError.
+    None: none will expire and all fit, or nobody knows. Raises: NotFoundError, redis.exceptions.RedisError.
     """
     try:
         found, open_jobs = outlook_of_batch(store, batch_id), store.batches.status(batch_id).open
+        memory = _too_large(footprint(store.client), open_jobs)
     except (ResponseError, ValueError):
         return None
     will = f"about {found.expiring(open_jobs):,} of its {open_jobs:,} open jobs will expire"
-    return f"{found.sentence('the last turn of its jobs')}: {will}; {_FIX}" if found.late else None
+    slow = f"{found.sentence('the last turn of its jobs')}: {will}; {_FIX}" if found.late else ""
+    return ". ".join(filter(None, (slow, memory))) or None
+
+
+def _too_large(found: Footprint, open_jobs: int) -> str:
+    """Whether Redis will be full before so many jobs have their answers; empty where they fit."""
+    if not open_jobs or not found.too_much(open_jobs):
+        return ""
+    each = found.job_bytes / 1000
+    return (
+        f"the answers of its {open_jobs:,} open jobs need about {open_jobs * each / 1000:,.0f} MB ({each:,.0f} kB "
+        f"each), and Redis has room for about {found.room:,} of them below its maxmemory: raise that, or keep less "
+        "(jobs.keep)"
+    )

@@ -26,6 +26,7 @@ from shared.cache import Cache
 from shared.connections.quarantine import Quarantine
 from shared.connections.redis_errors import redis_fault
 from shared.contract import PRIORITY_STEPS, Queue, queue_keys
+from shared.jobs.footprint import footprint
 from shared.settings import Settings
 
 Info = Mapping[str, Any]
@@ -51,7 +52,7 @@ def redis(settings: Settings | None) -> Sequence[Check]:
 def _queues_and_caches(client: redis_client.Redis, settings: Settings) -> Sequence[Check]:
     """A Redis that takes no changes may refuse these reads too; what INFO says is shown all the same."""
     try:
-        return (_queues(client, settings), *_quarantine(client), _caches(client, settings))
+        return (_queues(client, settings), *_quarantine(client), _caches(client, settings), _answers(client))
     except redis_client.RedisError as error:
         return (unknown("queues", f"cannot be asked: Redis {redis_fault(error) or type(error).__name__}"),)
 
@@ -86,7 +87,23 @@ def _caches(client: redis_client.Redis, settings: Settings) -> Check:
         return unknown("cache", "switched off (cache.enabled)")
     stats = Cache(client, settings).stats()
     detail = ", ".join(f"{kind} {found.hit_rate:.0%} of {found.asked}" for kind, found in stats.items())
-    return passed("cache", f"reused: {detail}" if detail else "nothing asked yet")
+    kept = size(sum(number for _, number in Cache(client, settings).sizes().values()))
+    return passed("cache", f"reused: {detail}; {kept}" if detail else "nothing asked yet")
+
+
+def _answers(client: redis_client.Redis) -> Check:
+    """What a job takes that has ended, and how many more there is room for."""
+    found = footprint(client)
+    if not found.measured:
+        return passed("redis memory of jobs", "no job has ended yet")
+    room = f"; room for {found.room:,} more" if found.limit else ""
+    detail = f"{size(found.job_bytes)} a job that has ended (the last {found.measured}){room}"
+    fix = "raise maxmemory, keep jobs for less long (jobs.ttl_s) or less of them (jobs.keep)"
+    return (
+        passed("redis memory of jobs", detail)
+        if found.room or not found.limit
+        else failed("redis memory of jobs", detail, fix)
+    )
 
 
 def read_info(info: Info) -> Sequence[Check]:

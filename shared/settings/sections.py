@@ -196,6 +196,7 @@ class CacheSettings(SettingsSection):
         default=True,
         description="reuse whole leaves while the index is unchanged, where a model or a Qdrant server finds them",
     )
+    max_mb: int = Field(default=256, ge=0, description="MB of all entries; the oldest go for new ones; 0 = no limit")
     wait_s: float = Field(default=30.0, gt=0, description="seconds to wait for another worker's identical call")
 
 
@@ -246,6 +247,11 @@ class JobSettings(SettingsSection):
         description="seconds that a job may wait for its turn before it expires; half of ttl_s at most",
     )  # fmt: skip
     ttl_s: int = Field(default=604_800, ge=60, description="seconds that a job and its results are kept")
+    keep: Literal["full", "answer", "summary"] = Field(
+        default="full",
+        description="of a job that is done: full; answer (without what each leaf found); summary (also without the "
+        "texts of the results). What a retry may go on with is kept whole",
+    )
     max_events: int = Field(default=500, ge=50, description="entries kept in a job's event stream")
     redrive_after_s: float = Field(
         default=30.0,

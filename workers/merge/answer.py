@@ -160,6 +160,17 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
     )
 
 
+def kept(answer: Answer, keep: str) -> Answer:
+    """What `jobs.keep` says is kept of an answer. One that a retry may go on with, partial or degraded, stays whole."""
+    if keep == "full" or answer.partial or answer.degraded:
+        return answer
+    leaves = tuple(leaf.model_copy(update={"hits": ()}) for leaf in answer.leaves)
+    if keep == "answer":
+        return answer.model_copy(update={"leaves": leaves})
+    results = tuple(hit.but(text="", snippet="") for hit in answer.results)
+    return answer.model_copy(update={"leaves": leaves, "results": results})
+
+
 def _without_vectors(hits: Iterable[H]) -> tuple[H, ...]:
     return tuple(hit.but(vector=()) for hit in hits)
 

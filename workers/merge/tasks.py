@@ -28,6 +28,7 @@ from workers.merge.answer import (
     WRITE_S,
     all_leaves,
     build_answer,
+    kept,
     merged,
     no_retrieval,
     run_aggregator,
@@ -88,7 +89,8 @@ def merge_summarise(run: TaskRun) -> None:
     name, made = run_aggregator(run, pool, leaves, llm=writer, table=table)
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
-    jobs.finish(job, answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name}))
+    whole = answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name})
+    jobs.finish(job, kept(whole, registry.settings.jobs.keep))
 
 
 def _unanswered(run: TaskRun, failed: list[LeafResult]) -> str:

@@ -25,7 +25,7 @@ from redis.retry import Retry
 
 from shared import cache_entries
 from shared.cache import LEAF, Cache, CacheResult, CacheStats, CacheStatus
-from shared.cache_entries import STATS, RedisEntries, cache_key, encode_entry
+from shared.cache_entries import AGES, SIZES, STATS, RedisEntries, cache_key, encode_entry
 from shared.errors import InputError, NotRunningError
 from shared.models import Cost
 from shared.models.base import Model
@@ -108,7 +108,7 @@ def test_two_tenants_never_share(cache: Cache) -> None:
 
 def test_every_key_has_a_ttl_and_no_lock_stays(cache: Cache, client: redis.Redis, settings: Settings) -> None:
     ask(cache, Upstream())
-    assert set(client.keys()) == {KEY.entry.encode(), STATS.encode()}
+    assert {key.decode() for key in client.keys()} == {KEY.entry, STATS, AGES, SIZES}
     assert 0 < client.ttl(KEY.entry) <= settings.cache.ttl_s
     assert 0 < client.ttl(STATS) <= settings.jobs.ttl_s
 
