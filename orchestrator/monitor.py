@@ -22,7 +22,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, RequestHandler
 
 from shared.settings import Settings
-from shared.settings.sections import LOOPBACK
+from shared.settings.services import LOOPBACK
 from shared.tasks import celery_command
 from shared.tasks.app import settings_of
 

@@ -10,7 +10,6 @@ import typer
 
 from orchestrator.cli import options, streams
 from orchestrator.cli.invocation import invocation_of
-from orchestrator.cli.text import counted
 
 if TYPE_CHECKING:
     from shared.cache import Cache
@@ -37,25 +36,21 @@ def _opened(ctx: typer.Context) -> Iterator[Cache]:
 @cache.command()
 def show(ctx: typer.Context, *, json: options.Json = False) -> None:
     """Show entries, bytes and how often they were reused, by kind."""
+    from shared.cache import CacheStats
+
     with _opened(ctx) as opened:
         sizes, stats, most = opened.sizes(), opened.stats(), opened.settings.max_mb
-    kinds = sorted({*sizes, *stats})
-    rows = [
-        {
-            "kind": kind,
-            "entries": sizes.get(kind, (0, 0))[0],
-            "bytes": sizes.get(kind, (0, 0))[1],
-            "asked": stats[kind].asked if kind in stats else 0,
-            "reused": round(stats[kind].hit_rate, 3) if kind in stats else 0.0,
-        }
-        for kind in kinds
-    ]
+    rows = [(kind, *sizes.get(kind, (0, 0)), stats.get(kind, CacheStats())) for kind in sorted({*sizes, *stats})]
     if json:
-        streams.document({"kinds": rows, "max_mb": most})
+        kinds = [
+            {"kind": kind, "entries": entries, "bytes": size, "asked": said.asked, "reused": round(said.hit_rate, 3)}
+            for kind, entries, size, said in rows
+        ]
+        streams.document({"kinds": kinds, "max_mb": most})
         return
-    for row in rows:
-        kept = f"{counted(row['entries'], 'entry').replace('entrys', 'entries')}, {row['bytes'] / 1e6:.2f} MB"
-        typer.echo(f"{row['kind']:<12} {kept}; reused {row['reused']:.0%} of {row['asked']}")
+    for kind, entries, size, said in rows:
+        kept = f"{entries:,} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.2f} MB"
+        typer.echo(f"{kind:<12} {kept}; reused {said.hit_rate:.0%} of {said.asked:,}")
     total = sum(size for _, size in sizes.values()) / 1e6
     streams.note(f"{total:.2f} MB in all" + (f", at most {most} MB (cache.max_mb)" if most else ""))
 

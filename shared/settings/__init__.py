@@ -17,7 +17,7 @@ from shared.settings.faults import HIDDEN, environment_fault, first_fault
 from shared.settings.routing import RoutingRow, RoutingSettings, RoutingTypes
 from shared.settings.sections import AggregatorSettings, EnumerationSettings, LaneSettings
 from shared.settings.server_url import ServerUrl
-from shared.settings.services import BudgetDefaults, Prices, ProviderSettings, RedisSettings
+from shared.settings.services import BudgetDefaults, FlowerSettings, Prices, ProviderSettings, RedisSettings
 from shared.settings.sources import CONFIG_ENV, check_secrets, settings_file
 from shared.settings.strategies import Strategy, built_in, checked, known_names, named, plugin_strategies, with_post
 
@@ -71,7 +71,7 @@ class Settings(BaseSettings):
     pools: s.PoolSettings = s.PoolSettings()
     budget: BudgetDefaults = BudgetDefaults()
     prices: Prices = Prices()
-    flower: s.FlowerSettings = s.FlowerSettings()
+    flower: FlowerSettings = FlowerSettings()
 
     @model_validator(mode="before")
     @classmethod

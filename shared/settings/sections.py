@@ -275,37 +275,6 @@ class PoolSettings(SettingsSection):
     task_events: bool = Field(default=True, description="send the task events that Flower shows")
 
 
-#: The names of this machine for itself.
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-class FlowerSettings(SettingsSection):
-    """The pool monitor."""
-
-    enabled: bool = Field(default=True, description="start Flower with `ramify up`")
-    host: str = Field(default="127.0.0.1", description="address to listen on; beyond loopback basic_auth is required")
-    port: int = Field(default=0, ge=0, le=65_535, description="port; 0 = 5555, or a free one")
-    hosts: tuple[str, ...] = Field(
-        default=(), description='["flower.example"]: names that it answers to besides host and those of loopback'
-    )
-    basic_auth: SecretStr = Field(
-        default=SecretStr(""), description="user:password; else `ramify up` makes one and says where it stands"
-    )
-
-    @field_validator("basic_auth")
-    @classmethod
-    def _one_login(cls, value: SecretStr) -> SecretStr:
-        if "," in value.get_secret_value():
-            raise ValueError("leave out commas: Flower takes them for two logins")
-        return value
-
-    @model_validator(mode="after")
-    def _guarded(self) -> FlowerSettings:
-        if self.host not in LOOPBACK and ":" not in self.basic_auth.get_secret_value():
-            raise ValueError('a host beyond loopback needs basic_auth = "user:password"')
-        return self
-
-
 class HierarchySettings(SettingsSection):
     """Abstracts and overviews of directories, for the search that goes from directory to directory."""
 
