@@ -10,14 +10,16 @@ from collections.abc import Set as AbstractSet
 from shared.language import Language, derived, languages, question_language
 from shared.language.answers import AnswerKind
 from shared.language.names import names_of
-from shared.language.text import has_cjk, terms
+from shared.language.text import has_cjk, month_number, terms
 from workers.merge.evidence import AskedFor, Pages, own_part
+from workers.merge.identifiers import identifiers
 from workers.merge.pieces import QuotableSentence
 
 #: Share of the words for what is asked that a sentence has to have, and of those that name the thing.
 _LEAST_SAID, _LEAST_NAMED, _LEAST_OF_ATTRIBUTE, _LEAST_OF_STATE, _LEAST_OF_THING = 0.34, 0.5, 0.5, 0.7, 0.45
 #: A question with more words beside names, or in names, is put together of several statements: no sentence says it all.
 _MOST_ASKED, _MOST_ASKED_CJK, _MOST_NAMED, _MOST_NAMED_CJK = 6, 14, 4, 8
+_YEAR = re.compile(r"(?:19|20)\d\d")
 #: A stem that begins with another one of so many letters says the same: command, commander.
 _MIN_PREFIX = 4
 #: Names of code and numbers: with a dot, an underscore, a digit, or a capital inside.
@@ -38,7 +40,7 @@ class AskedAttribute:
         self._for = _said_for(language)
         implied = frozenset[str]().union(*(_implied(language).get(kind, frozenset()) for kind in self._need.kinds))
         said = [term for term in units(asked) if term not in implied and term not in language.words.alone]
-        self._named = _named(asked) or _named(about) or _named(question)
+        self._named = _named(asked) or _identified(about) or _identified(question)
         if self._need.example:
             self._named &= frozenset(units(self._need.example))
         self._contexts = {one: _context(one, pages) for one in sentences}
@@ -145,8 +147,17 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def _named(text: str) -> frozenset[str]:
-    """The terms of the names in a question: of people and products, of code, of tickets."""
-    return frozenset(term for name in (*names_of("", text), *_CODE.findall(text)) for term in units(name))
+    """The terms of the names in a question: of people and products, of code, of tickets; months and years are none."""
+    found = [units(name) for name in (*names_of("", text), *_CODE.findall(text))]
+    return frozenset(term for name in found if not all(map(_is_date, name)) for term in name if not month_number(term))
+
+
+def _is_date(term: str) -> bool:
+    return bool(month_number(term) or _YEAR.fullmatch(term))
+
+
+def _identified(text: str) -> frozenset[str]:
+    return frozenset(term for name in identifiers(text) for term in units(name))
 
 
 def _context(one: QuotableSentence, pages: Pages) -> frozenset[str]:

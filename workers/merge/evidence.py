@@ -283,7 +283,8 @@ class SentenceScorer:
 
     def own_share(self, query: str, one: QuotableSentence) -> float:
         """The share of the query's own terms in a sentence and what it stands below."""
-        return share(self._term_weights(terms(own_part(query)[1])), one.words | one.lead)
+        words = one.words | one.lead | self._pages.leads[one.number - 1]
+        return share(self._term_weights(terms(own_part(query)[1])), words)
 
     def _term_weights(self, asked: Sequence[str]) -> dict[str, float]:
         """Root of the IDF over sentences: all chunks hold the topic. Terms that no sentence holds are left out."""

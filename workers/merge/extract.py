@@ -85,9 +85,12 @@ def extracted(question: str, pool: MergedPool, nodes: Mapping[str, Node], limit:
     if not any(is_covered(picker, query, pool) for query in (question, *own)):
         return Extract()
     if len(own) > 1:
-        return Extract(groups=_by_part(picker, question, groups))
-    if len(groups) < 2 and (parts := asked_parts(question)):
-        found = {part: picker.part(part, None, 1, [other for other in parts if other != part]) for part in parts}
+        parts = Extract(groups=_by_part(picker, question, groups))
+        return (
+            parts if parts.passages else Extract(picker.pick(question, None, _PER_GROUP, width=PART_WIDTH), unsaid=True)
+        )
+    if len(groups) < 2 and (asked := asked_parts(question)):
+        found = {part: picker.part(part, None, 1, [other for other in asked if other != part]) for part in asked}
         if any(found.values()):
             rest = picker.pick(question, None, _PER_GROUP, width=PART_WIDTH)
             return Extract(parts=found, rest=rest)

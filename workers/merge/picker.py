@@ -102,7 +102,8 @@ class Picker:
             return [code, *self.pick(query, None, _BESIDE_CODE, width=_BESIDE_WIDTH)], True
         chosen, asked = self.pick(query, None, limit, width=width), self._asked_attribute(query)
         if not asked.answered_by(chosen):
-            said = [one for one in self._quotable(AskedFor(query), None, "") if asked.says(one)]
+            left = self._of_named(named_numbers(query, self._hits), query, self._quotable(AskedFor(query), None, ""))
+            said = [one for one in left if asked.says(one)]
             if not said:
                 self.picked = []
                 nearest = _NEAREST if AskedFor(query).checked else _NEAREST_OF_ANY
@@ -110,6 +111,8 @@ class Picker:
             scores = self._scorer.scores(query, self._ranks(None), said)
             chosen = [max(scores, key=lambda one: scores[one]), *chosen]
         kept = [one for one in chosen if one.series or asked.touches(one)]
+        if kept and kept[0].code and (block := self._block_of(kept[0])):
+            kept = [block, *(one for one in kept if one.quote not in block.quote)]
         return self._days.newest_first(query, kept, self._latest(query, asked)), True
 
     def _latest(self, query: str, asked: AskedAttribute) -> QuotableSentence | None:
@@ -134,6 +137,11 @@ class Picker:
         if best:
             self.picked += [one for one in self._passages if one.code and one.quote in best.quote]
         return best
+
+    def _block_of(self, line: QuotableSentence) -> QuotableSentence | None:
+        """The block of code that this line is one of; None where it stands alone."""
+        blocks = (one for one in code_blocks(self._hits[: line.number]) if one.number == line.number)
+        return next((one for one in blocks if line.quote in one.quote and "\n" in one.quote), None)
 
     def _asked_attribute(self, query: str) -> AskedAttribute:
         return AskedAttribute(query, self._question, self._pages, self._passages, by_words=self._by_words)
@@ -210,10 +218,11 @@ class Picker:
             better = (own(other, one) > held and rival.answered_by(one.text, title) for other, rival in rivals)
             if not any(better):
                 left.append(one)
-        if chosen := self._chosen(need, query, node_id, left, limit, PART_WIDTH, _PART_OF_BEST):
-            return chosen
-        again = [one for one in self.picked if one in fit]
-        return again[:1]
+        again = max((one for one in self.picked if one in fit), key=lambda one: own(query, one), default=None)
+        chosen = self._chosen(need, query, node_id, left or fit, limit, PART_WIDTH, _PART_OF_BEST)
+        if again and all(own(query, again) > own(query, one) for one in chosen):
+            return [again]
+        return self._days.newest_first(query, chosen, self._latest(query, asked))[:limit]
 
     def _steps(self, scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
         """The ordered list that answers, whole and in order, each step with its number; empty where none does."""

@@ -38,7 +38,8 @@ def tree(question: str, **children: tuple[Facet, str]) -> dict[str, Node]:
 
 
 def cited_lines(text: str) -> list[str]:
-    return [line for line in text.split("\n") if line and not line.startswith(("### ", "Not found: ", "没有找到："))]
+    said = ("### ", "Not found: ", "没有找到：", "The nearest passages:", "最接近的内容：")
+    return [line for line in text.split("\n") if line and not line.startswith(said)]
 
 
 def test_given_a_short_question_then_the_answering_sentence_comes_first_and_is_cited() -> None:

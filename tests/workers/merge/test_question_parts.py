@@ -59,3 +59,40 @@ def test_given_a_csv_table_then_its_rows_are_read_cell_by_cell() -> None:
     text = '.. csv-table:: Limits\n   :header: "plan", "limit"\n\n   "Small", "10, at most"\n   "Large", "90 a day"\n'
     rows = [one.text for one in quotable_sentences([hit(1, text)])]
     assert rows == ["Small – 10, at most", "Large – 90 a day"]
+
+
+def test_given_parts_that_ask_the_same_of_two_things_then_each_has_the_sentence_of_its_page() -> None:
+    question = "Who leads the stage team and who leads front of house?"
+    found = pool(
+        hit(1, "Tobias Quill leads it. The bar opens at noon.", title="Front of house"),
+        hit(2, "It is led by Dag Sorrel and has eleven members.", title="Stage team").model_copy(
+            update={"doc_id": "d2"}
+        ),
+    )
+    lines = [line for line in extract(question, found, tree(question)).text.split("\n") if line]
+    assert lines[:2] == ["It is led by Dag Sorrel and has eleven members. [2]", "Tobias Quill leads it. [1]"]
+
+
+def test_given_parts_that_one_sentence_answers_then_it_is_quoted_for_both() -> None:
+    question = "标签为什么贴错了，影响了多少份种子？"
+    found = pool(hit(1, "有64份水稻种子贴错了标签。", "0.2", "0.3"), hit(2, "种子分发每份25元。", "0.2", "0.3"))
+    nodes = tree(question, _2=(Facet.WHY, "标签为什么贴错了？"), _3=(Facet.CORE, "标签影响了多少份种子？"))
+    assert extract(question, found, nodes).text.count("有64份水稻种子贴错了标签。 [1]") == 2
+
+
+def test_given_parts_of_which_none_is_found_then_the_nearest_and_not_that_nothing_is_there() -> None:
+    question = "Why did the cellar flood in June, and how much did the damage cost?"
+    found = pool(hit(1, "The pump of the cellar is tested on every dark night.", "0.2", "0.3"))
+    nodes = tree(
+        question, _2=(Facet.WHY, "Why did the cellar flood in June?"), _3=(Facet.CORE, "How much did it cost?")
+    )
+    summary = extract(question, found, nodes)
+    assert summary.text.startswith(f"Not found: {question}")
+    assert summary.text.endswith("The pump of the cellar is tested on every dark night. [1]")
+
+
+def test_given_a_line_of_a_command_over_several_lines_then_the_whole_command() -> None:
+    code = "```bash\ncurl -X POST http://booth/holds \\\n  -d '{\"seat\": 4}'\n```\n"
+    question = "How do I hold a seat at the booth?"
+    text = extract(question, pool(hit(1, code, title="Hold a seat")), tree(question)).text
+    assert text.startswith(f"{code.rstrip()}\n[1]")
