@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.errors import shown
 from shared.language import alternatives, derived, languages, query_sentence, reader_sentence
+from shared.language.names import names_of
 from shared.language.text import HAN, fold, has_cjk, is_han, question_key, terms
 from shared.models.base import Model
 from shared.models.request import ChatMessage, Session
@@ -118,9 +119,11 @@ def _of_something_else(question: str, text: str, session: Session) -> FollowUp |
     if _topic("picks").search(fold(new)) or _topic("refers").search(fold(new)) or len(content_words(new)) > _MAX_OWN:
         return None
     before = next((message.content for message in reversed(_said(session, question)) if _stands(message)), "")
-    old = found.groupdict().get("old") or _only_name(before)
-    if old and len(before) <= _READ_CHARS and fold(old) in fold(before) and fold(new) not in fold(before):
-        return FollowUp(standalone=re.sub(re.escape(old), lambda _: new, before, flags=re.IGNORECASE))
+    old = found.groupdict().get("old") or _only_name(before) or _head(before)
+    if old and len(before) <= _READ_CHARS and fold(old) in fold(before):
+        new = _fitted(before, old, new)
+        if fold(new) not in fold(before):
+            return FollowUp(standalone=re.sub(re.escape(old), lambda _: new, before, flags=re.IGNORECASE))
     return FollowUp(standalone=_in_topic(question, new, topic_of(session, question)))
 
 
@@ -132,11 +135,37 @@ def _stands(message: ChatMessage) -> bool:
 
 
 def _only_name(question: str) -> str:
-    """The one name of a question: a word with a capital inside of a sentence, or among Chinese; "" for more."""
+    """The one name of a question: a run of words with a capital inside of a sentence, a name of code; "" for more."""
+    runs = [name for name in names_of("", question) if " " in name and content_words(name)]
+    if len(runs) == 1 and not has_cjk(question) and not question.startswith(runs[0]):
+        return runs[0]
     tokens = [match[0] for match in _NAME.finditer(question)]
     inside = tokens if has_cjk(question) else tokens[1:]
-    names = dict.fromkeys(word for word in inside if any(c.isupper() for c in word) and content_words(word))
+    names = dict.fromkeys(word for word in inside if _is_name(word) and content_words(word))
     return next(iter(names)) if len(names) == 1 else ""
+
+
+def _is_name(word: str) -> bool:
+    return "_" in word or any(char.isupper() for char in word)
+
+
+def _head(question: str) -> str:
+    """What a question begins with and asks about, as languages without spaces and capitals show it."""
+    patterns = (re.compile(one) for language in languages() for one in language.words.topic.heads)
+    found = next((match for pattern in patterns if (match := pattern.match(question))), None)
+    return found["old"] if found and content_words(found["old"]) else ""
+
+
+def _fitted(before: str, old: str, new: str) -> str:
+    """`new` without the words that stand around `old` already: the article before it, and the noun behind it."""
+    place = fold(before).find(fold(old))
+    ahead, behind = before[:place].split(), re.findall(r"\w+", before[place + len(old) :])
+    words = new.split()
+    if len(words) > 1 and ahead and fold(ahead[-1]) == fold(words[0]):
+        words = words[1:]
+    if len(words) > 1 and behind and fold(behind[0]) == fold(words[-1]):
+        words = words[:-1]
+    return " ".join(words)
 
 
 def _with_topic(question: str, text: str, session: Session) -> FollowUp:

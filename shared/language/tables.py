@@ -213,7 +213,8 @@ class TopicWords(Model):
     `function`: cut out of a run of characters without spaces. `generic`: words that name nothing. `opens`: a question
     that goes on. `refers`: points back. `dummy`: looks like it, and does not. `asks`: asks to be told (more). `picks`:
     counts items out of a list, by `ordinals` (from 0), from its end with `from_end`, several by `counts`. `swaps`: the
-    last question of something else, the group `new`, maybe in place of the group `old`.
+    last question of something else, the group `new`, maybe in place of the group `old`. `heads`: what a question begins
+    with and asks about, the group `old`.
     """
 
     function: tuple[str, ...] = ()
@@ -227,6 +228,7 @@ class TopicWords(Model):
     counts: dict[str, int] = Field(default={})
     from_end: tuple[str, ...] = ()
     swaps: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
 
 
 class SectionWords(Model):

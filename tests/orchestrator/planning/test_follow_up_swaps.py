@@ -1,0 +1,60 @@
+"""Follow-ups that ask the last question of something else: what stood in its place goes, words do not stand twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.planning.follow_up import follow_up
+from shared.models.request import ChatMessage, Session
+
+
+def standalone(before: str, answer: str, question: str) -> str:
+    said = [ChatMessage(role="user", content=before), ChatMessage(role="assistant", content=answer)]
+    return follow_up(question, question, Session(messages=said)).standalone
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "expected"),
+    [
+        ("Who leads the Harbour team?", "what about the Ballast team?", "Who leads the Ballast team?"),
+        (
+            "How much is a student ticket for the Main House?",
+            "What about the Cellar Stage instead?",
+            "How much is a student ticket for the Cellar Stage?",
+        ),
+        (
+            "How long does it take to restore Plover?",
+            "No, I meant Hobnail.",
+            "How long does it take to restore Hobnail?",
+        ),
+        ("session_timeout 的默认值是多少？", "不对，我问的是 backup_keep_days", "backup_keep_days 的默认值是多少？"),
+        ("开票服务怎么重启？", "换成冷库数据库呢", "冷库数据库怎么重启？"),
+        ("国内单位的种子分发多少钱一份？", "国外的呢？", "国外的种子分发多少钱一份？"),
+        ("采集组的队长是谁？", "那设备组呢？", "设备组的队长是谁？"),
+        ("INC-2102 的原因是什么？", "INC-2126 呢？", "INC-2126 的原因是什么？"),
+        ("平时什么时候可以入库？", "夏天呢？", "夏天什么时候可以入库？"),
+    ],
+)
+def test_given_a_swap_or_a_correction_then_the_last_question_of_the_new_thing(
+    before: str, question: str, expected: str
+) -> None:
+    assert standalone(before, "So it is.", question) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "holds"),
+    [
+        ("2026年有哪些事故？", "1. 二号冷库升温\n2. 干燥室进水", "最后一个损失了多少？", "干燥室进水"),
+        ("谁是冷库工程师？", "祁思远。", "他是哪年入职的？", "冷库工程师"),
+        ("看板出过哪些故障？", "两次。", "英文文档里有吗？", "看板"),
+    ],
+)
+def test_given_words_that_point_back_then_what_they_mean_is_in_the_question(
+    before: str, answer: str, question: str, holds: str
+) -> None:
+    assert holds in standalone(before, answer, question)
+
+
+@pytest.mark.parametrize("question", ["其他人怎么申请年假？", "第三个月的费用是多少？"])
+def test_given_a_question_that_stands_alone_then_nothing_is_put_into_it(question: str) -> None:
+    assert standalone("开票服务怎么重启？", "1. 先通知\n2. 再重启\n3. 检查", question) == question
