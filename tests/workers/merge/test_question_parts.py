@@ -81,12 +81,12 @@ def test_given_parts_that_one_sentence_answers_then_it_is_quoted_for_both() -> N
 
 
 def test_given_parts_of_which_none_is_found_then_the_nearest_and_not_that_nothing_is_there() -> None:
-    question = "Why did the cellar flood, and what did the damage cost?"
-    found = pool(hit(1, "The pump of the cellar is tested for damage on every dark night.", "0.2", "0.3"))
-    nodes = tree(question, _2=(Facet.WHY, "Why did the cellar flood?"), _3=(Facet.CORE, "What did the damage cost?"))
+    question = "Who designed the pump, and what did the pump cost?"
+    found = pool(hit(1, "The pump is tested on every dark night.", "0.2", "0.3"))
+    nodes = tree(question, _2=(Facet.CORE, "Who designed the pump?"), _3=(Facet.CORE, "What did the pump cost?"))
     summary = extract(question, found, nodes)
     assert summary.text.startswith(f"Not found: {question}")
-    assert summary.text.endswith("The pump of the cellar is tested for damage on every dark night. [1]")
+    assert summary.text.endswith("The pump is tested on every dark night. [1]")
 
 
 def test_given_a_line_of_a_command_over_several_lines_then_the_whole_command() -> None:
