@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -160,7 +160,7 @@ class Reaper:
             wanted = list(dict.fromkeys([*under_way, *self._jobs.due(_DUE), *self._in_turn()]))
             guard = DamageGuard(self._jobs)
             for start in range(0, len(wanted), _PAGE):
-                self._check(wanted[start : start + _PAGE], token, guard)
+                self._check(wanted[start : start + _PAGE], token, guard, under_way)
             for _ in range(_MORE_DUE):
                 if not (more := self._jobs.due(_DUE)):
                     break
@@ -202,12 +202,14 @@ class Reaper:
         self._cycle_done = cursor == 0
         return [text(job_id) for job_id, _ in found]
 
-    def _check(self, job_ids: Sequence[str], token: int, guard: DamageGuard) -> None:
-        self._check_readable(job_ids, token, guard)
+    def _check(self, job_ids: Sequence[str], token: int, guard: DamageGuard, under_way: Container[str] = ()) -> None:
+        self._check_readable(job_ids, token, guard, under_way)
         guard.look_later()
 
-    def _check_readable(self, job_ids: Sequence[str], token: int, guard: DamageGuard) -> None:
-        found = read_views(self._jobs, job_ids)
+    def _check_readable(
+        self, job_ids: Sequence[str], token: int, guard: DamageGuard, under_way: Container[str]
+    ) -> None:
+        found = read_views(self._jobs, job_ids, under_way)
         guard.seen(job_ids, found.damaged)
         self._jobs.release(found.gone)
         views = [view for view in found.views if guard.goes_on(view.job_id)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from redis import Redis
 from shared.connections.heartbeat import alive_workers
 from shared.contract import Queue, TaskName
 from shared.errors import DamagedError, shown
-from shared.jobs import JobStore, State
+from shared.jobs import TERMINAL, JobStore, State
 from shared.jobs.fields import Fields, damage_named, damaged, is_word
 from shared.jobs.job import rank_of
 from shared.jobs.keys import AdmissionKeys, JobKeys
@@ -23,6 +23,8 @@ from shared.models import Lane
 _FIELDS = ("state", "rank", "created_at", "updated_at", "waits_until", "deadline_at", "lane", "tenant", "open")
 #: Seconds after a start of Redis in which a missing heartbeat does not count: the workers have to reconnect first.
 _SETTLING_S = 30
+#: States in which a job has no merged pool, or needs none.
+_WITHOUT_POOL = frozenset({State.QUEUED, State.PLANNING, State.SEARCHING}) | TERMINAL
 
 
 @dataclass(frozen=True)
@@ -152,18 +154,20 @@ class Found:
     damaged: dict[str, DamagedError] = field(default_factory=dict)
 
 
-def read_views(jobs: JobStore, job_ids: Sequence[str]) -> Found:
-    """Read these jobs, each on its own: one that cannot be read costs the others nothing."""
+def read_views(jobs: JobStore, job_ids: Sequence[str], under_way: Container[str] = ()) -> Found:
+    """Read these jobs, each on its own: one that cannot be read costs the others nothing.
+
+    `under_way`: those that are known to be; of others it is asked.
+    """
     with jobs.client.pipeline(transaction=False) as pipe:
         for job_id in job_ids:
             keys = JobKeys(job_id)
             pipe.hmget(keys.job, list(_FIELDS))
             pipe.hgetall(keys.leaves)
             pipe.hgetall(keys.work)
-            pipe.exists(keys.pool)
         rows = pipe.execute(raise_on_error=False)
     found, known = Found(), dict[str, _Known]()
-    for job_id, *stored in zip(job_ids, rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True):
+    for job_id, *stored in zip(job_ids, rows[::3], rows[1::3], rows[2::3], strict=True):
         if error := damaged(*stored):
             found.damaged[job_id] = error
         elif not (fields := Fields(dict(zip(_FIELDS, stored[0], strict=True)))):
@@ -173,7 +177,7 @@ def read_views(jobs: JobStore, job_ids: Sequence[str]) -> Found:
                 known[job_id] = _Known(fields, fields.member("lane", Lane), fields.needed("tenant"), *stored[1:])
             except DamagedError as error:
                 found.damaged[job_id] = error
-    for job_id, place in _places(jobs.client, known).items():
+    for job_id, place in _places(jobs.client, known, under_way).items():
         try:
             with damage_named():
                 found.views.append(_view(jobs, job_id, known[job_id], place))
@@ -190,20 +194,32 @@ class _Known(NamedTuple):
     tenant: str
     leaves: Mapping[bytes, bytes]
     work: Mapping[bytes, bytes]
-    pool: int
 
 
-def _places(client: Redis, known: Mapping[str, _Known]) -> dict[str, tuple[object, object]]:
-    """Job id -> its score in the admission queue of its tenant, whether it is under way. Either may be an error."""
+def _places(
+    client: Redis, known: Mapping[str, _Known], under_way: Container[str]
+) -> dict[str, tuple[object, object, object]]:
+    """Job id -> its score in the admission queue of its tenant, whether it is under way, whether it has a pool.
+
+    Each may be an error. Asks only what is not known.
+    """
+    places = {job_id: [None, 1, 0] if job_id in under_way else [None, 0, 0] for job_id in known}
+    asked = list[tuple[str, int]]()
     with client.pipeline(transaction=False) as pipe:
         for job_id, job in known.items():
-            pipe.zscore(AdmissionKeys(job.lane.value).waiting + job.tenant, job_id)
-            pipe.hexists(AdmissionKeys.under_way, job_id)
-        rows = pipe.execute(raise_on_error=False)
-    return dict(zip(known, zip(rows[::2], rows[1::2], strict=True), strict=True))
+            if job_id not in under_way:
+                pipe.zscore(AdmissionKeys(job.lane.value).waiting + job.tenant, job_id)
+                pipe.hexists(AdmissionKeys.under_way, job_id)
+                asked += [(job_id, 0), (job_id, 1)]
+            if job.fields.guessed().text("state") not in _WITHOUT_POOL:
+                pipe.exists(JobKeys(job_id).pool)
+                asked.append((job_id, 2))
+        for (job_id, at), reply in zip(asked, pipe.execute(raise_on_error=False), strict=True):
+            places[job_id][at] = reply
+    return {job_id: (score, held, pool) for job_id, (score, held, pool) in places.items()}
 
 
-def _view(jobs: JobStore, job_id: str, job: _Known, place: tuple[object, object]) -> View:
+def _view(jobs: JobStore, job_id: str, job: _Known, place: tuple[object, object, object]) -> View:
     """Raises: DamagedError."""
     if error := damaged(*place):
         raise error
@@ -223,7 +239,7 @@ def _view(jobs: JobStore, job_id: str, job: _Known, place: tuple[object, object]
         tenant=job.tenant,
         awaiting_admission=place[0] is not None,
         admitted=bool(place[1]),
-        has_pool=bool(job.pool),
+        has_pool=bool(place[2]),
         leaves=states,
         items=read_work(job.work),
         needs={node.id: node.depends_on for node in nodes if node.depends_on},

@@ -310,7 +310,7 @@ class LaneSettings(SettingsSection):
     max_waiting_batch: int = Field(default=250_000, ge=1, description="batch jobs that may wait in all")
     tenant_share: float = Field(default=0.9, gt=0, le=1, description="share of these that one tenant may hold")
     under_way: int = Field(
-        default=64, ge=2, le=100_000,
+        default=128, ge=2, le=100_000,
         description="jobs of a lane that may be under way; one tenant alone gets half, so that others find room",
     )  # fmt: skip
     max_deaths: int = Field(

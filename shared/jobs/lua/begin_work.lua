@@ -10,7 +10,7 @@ if not state and redis.call('EXISTS', KEYS[1]) == 0 then return {} end
 local item = ARGV[2]
 local before, deaths, alone, sent, postponed = unpack(redis.call('HMGET', KEYS[3], 'busy:' .. item, 'dead:' .. item,
   'alone:' .. item, 'sent:' .. item, 'postponed:' .. item))
-local node = redis.call('HGET', KEYS[2], item)
+local node = string.match(item, '^%d') and redis.call('HGET', KEYS[2], item)
 local record = node and redis.pcall('HGET', KEYS[4], item)
 if not TERMINAL[state or ''] then
   redis.call('HSET', KEYS[3], 'busy:' .. item, ARGV[3])

@@ -7,6 +7,21 @@
 -- with emit
 -- with opened
 -- with states
+-- A count that cannot be read starts anew at 0.
+local function add_costs(job, item, costs)
+  local names, deltas, sums = {}, {}, {}
+  for name, delta in pairs(costs) do
+    names[#names + 1], deltas[#deltas + 1] = 'cost:' .. name, delta
+    if item ~= '' then names[#names + 1], deltas[#deltas + 1] = 'paid:' .. item .. ':' .. name, delta end
+  end
+  if #names == 0 then return end
+  for i, known in ipairs(redis.call('HMGET', job, unpack(names))) do
+    local sum = (tonumber(string.match(known or '', '^-?%d+$')) or 0) + deltas[i]
+    sums[#sums + 1], sums[#sums + 2] = names[i], string.format('%.0f', sum)
+  end
+  redis.call('HSET', job, unpack(sums))
+end
+
 local function add_reasons(job, item, reasons)
   local fields, added = {'degraded', 'degraded:' .. item}, {}
   local known = redis.call('HMGET', job, unpack(fields))
@@ -47,10 +62,7 @@ local function leave_note(job, ttl, most_events, note)
   if note == '' then return end
   local said, of_job = cjson.decode(note), string.match(job, '^(.*)job$')
   local events, item, reasons, warnings = of_job .. 'events', said.item, {}, {}
-  for name, delta in pairs(said.cost) do
-    add_to(job, 'cost:' .. name, delta)
-    if item ~= '' then add_to(job, 'paid:' .. item .. ':' .. name, delta) end
-  end
+  add_costs(job, item, said.cost)
   if #said.reasons > 0 and not TERMINAL[redis.call('HGET', job, 'state') or ''] then
     reasons = add_reasons(job, item, said.reasons)
   end
