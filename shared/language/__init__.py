@@ -14,8 +14,8 @@ from shared.language.base import Language
 from shared.language.tables import NEVER
 
 __all__ = [
-    "Language", "alternatives", "answer_language", "derived", "languages", "query_sentence", "question_language",
-    "reader_sentence", "register", "sentence_in",
+    "Language", "alternatives", "answer_language", "derived", "derived_last", "languages", "query_sentence",
+    "question_language", "reader_sentence", "register", "sentence_in",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -28,9 +28,18 @@ _caches: list[Callable[[], None]] = []
 
 def derived(function: Callable[P, R]) -> Callable[P, R]:
     """functools.lru_cache for what is derived from all languages; emptied when a language is added or taken out."""
-    cached = lru_cache(_CACHE_SIZE)(function)
-    _caches.append(cached.cache_clear)
-    return cast(Callable[P, R], cached)
+    return derived_last(_CACHE_SIZE)(function)
+
+
+def derived_last(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The same for the last `most` arguments, where these are texts of passages and not words."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        cached = lru_cache(most)(function)
+        _caches.append(cached.cache_clear)
+        return cast(Callable[P, R], cached)
+
+    return decorate
 
 
 @derived

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from shared.language import alternatives, derived, languages
+from shared.language import alternatives, derived, derived_last, languages
 
 #: Han, kana, Hangul and their extensions, for use inside a regular expression's character class.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
@@ -156,6 +156,12 @@ def terms(text: str) -> list[str]:
         else:
             found.append(_term(token))
     return [term for term in found if term]
+
+
+@derived_last(4096)
+def term_set(text: str) -> frozenset[str]:
+    """The content terms of a text, each once. Kept for a while: the chunks of a corpus are found again and again."""
+    return frozenset(terms(text))
 
 
 def shingles(text: str, n: int) -> frozenset[str]:

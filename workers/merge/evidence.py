@@ -16,7 +16,7 @@ from typing import NamedTuple
 from shared.language import derived, languages, question_language, sentence_in
 from shared.language.answers import AnswerKind
 from shared.language.names import bare, names_of
-from shared.language.text import days_in, flat, fold, is_cjk_text, narrowed, terms
+from shared.language.text import days_in, flat, fold, is_cjk_text, narrowed, term_set, terms
 from shared.models import Hit
 from workers.merge.pieces import QuotableSentence
 
@@ -97,8 +97,8 @@ class Pages:
         asked, self.titles = flat(question), [flat(bare(hit.title)) for hit in hits]
         self.headings = [hit.heading for hit in hits]
         self.best = [hit.doc_id == hits[0].doc_id for hit in hits]
-        self.title_terms = [frozenset(terms(hit.title)) for hit in hits]
-        self.leads = [frozenset(terms(f"{hit.title}\n{hit.heading}")) for hit in hits]
+        self.title_terms = [term_set(hit.title) for hit in hits]
+        self.leads = [term_set(f"{hit.title}\n{hit.heading}") for hit in hits]
         self.named = _named_in(asked, [hit.title for hit in hits])
         self.named_count = sum(self.named)
         texts = [flat(hit.text) for hit in hits]

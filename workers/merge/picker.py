@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from shared.language import answer_language, reader_sentence
 from shared.language.names import bare
-from shared.language.text import flat, is_cjk_text, terms
+from shared.language.text import flat, is_cjk_text, term_set, terms
 from shared.models import MergedHit
 from workers.display import plain_line
 from workers.merge.attributes import AskedAttribute
@@ -64,7 +64,7 @@ class Picker:
         self._days = Days(hits)
         self._titles, self._by_words = pages.titles, by_words
         self._asked, self._cjk = flat(question), is_cjk_text(question)
-        self._words = [frozenset(terms(f"{hit.title}\n{hit.heading}\n{hit.text}")) for hit in hits]
+        self._words = [term_set(f"{hit.title}\n{hit.heading}\n{hit.text}") for hit in hits]
         self._nodes = [frozenset(source.node_id for source in hit.sources) for hit in hits]
         self.picked: list[QuotableSentence] = []
 

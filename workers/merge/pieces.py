@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from shared.language import derived_last
 from shared.language.sentences import BlockKind, TextSpan, blocks, split_block
 from shared.language.text import is_cjk_text, terms
 from shared.models import Hit
@@ -74,21 +75,30 @@ def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
     Headings and table heads are left out, as are questions, lead-ins that end in a colon, and what holds control
     characters. Long sentences are clipped at a pause.
     """
+    return [
+        replace(one, number=number)
+        for number, hit in enumerate(hits, start=1)
+        for one in _quotable_sentences(hit.title, hit.text)
+    ]
+
+
+@derived_last(512)
+def _quotable_sentences(title: str, passage: str) -> tuple[QuotableSentence, ...]:
+    """Those of one passage, as of hit 0. Kept for a while: the best passages of a corpus are found again and again."""
     found: list[QuotableSentence] = []
-    for number, hit in enumerate(hits, start=1):
-        for position, piece in enumerate(_pieces(hit.text)):
-            text = piece.shown if piece.code else plain_line(piece.shown)
-            words = frozenset(terms(without_links(piece.quote)))
-            titled = text.rstrip(".。") == plain_line(hit.title)
-            if titled or len(words) < (1 if piece.series else _MIN_TERMS) or text.endswith(("?", "？", ":", "：")):
-                continue
-            lead, subject = frozenset(terms(piece.lead)), frozenset(terms(piece.subject))
-            found.append(
-                QuotableSentence(
-                    number, position, piece.quote, text, words, lead, subject, piece.place, piece.series, piece.code
-                )
+    for position, piece in enumerate(_pieces(passage)):
+        text = piece.shown if piece.code else plain_line(piece.shown)
+        words = frozenset(terms(without_links(piece.quote)))
+        titled = text.rstrip(".。") == plain_line(title)
+        if titled or len(words) < (1 if piece.series else _MIN_TERMS) or text.endswith(("?", "？", ":", "：")):
+            continue
+        lead, subject = frozenset(terms(piece.lead)), frozenset(terms(piece.subject))
+        found.append(
+            QuotableSentence(
+                0, position, piece.quote, text, words, lead, subject, piece.place, piece.series, piece.code
             )
-    return found
+        )
+    return tuple(found)
 
 
 def code_blocks(hits: Iterable[Hit]) -> list[QuotableSentence]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
+from shared.language import derived_last
 from shared.language.routing import route_by_rules
 from shared.language.text import LATIN, SCRIPTS, script_of
 from shared.models import Hit
@@ -35,7 +35,7 @@ _COMPARED = 10
 _MIN_AGREEMENT = 0.3
 
 
-@lru_cache(maxsize=256)
+@derived_last(256)
 def question_route(question: str) -> Routed:
     """As `route_by_rules`, once for all stages of a leaf."""
     return route_by_rules(question)

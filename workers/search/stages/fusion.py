@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
-from shared.language.text import terms
+from shared.language.text import term_set, terms
 from shared.models import Hit
 from shared.models.hits import PagePart
 from shared.settings import stages as s
@@ -47,18 +46,12 @@ def boosted(hits: Sequence[Hit], arm: SearchArm) -> list[Hit]:
         return list(hits)
     raised = []
     for hit in hits:
-        title = arm.title * len(asked & terms_of(hit.title)) / len(asked)
-        truth = arm.truth * len(asked & terms_of(hit.text)) / len(asked) if hit.part is PagePart.TRUTH else 0.0
+        title = arm.title * len(asked & term_set(hit.title)) / len(asked)
+        truth = arm.truth * len(asked & term_set(hit.text)) / len(asked) if hit.part is PagePart.TRUTH else 0.0
         score = hit.score * (1 + title + truth)
         parts = {_BEFORE: hit.score, _TITLE: title, _TRUTH: truth} if title or truth else {}
         raised.append(hit.but(score=score, parts=parts) if parts or hit.parts else hit)
     return sorted(raised, key=lambda hit: (-hit.score, hit.chunk_id))
-
-
-@lru_cache(maxsize=4096)
-def terms_of(text: str) -> frozenset[str]:
-    """The content terms of a text, each once. Kept for a while."""
-    return frozenset(terms(text))
 
 
 def fuse(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qdrant_client import models
 
-from shared.language.text import terms
+from shared.language.text import term_set, terms
 from shared.models import Hit
 from shared.models.hits import PagePart
 from shared.models.route import Detail
@@ -14,7 +14,6 @@ from shared.settings import stages as s
 from shared.store import ChunkStore, to_filter
 from shared.store.schema import equals, one_of
 from workers.search.language import question_route
-from workers.search.stages.fusion import terms_of
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools, by_score
 
@@ -105,7 +104,7 @@ def _fetched(state: SearchState, detail: Detail, tools: Tools) -> list[Candidate
     asked = frozenset(terms(state.query.text))
 
     def nearness(hit: Hit) -> tuple[float, int, int]:
-        return -similarity(state.vector, hit.vector), -len(asked & terms_of(hit.text)), hit.ordinal
+        return -similarity(state.vector, hit.vector), -len(asked & term_set(hit.text)), hit.ordinal
 
     best: dict[tuple[str, PagePart], Hit] = {}
     for hit in sorted(read, key=nearness):
