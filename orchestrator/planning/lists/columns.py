@@ -12,6 +12,8 @@ _BETWEEN = r"\s*(?:,\s*<column_last!>?|、|<column_join!>)\s*"
 #: The end of a list of names: marks, and what is to be done with them.
 _END = r"\s*(?P<end><columns_end>)?[\s?!.。？！]*$"
 _MAX_CHARS, _MAX_WORDS = 40, 4
+#: So far before the end bare names of fields are looked for, in characters.
+_LONGEST = 160
 
 
 def take_columns(sentence: Sentence, fields: Names, named: NamedValues) -> None:
@@ -21,7 +23,7 @@ def take_columns(sentence: Sentence, fields: Names, named: NamedValues) -> None:
         if wanted and all(len(part) <= _MAX_CHARS and len(part.split()) <= _MAX_WORDS for part in wanted):
             _keep(sentence, wanted, found.start(), named)
             return
-    for lead in compiled("<columns_lead>").finditer(sentence.text):
+    for lead in compiled("<columns_lead>").finditer(sentence.text, max(0, len(sentence.text) - _LONGEST)):
         end = compiled(_END).search(sentence.text, lead.end())
         wanted = _parts(sentence, sentence.text[lead.end() : end.start() if end else len(sentence.text)])
         known = all(fields.of(part) or value_key(part) in listed("built_in") for part in wanted)

@@ -52,7 +52,8 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
     if scan.unread:
         return not compiled("<head_whether>").search(text) and heads.in_text(text)
     opened = scan.found.paths and (not scan.code or compiled("<head_open>").search(text))
-    return bool(opened) or heads.in_text(text) or (not scan.code and heads.anywhere(text))
+    somewhere = not scan.code or any(map(is_han, text))
+    return bool(opened) or heads.in_text(text) or (somewhere and heads.anywhere(text))
 
 
 def nearly_lists(question: str, values: Values, scan: Scan) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
 from orchestrator.planning.lists.columns import take_columns
+from orchestrator.planning.lists.comparisons import take_comparisons, take_field_days
 from orchestrator.planning.lists.content import ContentReader
 from orchestrator.planning.lists.dates import DateSpan, spans, unread_time, with_assumed_years, with_years
 from orchestrator.planning.lists.definitions import asks_bases_of_functions, take_definitions, told_conditions
@@ -67,7 +68,9 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     named = NamedValues(question=question)
     take_columns(sentence, field_names(values), named)
     code = take_definitions(sentence, question, values)
-    if why := _take_times(sentence, named, question, today):
+    if code is None:
+        take_comparisons(sentence, values, named)
+    if why := _take_times(sentence, named, question, values, today):
         return Reading(warnings=(why,))
     if code is None:
         take_lacking(sentence, named)
@@ -123,12 +126,13 @@ def read_closely(
     return read_question(question, filters, values, today), values
 
 
-def _take_times(sentence: Sentence, named: NamedValues, question: str, today: date) -> str:
+def _take_times(sentence: Sentence, named: NamedValues, question: str, values: Values, today: date) -> str:
     """Take the spans of time out, and say where their days are a choice; why they cannot be read, or empty."""
     said = with_years(sentence.text, today)
     sentence.text = with_assumed_years(said, today)
     assumed = said != sentence.text
     repeat_exceptions(sentence)
+    take_field_days(sentence, values, named, today)
     days = spans(sentence.text, today)
     if stray := unread_time(sentence.text, days or ()):
         return told("list_time_unread", [stray], question)

@@ -13,10 +13,16 @@ from shared.models import Filters
 from shared.models.enumeration import Values
 
 TODAY = date(2026, 11, 22)
-KINDS = {"bug": 20, "recipe": 9, "缺陷": 20}
+KINDS = {"bug": 20, "recipe": 9, "task": 9, "合同": 5, "缺陷": 20}
 FIELDS = {
     "bug": {"assignee": {"Tobias": 8, "Ines Vale": 4}, "status": {"open": 9, "fixed": 11}, "platform": {"Switch": 7}},
     "recipe": {"cook": {"Rafael": 3}, "cooked by": {"Rafael": 2, "Omar": 1}, "course": {"soup": 4, "dessert": 5}},
+    "task": {
+        "budget": {"18,500 EUR": 3, "45,000 EUR": 2, "120,000 EUR": 4},
+        "due": {"2026-05-30": 2, "2026-07-01": 2, "2026-09-15": 1},
+        "owner": {"Ada": 5},
+    },
+    "合同": {"金额": {"3000元": 2, "5000元": 1, "1.2万元": 2}, "截止日期": {"2026-05-30": 2, "2026-07-01": 2}},
     "缺陷": {"处理人": {"孙浩": 9, "周敏": 7}, "状态": {"处理中": 9, "已关闭": 8}, "平台": {"手机端": 9}},
 }
 
@@ -97,6 +103,41 @@ def test_given_another_way_to_say_a_condition_when_read_then_it_is_the_same_filt
     found = [*reading.scan.understood.split(", ")]
     assert sorted(found) == sorted(expected.split(", "))
     assert reading.scan.unread == ()
+
+
+COMPARED = [
+    ("tasks with a budget above 40,000 EUR", "budget", ("45,000 EUR", "120,000 EUR")),
+    ("tasks whose budget is under 50k", "budget", ("18,500 EUR", "45,000 EUR")),
+    ("tasks with a budget of 45,000 EUR or more", "budget", ("45,000 EUR", "120,000 EUR")),
+    ("tasks with budget between 20,000 and 50,000 EUR", "budget", ("45,000 EUR",)),
+    ("tasks with budget over 500,000", "budget", ("budget over 500,000",)),
+    ("tasks due before July 2026", "due", ("2026-05-30",)),
+    ("tasks that are due after June 2026", "due", ("2026-07-01", "2026-09-15")),
+    ("金额超过5000的合同", "金额", ("1.2万元",)),
+    ("金额不低于5000元的合同", "金额", ("5000元", "1.2万元")),
+    ("金额在4000到6000元之间的合同", "金额", ("5000元",)),
+    ("金额1万以上的合同", "金额", ("1.2万元",)),
+    ("截止日期在2026年6月之前的合同", "截止日期", ("2026-05-30",)),
+]
+
+
+@pytest.mark.parametrize(("question", "name", "fitting"), COMPARED, ids=[question for question, _, _ in COMPARED])
+def test_given_a_comparison_when_read_then_the_values_that_fit_are_the_filter_and_that_is_told(
+    question: str, name: str, fitting: tuple[str, ...]
+) -> None:
+    reading, _ = read_closely(question, Filters(), under, TODAY)
+    assert reading.scan is not None, reading.warnings
+    assert [(wanted.names, wanted.values) for wanted in reading.scan.fields] == [((name,), fitting)]
+    assert (reading.scan.found.after, reading.scan.found.before, reading.scan.unread) == (None, None, ())
+    assert fitting[0] in reading.warnings[0]
+
+
+@pytest.mark.parametrize("question", ["tasks with a budget over 3 weeks", "tasks with an owner over 30"])
+def test_given_a_comparison_that_the_values_do_not_allow_when_read_then_it_is_unread(question: str) -> None:
+    reading, _ = read_closely(question, Filters(), under, TODAY)
+    assert reading.scan is not None
+    assert not any(wanted.values for wanted in reading.scan.fields)
+    assert "over 3" in " ".join(reading.scan.unread)
 
 
 def test_given_a_name_that_other_kinds_have_in_another_field_when_listed_then_the_kind_s_own_field_counts() -> None:
