@@ -83,7 +83,9 @@ def test_given_a_leaf_made_without_what_a_budget_refused_when_searched_then_it_i
     poorer, cache, settings = SearchResult(mode="deep", warnings=("not rewritten",)), _Keeping(), load_settings()
     meter = Meter([_Stingy()], Prices())
     info = CollectionInfo(built_with=BuiltWith(sparse="s", avg_len=1.0), points=1, index_version=1)
-    resources = SimpleNamespace(settings=settings, tools=lambda _: (info, Tools(settings=settings, llm=SimpleNamespace())))
+    resources = SimpleNamespace(
+        settings=settings, tools=lambda _: (info, Tools(settings=settings, llm=SimpleNamespace()))
+    )
     ask = LeafQuery(text="q", strategy="deep", filters=Filters(), tenant="a", wanted=5)
 
     def refused(*_: object, **__: object) -> SearchResult:
