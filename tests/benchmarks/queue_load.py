@@ -50,7 +50,7 @@ def percentiles(look: Callable[[], object], samples: int = _SAMPLES) -> tuple[fl
     return spans[len(spans) // 2], spans[min(len(spans) - 1, int(0.99 * len(spans)))]
 
 
-def _cpu(client: redis.Redis) -> float:
+def cpu_of(client: redis.Redis) -> float:
     """Seconds of this process and of Redis."""
     used: dict[str, float] = client.info("cpu")  # type: ignore[assignment]
     return time.process_time() + used["used_cpu_user"] + used["used_cpu_sys"]
@@ -61,10 +61,10 @@ def measured(ramify: Ramify, client: redis.Redis, batch_id: str, waiting: int, p
     there = ramify.batch_status(batch_id).enqueued
     list(ramify.add_to_batch(batch_id, questions(max(0, waiting - there))))
     level = Level(waiting=waiting)
-    began, spent = time.perf_counter(), _cpu(client)
+    began, spent = time.perf_counter(), cpu_of(client)
     ids = [line.job_id or "" for line in ramify.add_to_batch(batch_id, questions(probe))]
     level.submit_per_s = probe / (time.perf_counter() - began)
-    level.submit_us = 1e6 * (_cpu(client) - spent) / probe
+    level.submit_us = 1e6 * (cpu_of(client) - spent) / probe
     middle = ids[probe // 2]
     level.ms["status"] = percentiles(lambda: ramify.status(middle), _CHEAP)
     level.ms["why"] = percentiles(lambda: ramify.why(middle))

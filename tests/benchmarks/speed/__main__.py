@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from tests.benchmarks.speed import graph, report
+from tests.benchmarks.speed import enqueue, graph, ingest, report
 
 _OUT = Path(__file__).parents[3] / "docs" / "benchmarks"
 
@@ -15,6 +17,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[*MEASURES], choices=[*MEASURES], help="measures (default: all)")
     parser.add_argument("--leaves", nargs="*", type=int, default=[1, 8, 32], help="leaves a job")
     parser.add_argument("--jobs", type=int, default=120, help="jobs a round, of 8 leaves")
+    parser.add_argument("--lines", type=int, default=10_000, help="lines a round that are enqueued")
+    parser.add_argument("--files", type=int, default=150, help="files a round of each kind that are ingested")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=_OUT, help="folder of the report (default: docs/benchmarks)")
     parser.add_argument("--name", default="speed", help="of the report's files")
@@ -24,7 +28,11 @@ def main() -> None:
     print((chosen.out / f"{chosen.name}.md").read_text(encoding="utf-8"))
 
 
-MEASURES = {"graph": lambda chosen: graph.measured(chosen.leaves, chosen.jobs, chosen.rounds)}
+MEASURES: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "graph": lambda chosen: graph.measured(chosen.leaves, chosen.jobs, chosen.rounds),
+    "enqueue": lambda chosen: enqueue.measured(chosen.lines, chosen.rounds),
+    "ingest": lambda chosen: ingest.measured(chosen.files, chosen.rounds),
+}
 
 
 if __name__ == "__main__":

@@ -71,4 +71,25 @@ def _graph(found: Mapping[str, Any]) -> str:
 
 
 _USE = ["calls", "scripts", "publish", "transactions", "round_trips", "kb_in", "kb_out", "kb_kept"]
-SECTIONS = {"graph": _graph}
+
+
+def _enqueue(found: Mapping[str, Any]) -> str:
+    rows = [
+        [name, found[name]["ramify"], found[name]["loop"], ratio]
+        for name, ratio in (("lines/s", found["ratios"]["lines/s"]), ("cpu us", found["ratios"]["cpu"]))
+    ]
+    used = found["redis"]
+    return "\n\n".join([
+        f"## {found['lines']:,} lines into the admission queues",
+        table(["a line", "Ramify", "loop of apply_async", "ratio"], rows),
+        f"{used['calls']} Redis calls a line; a waiting job keeps {used['kb_kept']} kB.",
+    ])  # fmt: skip
+
+
+def _ingest(found: Mapping[str, Any]) -> str:
+    rows = [[kind, *(one[part] for part in _INGESTED)] for kind, one in found["kinds"].items()]
+    return "\n\n".join([f"## Ingest, {found['files']} files of each kind", table(["kind", *_INGESTED], rows)])
+
+
+_INGESTED = ["chunks", "chunks/s", "cpu ms a chunk"]
+SECTIONS = {"graph": _graph, "enqueue": _enqueue, "ingest": _ingest}
