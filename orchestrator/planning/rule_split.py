@@ -35,7 +35,8 @@ def split(question: str) -> Split:
     if language is None:
         return Split()
     found = language.split(text)
-    return Split() if found.kind is SplitKind.BROAD and _is_lookup(text, language) else found
+    measured = found.kind is SplitKind.COMPARISON and language.answers.asks_for_more(fold(text).strip(_ENDS))
+    return Split() if measured or (found.kind is SplitKind.BROAD and _is_lookup(text, language)) else found
 
 
 def _is_lookup(text: str, language: Language) -> bool:
@@ -51,7 +52,8 @@ def nested(question: str) -> tuple[str, ...]:
 
 def standing_parts(question: str) -> tuple[Subquestion, ...]:
     """The parts of `question`, each with what it is about; none where one of them cannot say that."""
-    parts, standing = split(question).parts, list[Subquestion]()
+    found, standing = split(question), list[Subquestion]()
+    parts = found.parts
     said = _said_before(question, parts)
     about = said
     for part in parts:
@@ -59,7 +61,8 @@ def standing_parts(question: str) -> tuple[Subquestion, ...]:
         if not part.asked and _says_nothing(part.query):
             continue
         alone = _begins_sentence(part.query, question)
-        stands = not part.asked or (not part.leans and _stands(part.query, said, others, alone=alone))
+        item = found.kind is SplitKind.COMPARISON and not said  # what is compared says what is asked of it
+        stands = not part.asked or item or (not part.leans and _stands(part.query, said, others, alone=alone))
         placed = part if stands else _placed(part, about)
         if placed is None:
             return ()

@@ -59,9 +59,10 @@ class AnswerTable(Model):
     `joins`: where a question ends and the next one begins within a sentence. `newest`: a word that asks for the latest
     of several. `defines`: a question for what a `term` is; `is_defined`: what stands between that and its definition.
     `parts`: what stands between two parts of a question that each ask something of their own. `example`: asks for code
-    that shows how something is used. `current`: asks how something is now. `attribute`: patterns with a group, what is
-    asked of something ("the weight of X", "how many engineers"). `sections`: under which
-    headings they are answered. `points_back`: a pattern that the beginning of a sentence without a subject of its own
+    that shows how something is used. `current`: asks how something is now. `measured`: asks which of several has more
+    of something that is counted. `attribute`: patterns with a group, what is asked of something ("the weight of X",
+    "how many engineers"). `sections`: under which headings they are answered. `points_back`: a pattern that the
+    beginning of a sentence without a subject of its own
     matches ("He was born"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
     """
 
@@ -74,6 +75,7 @@ class AnswerTable(Model):
     parts: str = NEVER
     example: str = NEVER
     current: str = NEVER
+    measured: str = NEVER
     attribute: tuple[str, ...] = ()
     sections: tuple[SectionRule, ...] = ()
     evidence: dict[AnswerKind, str] = Field(default={})
@@ -127,6 +129,10 @@ class AnswerTable(Model):
         rows = zip(self.sections, self._sections, strict=True)
         return any(row.changes and pattern.search(heading) is not None for row, (_, pattern) in rows)
 
+    def asks_for_more(self, question: str) -> bool:
+        """True where the question (as in `kind`) asks which of several has more of something that is counted."""
+        return self._measured.search(question) is not None
+
     def state_of(self, question: str) -> str:
         """What the question (as in `kind`) asks the present state of; "" for a question that asks for none."""
         found = self._current.search(question)
@@ -166,6 +172,10 @@ class AnswerTable(Model):
     @cached_property
     def _attribute(self) -> list[re.Pattern[str]]:
         return [re.compile(one) for one in self.attribute]
+
+    @cached_property
+    def _measured(self) -> re.Pattern[str]:
+        return re.compile(self.measured)
 
     @cached_property
     def _current(self) -> re.Pattern[str]:

@@ -107,6 +107,8 @@ def _completed(clause: str, topic: str) -> str | None:
     pronoun, dangling = PHRASES.compiled["pronoun"], PHRASES.compiled["dangling"]
     if PHRASES.compiled["elsewhere"].search(clause):
         return None
+    if PHRASES.compiled["of_event"].search(clause):
+        return clause
     if PHRASES.compiled["subjectless"].match(clause):
         text = pronoun.sub("", clause)
         return f"{topic}{text}" if topic else None
