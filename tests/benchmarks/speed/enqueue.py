@@ -22,7 +22,7 @@ from tests.support.redis_server import RedisServer
 def measured(lines: int, rounds: int) -> dict[str, Any]:
     """A Redis of its own without workers, so that everything waits."""
     with tempfile.TemporaryDirectory(prefix="bench") as name:
-        server = RedisServer(Path(name) / "redis", lasting=True).start()
+        server = RedisServer(Path(name) / "redis", "--hash-max-ziplist-value", "1024", lasting=True).start()
         client = redis.Redis.from_url(server.url)
         settings = load_settings(redis={"url": server.url}, data_dir=Path(name) / "data")
         app = Celery("loop", broker=server.url)
