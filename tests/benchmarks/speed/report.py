@@ -91,5 +91,16 @@ def _ingest(found: Mapping[str, Any]) -> str:
     return "\n\n".join([f"## Ingest, {found['files']} files of each kind", table(["kind", *_INGESTED], rows)])
 
 
+def _soak(found: Mapping[str, Any]) -> str:
+    rows = [[*(row[part] for part in _SOAKED), *row["mb"].values()] for row in found["rows"]]
+    grown = ", ".join(f"{name} {size:+}" for name, size in found["grown MB"].items())
+    return "\n\n".join([
+        f"## {found['rows'][-1]['jobs']:,} jobs of {found['leaves']} leaves through one stack",
+        table([*_SOAKED, *(f"{name} MB" for name in found["rows"][0]["mb"])], rows),
+        f"Grown since the first row, MB: {grown}. Redis kept {found['kB a job']} kB a job.",
+    ])  # fmt: skip
+
+
+_SOAKED = ["jobs", "jobs/s", "redis kB", "keys", "channels", "connections"]
 _INGESTED = ["chunks", "chunks/s", "cpu ms a chunk"]
-SECTIONS = {"graph": _graph, "enqueue": _enqueue, "ingest": _ingest}
+SECTIONS = {"graph": _graph, "enqueue": _enqueue, "ingest": _ingest, "soak": _soak}
