@@ -151,3 +151,12 @@ def test_given_chunks_that_are_lost_when_read_then_the_leaf_is_as_one_that_is_lo
     hit_blobs._read.clear()
     assert store.candidates(job_id, "0.0") is None
     assert store.results(job_id)["0.1"].status == "failed"
+
+
+def test_given_thousands_of_hits_when_kept_then_all_come_back(store: JobStore, job_id: str) -> None:
+    many = tuple(HITS[0].but(chunk_id=f"m{n}") for n in range(4500))
+    assert store.put_candidates(job_id, "0.0", SearchResult(mode="hybrid", hits=many))
+    hit_blobs._read.clear()
+    found = store.candidates(job_id, "0.0")
+    assert found is not None
+    assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in many]
