@@ -31,7 +31,6 @@ _PART_OF_BEST = 0.6  # of the best sentence of a part
 PART_WIDTH = 180  # characters for a part of the question
 _SAME_PAGE = 1.0  # what each further sentence of a page loses, so that several pages are heard
 _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
-_SECTION = 2.0  # for the section of a page that an identifier names, whose heading says what is asked
 _LONGEST_TITLE = 60
 _BESIDE_CODE, _BESIDE_WIDTH = 2, 180
 #: Sentences that are quoted though none says what is asked; where any kind of answer would do, one may in other words.
@@ -159,7 +158,6 @@ class Picker:
         bound = named_numbers(query, self._hits)
         left = self._of_named(bound, query, list(left))
         scores = self._scorer.scores(query, self._ranks(node_id), left)
-        scores = {one: score + _SECTION * self._headed(one, query) * bool(bound) for one, score in scores.items()}
         chosen = self._steps(scores) if need.steps and limit > 1 else []
         used, least = sum(quote_width(one.text) for one in chosen), -math.inf
         for one in self._in_turn(scores):
@@ -191,12 +189,6 @@ class Picker:
             return left
         own = [one for one in left if one.number in bound]
         return own or [one for one in left if any(names(one.quote, wanted) for wanted in identifiers(query))]
-
-    def _headed(self, one: QuotableSentence, query: str) -> float:
-        """The share, 0..1, of the words of its section's heading that the query has."""
-        hit = self._hits[one.number - 1]
-        heading = frozenset(terms(hit.heading)) - frozenset(terms(hit.title))
-        return len(heading.intersection(terms(query))) / len(heading) if heading else 0.0
 
     def group(self, query: str, node_id: str, limit: int) -> list[QuotableSentence]:
         """As `pick`, of a subquestion that rules made: what it found may be about something else."""
