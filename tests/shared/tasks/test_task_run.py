@@ -13,13 +13,14 @@ from shared.contract import TaskMessage
 from shared.errors import DamagedError, DeadlineError, PermanentError, ReplyError, TransientError
 from shared.jobs import JobReader, State, new_id
 from shared.jobs.keys import JobKeys
-from shared.models import JobRequest
+from shared.models import Cost, JobRequest, SearchResult
 from shared.models.degraded import Degradation
 from shared.providers.fallbacks import Helper, fell_back, reason_for
 from shared.providers.metering import BudgetError, carried
 from shared.settings import Settings
 from shared.tasks.app import make_app
 from shared.tasks.task_run import TaskRegistry, TaskRun, fail_job
+from tests.fakes.walked_jobs import WalkedJob
 
 TASK = SimpleNamespace(name="plan.job", request=SimpleNamespace(id="task"))
 
@@ -160,3 +161,34 @@ def test_given_data_of_a_newer_release_when_run_then_the_job_is_left_as_it_is(
     assert run.state is State.PLANNING
     assert run.registry.jobs.damaged.ids() == [run.job_id]
     assert not run.marked()
+
+
+def test_a_search_marks_and_hands_over_in_two_scripts_with_what_it_has_to_say(
+    client: redis.Redis, settings: Settings
+) -> None:
+    registry = TaskRegistry(make_app(settings))
+    walked = WalkedJob(registry.jobs, new_id())
+    registry.jobs.enqueue([(walked.id, JobRequest(question="why?"))])
+    walked.to("searching")
+    task = SimpleNamespace(name="search.leaf", request=SimpleNamespace(id="task", chain=None, chord=None))
+    seen = []
+
+    def search(run: TaskRun) -> None:
+        seen.append(run.node().id)
+        run.put_candidates(SearchResult(mode="bm25"), Cost(embed_calls=2), ["slow"])
+
+    def scripts() -> int:
+        return int(client.info("commandstats")["cmdstat_evalsha"]["calls"])
+
+    node_id = next(iter(registry.jobs.leaf_states(walked.id)))
+    message = TaskMessage(job_id=walked.id, node_id=node_id).wire()
+    registry._run(task, message, search, fail_job)  # loads the scripts; a second delivery does nothing
+    assert seen == [node_id]
+    assert registry.jobs.leaf_states(walked.id)[node_id] == "searched"
+    assert registry.jobs.work.items(walked.id)[node_id].busy is None
+    status = JobReader(client).status(walked.id)
+    assert (status.cost.embed_calls, status.warnings) == (2, ("slow",))
+    client.hset(JobKeys(walked.id).leaves, node_id, "pending")
+    before = scripts()
+    registry._run(task, message, search, fail_job)
+    assert scripts() - before == 2
