@@ -40,8 +40,9 @@ _MOST_MARKS = 6
 class NamedValues:
     """What a question names expressly, so far. `warnings` are for the reader of the answer.
 
-    `assumed`: what may be meant otherwise, for a warning; `read_as`: how fields were read that may mean another;
-    `unknown`: fields with a value that no document has, and those that look like it.
+    `left`: words that say more than any filter. `assumed`: what may be meant otherwise, for a warning; `read_as`: how
+    fields were read that may mean another; `unknown`: fields with a value that no document has, and those that look
+    like it.
     """
 
     question: str = ""
@@ -64,6 +65,7 @@ class NamedValues:
     order: ListOrder = ""
     limit: int = 0
     columns: tuple[str, ...] = ()
+    left: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -164,6 +166,7 @@ def take_tags(sentence: Sentence, known: KnownTags, named: NamedValues, others: 
             place = found.end()
             continue
         if not values:
+            named.left.append(found[0].strip())
             sentence.take(found.start(), found.end())
             continue
         either = either or compiled("<any_of>").search(found[0]) is not None
@@ -228,9 +231,9 @@ def _take_tags_before(sentence: Sentence, known: KnownTags, named: NamedValues) 
             place = 0
             continue
         if one := _known_end(head, known.names):
-            start, name = one
+            start, spelt, either = _joined_before(*one, head, known.names)
             negated = is_negated(sentence, start) or denied_behind(sentence.text, found.end())
-            _keep_tags(sentence, [name], (start, found.end()), known, named, negated=negated)
+            _keep_tags(sentence, spelt, (start, found.end()), known, named, either=either, negated=negated)
             place = 0
 
 
@@ -256,6 +259,19 @@ def _known_end(head: str, names: Names) -> tuple[int, str] | None:
         if whole and names.of(tail[start:]):
             return start, tail[start:]
     return None
+
+
+def _joined_before(start: int, name: str, head: str, names: Names) -> tuple[int, list[str], bool]:
+    """All the tags of "audio, hull or physics" before "tags": where they begin, and whether one of them is enough."""
+    spelt, either = [name], False
+    for _ in range(_MOST_MARKS):
+        joint = compiled(r"\s*(?:,\s*)?(?:(?P<or><either>)|<both>|,)\s*(?:<article_words>\s+)?$").search(head[:start])
+        before = _known_end(head[: joint.start()], names) if joint else None
+        if joint is None or before is None:
+            break
+        start, either = before[0], either or joint["or"] is not None
+        spelt.insert(0, before[1])
+    return start, spelt, either
 
 
 def listed_values(sentence: Sentence, start: int, names: Names, *, unknown: bool = True) -> tuple[list[str], bool, int]:

@@ -40,6 +40,9 @@ from shared.models.enumeration import Condition, Scan, Values
 MAX_CONDITIONS = 12
 #: "or" between two things that were taken out and are no values of the same: no filter can say it.
 _EITHER_OF_TWO = rf"{GAP} *[,、]? *(?:<either>) *(?:(?:<field_lead>|<field_said>|<article_words>) *)*{GAP}"
+#: Between two kinds of which the second one has a condition before it.
+_BETWEEN_KINDS = rf" *(?:<both>|<either>) *{GAP}(?: *{GAP})* *"
+_LONGEST_KIND, _MOST_EXCLUSIVE = 40, 4
 _NOTHING = (
     "It was not understood which documents are to be listed: say a tag, a kind, a folder, a time or words in them."
 )
@@ -66,6 +69,7 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
     sentence = Sentence(question)
     counting = compiled("<counting>").search(sentence.text) is not None
     named = NamedValues(question=question)
+    _take_exclusive(sentence, named)
     take_columns(sentence, field_names(values), named)
     code = take_definitions(sentence, question, values)
     if code is None:
@@ -78,9 +82,9 @@ def read_question(question: str, filters: Filters, values: Values, today: date) 
         take_order(sentence, named)
     kinds, tags = (Names(()), Names(())) if code else (kind_names(values.kinds), Names(values.tags))
     _take_values(sentence, named, values, kinds, tags, in_fields=code is None)
-    joined = compiled(_EITHER_OF_TWO).search(sentence.text) is not None
+    joined = compiled(_EITHER_OF_TWO).search(sentence.text) is not None or _joins_kinds(sentence.text, kinds)
     content = ContentReader(sentence, kinds, tags, named)
-    unread = named_runs(content.unread, sentence, question)
+    unread = unique([*named.left, *named_runs(content.unread, sentence, question)])
     if joined or (stray := _stray_times(unread, named)):
         why = (
             told("list_either", (question.strip(),), question) if joined else told("list_time_unread", stray, question)
@@ -160,6 +164,26 @@ def _also_fields(content: ContentReader, values: Values) -> list[str]:
     """Words that texts must have and that are names or values of fields, too: another reading than the filter's."""
     said = Names({*values.fields, *(value for known in values.fields.values() for value in known)})
     return [word for one in content.conditions if not one.exact for word in one.words if said.of(word)]
+
+
+def _take_exclusive(sentence: Sentence, named: NamedValues) -> None:
+    """Name "only" beside what a filter says: the filter lets in what has more, too."""
+    for _ in range(_MOST_EXCLUSIVE):
+        found = compiled("<exclusive>").search(sentence.text)
+        if found is None:
+            return
+        named.left.append(found[0])
+        sentence.text = f"{sentence.text[: found.start()]}{sentence.text[found.end() :]}"
+
+
+def _joins_kinds(text: str, kinds: Names) -> bool:
+    """True for "open bugs and failed inspections": each kind has a condition of its own."""
+    for joint in compiled(_BETWEEN_KINDS).finditer(text):
+        ends = range(max(0, joint.start() - _LONGEST_KIND), joint.start())
+        before = any((known := kinds.at(text, at)) and known.end == joint.start() for at in ends)
+        if before and kinds.at(text, joint.end()):
+            return True
+    return False
 
 
 def _stray_times(unread: Sequence[str], named: NamedValues) -> list[str]:

@@ -61,6 +61,9 @@ READ = [
     ("recipes without a cook", "kind = recipe, no cook or cooked by"),
     ("recipes nobody cooked", "kind = recipe, no cook or cooked by"),
     ("Recipies of the course soup", "kind = recipe, course = soup"),
+    ("bugs without audio or physics tags", "kind = bug, not tag = audio or physics"),
+    ("bugs not assigned to Tobias but open", "kind = bug, not assignee = Tobias, status = open"),
+    ("既没有标签也没有处理人的缺陷", "kind = 缺陷, no tags, no 处理人"),
     ("bugs that need an assignee", "kind = bug, no assignee"),
     ("bugs with the assignee not given", "kind = bug, no assignee"),
     ("bugs where the tag audio is missing", "kind = bug, not tag = audio"),
@@ -157,7 +160,12 @@ def test_given_a_name_that_other_kinds_have_in_another_field_when_listed_then_th
 
 @pytest.mark.parametrize(
     "question",
-    ["bugs that are open or tagged audio", "状态是处理中或者带联机标签的缺陷", "bugs assigned to Tobias or open"],
+    [
+        "open bugs and dessert recipes",
+        "bugs that are open or tagged audio",
+        "状态是处理中或者带联机标签的缺陷",
+        "bugs assigned to Tobias or open",
+    ],
 )
 def test_given_or_between_conditions_of_different_kinds_when_read_then_it_is_no_list_and_that_is_told(
     question: str,
@@ -198,6 +206,23 @@ def test_given_what_no_field_says_when_a_value_stands_beside_it_then_it_is_unrea
     assert reading.scan is not None
     assert reading.scan.fields == ()
     assert "Tobias" in " ".join(reading.scan.unread)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "unread"),
+    [
+        ("bugs tagged only audio", "kind = bug, tag = audio", "only"),
+        ("bugs only on Switch", "kind = bug, platform = Switch", "only"),
+        ("bugs with at least one tag", "kind = bug", "with at least one tag"),
+        ("只有联机标签的缺陷", "kind = 缺陷, tag = 联机", "只"),
+    ],
+)
+def test_given_more_than_a_filter_can_say_when_read_then_those_words_are_named(
+    question: str, expected: str, unread: str
+) -> None:
+    reading, _ = read_closely(question, Filters(), under, TODAY)
+    assert reading.scan is not None
+    assert (reading.scan.understood, reading.scan.unread) == (expected, (unread,))
 
 
 def test_given_words_of_time_left_unread_beside_a_date_when_read_then_it_is_no_list() -> None:
