@@ -167,7 +167,9 @@ def _fields(chunk: StoredChunk) -> dict[str, Any]:
 Chunks = Callable[[Iterable[str]], Mapping[str, dict[str, Any]]]
 
 
-def _joined(data: dict[str, Any], kind: type[M], chunks: Chunks) -> M:
+def _joined(data: object, kind: type[M], chunks: Chunks) -> M:
+    if not isinstance(data, dict):
+        raise ValueError(f"the stored {kind.__name__} is no object")  # noqa: TRY004 - as for any other damage
     found = _list(data.pop("hits", []))
     value = kind.model_validate(data, extra="ignore")
     if not found:

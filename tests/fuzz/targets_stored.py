@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
+from contextlib import suppress
 from typing import Any
 
 from shared.cache_entries import CacheEntryError, cache_key, decode_entry, encode_entry
 from shared.contract import TaskMessage, read_message
 from shared.errors import MessageVersionError
-from shared.jobs import codec
-from shared.models import Hit, JobRequest, LeafResult, LeafStatus
+from shared.jobs import codec, hit_blobs
+from shared.models import Answer, Hit, JobRequest, LeafResult, LeafStatus, MergedHit
 from tests.fuzz import samples
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target, always
@@ -21,6 +22,9 @@ _MESSAGES = (
 )
 _HIT = Hit(chunk_id="c", doc_id="d", path="notes/a.md", title="A", heading="B", text="缓存 text", score=0.5)
 _LEAF = LeafResult(node_id="0.1", status=LeafStatus.DONE, hits=(_HIT, _HIT), timings_ms={"search": 1.5})
+_ANSWER = Answer(
+    job_id="j", question="q", state="done", coverage="all", leaves=(_LEAF,), results=(MergedHit(**dict(_HIT)),)
+)
 #: Before compression: what an input may take is measured by its own bytes.
 _MOST_CHARS = 100_000
 _KEY = cache_key("leaf", {"tenant": "a", "query": "b"}, LeafResult)
@@ -50,6 +54,24 @@ def _blob(blob: bytes) -> None:
     codec.unpack(blob, LeafResult)
 
 
+def _hits(blob: bytes) -> None:
+    """A leaf whose chunks stand beside it, the chunks themselves, and an answer that holds them."""
+    leaf, chunks = hit_blobs.pack(_LEAF)
+    hit_blobs._read.clear()
+    for read in (
+        lambda: hit_blobs.unpack(blob, LeafResult, lambda names: [chunks.get(name) for name in names]),
+        lambda: hit_blobs.unpack(leaf, LeafResult, lambda names: [blob for _ in names]),
+        lambda: hit_blobs.unpack_answer(blob),
+    ):
+        with suppress(ValueError):
+            read()
+
+
+def _of_hits(mutator: Mutator) -> bytes:
+    blob, chunks = hit_blobs.pack(_LEAF)
+    return _damaged(mutator, mutator.rng.choice((blob, *chunks.values(), hit_blobs.pack_answer(_ANSWER))))
+
+
 def _entry(blob: bytes) -> None:
     """Whatever verifies is what was put in."""
     assert decode_entry(blob, _KEY, LeafResult) == _LEAF
@@ -67,6 +89,13 @@ TARGETS = (
         name="stored_blob",
         make=lambda mutator: _damaged(mutator, codec.pack(mutator.rng.choice((_LEAF, JobRequest(question="q"))))),
         opened=always(_blob),
+        allowed=(ValueError,),
+        tokens=samples.tokens("json"),
+    ),
+    Target(
+        name="stored_hits",
+        make=_of_hits,
+        opened=always(_hits),
         allowed=(ValueError,),
         tokens=samples.tokens("json"),
     ),
