@@ -16,7 +16,8 @@ from docx.text.paragraph import Paragraph
 from workers.formats.archive import checked_archive
 from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table
 
-_LEVEL = re.compile(r"(?:heading|标题|überschrift|titre) ?(\d)", re.IGNORECASE)
+#: Word writes the names of its own styles in English, whatever language it speaks.
+_LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
 _NUMBERING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}numPr"
 
 

@@ -148,6 +148,8 @@ def _tidied(
     """Without the markers of list items that have lost their sentence."""
     if removed:
         for empty in reversed(list(_MARKER_ONLY.finditer(text))):
+            if any(one.start < empty.end() and empty.start() < one.end for one in found):
+                continue
             gone = empty.end() - empty.start()
             text = text[: empty.start()] + text[empty.end() :]
             found = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.models import MergedHit
@@ -79,6 +79,7 @@ def test_given_list_items_when_one_goes_then_its_marker_goes_too() -> None:
     ]
 
 
+@example("b。-")
 @settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="ab 1.,[]`\n-。，不", max_size=80))
 def test_given_any_text_then_spans_are_slices_in_order_and_counts_add_up(text: str) -> None:
