@@ -170,9 +170,9 @@ class Reaper:
                 for lane in Lane:
                     self._repair(lane, (), recount=True)
             self._reconcile()
-            self._name_full_pools()
             self._dispatcher.run()
             self._jobs.client.set(LAST_RUN, f"{self._jobs.clock.now():.3f}", ex=self._jobs.settings.jobs.ttl_s)
+            self._name_full_pools()
             return len(wanted)
 
     def _name_full_pools(self) -> None:

@@ -254,8 +254,9 @@ def workers(client: Redis) -> Sequence[WorkerBeat]:
     with client.pipeline(transaction=False) as pipe:
         for worker in seen:
             pipe.get(key(_text(worker)))
-        values = pipe.execute()
-    beats = (_read(_text(worker), raw) for worker, raw in zip(seen, values, strict=True) if raw)
+        values = pipe.execute(raise_on_error=False)
+    stored = {_text(worker): raw for worker, raw in zip(seen, values, strict=True) if isinstance(raw, bytes | str)}
+    beats = (_read(worker, raw) for worker, raw in stored.items())
     return sorted((beat for beat in beats if beat), key=lambda beat: beat.worker)
 
 
@@ -275,4 +276,4 @@ def _read(worker: str, raw: bytes | str) -> WorkerBeat | None:
 
 
 def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

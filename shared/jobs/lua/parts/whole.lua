@@ -10,6 +10,8 @@ end
 
 -- Adds to it; returns the sum.
 local function add(key, field, by)
+  local sum = redis.pcall('HINCRBY', key, field, by)
+  if type(sum) == 'number' and math.abs(sum) < 1e15 then return sum end
   whole(key, field)
   return redis.call('HINCRBY', key, field, by)
 end
