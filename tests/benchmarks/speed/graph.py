@@ -57,6 +57,7 @@ def _median_of(rows: Sequence[Mapping[str, Any]], name: str) -> Any:
 
 def measured(leaves: Sequence[int], jobs: int, rounds: int, **options: Any) -> dict[str, Any]:
     """`jobs`: of eight leaves; others get as many leaves in all, and at least a quarter of the jobs."""
+    options = {"decomposition": {"max_total_leaves": max(leaves)}, **options}
     with tempfile.TemporaryDirectory(prefix="bench") as name:
         folder = Path(name) / "stack"
         ingested(folder, **options)

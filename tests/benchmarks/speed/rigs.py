@@ -77,6 +77,8 @@ class RamifyRig:
         wall_s = time.perf_counter() - begun
         account = self.client.batch_status(batch.batch_id)
         assert account.done == len(requests), account
+        total = self.client.status(batch.job_ids[0]).leaves_total
+        assert total == 1 + len(requests[0].subqueries), f"{total} leaves ran"
         return Run(len(requests), wall_s, processes.cpu_seconds(self.processes) - before)
 
 
