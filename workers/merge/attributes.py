@@ -22,10 +22,9 @@ _MOST_ASKED, _MOST_ASKED_CJK, _MOST_NAMED, _MOST_NAMED_CJK = 6, 14, 4, 8
 _YEAR = re.compile(r"(?:19|20)\d\d")
 #: A stem that begins with another one of so many letters says the same: command, commander.
 _MIN_PREFIX = 4
-#: Names of code and numbers: with a dot, an underscore, a digit, or a capital inside.
-_CODE = re.compile(
-    r"[A-Za-z_][\w-]*(?:[._][\w-]+)+|[\w.-]*\d[\w.-]*|\w+(?=\(\))|[A-Za-z]+[a-z][A-Z]\w*|[A-Z]{2,}\w*", re.ASCII
-)
+_RUN = re.compile(r"[\w.-]++(?:\(\))?+", re.ASCII)
+#: In a run of such characters, names of code and numbers: with a dot, an underscore, a digit, or a capital inside.
+_CODE = re.compile(r"(?=[A-Za-z_])_*+[^._]++[._]\w|[^\d]*+\d|\w++\(\)|[A-Za-z]*?[a-z][A-Z]|[A-Z]{2}", re.ASCII)
 
 
 class AskedAttribute:
@@ -148,7 +147,8 @@ def _same_stem(one: str, other: str) -> bool:
 
 def _named(text: str) -> frozenset[str]:
     """The terms of the names in a question: of people and products, of code, of tickets; months and years are none."""
-    found = [units(name) for name in (*names_of("", text), *_CODE.findall(text))]
+    code = (run.removesuffix("()").strip(".") for run in _RUN.findall(text) if _CODE.match(run))
+    found = [units(name) for name in (*names_of("", text), *code)]
     return frozenset(term for name in found if not all(map(_is_date, name)) for term in name if not month_number(term))
 
 

@@ -16,7 +16,7 @@ from shared.models.hits import MergedHit
 _MARK = re.compile(r"\[(\d{1,9})\]")
 _MARKS = re.compile(r"(?:[ \t]?\[\d{1,9}\])+")
 _CODE_SPAN = re.compile(r"(?<!`)`[^`\n]++`(?!`)")
-_CLAUSE = re.compile(r"(?<=[,;，；])\s*|\s+(?=(?:–|—) )")
+_CLAUSE = re.compile(r"(?<=[,;，；])\s*+|(?<!\s)\s++(?=[–—] )")
 _MARKER_ONLY = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、])[ \t]*(?:\n|\Z)", re.MULTILINE)
 #: A sentence that is cut keeps at least this share of its characters.
 _LEAST_LEFT = 0.4
