@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from typing import IO, Literal
@@ -18,9 +19,13 @@ from shared.models.base import Model
 from shared.settings.faults import json_fault, request_fault
 
 MAX_LINE_BYTES = 1_000_000
+#: Pieces of that size of a longer line that are passed over.
+MOST_PIECES = 64
 MAX_TEXT_CHARS = 200_000
 #: Passages of the corpus that a sentence is held against.
 PASSAGES = 8
+#: A word in more paragraphs than these tells them apart no more.
+_COMMON = 2_000
 _HEADERS = (BlockKind.HEADING, BlockKind.FENCE)
 
 
@@ -83,8 +88,13 @@ def check_lines(file: IO[bytes]) -> Iterator[LineVerdict]:
         number += 1
         if len(raw) > MAX_LINE_BYTES:
             yield LineVerdict(line=number, error=f"more than {MAX_LINE_BYTES:,} bytes: give shorter passages")
-            while raw and not raw.endswith(b"\n"):
+            for _ in range(MOST_PIECES):
+                if not raw or raw.endswith(b"\n"):
+                    break
                 raw = file.readline(MAX_LINE_BYTES)
+            else:
+                yield LineVerdict(line=number, error="does not end: what follows was not read")
+                return
             continue
         if raw.strip():
             yield _checked_line(number, raw)
@@ -112,18 +122,26 @@ class Passages:
 
     def __init__(self, texts: Sequence[Passage]) -> None:
         self._parts = [
-            (part, frozenset(terms(part.text)))
+            given.model_copy(update={"text": block.strip()})
             for given in texts
             for block in given.text.split("\n\n")
             if block.strip()
-            for part in (given.model_copy(update={"text": block.strip()}),)
         ]
+        self._places: dict[str, list[int]] = {}
+        for place, part in enumerate(self._parts):
+            for term in frozenset(terms(part.text)):
+                self._places.setdefault(term, []).append(place)
 
     def near(self, sentence: str) -> Sequence[Passage]:
         """At most PASSAGES of them, best first."""
-        asked = frozenset(terms(sentence))
-        shared = [(len(asked & known), -place) for place, (_, known) in enumerate(self._parts)]
-        return [self._parts[-place][0] for number, place in nlargest(PASSAGES, shared) if number]
+        asked = sorted((self._places.get(term, ()) for term in frozenset(terms(sentence))), key=len)
+        shared = Counter[int]()
+        for places in asked:
+            if shared and len(places) > _COMMON:
+                break  # the words behind it are no rarer
+            shared.update(places)
+        best = nlargest(PASSAGES, shared.items(), key=lambda item: (item[1], -item[0]))
+        return [self._parts[place] for place, _ in best]
 
 
 def passage_of(hit: Hit) -> Passage:

@@ -23,7 +23,7 @@ from shared.jobs import new_id
 from shared.jobs.inbox import DocumentBatch, FinishOrder, Inbox, IngestReport
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.base import Model
-from shared.models.ingest import WRITTEN
+from shared.models.ingest import FORMATS, WRITTEN
 from shared.settings import Settings
 from shared.tenants import checked_name, tenant_name
 
@@ -36,6 +36,8 @@ DEAD_RESEND_S = 3.0
 _POLL_S = 1.0
 BATCH_DOCUMENTS = 32
 BATCH_BYTES = 2_000_000
+#: Files that a parser reads, each of which may take half a minute: the queue must not look dead meanwhile.
+BATCH_PARSED = 4
 #: Batches on the way at a time: enough to keep the worker busy, few enough to keep Redis small.
 IN_FLIGHT = 4
 
@@ -213,7 +215,8 @@ class Ingest:
                     self._note(item, "")
                     continue
                 size = sum(len(document.content) for document in waiting) + len(item.content)
-                if waiting and (len(waiting) >= BATCH_DOCUMENTS or size > BATCH_BYTES):
+                parsed = sum(document.suffix in FORMATS for document in waiting)
+                if waiting and (len(waiting) >= BATCH_DOCUMENTS or size > BATCH_BYTES or parsed >= BATCH_PARSED):
                     self._send(waiting)
                     waiting = []
                 waiting.append(item)

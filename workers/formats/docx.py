@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 from docx import Document
 from docx.document import Document as DocxDocument
 from docx.opc.exceptions import PackageNotFoundError
-from docx.table import Table
+from docx.table import Table, _Cell
 from docx.text.paragraph import Paragraph
 
 from workers.formats.archive import checked_archive
@@ -18,6 +18,7 @@ from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, t
 
 #: Word writes the names of its own styles in English, whatever language it speaks.
 _LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
+_MAX_BLOCKS, _MAX_ROWS, _MAX_COLUMNS = 30_000, 20_000, 200
 _NUMBERING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}numPr"
 
 
@@ -28,7 +29,7 @@ def parse(content: bytes, name: str) -> Parsed:
     try:
         document = Document(BytesIO(content))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
-        raise FormatError(f"is no Word document ({type(error).__name__}): save it as .docx anew") from None
+        raise FormatError(f"is no Word document with all its parts ({type(error).__name__}): save it anew") from None
     about = document.core_properties
     date = about.modified or about.created
     return joined(
@@ -41,7 +42,9 @@ def parse(content: bytes, name: str) -> Parsed:
 def _blocks(document: DocxDocument) -> Iterator[str]:
     """Blocks; list items that follow each other are one."""
     items: list[str] = []
-    for block in document.iter_inner_content():
+    for number, block in enumerate(document.iter_inner_content()):
+        if number >= _MAX_BLOCKS:
+            raise FormatError(f"has more than {_MAX_BLOCKS:,} paragraphs: split it")
         text = _table(block) if isinstance(block, Table) else _paragraph(block)
         if text.startswith("- "):
             items.append(text)
@@ -68,12 +71,5 @@ def _paragraph(paragraph: Paragraph) -> str:
 
 
 def _table(block: Table) -> str:
-    rows: list[list[str]] = []
-    for row in block.rows:
-        cells, last = [], None
-        for each in row.cells:
-            if each._tc is not last:  # noqa: SLF001 - a merged cell comes once for each column that it spans
-                cells.append(each.text)
-            last = each._tc  # noqa: SLF001
-        rows.append(cells)
-    return table(rows)
+    rows = block._tbl.tr_lst[:_MAX_ROWS]  # noqa: SLF001 - `rows` repeats a cell for each column that it spans
+    return table([[_Cell(each, block).text for each in row.tc_lst[:_MAX_COLUMNS]] for row in rows])

@@ -31,6 +31,9 @@ def parse(content: bytes, name: str) -> Parsed:
 def read_html(content: bytes | str, place: str = "") -> Parsed:
     """The text of a page or of a part of a book or of a mail."""
     tree = tree_of(content)
+    for cell in tree.iter("td", "th"):
+        for name in ("colspan", "rowspan"):
+            cell.attrib.pop(name, None)
     whole = "\n\n".join(_blocks(tree))
     main = trafilatura.extract(
         tree, output_format="markdown", include_tables=True, include_comments=False, include_images=False,

@@ -13,7 +13,7 @@ from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, t
 _OFFICE, _TEXT, _TABLE, _DRAW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "drawing")
 )
-_ROWS, _MAX_REPEAT, _MAX_DEPTH = 20, 200, 100
+_ROWS, _MAX_COLUMNS, _MAX_DEPTH = 20, 200, 100
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -68,7 +68,9 @@ def _numbered(sheet: Any) -> Iterator[tuple[int, list[str]]]:
         for cell in row:
             if cell.tag in {f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"}:
                 times = int(cell.get(f"{_TABLE}number-columns-repeated", "1") or 1)
-                cells += [_text(cell)] * min(times, _MAX_REPEAT)
+                cells += [_text(cell)] * min(times, _MAX_COLUMNS)
+            if len(cells) > _MAX_COLUMNS:
+                break
         while cells and not cells[-1]:
             cells.pop()
         if cells:

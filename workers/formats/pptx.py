@@ -14,7 +14,7 @@ from pptx.exc import PackageNotFoundError
 from workers.formats.archive import checked_archive
 from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table
 
-_MAX_DEPTH = 10
+_MAX_DEPTH, _MAX_SLIDES = 10, 2_000
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -25,6 +25,8 @@ def parse(content: bytes, name: str) -> Parsed:
         slides = Presentation(BytesIO(content))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise FormatError(f"is no presentation ({type(error).__name__}): save it as .pptx anew") from None
+    if len(slides.slides) > _MAX_SLIDES:
+        raise FormatError(f"has {len(slides.slides):,} slides, more than {_MAX_SLIDES:,}: split it")
     about = slides.core_properties
     date = about.modified or about.created
     return joined(

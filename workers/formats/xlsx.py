@@ -15,7 +15,7 @@ from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, t
 
 #: Rows of one table: each keeps the head beside it, and a chunk says which rows it has.
 _ROWS = 20
-_MAX_ROWS, _MAX_COLUMNS = 200_000, 200
+_MAX_SHEETS, _MAX_ROWS, _MAX_COLUMNS = 100, 100_000, 200
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -26,6 +26,8 @@ def parse(content: bytes, name: str) -> Parsed:
         book = load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
     except (InvalidFileException, BadZipFile, KeyError, ValueError) as error:
         raise FormatError(f"is no workbook ({type(error).__name__}): save it as .xlsx anew") from None
+    if len(book.worksheets) > _MAX_SHEETS:
+        raise FormatError(f"has {len(book.worksheets):,} sheets, more than {_MAX_SHEETS}: split it")
     notes: list[str] = []
     about = book.properties
     parts = [part for sheet in book.worksheets for part in _sheet(sheet.title, _rows(sheet, notes))]
@@ -43,11 +45,12 @@ def _sheet(title: str, rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[Pa
 
 def _rows(sheet: object, notes: list[str]) -> Iterator[tuple[int, Sequence[str]]]:
     """The rows that hold something with their numbers, each without its empty end."""
-    for number, row in enumerate(sheet.iter_rows(values_only=True, max_col=_MAX_COLUMNS), start=1):  # type: ignore[attr-defined]
+    sheet.reset_dimensions()  # type: ignore[attr-defined] # else each row is as wide as the file says
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):  # type: ignore[attr-defined]
         if number > _MAX_ROWS:
             notes.append(f"sheet {sheet.title}: rows after {_MAX_ROWS:,} were left out")  # type: ignore[attr-defined]
             return
-        values = [_shown(value) for value in row]
+        values = [_shown(value) for value in row[:_MAX_COLUMNS]]
         while values and not values[-1]:
             values.pop()
         if values:

@@ -68,3 +68,19 @@ def test_given_bad_arguments_when_checked_then_one_sentence_and_code_2(args: tup
     code, _, err = _run(*args)
     assert code == 2
     assert err.count("\n") == 1
+
+
+def test_given_lines_that_are_all_supported_when_checked_then_the_code_is_0_else_3(tmp_path: Path) -> None:
+    file = tmp_path / "claims.jsonl"
+    good = json.dumps({"claim": "It keeps events for 30 days.", "passage": _PASSAGE})
+    file.write_text(f"{good}\n")
+    assert _run("--file", str(file))[0] == 0
+    file.write_text(f"{good}\n{good.replace('30 days.', '31 days.', 1)}\n")
+    assert _run("--file", str(file))[0] == 3
+
+
+def test_given_a_line_without_end_when_checked_then_reading_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.checking.MOST_PIECES", 2)
+    code, _, err = _run("--file", "/dev/zero", "--json")
+    assert code == 3
+    assert "does not end" in err

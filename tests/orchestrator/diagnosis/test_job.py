@@ -284,7 +284,7 @@ def test_a_dead_letter_and_a_paused_provider_are_named(
 
 
 @pytest.mark.parametrize("broken", ["line", "ring", "counts", "under_way", "front", "held", "work", "leaves", "events"])
-def test_a_broken_key_costs_its_own_fact_and_is_named(
+def test_a_broken_key_costs_its_own_fact_and_is_named_or_set_aside(
     ramify: Ramify, store: JobStore, client: redis.Redis, broken: str
 ) -> None:
     walked = WalkedJob(store, ramify.submit("why?")).to("searching")
@@ -297,7 +297,9 @@ def test_a_broken_key_costs_its_own_fact_and_is_named(
     client.delete(name)
     client.set(name, "rubbish")
     found = asked(ramify, walked.id)
-    assert found.faults, "it says what could not be read"
+    own = name in (keys.work, keys.leaves, keys.events)
+    assert bool(found.faults) == own, "it says what could not be read of the job"
+    assert bool(client.exists(f"ramify:quarantine:{name}")) != own, "what belongs to no job is set aside"
     assert not any(piece.stands == "lost" for piece in found.work)
     assert "searching" in found.said
 

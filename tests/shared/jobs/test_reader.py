@@ -71,7 +71,7 @@ def test_given_an_identifier_when_nothing_names_it_then_the_answer_or_a_warning_
     pool = MergedPool(hits=(hit,))
     for question, text, warnings in (
         ("What happened in INC-99999?", "No document names INC-99999.", ()),
-        ("Was it a full disk there at noon, ABC-4711?", "A full disk was there. [1]", ("No document names ABC-4711.",)),
+        ("Was a full disk there, ABC-4711?", "A full disk was there. [1]", ("No document names ABC-4711.",)),
     ):
         job_id = new_id()
         store.enqueue([(job_id, JobRequest(question=question))])

@@ -85,6 +85,9 @@ BAD: dict[str, bytes] = {
 COMMANDS: tuple[Any, ...] = (
     [], {"method": 7}, {"method": "ping", "arguments": [SECRET]}, {"method": "ping", "destination": 1.5},
     {"method": "ping", "pattern": f"({SECRET}+)+$", "matcher": "pcre"}, {"method": "ping", "reply_to": {"exchange": 1}},
+    {"method": "cancel_consumer", "arguments": {"queue": "celery"}}, {"method": "pool_shrink", "arguments": {"n": 9}},
+    {"method": "rate_limit", "arguments": {"task_name": "test.note", "rate_limit": "1/h"}},
+    {"method": "add_consumer", "arguments": {"queue": "evil\x1b[31m"}},
 )  # fmt: skip
 
 

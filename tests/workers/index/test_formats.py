@@ -314,6 +314,33 @@ def test_given_rows_below_one_head_when_cut_then_each_part_knows_its_rows() -> N
     assert rows["| pump 44 | Tom |"] == "sheet Assets, rows 42-46"
 
 
+@pytest.mark.parametrize("day", ["2024-99-99", "abcd-ef-gh", "0000-00-00"])
+def test_given_a_day_that_is_none_when_read_then_it_is_left_out_and_told(day: str) -> None:
+    (document,) = _read(
+        ".epub",
+        _zip(**{**_EPUB, "OEBPS__b.opf": _EPUB["OEBPS__b.opf"].replace("</title>", f"</title><date>{day}</date>")}),
+    )
+    assert isinstance(document, Document)
+    assert (document.date, document.notes) == (None, ("its date is no day: left out",))
+
+
+def test_given_cells_that_span_millions_of_columns_when_parsed_then_it_takes_no_time(parser: ParserProcess) -> None:
+    document = Docx(BytesIO(_docx()))
+    for cell in document.tables[0]._tbl.iter_tcs():
+        cell.grid_span = 9_000_000
+    assert "| port\\|udp | 8443 |" in _parsed(parser, ".docx", _saved(document)).text
+
+
+def test_given_a_sheet_with_one_row_at_its_end_when_parsed_then_the_rows_left_out_are_told(
+    parser: ParserProcess,
+) -> None:
+    book = Workbook()
+    book.active.append(["Name"])
+    book.active.cell(row=1_048_576, column=16_384, value="far")
+    found = _parsed(parser, ".xlsx", _saved(book))
+    assert "rows after 100,000 were left out" in found.notes[0]
+
+
 def test_given_a_file_without_text_when_read_then_the_outcome_says_so() -> None:
     (outcome,) = _read(".pdf", b"")
     assert isinstance(outcome, DocumentOutcome)
