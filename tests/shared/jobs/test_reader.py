@@ -69,9 +69,10 @@ def test_given_an_identifier_when_nothing_names_it_then_the_answer_or_a_warning_
     """It is the answer where the question is about it, a warning where it stands beside what is asked."""
     hit = MergedHit(chunk_id="c", doc_id="d", path="p.md", title="INC-17", text="A full disk was there.", score=1)
     pool = MergedPool(hits=(hit,))
+    beside, unnamed = "Was it a full disk there at noon, ABC-4711?", "No document names ABC-4711."
     for question, text, warnings in (
         ("What happened in INC-99999?", "No document names INC-99999.", ()),
-        ("Was a full disk there, ABC-4711?", "A full disk was there. [1]", ("No document names ABC-4711.",)),
+        (beside, f"Not found: {beside}\n\nThe nearest passages:\nA full disk was there. [1]", (unnamed,)),
     ):
         job_id = new_id()
         store.enqueue([(job_id, JobRequest(question=question))])
