@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 
-from shared.grounding.tokens import Token, TokenText
+from shared.grounding.texts import Token, TokenText
 
+#: From this share of a claim's tokens on it repeats its source, and each deviation is looked at by itself.
+NEAR = 0.6
 #: Tokens of a passage beyond the claim's own number that may stand between its words: brackets, apposed clauses.
 _SLACK = 48
 #: So many tokens in a row are no chance: they are taken from another sentence too.
 _PHRASE = 4
+#: In a piece of so many tokens of the passage each one stands where it belongs.
+_PIECE = 7
+#: A claim is looked for in so many clauses at most.
+_MOST_CLAUSES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,7 @@ class Alignment:
     """A claim beside the part of a passage that reads most like it.
 
     `matched`: the claim's tokens that stand there, in order. `start`, `end`: that part, in tokens of the passage.
+    `anchored`: the places of the claim's tokens that stand there among so many neighbours that they belong together.
     """
 
     claim: TokenText
@@ -48,11 +57,33 @@ class Alignment:
     start: int
     end: int
     deviations: tuple[Deviation, ...]
+    anchored: frozenset[int] = frozenset()
 
     @property
     def share(self) -> float:
         """The share of the claim's tokens that stand in the passage in their order, 0..1."""
         return self.matched / max(1, len(self.claim.tokens))
+
+    @cached_property
+    def evidence(self) -> tuple[int, ...]:
+        """The numbers of the passage's clauses that together have most of the claim's words, the best one first."""
+        wanted = {unit for unit in self.claim.units if unit in self.passage.at}
+        standing = [frozenset(self.passage.units[first:last]) for first, last in self.passage.clauses]
+        common = Counter(unit for units in standing for unit in units)
+        least = max(2.0, len(wanted) / 4)
+        chosen: list[int] = []
+        while wanted and len(chosen) < _MOST_CLAUSES:
+            scores = [sum(1 / common[unit] for unit in wanted & units) for units in standing]
+            best = max(range(len(scores)), key=scores.__getitem__)
+            if chosen and len(wanted & standing[best]) < least:
+                break
+            chosen.append(best)
+            wanted -= standing[best]
+        return tuple(chosen)
+
+    def clause(self, number: int) -> str:
+        """The lower-case text of one clause of the passage."""
+        return self.passage.slice(*self.passage.clauses[number])
 
     def said(self, deviation: Deviation) -> tuple[Token, ...]:
         """What the claim says there."""
@@ -82,6 +113,9 @@ def align(claim: TokenText, passage: TokenText) -> Alignment:
         start=blocks[0].source,
         end=blocks[-1].source + blocks[-1].size,
         deviations=tuple(_deviations(blocks, len(claim.keys), passage.sentence_numbers)),
+        anchored=frozenset(
+            place for block in blocks if block.size >= _PIECE for place in range(block.said, block.said + block.size)
+        ),
     )
 
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from shared.grounding.alignment import Alignment, align
-from shared.grounding.checks import CHECKS, CONTRADICTING, NEAR, content_units
+from shared.grounding.alignment import NEAR, Alignment, align
+from shared.grounding.checks import CHECKS, CONTRADICTING, content_units
 from shared.grounding.tokens import tokens_of
 from shared.models.base import Model
 
@@ -16,6 +16,12 @@ from shared.models.base import Model
 MAX_CLAIM_CHARS, MAX_CLAIM_TOKENS = 4_000, 300
 #: Passages are compared in parts of so many characters, each of which has so many of the one before.
 PART_CHARS, OVERLAP_CHARS = 6_000, 2_000
+
+
+#: A claim of so many clauses is looked at clause by clause too, those of so many words of weight, by these checks;
+#: one that the passage has nearly word for word is not.
+_SEVERAL, _STATEMENT, _WHOLE = 2, 3, 0.9
+CLAUSE_KINDS = frozenset({"number", "name", "roles", "opposed", "changed"})
 
 
 class Verdict(StrEnum):
@@ -56,11 +62,28 @@ def judge(claim: str, passages: Sequence[str]) -> ClaimVerdict:
     for number, part in ((number, part) for number, text in enumerate(passages) for part in _parts(text)):
         found = align(said, tokens_of(part))
         verdict = _verdict(found, number)
+        if verdict.verdict is Verdict.SUPPORTED and (other := _part_refused(found, number)):
+            verdict = other
         if verdict.verdict is Verdict.SUPPORTED:
             return verdict
         if refused.passage is None or found.share > refused.share:
             refused = verdict
     return refused
+
+
+def _part_refused(found: Alignment, passage: int) -> ClaimVerdict | None:
+    """The verdict on the clause of a supported claim that the passage contradicts, taken by itself."""
+    claim = found.claim
+    if len(claim.clauses) < _SEVERAL or found.share >= _WHOLE:
+        return None
+    for first, last in claim.clauses:
+        if sum(1 for unit in claim.units[first:last] if unit) < _STATEMENT:
+            continue
+        clause = align(tokens_of(claim.text[claim.tokens[first].start : claim.tokens[last - 1].end]), found.passage)
+        verdict = _verdict(clause, passage)
+        if verdict.kind in CLAUSE_KINDS:
+            return verdict
+    return None
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -72,7 +95,7 @@ def _parts(text: str) -> Iterator[str]:
 
 def _verdict(found: Alignment, passage: int) -> ClaimVerdict:
     share = round(found.share, 3)
-    for kind, check in CHECKS.items():
+    for kind, check in CHECKS:
         if reason := check(found):
             return ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind=kind, reason=reason, passage=passage, share=share)
     kind = "words" if found.deviations else "quote"

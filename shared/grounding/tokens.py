@@ -1,180 +1,172 @@
-"""A text as comparable tokens with their places: words, numbers by their value, single CJK characters. Pure, linear."""
+"""The tokens of a text with their places: words, numbers by their value, single CJK characters. Pure, linear."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from enum import StrEnum
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import lru_cache
 
-from shared.language import derived, languages
-from shared.language.text import CJK, month_number, normalised, terms, without_accents
-
-# Letters before digits are one word (CD4, v2); digits before letters are a number and its unit (5km, 26th).
-_TOKEN = re.compile(
-    rf"(?P<number>\d+(?:[.,:]\d+)*)|(?P<cjk>[{CJK}])|(?P<word>[^\W\d_{CJK}]+(?:['’][^\W\d_{CJK}]+|\d[^\W_{CJK}]*)*)"
-    r"|(?P<sign>[%$€£¥℃°])"
+from shared.grounding.numerals import (
+    fraction_mark,
+    fraction_of,
+    number_joints,
+    number_of,
+    number_words,
+    numeral_characters,
+    numeral_of,
+    ordinals,
+    parts,
+    scales,
+    unit_behind,
+    wholes,
+    written,
 )
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’)\]]|$)|[。！？\n]")
-#: The separators of clauses: what stands in brackets or between two of them may be left out of a sentence.
-CLAUSE_MARKS = re.compile(r"[,;:()\[\]，；：、（）—–\n.!?。！？]")
+from shared.grounding.texts import SENTENCE_END, Token, TokenKind, TokenText
+from shared.language import alternatives, derived, languages
+from shared.language.text import CJK, normalised, without_accents
 
-
-class TokenKind(StrEnum):
-    """What a token is compared as."""
-
-    WORD = "word"
-    NUMBER = "number"
-    CJK = "cjk"
-    SIGN = "sign"
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """`text[start:end]` of its text. `key` is what it is compared by; `plain`: it says nothing of its own.
-
-    `name`: written with a capital that no sentence's start explains. `denies`: part of a negation.
-    """
-
-    key: str
-    start: int
-    end: int
-    kind: TokenKind
-    plain: bool = False
-    name: bool = False
-    denies: bool = False
-
-    @property
-    def value(self) -> Decimal | None:
-        """The number that it is; None for a word, and for 10:30."""
-        return Decimal(self.key[1:]) if self.key.startswith("#") else None
-
-
-@dataclass(frozen=True)
-class TokenText:
-    """A text and its tokens. `low` has the text's length, in lower case and in the tables' spelling."""
-
-    text: str
-    low: str
-    tokens: tuple[Token, ...]
-
-    @cached_property
-    def keys(self) -> list[str]:
-        """The keys of all tokens, in order."""
-        return [token.key for token in self.tokens]
-
-    @cached_property
-    def known(self) -> frozenset[str]:
-        """All keys."""
-        return frozenset(self.keys)
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """The stems of all words, and the pairs of neighbouring CJK characters."""
-        return frozenset(stem_of(key) for key in self.known) | frozenset(cjk_pairs(self.tokens))
-
-    @cached_property
-    def values(self) -> frozenset[Decimal]:
-        """All numbers, those with a scale word behind them both with and without it, and the numbers of months."""
-        return frozenset(self._values())
-
-    def _values(self) -> Iterator[Decimal]:
-        for place, token in enumerate(self.tokens):
-            if (value := token.value) is not None:
-                yield value
-                yield from scaled(value, self.tokens[place + 1 : place + 2])
-            elif token.kind is TokenKind.WORD and (month := _month(token.key)):
-                yield Decimal(month)
-
-    def slice(self, start: int, end: int) -> str:
-        """The lower-case text of the tokens `start`..`end`; "" without any."""
-        if start >= end:
-            return ""
-        return self.low[self.tokens[start].start : self.tokens[end - 1].end]
-
-    @cached_property
-    def sentences(self) -> list[tuple[Token, ...]]:
-        """The tokens sentence by sentence."""
-        ends = [found.end() for found in _SENTENCE_END.finditer(self.low)]
-        found: list[tuple[Token, ...]] = []
-        first = 0
-        for end in (*ends, len(self.low)):
-            last = bisect_left(self.tokens, end, key=lambda token: token.start)
-            if last > first:
-                found.append(self.tokens[first:last])
-            first = last
-        return found
-
-    @cached_property
-    def sentence_numbers(self) -> list[int]:
-        """For each token, which sentence it stands in."""
-        return [number for number, sentence in enumerate(self.sentences) for _ in sentence]
-
-    def values_in(self, start: int, end: int) -> set[Decimal]:
-        """The numbers of the tokens `start`..`end`, each times the scale word behind it, if any."""
-        found: set[Decimal] = set()
-        for place in range(start, end):
-            if (value := self.tokens[place].value) is not None:
-                found.update(tuple(scaled(value, self.tokens[place + 1 : place + 2])) or (value,))
-        return found
-
-    def sentence_start(self, place: int) -> int:
-        """Where the sentence that holds character `place` begins."""
-        ends = [found.end() for found in _SENTENCE_END.finditer(self.low, 0, place)]
-        return ends[-1] if ends else 0
+_TENS = range(20, 100, 10)
+_TEN, _HUNDRED = 10, 100
+_KINDS = {
+    "fraction": TokenKind.CJK,
+    "numeral": TokenKind.CJK,
+    "number": TokenKind.NUMBER,
+    "cjk": TokenKind.CJK,
+    "word": TokenKind.WORD,
+    "sign": TokenKind.SIGN,
+}
 
 
 @lru_cache(maxsize=512)
 def tokens_of(text: str) -> TokenText:
     """The tokens of `text`. The passages of an answer are read once for all of its sentences."""
     low = _lower(text)
-    denied = [found.span() for language in languages() for found in language.claims.negation.finditer(low)]
+    denied = {
+        place
+        for language in languages()
+        for found in language.claims.negation.finditer(low)
+        for place in range(*found.span())
+    }
     capitals_only_at_starts = _starts(text)
-    tokens = []
-    for found in _TOKEN.finditer(low):
-        kind = TokenKind(found.lastgroup or "word")
+    plain = _plain()
+    tokens: list[Token] = []
+    words, read = _lexemes(), 0
+    for found in _token().finditer(low):
+        group = found.lastgroup or "word"
         start, end = found.span()
-        key = _key(found[0], kind)
-        if key.startswith("#"):
-            kind = TokenKind.NUMBER
-        name = kind is TokenKind.WORD and text[start].isupper() and start not in capitals_only_at_starts
-        denies = any(start < last and first < end for first, last in denied)
-        tokens.append(Token(key, start, end, kind, key in _plain() and not name, name, denies))
-    return TokenText(text, low, tuple(tokens))
+        if start < read:
+            continue
+        denies = bool(denied) and not denied.isdisjoint(range(start, end))
+        if group == "word":
+            key, value = _word_key(found[0])
+            name = text[start].isupper() and start not in capitals_only_at_starts
+            kind = TokenKind.WORD if value is None else TokenKind.NUMBER
+            tokens.append(Token(key, start, end, kind, key in plain and not name, name, denies, value))
+        elif group == "cjk" and (word := _word_from(words.get(found[0]), low, start)):
+            read = start + len(word)
+            tokens.append(Token(word, start, read, TokenKind.WORD, word in plain, denies=denies))
+        elif group == "cjk" and found[0] not in number_words():
+            tokens.append(Token(found[0], start, end, TokenKind.CJK, found[0] in plain, False, denies))
+        elif group == "fraction" and (share := fraction_of(found[0])) is not None:
+            tokens.append(_number(share, start, end - 1, denies=denies))
+            tokens.append(Token("%", end - 1, end, TokenKind.SIGN, denies=denies))
+        elif group != "ending":
+            value = _value_of(found[0], group)
+            one = Token(found[0], start, end, _KINDS[group], found[0] in plain, denies=denies)
+            tokens.append(one if value is None else _number(value, start, end, denies=denies))
+    return TokenText(text, low, tuple(_one_number(tokens, low)))
 
 
-def scaled(value: Decimal, behind: Iterable[Token]) -> Iterator[Decimal]:
-    """`value` times the scale word that stands behind it."""
-    for token in behind:
-        if token.key in _scales():
-            yield value * _scales()[token.key]
+def _word_from(words: list[str] | None, low: str, start: int) -> str | None:
+    return next((word for word in words if low.startswith(word, start)), None) if words else None
 
 
-def is_scale(token: Token) -> bool:
-    """Whether the token multiplies the number before it."""
-    return token.key in _scales()
+def _number(value: Decimal, start: int, end: int, *, denies: bool) -> Token:
+    return Token(written(value), start, end, TokenKind.NUMBER, denies=denies, value=value)
 
 
-@lru_cache(maxsize=32_768)
-def stem_of(key: str) -> str:
-    """The stem of a word's key; other keys as they are."""
-    if key.startswith("#") or not key.isalpha():
-        return key
-    found = terms(key)
-    return found[0] if len(found) == 1 else key
+def _value_of(text: str, group: str) -> Decimal | None:
+    if group == "number":
+        return number_of(text)
+    return numeral_of(text) if group in {"numeral", "cjk"} else None
 
 
-def cjk_pairs(tokens: Iterable[Token]) -> Iterator[str]:
-    """Neighbouring CJK characters, two by two."""
-    for one, other in pairwise(tokens):
-        if one.kind is TokenKind.CJK and other.kind is TokenKind.CJK and one.end == other.start:
-            yield one.key + other.key
+def _word_key(text: str) -> tuple[str, Decimal | None]:
+    """The key of a word, and its value if it is a number's."""
+    word = without_accents(text.replace("’", "'")).removesuffix("'s")
+    value = number_words().get(word, ordinals().get(word))
+    return (word, None) if value is None else (f"#{value}", Decimal(value))
+
+
+def _one_number(tokens: Sequence[Token], low: str) -> Iterator[Token]:
+    """The tokens, those that write one number together as one: twenty-four, 3.2 million, 8000万, a tenth of."""
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        article = token.key in _articles() and _is_part(tokens, place + 1, low)
+        if token.value is None and not article:
+            yield token
+            place += 1
+            continue
+        value, after = (Decimal(1), place + 1) if article else _number_from(tokens, place, low)
+        last = tokens[after - 1]
+        if _is_part(tokens, after, low):
+            share = value * parts()[low[tokens[after].start : tokens[after].end]]
+            yield _number(share, token.start, token.end, denies=token.denies)
+            yield Token("%", tokens[after].start, tokens[after].end, TokenKind.SIGN, denies=tokens[after].denies)
+            after += 1
+        else:
+            yield token if after == place + 1 else _number(value, token.start, last.end, denies=token.denies)
+        place = after
+
+
+def _is_part(tokens: Sequence[Token], place: int, low: str) -> bool:
+    """Whether a word behind a number divides the whole: a third of, two thirds, 一成."""
+    if place >= len(tokens):
+        return False
+    token = tokens[place]
+    if low[token.start : token.end] not in parts() or token.start - tokens[place - 1].end > 1:
+        return False
+    if token.kind is TokenKind.CJK:
+        return not any(one.start == token.end and one.kind is TokenKind.CJK for one in tokens[place + 1 : place + 2])
+    return low.startswith(wholes(), token.end + 1) or low[token.end - 1] == "s"
+
+
+def _number_from(tokens: Sequence[Token], place: int, low: str) -> tuple[Decimal, int]:
+    """The number that the tokens from `place` on write together, and where they end."""
+    total = last = tokens[place].value or Decimal(0)
+    spelt = not low[tokens[place].start].isdigit()
+    after = place + 1
+    while after < len(tokens) and _is_next(tokens, after, low):
+        token = tokens[after]
+        if (factor := scales().get(token.key)) and not unit_behind(low, tokens[after - 1].end):
+            more = total * factor if factor > total else total + last * (factor - 1)
+            total, last = more, more if factor > total else last * factor
+        elif spelt and _is_added(last, token, low):
+            total, last = total + (token.value or 0), token.value or last
+        elif not (spelt and last >= _HUNDRED and token.key in number_joints() and _adds_next(tokens, after, last, low)):
+            break
+        after += 1
+    return total, after
+
+
+def _adds_next(tokens: Sequence[Token], place: int, last: Decimal, low: str) -> bool:
+    """Whether the number goes on behind an "and"."""
+    behind = place + 1
+    return behind < len(tokens) and _is_next(tokens, behind, low) and _is_added(last, tokens[behind], low)
+
+
+def _is_added(last: Decimal, token: Token, low: str) -> bool:
+    """Whether a number word is added to the one before it: twenty-four, two hundred five."""
+    if token.value is None or low[token.start].isdigit():
+        return False
+    return (last in _TENS and 0 < token.value < _TEN) or (last >= _HUNDRED and token.value < last)
+
+
+def _is_next(tokens: Sequence[Token], place: int, low: str) -> bool:
+    return low[tokens[place - 1].end : tokens[place].start] in {"", " ", "-"}
 
 
 def _lower(text: str) -> str:
@@ -192,28 +184,10 @@ def _low_char(char: str) -> str:
     return low if len(low) == 1 else char
 
 
-def _key(token: str, kind: TokenKind) -> str:
-    if kind is TokenKind.NUMBER:
-        return _number_key(token)
-    if kind is TokenKind.WORD:
-        token = without_accents(token.replace("’", "'"))
-        token = token.removesuffix("'s")
-    number = _number_words().get(token)
-    return f"#{number}" if number is not None else token
-
-
-def _number_key(token: str) -> str:
-    try:
-        value = Decimal(token.replace(",", "") if _GROUPED.fullmatch(token) else token)
-    except InvalidOperation:
-        return token  # 10:30, 1,2,3
-    return f"#{value.normalize():f}"
-
-
 def _starts(text: str) -> frozenset[int]:
     """The places of words that have a capital because a sentence or a quotation begins there."""
     places = {len(text) - len(text.lstrip(" \t\n\"'“‘(["))}
-    for found in _SENTENCE_END.finditer(text):
+    for found in SENTENCE_END.finditer(text):
         behind = text[found.end() : found.end() + 8]
         places.add(found.end() + len(behind) - len(behind.lstrip(" \t\n\"'“‘([")))
     return frozenset(place for place in places if _is_known_word(text, place))
@@ -221,7 +195,7 @@ def _starts(text: str) -> frozenset[int]:
 
 def _is_known_word(text: str, place: int) -> bool:
     """A capital at a sentence's start is that of a name all the same where another one follows, or a capital in it."""
-    found = _TOKEN.match(text, place)
+    found = _token().match(text, place)
     if found is None:
         return False
     behind = text[found.end() : found.end() + 2].lstrip(" -")
@@ -239,15 +213,31 @@ def _plain() -> frozenset[str]:
 
 
 @derived
-def _number_words() -> dict[str, int]:
-    return {word: value for language in languages() for word, value in language.claims.numbers.items()}
+def _token() -> re.Pattern[str]:
+    """Letters before digits are one word (CD4, v2); digits before letters are a number and its unit (5km, 6th)."""
+    endings = alternatives(lambda language: [language.claims.endings])
+    numerals = numeral_characters() or "\\0"
+    return re.compile(
+        rf"(?P<ending>(?<=\d)(?:{endings}))|(?P<word>[^\W\d_{CJK}]+(?:['’][^\W\d_{CJK}]+|\d[^\W_{CJK}]*)*)"
+        rf"|(?P<fraction>[{numerals}]{{1,8}}(?:{fraction_mark()})(?:[{numerals}]{{1,8}}|\d{{1,9}}(?:\.\d{{1,9}})?))"
+        rf"|(?P<numeral>[{numerals}]{{2,12}})|(?P<number>\d+(?:[.,:]\d+)*)"
+        rf"|(?P<cjk>[{CJK}])"
+        rf"|(?P<sign>[%$€£¥℃°])"
+    )
 
 
 @derived
-def _scales() -> dict[str, int]:
-    return {word: value for language in languages() for word, value in language.claims.scales.items()}
+def _lexemes() -> dict[str, list[str]]:
+    """First character -> the words of the tables without spaces that begin with it, the longest first."""
+    found: dict[str, list[str]] = {}
+    same = {word for language in languages() for row in language.claims.same for word in row}
+    for word in sorted(
+        (word for word in same | _plain() if len(word) > 1 and not word.isascii()), key=len, reverse=True
+    ):
+        found.setdefault(word[0], []).append(word)
+    return found
 
 
 @derived
-def _month(word: str) -> int:
-    return month_number(word) if len(word) > 2 else 0
+def _articles() -> frozenset[str]:
+    return frozenset(word for language in languages() for word in language.claims.articles)

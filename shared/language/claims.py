@@ -20,6 +20,17 @@ class ClaimTable(Model):
     withdrawals: str = _NEVER
     conditions: str = _NEVER
     hedges: str = _NEVER
+    rumours: str = Field(default=_NEVER, description="somebody says it, or says that it is not so")
+    plans: str = Field(default=_NEVER, description="it is wanted, asked or being thought about")
+    future: str = Field(default=_NEVER, description="it is to come")
+    done: str = Field(default=_NEVER, description="a claim says that it has come about")
+    modest: str = Field(default=_NEVER, description="further words by which a claim says no more than a hedge does")
+    conditional: str = Field(default=_NEVER, description="a claim says a condition itself")
+    quantities: tuple[tuple[str, str], ...] = Field(
+        default=(), description="what a claim says of a quantity, and what else the passage may say for it"
+    )
+    because: str = Field(default=_NEVER, description="between an effect and its cause, or before the cause")
+    therefore: str = Field(default=_NEVER, description="between a cause and its effect")
     passive: str = Field(default=_NEVER, description="between two names where the second one acts")
     absences: str = Field(default=_NEVER, description="says of all sources that they do not say something")
     plain: str = Field(default="", description="words, or characters where there are no spaces, that say nothing")
@@ -29,6 +40,22 @@ class ClaimTable(Model):
     )
     scales: dict[str, int] = Field(default={}, description="a word behind a number -> what it multiplies it by")
     numbers: dict[str, int] = Field(default={}, description="a word, or a digit of another script -> its number")
+    ordinals: dict[str, int] = Field(default={}, description="sixth -> 6")
+    parts: dict[str, int] = Field(default={}, description="a word behind a number -> into how many parts")
+    pronouns: tuple[str, ...] = Field(default=(), description="stand for a name of a sentence before them")
+    naming: str = Field(default=_NEVER, description="before a number that names and does not count")
+    over: str = Field(default=_NEVER, description="before a number that is less than what is meant")
+    under: str = Field(default=_NEVER, description="before a number that is more than what is meant")
+    around: str = Field(default=_NEVER, description="before a number that is rounded")
+    joint: str = Field(default="", description="may stand between the words of one number")
+    whole: str = Field(default="", description="stands behind a part of it: a tenth of")
+    endings: str = Field(default=_NEVER, description="behind the digits of an ordinal")
+    date_marks: tuple[str, ...] = Field(default=(), description="behind month and day of a date in digits")
+    articles: tuple[str, ...] = Field(default=(), description="one, before a part: a tenth")
+    fraction: str = Field(default="", description="stands between the whole and the part in a fraction")
+    units: dict[str, dict[str, float]] = Field(
+        default={}, description="dimension -> unit behind or sign before a number -> how many of the base it is"
+    )
 
     @cached_property
     def negation(self) -> re.Pattern[str]:

@@ -1,0 +1,160 @@
+"""The checks of what a claim leaves out or adds around a fact: doubt, plan, denial, condition, "all", "only". Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shared.grounding.alignment import NEAR, Alignment
+from shared.grounding.texts import TokenKind, TokenText
+from shared.language import alternatives, derived, languages
+
+#: A hedge speaks of the word behind it, of so many pairs where characters are not parted by spaces.
+_BEHIND = 3
+_APART = re.compile(r"[;；]")
+
+
+def withdrawn(found: Alignment) -> str | None:
+    """The passage does not take back, doubt, or make conditional what the claim says as a fact."""
+    for before in _before(found):
+        for language in languages():
+            table = language.claims
+            if (word := table.withdrawal.search(before)) and not table.withdrawal.search(found.claim.low):
+                return f"the passage says it with “{word[0]}”"
+            if (word := table.condition.search(before)) and not table.condition.search(found.claim.low):
+                return f"the passage says it under a condition (“{word[0].strip()}”)"
+    return _exception(found)
+
+
+def _before(found: Alignment) -> Iterator[str]:
+    """What stands in the passage's sentence before the words that the claim repeats."""
+    if found.share < NEAR or not found.passage.tokens:
+        return
+    place = found.passage.tokens[found.start].start
+    yield found.passage.low[found.passage.sentence_start(place) : place]
+
+
+def _exception(found: Alignment) -> str | None:
+    """No clause beside the claim's begins with "unless" or "if" where the claim has no condition."""
+    if _conditional().search(found.claim.low):
+        return None
+    numbers, clauses = found.passage.sentence_numbers, found.passage.clauses
+    for number in found.evidence[:1]:
+        for other in (number - 1, number + 1):
+            if not 0 <= other < len(clauses) or other in found.evidence:
+                continue
+            if numbers[clauses[other][0]] != numbers[clauses[number][0]] or _is_apart(found.passage, number, other):
+                continue
+            text = found.clause(other)
+            for language in languages():
+                if word := language.claims.condition.search(text):
+                    return f"the passage says it under a condition (“{word[0].strip()}”)"
+    return None
+
+
+def _is_apart(passage: TokenText, one: int, other: int) -> bool:
+    """Whether more than a comma stands between two neighbouring clauses."""
+    first, last = sorted((one, other))
+    tokens, end = passage.tokens, passage.clauses[first][1]
+    return bool(_APART.search(passage.low, tokens[end - 1].end, tokens[passage.clauses[last][0]].start))
+
+
+def hedged(found: Alignment) -> str | None:
+    """The claim is no surer than the passage."""
+    if _any_hedge().search(found.claim.low):
+        return None
+    done = _done().search(found.claim.low) and not _future().search(found.claim.low)
+    for number in found.evidence:
+        text = found.clause(number)
+        if (word := _softened(found, number)) or (word := _rumour().search(text)):
+            return f"the passage says it with “{word[0].strip()}”"
+        if done and (word := _plan().search(text) or _future().search(text)):
+            return f"the passage says it with “{word[0].strip()}”, the claim as done"
+    return None
+
+
+def _softened(found: Alignment, number: int) -> re.Match[str] | None:
+    """The hedge of a clause right before words of the claim."""
+    first, last = found.passage.clauses[number]
+    tokens = found.passage.tokens
+    for word in _hedge().finditer(found.passage.low, tokens[first].start, tokens[last - 1].end):
+        behind = [
+            place for place in range(first, last) if tokens[place].start >= word.end() and found.passage.units[place]
+        ]
+        near = _BEHIND if behind and tokens[behind[0]].kind is TokenKind.CJK else 1
+        if any(found.passage.units[place] in found.claim.at for place in behind[:near]):
+            return word
+    return None
+
+
+def quantified(found: Alignment) -> str | None:
+    """The claim says "all", "only", "first" or "must" only of what the passage does."""
+    if any(token.denies for token in found.claim.tokens):
+        return None
+    sentences = list(_sentences(found))
+    for said, allowed in _quantities():
+        word = said.search(found.claim.low)
+        if word and not any(allowed.search(text) for text in sentences):
+            return f"the passage does not say “{word[0]}”"
+    return None
+
+
+def _sentences(found: Alignment) -> Iterator[str]:
+    """The sentences in which the claim's words stand."""
+    numbers = {found.passage.sentence_numbers[found.passage.clauses[one][0]] for one in found.evidence}
+    if found.share >= NEAR:
+        numbers.update(found.passage.sentence_numbers[found.start : found.end])
+    for number in numbers:
+        tokens = found.passage.sentences[number]
+        yield found.passage.low[tokens[0].start : tokens[-1].end]
+
+
+@derived
+def _quantities() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Patterns of what a claim may say, each with that of what the passage then says."""
+    rows = [row for language in languages() for row in language.claims.quantities]
+    return [(re.compile(said), re.compile(f"{said}|{allowed}")) for said, allowed in rows]
+
+
+@derived
+def _hedge() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.hedges]))
+
+
+@derived
+def _rumour() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.rumours]))
+
+
+@derived
+def _plan() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.plans]))
+
+
+@derived
+def _future() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.future]))
+
+
+@derived
+def _done() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.done]))
+
+
+@derived
+def _conditional() -> re.Pattern[str]:
+    return re.compile(alternatives(lambda language: [language.claims.conditional]))
+
+
+@derived
+def _any_hedge() -> re.Pattern[str]:
+    return re.compile(
+        alternatives(
+            lambda language: [
+                language.claims.hedges,
+                language.claims.rumours,
+                language.claims.plans,
+                language.claims.modest,
+            ]
+        )
+    )

@@ -1,0 +1,112 @@
+"""The check of a claim's names: each stands in the passage, beside the same words. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from shared.grounding.alignment import NEAR, Alignment
+from shared.grounding.nearness import Fact, changed_places, surroundings
+from shared.grounding.texts import Token, TokenKind, TokenText, month_of, stem_of
+
+#: A pronoun may stand for a name of its own sentence or of so many before it.
+_BACK = 3
+_TWO = 2
+_SHORT = 3
+#: So much more like the claim's the surroundings of another name have to be: words are carried over from afar.
+_FACTOR = 1.8
+
+
+def names(found: Alignment) -> str | None:
+    """Each name of the claim stands in the passage, beside the words that the claim has beside it."""
+    for token in found.claim.tokens:
+        if token.name and not _is_known(token, found):
+            return f"“{found.claim.text[token.start : token.end]}” is not in the passage"
+    return _replaced(found) or _moved(found)
+
+
+def _replaced(found: Alignment) -> str | None:
+    """Between the passage's own words stands no other name than there."""
+    for deviation in found.deviations if found.share >= NEAR else ():
+        said = [token for token in found.said(deviation) if token.name]
+        source = [token for token in found.source(deviation) if token.name]
+        if said and source and not _initials(said, source) and {t.key for t in said}.isdisjoint(t.key for t in source):
+            words = found.claim.text[said[0].start : said[-1].end]
+            return f"“{words}” stands where the passage has another name"
+    return None
+
+
+def _moved(found: Alignment) -> str | None:
+    """No other name of the passage stands beside the words that the claim has beside its own."""
+    passage, runs = found.passage, list(_runs(found.claim))
+    theirs = [run for run in _runs(passage) if run[-1] not in passage.bracketed and _is_proper(passage, run)]
+    if len(theirs) < _TWO:
+        return None
+    facts, others = [], []
+    for run in runs:
+        keys = {found.claim.tokens[place].key for place in run}
+        own = _standing(found.passage, keys)
+        if not own or not _is_proper(found.claim, run):
+            continue
+        facts.append(Fact(run[-1], tuple(own), surroundings(found.claim, run[-1], found.passage, names=False)))
+        others.append([one[-1] for one in theirs if keys.isdisjoint(found.passage.tokens[place].key for place in one)])
+    if (moved := changed_places(facts, others, found, factor=_FACTOR)) is None:
+        return None
+    said, other = found.claim.tokens[moved[0].place], found.passage.tokens[moved[1]]
+    words = found.claim.text[said.start : said.end], found.passage.text[other.start : other.end]
+    return f"“{words[0]}” stands where the passage has “{words[1]}”"
+
+
+def _is_proper(text: TokenText, run: Sequence[int]) -> bool:
+    """Whether a name is written as one of a person, place or work: no letters and digits of a formula."""
+    word = text.text[text.tokens[run[-1]].start : text.tokens[run[-1]].end]
+    return len(word) >= _SHORT and word.isalpha() and word[1:].islower()
+
+
+def _standing(passage: TokenText, keys: set[str]) -> list[int]:
+    """Where a name stands in the passage, and the pronouns that may stand for it."""
+    own = [place for place, token in enumerate(passage.tokens) if token.key in keys]
+    numbers = passage.sentence_numbers
+    for place in passage.pronouns if own else ():
+        before = bisect_left(own, place)
+        if before and (numbers[place] - numbers[own[before - 1]] <= _BACK or not numbers[own[0]]):
+            own.append(place)
+    return own
+
+
+def _runs(text: TokenText) -> Iterator[list[int]]:
+    """The names of a text, each as the places of its words."""
+    run: list[int] = []
+    for place, token in enumerate(text.tokens):
+        if run and not (token.name and text.low[text.tokens[run[-1]].end : token.start] in {" ", ". ", "-", "–"}):
+            yield run
+            run = []
+        if token.name and not month_of(token.key):
+            run.append(place)
+    if run:
+        yield run
+
+
+def _is_known(token: Token, found: Alignment) -> bool:
+    """Whether a name of the claim stands in the passage, by its letters, its stem, or its initials."""
+    if token.key in found.passage.known or stem_of(token.key) in found.passage.stems:
+        return True
+    word = found.claim.text[token.start : token.end]
+    short = word.removesuffix("s").lower()
+    if not word.removesuffix("s").isupper() or len(short) < 2:
+        return False
+    explained = found.claim.text[: token.start].rstrip().endswith("(")
+    return short in found.passage.stems or (
+        (explained or len(short) > 2)
+        and short in _initial_letters(found.claim.tokens if explained else found.passage.tokens)
+    )
+
+
+def _initial_letters(tokens: Sequence[Token]) -> str:
+    return "".join(token.key[0] for token in tokens if token.kind is TokenKind.WORD)
+
+
+def _initials(said: Sequence[Token], source: Sequence[Token]) -> bool:
+    """Whether one is the other's initials."""
+    short, long = sorted((said, source), key=len)
+    return len(short) == 1 and short[0].key == "".join(token.key[0] for token in long)

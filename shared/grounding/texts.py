@@ -1,0 +1,245 @@
+"""A text's tokens, and what is read off them: values, units, clauses, places. Pure, linear."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from shared.grounding.numerals import Measure, sign_before, unit_behind
+from shared.language import derived, languages
+from shared.language.text import month_number, terms
+
+SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’)\]]|$)|[。！？\n]")
+#: The separators of clauses: what stands in brackets or between two of them may be left out of a sentence.
+CLAUSE_MARKS = re.compile(r"[,;:()\[\]，；：、（）—–\n.!?。！？]")
+_CLAUSE_END = re.compile(r"[,;:，；：—()（）](?!\d)")
+_BRACKETS = re.compile(r"[()（）]")
+#: How wide a plain word, a CJK character, and the end of a clause or a sentence are; a word of weight is 1.
+_PLAIN, _CHARACTER, _CLAUSE, _SENTENCE = 0.4, 0.5, 2.0, 8.0
+#: What stands in brackets is so far from what stands around them.
+_BRACKET = 3.0
+
+
+class TokenKind(StrEnum):
+    """What a token is compared as."""
+
+    WORD = "word"
+    NUMBER = "number"
+    CJK = "cjk"
+    SIGN = "sign"
+
+
+class Token(NamedTuple):
+    """`text[start:end]` of its text. `key` is what it is compared by; `plain`: it says nothing of its own.
+
+    `name`: written with a capital that no sentence's start explains. `denies`: part of a negation. `value`: the number
+    that it is; None for a word, and for 10:30.
+    """
+
+    key: str
+    start: int
+    end: int
+    kind: TokenKind
+    plain: bool = False
+    name: bool = False
+    denies: bool = False
+    value: Decimal | None = None
+
+
+@dataclass(frozen=True)
+class TokenText:
+    """A text and its tokens. `low` has the text's length, in lower case and in the tables' spelling."""
+
+    text: str
+    low: str
+    tokens: tuple[Token, ...]
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The keys of all tokens, in order."""
+        return [token.key for token in self.tokens]
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All keys."""
+        return frozenset(self.keys)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of all words, and the pairs of neighbouring CJK characters."""
+        return frozenset(stem_of(key) for key in self.known) | frozenset(cjk_pairs(self.tokens))
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """What each token is looked for as: a stem, two CJK characters, a number; "" for one that says nothing."""
+        return tuple(_unit_of(self.tokens, place) for place in range(len(self.tokens)))
+
+    @cached_property
+    def at(self) -> dict[str, list[int]]:
+        """The places of each unit."""
+        found: dict[str, list[int]] = {}
+        for place, unit in enumerate(self.units):
+            if unit:
+                found.setdefault(unit, []).append(place)
+        return found
+
+    @cached_property
+    def clauses(self) -> list[tuple[int, int]]:
+        """The clauses of all sentences, as ranges of token numbers."""
+        found, first = [], 0
+        for number in range(1, len(self.tokens) + 1):
+            end = number == len(self.tokens)
+            if (
+                end
+                or self.sentence_numbers[number] != self.sentence_numbers[number - 1]
+                or _CLAUSE_END.search(self.low, self.tokens[number - 1].end, self.tokens[number].start)
+            ):
+                found.append((first, number))
+                first = number
+        return found
+
+    @cached_property
+    def pronouns(self) -> list[int]:
+        """The places of the words that stand for a name."""
+        return [place for place, token in enumerate(self.tokens) if token.key in _pronouns()]
+
+    @cached_property
+    def bracketed(self) -> frozenset[int]:
+        """The places of the tokens that stand in brackets."""
+        found, depth, read = [], 0, 0
+        for number, token in enumerate(self.tokens):
+            for mark in _BRACKETS.findall(self.low, read, token.start):
+                depth = depth + 1 if mark in "(（" else max(0, depth - 1)
+            read = token.end
+            if depth:
+                found.append(number)
+        return frozenset(found)
+
+    @cached_property
+    def places(self) -> tuple[float, ...]:
+        """How far each token is from the text's start: ends of clauses and sentences are wide, brackets are not."""
+        found, place, opened = [], 0.0, [0.0]
+        for number, token in enumerate(self.tokens):
+            for mark in _BRACKETS.findall(self.low, self.tokens[number - 1].end if number else 0, token.start):
+                if mark in "(（":
+                    opened.append(place)
+                    place += _BRACKET
+                elif len(opened) > 1:
+                    place = opened.pop()
+            if number and self.sentence_numbers[number] != self.sentence_numbers[number - 1]:
+                place += _SENTENCE
+            elif number and CLAUSE_MARKS.search(self.low, self.tokens[number - 1].end, token.start):
+                place += _CLAUSE
+            place += _PLAIN if token.plain else _CHARACTER if token.kind is TokenKind.CJK else 1.0
+            found.append(place)
+        return tuple(found)
+
+    @cached_property
+    def values(self) -> frozenset[Decimal]:
+        """All numbers, also in the base of their units, and the numbers of months."""
+        found = {token.value for token in self.tokens if token.value is not None}
+        words = (token.key for token in self.tokens if token.kind is TokenKind.WORD)
+        found.update(Decimal(month) for word in words if (month := month_of(word)))
+        return frozenset(found)
+
+    @cached_property
+    def counted(self) -> dict[int, Measure]:
+        """The numbers that count one of the units of the tables, by their places."""
+        return {
+            place: unit
+            for place, token in enumerate(self.tokens)
+            if token.kind is TokenKind.NUMBER
+            and (unit := unit_behind(self.low, token.end) or sign_before(self.low, token.start))
+        }
+
+    def slice(self, start: int, end: int) -> str:
+        """The lower-case text of the tokens `start`..`end`; "" without any."""
+        if start >= end:
+            return ""
+        return self.low[self.tokens[start].start : self.tokens[end - 1].end]
+
+    @cached_property
+    def sentences(self) -> list[tuple[Token, ...]]:
+        """The tokens sentence by sentence."""
+        ends = [found.end() for found in SENTENCE_END.finditer(self.low)]
+        found: list[tuple[Token, ...]] = []
+        first = 0
+        for end in (*ends, len(self.low)):
+            last = bisect_left(self.tokens, end, key=lambda token: token.start)
+            if last > first:
+                found.append(self.tokens[first:last])
+            first = last
+        return found
+
+    @cached_property
+    def sentence_numbers(self) -> list[int]:
+        """For each token, which sentence it stands in."""
+        return [number for number, sentence in enumerate(self.sentences) for _ in sentence]
+
+    def sentence_start(self, place: int) -> int:
+        """Where the sentence that holds character `place` begins."""
+        ends = [found.end() for found in SENTENCE_END.finditer(self.low, 0, place)]
+        return ends[-1] if ends else 0
+
+
+@lru_cache(maxsize=32_768)
+def stem_of(key: str) -> str:
+    """The stem of a word's key, of words that say the same the same one; other keys as they are."""
+    if key.startswith("#") or not key.isalpha():
+        return _senses().get(key, key)
+    stem = _stem(key)
+    return _senses().get(stem, stem)
+
+
+def _stem(key: str) -> str:
+    found = terms(key)
+    return found[0] if len(found) == 1 else key
+
+
+def _unit_of(tokens: Sequence[Token], place: int) -> str:
+    token = tokens[place]
+    if token.plain or token.kind is TokenKind.SIGN:
+        return ""
+    if token.kind is not TokenKind.CJK:
+        return stem_of(token.key)
+    behind = tokens[place + 1] if place + 1 < len(tokens) else None
+    if behind is None or behind.kind is not TokenKind.CJK or behind.start != token.end or behind.plain:
+        return ""
+    return token.key + behind.key
+
+
+def cjk_pairs(tokens: Iterable[Token]) -> Iterator[str]:
+    """Neighbouring CJK characters, two by two."""
+    for one, other in pairwise(tokens):
+        if one.kind is TokenKind.CJK and other.kind is TokenKind.CJK and one.end == other.start:
+            yield one.key + other.key
+
+
+@derived
+def _senses() -> dict[str, str]:
+    """Stem -> the first of the stems that say the same; rows that share a word are one."""
+    found: dict[str, str] = {}
+    for language in languages():
+        for row in language.claims.same:
+            stems = [_stem(word) for word in row]
+            first = next((found[stem] for stem in stems if stem in found), stems[0])
+            found.update(dict.fromkeys(stems, first))
+    return found
+
+
+@derived
+def _pronouns() -> frozenset[str]:
+    return frozenset(word for language in languages() for word in language.claims.pronouns)
+
+
+@derived
+def month_of(word: str) -> int:
+    """The number of a month's name, 0 for any other word."""
+    return month_number(word) if len(word) > 2 else 0
