@@ -120,39 +120,10 @@ def coverage(found: Alignment) -> str | None:
     if not units:
         return None
     known = sum(unit.startswith("#") or unit in found.passage.stems for unit in units)
-    if words := _invented(found):
-        return f"the passage has nothing of “{words}”"
     share = known / len(units)
     if share < LEAST_COVERAGE:
         return f"only {known} of its {len(units)} words of weight are in the passage"
     return None
-
-
-def _invented(found: Alignment) -> str | None:
-    """Neighbouring words of the claim of which the passage has none."""
-    run: list[Token] = []
-    for place, token in enumerate(found.claim.tokens):
-        unit = found.claim.units[place]
-        if unit and unit not in found.passage.at and token.value is None and not _is_like(unit, found):
-            run.append(token)
-            least = _INVENTED_PAIRS if token.kind is TokenKind.CJK else _INVENTED - _ends_clause(found.claim, place)
-            if len(run) >= least:
-                return found.claim.text[run[0].start : run[-1].end]
-        elif unit:
-            run = []
-    return None
-
-
-def _ends_clause(text: TokenText, place: int) -> bool:
-    """Whether nothing of the clause stands behind a token."""
-    return any(last == place + 1 for _, last in text.clauses)
-
-
-def _is_like(unit: str, found: Alignment) -> bool:
-    """Whether the passage has a word of the same beginning, or one of the characters of a pair."""
-    if not unit.isascii():
-        return any(char in found.passage.low for char in unit)
-    return len(unit) >= 4 and any(other.startswith(unit[: max(4, len(unit) - 2)]) for other in found.passage.at)
 
 
 #: The order in which they are asked; the first that objects gives a verdict its kind.

@@ -89,7 +89,6 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "anchors.md": (_bytes(ANCHORS), "anchor or alias"),
     "front.md": (_bytes(b"---\n" + b"a: b\n" * 300_000 + b"---\ntext"), "front matter is longer"),
     "latin.md": (_bytes("café".encode("latin-1")), "is not UTF-8"),
-    "empty.md": (_bytes(b""), "is empty"),
     "blank.txt": (_bytes(b" \n" * 1000), "is empty"),
     "out.jsonl": (_bytes(_line(path="../../etc/passwd")), "leads out of its folder"),
     "backwards.jsonl": (_bytes(_line(path="a\\..\\..\\b")), "leads out of its folder"),

@@ -257,7 +257,7 @@ def findings(reply: Any, timeout_s: float = 9.0) -> Findings:
         (PermanentError("401"), 9.0, {Degradation.LLM_UNAVAILABLE}),
         ("It cites nothing.", 9.0, {Degradation.LLM_REPLY_UNUSABLE}),
         ("It is slow [1].", 0.1, {Degradation.OUT_OF_TIME}),
-        ("It is slow [1].", 9.0, set()),
+        ("The queue a [1].", 9.0, set()),
         (None, 9.0, set()),
     ],
 )

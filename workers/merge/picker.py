@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import accumulate
 
 from shared.language import answer_language, reader_sentence
 from shared.language.names import bare
@@ -217,7 +218,7 @@ class Picker:
         return self._days.newest_first(query, chosen, self._latest(query, asked))[:limit]
 
     def _steps(self, scores: Mapping[QuotableSentence, float]) -> list[QuotableSentence]:
-        """The ordered list that answers, whole and in order, each step with its number; empty where none does."""
+        """The ordered list that answers, whole and in order, each step with number and code; empty where none does."""
         best = max(scores, key=lambda one: scores[one], default=None)
         lists: dict[tuple[int, int], list[QuotableSentence]] = {}
         for one in scores:
@@ -227,9 +228,14 @@ class Picker:
         key = max(held, key=lambda key: (held[key], -key[0], -key[1]), default=None)
         if best is None or key is None or held[key] < _LIST_OF_BEST * scores[best]:
             return []
-        items = sorted(lists[key], key=lambda one: one.position)[:MAX_STEPS]
+        items = sorted(lists[key], key=lambda one: one.position)
+        numbers = list(accumulate(int(not one.code) for one in items))
+        items = [one for one, number in zip(items, numbers, strict=True) if number <= MAX_STEPS]
         self.picked += items
-        return [replace(one, text=f"{number}. {one.text}") for number, one in enumerate(items, 1)]
+        return [
+            one if one.code else replace(one, text=f"{number}. {one.text}")
+            for one, number in zip(items, numbers, strict=False)
+        ]
 
     def _in_turn(self, scores: Mapping[QuotableSentence, float]) -> Iterator[QuotableSentence]:
         """Sentences, best first; each further one of a page that has been quoted loses `_SAME_PAGE`."""

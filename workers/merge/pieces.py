@@ -72,8 +72,8 @@ class _Piece:
 def quotable_sentences(hits: Iterable[Hit]) -> list[QuotableSentence]:
     """All quotable pieces of `hits`: sentences that state something, list items, table rows and lines of code.
 
-    Headings and table heads are left out, as are questions, lead-ins that end in a colon, and what holds control
-    characters. Long sentences are clipped at a pause.
+    Headings and table heads are left out, as are questions, lead-ins that end in a colon and are no step of an ordered
+    list, and what holds control characters. Long sentences are clipped at a pause.
     """
     return [
         replace(one, number=number)
@@ -90,7 +90,8 @@ def _quotable_sentences(title: str, passage: str) -> tuple[QuotableSentence, ...
         text = piece.shown if piece.code else plain_line(piece.shown)
         words = frozenset(terms(without_links(piece.quote)))
         titled = text.rstrip(".。") == plain_line(title)
-        if titled or len(words) < (1 if piece.series else _MIN_TERMS) or text.endswith(("?", "？", ":", "：")):
+        asks = text.endswith(("?", "？")) or (text.endswith((":", "：")) and not piece.series)
+        if titled or len(words) < (0 if piece.series else _MIN_TERMS) or asks:
             continue
         lead, subject = frozenset(terms(piece.lead)), frozenset(terms(piece.subject))
         found.append(
@@ -155,7 +156,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
             subject = piece.subject or term
             yield replace(
                 piece, shown=shown, lead=f"{under}\n{defined}\n{piece.lead}", subject=subject, place=place,
-                series=series if ordered else 0,
+                series=series if ordered or (step and block.kind is BlockKind.FENCE) else 0,
             )  # fmt: skip
             place += 1
             term = ""

@@ -186,7 +186,7 @@ def _places(sentence: Sentence, question: str, values: Values, head: str) -> Ite
             joined = groups["name"] or groups.get("name_2") or ""
             name, *more = [_spelt(each[0], sentence, question) for each in _EACH_NAME.finditer(joined)] or [""]
             more = [each for each in more if "." in each]
-            if not name or "/" in name or _is_word(name):
+            if not name or "/" in name or name[0].isdigit() or _is_word(name):
                 continue
             aspect = _aspect_of(name, named=template == _NAMED_KIND, head=head, folders=folders)
             if aspect is None:

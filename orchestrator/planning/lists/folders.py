@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.planning.lists.markers import NamedValues, is_negated, negation_start
-from orchestrator.planning.lists.words import Sentence, compiled, kind_names
+from orchestrator.planning.lists.words import Names, Sentence, compiled, kind_names
 from shared.language import reader_sentence
 from shared.language.text import HAN, is_han, value_key
 from shared.models.enumeration import Values
@@ -19,6 +19,8 @@ _LISTED_FOLDER = r"(?:<head_lead> )*(?!<noun>)(?P<name>[\w\-]{1,60}s)\s*(?:$|[?.
 #: One more folder behind the first: "in photometer or guider".
 _MORE = r"\s*(?:,|<either>|<both>)\s*(?:<in_folder>\s*)?(?P<name>[\w\-]{1,60})(?!/)"
 _MOST_MORE = 8
+#: Behind it stands what documents are about, or what their texts hold.
+_TOPIC_LEAD = r"(?:<about>|<about_next>|<mention>)\s*(?:the |our |any )?$"
 
 
 def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
@@ -55,6 +57,44 @@ def take_paths(sentence: Sentence, values: Values, named: NamedValues) -> None:
     folders = _folders(f"{listed_one['name']}/", values) if listed_one else ()
     if listed_one and folders and not kind_names(values.kinds).of(listed_one["name"]):
         _add_paths(folders, values, sentence, listed_one.span("name"), named)
+
+
+def take_listed_folder(sentence: Sentence, values: Values, named: NamedValues) -> None:
+    """A folder whose name stands for its documents wherever it stands: "open pest reports", 三月的会议纪要.
+
+    Not beside a kind, another folder or a word for documents, and not as what documents are about.
+    """
+    if named.kinds or named.paths or named.without_kinds or compiled("<noun>").search(sentence.text):
+        return
+    names, kinds = Names(_leaf(folder) for folder in values.folders), kind_names(values.kinds)
+    text = sentence.text
+    places = [place for place in range(len(text)) if _begins_name(text, place)]
+    if any(kinds.at(text, place) for place in places):
+        return
+    for place in places:
+        known = names.at(text, place)
+        if known is None or not _ends_name(text, place, known.end) or compiled(_TOPIC_LEAD).search(text[:place]):
+            continue
+        folders = tuple(folder for folder in values.folders if _leaf(folder) in known.values)
+        _add_paths(folders, values, sentence, (place, known.end), named)
+        return
+
+
+def _leaf(folder: str) -> str:
+    return folder.rstrip("/").rpartition("/")[2]
+
+
+def _begins_name(text: str, place: int) -> bool:
+    return place == 0 or is_han(text[place]) or not (text[place - 1].isalnum() or text[place - 1] in "_-/.")
+
+
+def _ends_name(text: str, start: int, end: int) -> bool:
+    """Whether a name ends there; one in Latin letters has to be in the plural, as the name of several documents."""
+    if is_han(text[end - 1]):
+        return True
+    return text[start:end].endswith("s") and not (
+        text[end : end + 1].isalnum() or text[end : end + 1] in ("/", "-", "_")
+    )
 
 
 def _named_at_end(name: str, values: Values) -> str:

@@ -57,9 +57,14 @@ def names_list(question: str, values: Values, scan: Scan, *, whole: bool = False
 
 
 def nearly_lists(question: str, values: Values, scan: Scan) -> bool:
-    """True for a question that names a kind in the plural and more, beside what was not understood of it."""
-    text = Sentence(prepared(question).text).text
-    return bool(scan.unread and scan.found.kinds) and _says_more(scan) and _Heads(values).anywhere(text)
+    """True for a question of which something was not understood, and that is about a kind or folder.
+
+    That stands in front, or in the plural beside something else that was understood.
+    """
+    if not scan.unread or not (scan.found.kinds or scan.found.paths):
+        return False
+    text, heads = Sentence(prepared(question).text).text, _Heads(values)
+    return heads.in_text(text) or (_says_more(scan) and heads.anywhere(text))
 
 
 def _says_more(scan: Scan) -> bool:

@@ -14,7 +14,7 @@ from orchestrator.planning.lists.definitions import asks_bases_of_functions, tak
 from orchestrator.planning.lists.field_told import field_doubts, field_part
 from orchestrator.planning.lists.field_values import field_names
 from orchestrator.planning.lists.fields import take_fields
-from orchestrator.planning.lists.folders import take_paths
+from orchestrator.planning.lists.folders import take_listed_folder, take_paths
 from orchestrator.planning.lists.markers import (
     KnownTags,
     NamedValues,
@@ -158,6 +158,7 @@ def _take_values(  # noqa: PLR0913
     take_kinds(sentence, kinds, named)
     if in_fields:
         take_fields(sentence, values, kinds, tags, named)
+        take_listed_folder(sentence, values, named)
 
 
 def _also_fields(content: ContentReader, values: Values) -> list[str]:

@@ -128,7 +128,7 @@ def test_given_a_field_that_exists_when_asked_for_then_it_is_a_filter_and_nothin
         ("incidents owned by Ada and Bo", "owner = Ada or Bo", "“ada, bo: owner = Ada or Bo”"),
         ("payments incidents", "team = payments", "“payments: team = payments”"),
         ("runbooks owned by the payments team", "team = payments", "“runbooks owned”"),
-        ("draft manuals", "status = draft", "“manuals”"),
+        ("draft manuals", "path = manuals/, status = draft", ""),
     ],
 )
 def test_given_a_value_that_may_mean_another_when_asked_for_then_it_is_told_how_it_was_read(

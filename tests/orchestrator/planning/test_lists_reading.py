@@ -296,3 +296,23 @@ def test_given_a_word_of_code_beside_a_kind_when_read_then_documents_are_meant_w
     found = read("incidents about failing tests", values=VALUES.model_copy(update={"code": 3}))
     assert found.scan is not None
     assert (found.scan.understood, found.scan.code) == ('kind = incident, containing or tagged "failing tests"', None)
+
+
+@pytest.mark.parametrize(
+    ("question", "paths"),
+    [
+        ("open pest reports from May 2026", ("garden/pest-reports/",)),
+        ("the latest 5 pest reports", ("garden/pest-reports/",)),
+        ("2026年3月到5月的会议纪要", ("出版/会议纪要/",)),
+        ("哪些会议纪要提到纸价", ("出版/会议纪要/",)),
+        ("notes about pest reports", ()),
+        ("documents that mention 会议纪要", ()),
+        ("incidents in pest report rooms", ()),
+    ],
+)
+def test_given_a_folder_that_stands_for_its_documents_when_read_then_the_list_is_of_it(
+    question: str, paths: tuple[str, ...]
+) -> None:
+    values = Values(kinds={"incident": 3, "resource": 9}, folders=("garden/", "garden/pest-reports/", "出版/会议纪要/"))
+    reading = read(question, values=values)
+    assert (reading.scan.found.paths if reading.scan else ()) == paths

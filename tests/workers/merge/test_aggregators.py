@@ -106,7 +106,7 @@ def test_given_nothing_anywhere_then_the_answer_says_so_and_cites_nothing() -> N
     findings = nested()
     made = reasoned(found(NESTED, [findings.nodes["0.1"], findings.nodes["0.2"]], []))
     assert [step.gap for step in made.steps] == ["it found nothing"] * 2
-    assert "The corpus has nothing on this." in made.summary.text
+    assert "Nothing on this was found in the corpus." in made.summary.text
     assert made.summary.citations == ()
 
 

@@ -135,5 +135,5 @@ def test_given_nothing_found_then_no_server_is_asked(server: FakeOpenAI) -> None
 
     for name in BUILT_IN:
         made = made_with(server, findings, name)
-        assert made.summary.text == "The corpus has nothing on this."
+        assert made.summary.text == "Nothing on this was found in the corpus."
     assert server.prompts() == []

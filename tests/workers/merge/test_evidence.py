@@ -177,6 +177,13 @@ def test_given_a_question_for_a_way_then_the_steps_stand_whole_and_in_order() ->
     assert found[:3] == ["1. Open the console. [1]", "2. Run gate up NAME. [1]", "3. Watch the panel. [1]"]
 
 
+def test_given_steps_that_end_in_a_colon_then_they_stand_with_their_code() -> None:
+    text = "1. Close it.\n2. Restart the service:\n\n   ```\n   systemctl restart gate\n   ```\n\n3. Open it again."
+    found = lines("How do I restart the gate by hand?", hit(1, "Gate", text))
+    assert found[:2] == ["1. Close it. [1]", "2. Restart the service: [1]"]
+    assert found[2:4] == ["`systemctl restart gate` [1]", "3. Open it again. [1]"]
+
+
 def test_given_chinese_then_the_same() -> None:
     text = (
         "## 错误码\n\n| 错误码 | 含义 |\n| --- | --- |\n| T1 | 签名不对 |\n| T2 | 超过配额 |\n\n## 恢复\n\n"
@@ -192,7 +199,7 @@ def test_given_chinese_then_the_same() -> None:
 
 def test_given_a_best_hit_that_shares_a_word_by_chance_then_nothing_is_quoted() -> None:
     found = lines("What is the capital of Oslo county?", hit(1, "Names", "A capital begins a name.", 0.03))
-    assert found == ["The corpus has nothing on this."]
+    assert found == ["Nothing on this was found in the corpus."]
 
 
 def test_given_several_pages_then_a_second_sentence_of_one_waits_for_the_others() -> None:

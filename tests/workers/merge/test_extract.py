@@ -83,7 +83,7 @@ def test_given_a_broad_question_then_headed_groups_in_its_language() -> None:
 @pytest.mark.parametrize(
     ("question", "verdict"),
     [
-        ("What is the capital of France?", "The corpus has nothing on this."),
+        ("What is the capital of France?", "Nothing on this was found in the corpus."),
         ("法国的首都在哪里？", "语料中没有找到相关内容。"),
     ],
 )

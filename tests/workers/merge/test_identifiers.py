@@ -57,4 +57,4 @@ def test_given_an_identifier_that_no_hit_names_when_the_rest_is_answered_then_it
         assert wanted in summary.text
         assert unnamed(question, QUEUE) == [UUID]
     other = f"Why is the cafeteria closed on {UUID}?"
-    assert "nothing" in extract(other, pool(*QUEUE), tree(other)).text
+    assert "Nothing" in extract(other, pool(*QUEUE), tree(other)).text

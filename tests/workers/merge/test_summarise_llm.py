@@ -122,7 +122,7 @@ def test_given_no_llm_or_no_hits_then_extractive_without_a_call_or_warning() -> 
     assert (summary.kind, cost, warnings) == ("extractive", Cost(), ())
     llm = Scripted("x [1]")
     summary, _, _ = ask(llm, MergedPool())
-    assert (summary.text, llm.prompts) == ("The corpus has nothing on this.", [])
+    assert (summary.text, llm.prompts) == ("Nothing on this was found in the corpus.", [])
 
 
 def test_given_a_summary_that_is_cut_then_that_is_said() -> None:
