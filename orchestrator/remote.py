@@ -19,7 +19,9 @@ def call_pool(app: Celery, settings: Settings, name: TaskName, request: BaseMode
             name.value, args=(request.model_dump(mode="json"),), queue=name.queue.value, expires=timeout_s
         )
         try:
-            return str(sent.get(timeout=timeout_s))
+            # A task may wait here, for another pool. Celery's own leave to do so, `allow_join_result`, is one flag of
+            # the process: a thread that is done takes it from all others.
+            return str(sent.get(timeout=timeout_s, disable_sync_subtasks=False))
         except CeleryTimeoutError:
             raise NotRunningError(
                 f"no {name.queue.value} worker answered in {timeout_s:.0f} s: `ramify doctor` says why"

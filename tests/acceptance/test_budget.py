@@ -100,7 +100,7 @@ def test_given_a_batch_budget_when_its_jobs_run_then_the_later_ones_do_without_a
     asked = [f"What are the reasons and the risks of queue number {n}, and how is it moved?" for n in range(6)]
     batch = with_models.submit_many(asked, batch_budget={"max_calls": 3}, summary=True)
     found = [with_models.wait(job_id, 90) for job_id in batch.job_ids]
-    assert {status.state for status in found} == {"done"}
+    assert {status.state for status in found} == {"done"}, [status.error for status in found]
     assert len(fake.requests()) - before == 3
     refused = [status for status in found if "the batch's budget max_calls = 3 is used up" in " ".join(status.warnings)]
     assert len(refused) >= 3

@@ -196,7 +196,7 @@ def test_when_nothing_is_relevant_the_answer_says_so_and_cites_nothing(
         answer = client.result(job_id)
         assert answer.verdict == "nothing relevant"
         assert answer.summary.citations == ()
-        assert "nothing" in answer.summary.text
+        assert "Nothing" in answer.summary.text
         known = client.submit("How do Redis Streams and RabbitMQ compare?")
         client.wait(known, 60)
         assert client.result(known).verdict is None

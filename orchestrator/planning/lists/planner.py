@@ -7,7 +7,6 @@ import uuid
 from datetime import date
 
 from celery import Celery
-from celery.result import allow_join_result
 
 from orchestrator.planning.lists.possible import names_list, nearly_lists
 from orchestrator.planning.lists.reading import read_closely, understood
@@ -77,8 +76,7 @@ def _no_list(question: str, known: Values, scan: Scan | None) -> Grown:
 
 def _ask_search_pool(app: Celery, settings: Settings, request: ValuesRequest, timeout_s: float) -> Values:
     """The reply of the search pool. This task waits for that pool, whose tasks wait for no other pool."""
-    with allow_join_result():
-        reply = ValuesReply.model_validate_json(call_pool(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
+    reply = ValuesReply.model_validate_json(call_pool(app, settings, TaskName.SEARCH_VALUES, request, timeout_s))
     if reply.values is None:
         raise RamifyError(reply.error or "the search pool gave no reason")
     return reply.values

@@ -31,6 +31,7 @@ PRODUCERS = 5
 @pytest.fixture
 def app(settings: Settings, client: redis.Redis) -> Iterator[App]:
     client.flushdb()
+    pools.reset()  # of the apps of other tests in this process
     with make_app(settings) as made:
         assert isinstance(made, App)
         yield made
