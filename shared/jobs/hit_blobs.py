@@ -39,7 +39,7 @@ class StoredChunk(Hit):
     score: float = 0.0
 
 
-class Found(Model):
+class KeptHit(Model):
     """What a blob says of a hit beside its chunk."""
 
     ref: str
@@ -51,7 +51,7 @@ class Found(Model):
     sources: tuple[Source, ...] = ()
 
 
-_FOUND = TypeAdapter(list[Found])
+_FOUND = TypeAdapter(list[KeptHit])
 
 
 class _Packed(NamedTuple):
@@ -189,7 +189,7 @@ def _hits(found: list[Any], kind: type[Hit], chunks: Chunks) -> tuple[Hit, ...]:
     return tuple(_made(kind, own, known, one) for one in read)
 
 
-def _made(kind: type[Hit], names: set[str], known: Mapping[str, dict[str, Any]], found: Found) -> Hit:
+def _made(kind: type[Hit], names: set[str], known: Mapping[str, dict[str, Any]], found: KeptHit) -> Hit:
     if found.ref not in known:
         raise LostChunkError(f"the chunk {found.ref} is lost")
     said = {name: value for name, value in vars(found).items() if name in names}

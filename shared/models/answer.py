@@ -105,7 +105,7 @@ class MissingReason(StrEnum):
     UNSAID = "unsaid"  # passages speak of it, and none says what is asked
 
 
-class Missing(Model):
+class MissingFact(Model):
     """What was asked and not found: a question, a part of one, or an identifier; the text says so in a sentence."""
 
     asked: str
@@ -123,7 +123,7 @@ class Summary(Model):
     citations: tuple[Citation, ...] = ()
     removed: int = 0
     support: SupportReport | None = Field(default=None, description="of a summary by an LLM; quotes are their sources")
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[MissingFact, ...] = ()
 
 
 class Answer(Model):

@@ -14,7 +14,7 @@ from docx.table import Table, _Cell
 from docx.text.paragraph import Paragraph
 
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table
+from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, table
 
 #: Word writes the names of its own styles in English, whatever language it speaks.
 _LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
@@ -33,7 +33,7 @@ def parse(content: bytes, name: str) -> Parsed:
     about = document.core_properties
     date = about.modified or about.created
     return joined(
-        (Part(text) for text in _blocks(document)),
+        (FilePart(text) for text in _blocks(document)),
         title=(about.title or "").strip(),
         date=date.date().isoformat() if date else "",
     )

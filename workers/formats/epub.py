@@ -12,7 +12,7 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from workers.formats.archive import checked_archive, member
 from workers.formats.html import title_of, tree_of, whole_text
-from workers.formats.parsed import FormatError, Parsed, Part, joined
+from workers.formats.parsed import FilePart, FormatError, Parsed, joined
 
 _CONTAINER = "META-INF/container.xml"
 _MAX_CHAPTERS = 2_000
@@ -31,14 +31,14 @@ def parse(content: bytes, name: str) -> Parsed:
     return joined(_chapters(archive, path, book), title=title.strip(), date=date[:10] if date[4:5] == "-" else "")
 
 
-def _chapters(archive: ZipFile, path: str, book: Any) -> Iterator[Part]:
+def _chapters(archive: ZipFile, path: str, book: Any) -> Iterator[FilePart]:
     items = {item.get("id"): item.get("href", "") for item in book.iterfind(".//{*}manifest/{*}item")}
     spine = [items.get(ref.get("idref"), "") for ref in book.iterfind(".//{*}spine/{*}itemref")]
     for number, href in enumerate(spine[:_MAX_CHAPTERS], start=1):
         content = member(archive, posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href))))
         if content.strip():
             name = title_of(tree_of(content))
-            yield Part(whole_text(content), f"chapter {number}{f' ({name})' if name else ''}")
+            yield FilePart(whole_text(content), f"chapter {number}{f' ({name})' if name else ''}")
 
 
 def _xml(content: bytes, name: str) -> Any:

@@ -10,7 +10,7 @@ from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 
 from workers.formats.html import whole_text
-from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, tidy
+from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, tidy
 
 _FROM_LINE = re.compile(rb"(?:\A|(?:\r?\n){2})(From \S+[^\n]*\d{4}\r?\n)")
 _MAX_MESSAGES = 20_000
@@ -23,7 +23,7 @@ def parse(content: bytes, name: str) -> Parsed:
         return _box(content)
     message = _message(content)
     notes = _attachments(message)
-    return joined([Part(_shown(message, 1))], title=_header(message, "Subject"), date=_date(message), notes=notes)
+    return joined([FilePart(_shown(message, 1))], title=_header(message, "Subject"), date=_date(message), notes=notes)
 
 
 def _box(content: bytes) -> Parsed:
@@ -39,9 +39,9 @@ def _box(content: bytes) -> Parsed:
     return joined(_numbered(messages, notes), notes=tuple(notes[:3]))
 
 
-def _numbered(messages: Iterator[EmailMessage], notes: list[str]) -> Iterator[Part]:
+def _numbered(messages: Iterator[EmailMessage], notes: list[str]) -> Iterator[FilePart]:
     for number, message in enumerate(messages, start=1):
-        yield Part(_shown(message, 2), f"message {number}")
+        yield FilePart(_shown(message, 2), f"message {number}")
         notes += _attachments(message)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from workers.formats.parsed import FormatError, Parsed, Part, joined
+from workers.formats.parsed import FilePart, FormatError, Parsed, joined
 
 _OUTPUT_CHARS = 2_000
 
@@ -26,17 +26,17 @@ def parse(content: bytes, name: str) -> Parsed:
     return joined(_parts(cells, "".join(char for char in language if char.isalnum())))
 
 
-def _parts(cells: list[Any], language: str) -> Iterator[Part]:
+def _parts(cells: list[Any], language: str) -> Iterator[FilePart]:
     for number, cell in enumerate(cells, start=1):
         if not isinstance(cell, dict):
             continue
         source, place = _text(cell.get("source")), f"cell {number}"
         if cell.get("cell_type") == "markdown":
-            yield Part(source, place)
+            yield FilePart(source, place)
         elif cell.get("cell_type") == "code" and source.strip():
-            yield Part(_fenced(source, language), place)
+            yield FilePart(_fenced(source, language), place)
             if shown := _outputs(cell.get("outputs")):
-                yield Part(_fenced(shown, "text"), place)
+                yield FilePart(_fenced(shown, "text"), place)
 
 
 def _outputs(outputs: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from defusedxml.ElementTree import ParseError, fromstring
 
 from workers.formats.archive import checked_archive, member
-from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table, tables_of
+from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, table, tables_of
 
 _OFFICE, _TEXT, _TABLE, _DRAW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "drawing")
@@ -31,18 +31,18 @@ def parse(content: bytes, name: str) -> Parsed:
     return joined(_parts(body[0]), title=title.strip(), date=date[:10])
 
 
-def _parts(content: Any) -> Iterator[Part]:
+def _parts(content: Any) -> Iterator[FilePart]:
     if content.tag == f"{_OFFICE}spreadsheet":
         for sheet in content.iter(f"{_TABLE}table"):
             name = sheet.get(f"{_TABLE}name", "")
             for number, (first, last, text) in enumerate(tables_of(_numbered(sheet), _ROWS)):
                 title = heading(2, name) if number == 0 else ""
-                yield Part("\n\n".join(filter(None, (title, text))), f"sheet {name}, rows {first}-{last}")
+                yield FilePart("\n\n".join(filter(None, (title, text))), f"sheet {name}, rows {first}-{last}")
     elif content.tag == f"{_OFFICE}presentation":
         for number, page in enumerate(content.iter(f"{_DRAW}page"), start=1):
-            yield from (Part(text, f"slide {number}") for text in _blocks(page, 0))
+            yield from (FilePart(text, f"slide {number}") for text in _blocks(page, 0))
     else:
-        yield from (Part(text) for text in _blocks(content, 0))
+        yield from (FilePart(text) for text in _blocks(content, 0))
 
 
 def _blocks(element: Any, depth: int) -> Iterator[str]:

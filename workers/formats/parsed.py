@@ -19,7 +19,7 @@ class FormatError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A passage of a file and its place in it: a page, a slide, a sheet with its rows; "" where there is none."""
 
     text: str
@@ -46,7 +46,7 @@ class Parsed:
 Parser = Callable[[bytes, str], Parsed]
 
 
-def joined(parts: Iterable[Part], **about: Any) -> Parsed:
+def joined(parts: Iterable[FilePart], **about: Any) -> Parsed:
     """The parts one below the other, with the place at which each begins. Raises: FormatError for too much text."""
     text: list[str] = []
     places: list[tuple[int, str]] = []

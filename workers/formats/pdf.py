@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pypdfium2 as pdfium
 
-from workers.formats.parsed import FormatError, Parsed, Part, joined
+from workers.formats.parsed import FilePart, FormatError, Parsed, joined
 
 _MAX_PAGES = 5_000
 _MOST_NAMED = 8
@@ -43,7 +43,7 @@ def parse(content: bytes, name: str) -> Parsed:
     silent = [number for number, text in enumerate(pages, start=1) if not text.strip()]
     if len(silent) == len(pages):
         raise FormatError("has no text, only pictures: it needs OCR (for example ocrmypdf)")
-    parts = (Part(_flowing(text), f"p. {number}") for number, text in enumerate(_without_running(pages), start=1))
+    parts = (FilePart(_flowing(text), f"p. {number}") for number, text in enumerate(_without_running(pages), start=1))
     date = _DATE.match(about.get("CreationDate", "") or "")
     return joined(
         parts,

@@ -12,7 +12,7 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PackageNotFoundError
 
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, table
+from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, table
 
 _MAX_DEPTH, _MAX_SLIDES = 10, 2_000
 
@@ -31,7 +31,7 @@ def parse(content: bytes, name: str) -> Parsed:
     date = about.modified or about.created
     return joined(
         (
-            Part(text, f"slide {number}")
+            FilePart(text, f"slide {number}")
             for number, slide in enumerate(slides.slides, start=1)
             for text in _texts(slide)
         ),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from io import StringIO
 
-from workers.formats.parsed import FormatError, Parsed, Part, joined, tables_of
+from workers.formats.parsed import FilePart, FormatError, Parsed, joined, tables_of
 
 _ROWS = 20
 _SAMPLE = 8_000
@@ -21,7 +21,7 @@ def parse(content: bytes, name: str) -> Parsed:
         raise FormatError(f"is not UTF-8 (byte {error.start}): convert it to UTF-8 with iconv") from None
     csv.field_size_limit(min(sys.maxsize, 1_000_000))
     try:
-        parts = [Part(shown, f"rows {first}-{last}") for first, last, shown in tables_of(_rows(text, name), _ROWS)]
+        parts = [FilePart(shown, f"rows {first}-{last}") for first, last, shown in tables_of(_rows(text, name), _ROWS)]
     except csv.Error as error:
         raise FormatError(f"cannot be read as rows ({error}): check its quotes") from None
     if not parts:

@@ -11,7 +11,7 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FormatError, Parsed, Part, heading, joined, tables_of
+from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, tables_of
 
 #: Rows of one table: each keeps the head beside it, and a chunk says which rows it has.
 _ROWS = 20
@@ -37,10 +37,10 @@ def parse(content: bytes, name: str) -> Parsed:
     )
 
 
-def _sheet(title: str, rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[Part]:
+def _sheet(title: str, rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[FilePart]:
     for number, (first, last, text) in enumerate(tables_of(rows, _ROWS)):
         place = f"sheet {title}, rows {first}-{last}"
-        yield Part("\n\n".join(filter(None, (heading(2, title) if number == 0 else "", text))), place)
+        yield FilePart("\n\n".join(filter(None, (heading(2, title) if number == 0 else "", text))), place)
 
 
 def _rows(sheet: object, notes: list[str]) -> Iterator[tuple[int, Sequence[str]]]:

@@ -12,7 +12,7 @@ from shared.jobs.states import ENDED_LEAVES
 from shared.language import reader_sentence
 from shared.language.routing import route_by_rules
 from shared.models import ROOT_ID, Answer, Facet, Hit, LeafResult, LeafStatus, MergedPool, Node, NodeKind, Summary
-from shared.models.answer import Missing, MissingReason
+from shared.models.answer import MissingFact, MissingReason
 from shared.models.enumeration import ListTable
 from shared.models.plan import node_order
 from shared.providers.llm.client import LLM
@@ -79,7 +79,7 @@ def run_aggregator(
 def _no_document_names(question: str, lost: Sequence[str]) -> Summary:
     """Of identifiers of the question that stand in nothing that was found."""
     names = reader_sentence("comma", question).join(lost)
-    missing = tuple(Missing(asked=one, reason=MissingReason.UNNAMED) for one in lost)
+    missing = tuple(MissingFact(asked=one, reason=MissingReason.UNNAMED) for one in lost)
     return Summary(text=reader_sentence("unnamed", question, names), kind="extractive", missing=missing)
 
 

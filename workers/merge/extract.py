@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shared.language import answer_language, reader_sentence
 from shared.language.text import terms
 from shared.models import Citation, Facet, Hit, MergedPool, Node, NodeKind, Summary
-from shared.models.answer import Missing, MissingReason
+from shared.models.answer import MissingFact, MissingReason
 from shared.models.plan import node_order
 from shared.settings.sections import reranker_traits
 from workers.display import plain_line
@@ -61,7 +61,7 @@ class Extract:
 
 def nothing_found(question: str) -> Summary:
     """The summary where nothing answers, in the question's language; it cites nothing."""
-    missing = (Missing(asked=plain_line(question), reason=MissingReason.NOTHING_FOUND),)
+    missing = (MissingFact(asked=plain_line(question), reason=MissingReason.NOTHING_FOUND),)
     return Summary(text=reader_sentence("nothing_found", question), kind="extractive", missing=missing)
 
 
@@ -176,7 +176,7 @@ def summary_of(question: str, found: Extract, pool: MergedPool, nodes: Mapping[s
             missing.append(own_part(node.query)[1])
     return Summary(
         text="\n\n".join(parts), kind="extractive", citations=citations(found.passages, pool.hits),
-        missing=tuple(Missing(asked=plain_line(one), reason=MissingReason.UNSAID) for one in missing),
+        missing=tuple(MissingFact(asked=plain_line(one), reason=MissingReason.UNSAID) for one in missing),
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def grounded(text: str, sources: Sequence[MergedHit]) -> GroundedText:
     for unit in _units(text):
         between, body = text[place : unit.start], text[unit.start : unit.end]
         place = unit.end
-        held = _held(body, passages) if unit.claims else _Held(body, "no claim")
+        held = _held(body, passages) if unit.claims else _HeldSentence(body, "no claim")
         if held.text:
             between = between if kept or not between.isspace() else ""
             length += len(between)
@@ -68,7 +68,7 @@ def grounded(text: str, sources: Sequence[MergedHit]) -> GroundedText:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _HeldSentence:
     """What stays of a sentence; "" where nothing does, then `kind` and `reason` say why."""
 
     text: str
@@ -77,22 +77,24 @@ class _Held:
     cut: str = ""
 
 
-def _held(body: str, passages: Sequence[str]) -> _Held:
+def _held(body: str, passages: Sequence[str]) -> _HeldSentence:
     claim, cited = _bare(body), list(dict.fromkeys(int(number) for number in _MARK.findall(body)))
     own = [passages[number - 1] for number in cited]
     if not cited and _absence().search(fold(claim)):
-        return _Held(body, "no claim")
+        return _HeldSentence(body, "no claim")
     if own and all(_other_script(claim, passage) for passage in own):
-        return _Held(body, "other language")
+        return _HeldSentence(body, "other language")
     verdict = judge(claim, [*own, "\n".join(own)] if len(own) > 1 else own)
     if verdict.kind == "no claim" or (cited and verdict.verdict is Verdict.SUPPORTED):
-        return _Held(body, verdict.kind)
+        return _HeldSentence(body, verdict.kind)
     moved = _moved(claim, cited, passages)
     if moved is not None:
-        return _Held(_citing(claim, [moved]), "moved")
+        return _HeldSentence(_citing(claim, [moved]), "moved")
     if cited and (kept := _shortened(claim, own)):
-        return _Held(_citing(f"{kept}。" if has_cjk(claim) else f"{kept}.", cited), "cut", cut=claim[len(kept) :])
-    return _Held("", verdict.kind, verdict.reason if cited else "it cites no source, and none says it")
+        return _HeldSentence(
+            _citing(f"{kept}。" if has_cjk(claim) else f"{kept}.", cited), "cut", cut=claim[len(kept) :]
+        )
+    return _HeldSentence("", verdict.kind, verdict.reason if cited else "it cites no source, and none says it")
 
 
 def _citing(claim: str, numbers: Sequence[int]) -> str:
