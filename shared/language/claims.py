@@ -7,32 +7,31 @@ from functools import cached_property
 
 from pydantic import Field
 
+from shared.language.tables import NEVER
 from shared.models.base import Model
-
-_NEVER = "(?!)"
 
 
 class ClaimTable(Model):
     """claims.toml. Patterns see folded, normalised text; the defaults know no word."""
 
-    negations: str = _NEVER
-    contrasts: str = _NEVER
-    withdrawals: str = _NEVER
-    conditions: str = _NEVER
-    hedges: str = _NEVER
-    rumours: str = Field(default=_NEVER, description="somebody says it, or says that it is not so")
-    plans: str = Field(default=_NEVER, description="it is wanted, asked or being thought about")
-    future: str = Field(default=_NEVER, description="it is to come")
-    done: str = Field(default=_NEVER, description="a claim says that it has come about")
-    modest: str = Field(default=_NEVER, description="further words by which a claim says no more than a hedge does")
-    conditional: str = Field(default=_NEVER, description="a claim says a condition itself")
+    negations: str = NEVER
+    contrasts: str = NEVER
+    withdrawals: str = NEVER
+    conditions: str = NEVER
+    hedges: str = NEVER
+    rumours: str = Field(default=NEVER, description="somebody says it, or says that it is not so")
+    plans: str = Field(default=NEVER, description="it is wanted, asked or being thought about")
+    future: str = Field(default=NEVER, description="it is to come")
+    done: str = Field(default=NEVER, description="a claim says that it has come about")
+    modest: str = Field(default=NEVER, description="further words by which a claim says no more than a hedge does")
+    conditional: str = Field(default=NEVER, description="a claim says a condition itself")
     quantities: tuple[tuple[str, str], ...] = Field(
         default=(), description="what a claim says of a quantity, and what else the passage may say for it"
     )
-    because: str = Field(default=_NEVER, description="between an effect and its cause, or before the cause")
-    therefore: str = Field(default=_NEVER, description="between a cause and its effect")
-    passive: str = Field(default=_NEVER, description="between two names where the second one acts")
-    absences: str = Field(default=_NEVER, description="says of all sources that they do not say something")
+    because: str = Field(default=NEVER, description="between an effect and its cause, or before the cause")
+    therefore: str = Field(default=NEVER, description="between a cause and its effect")
+    passive: str = Field(default=NEVER, description="between two names where the second one acts")
+    absences: str = Field(default=NEVER, description="says of all sources that they do not say something")
     plain: str = Field(default="", description="words, or characters where there are no spaces, that say nothing")
     same: tuple[tuple[str, ...], ...] = Field(default=(), description="ways to say one thing")
     opposed: tuple[tuple[tuple[str, ...], ...], ...] = Field(
@@ -43,13 +42,13 @@ class ClaimTable(Model):
     ordinals: dict[str, int] = Field(default={}, description="sixth -> 6")
     parts: dict[str, int] = Field(default={}, description="a word behind a number -> into how many parts")
     pronouns: tuple[str, ...] = Field(default=(), description="stand for a name of a sentence before them")
-    naming: str = Field(default=_NEVER, description="before a number that names and does not count")
-    over: str = Field(default=_NEVER, description="before a number that is less than what is meant")
-    under: str = Field(default=_NEVER, description="before a number that is more than what is meant")
-    around: str = Field(default=_NEVER, description="before a number that is rounded")
+    naming: str = Field(default=NEVER, description="before a number that names and does not count")
+    over: str = Field(default=NEVER, description="before a number that is less than what is meant")
+    under: str = Field(default=NEVER, description="before a number that is more than what is meant")
+    around: str = Field(default=NEVER, description="before a number that is rounded")
     joint: str = Field(default="", description="may stand between the words of one number")
     whole: str = Field(default="", description="stands behind a part of it: a tenth of")
-    endings: str = Field(default=_NEVER, description="behind the digits of an ordinal")
+    endings: str = Field(default=NEVER, description="behind the digits of an ordinal")
     date_marks: tuple[str, ...] = Field(default=(), description="behind month and day of a date in digits")
     articles: tuple[str, ...] = Field(default=(), description="one, before a part: a tenth")
     fraction: str = Field(default="", description="stands between the whole and the part in a fraction")

@@ -14,7 +14,7 @@ from docx.table import Table, _Cell
 from docx.text.paragraph import Paragraph
 
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, table
+from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, table
 
 #: Word writes the names of its own styles in English, whatever language it speaks.
 _LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
@@ -30,13 +30,7 @@ def parse(content: bytes, name: str) -> Parsed:
         document = Document(BytesIO(content))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise FormatError(f"is no Word document with all its parts ({type(error).__name__}): save it anew") from None
-    about = document.core_properties
-    date = about.modified or about.created
-    return joined(
-        (FilePart(text) for text in _blocks(document)),
-        title=(about.title or "").strip(),
-        date=date.date().isoformat() if date else "",
-    )
+    return joined((FilePart(text) for text in _blocks(document)), **about(document.core_properties))
 
 
 def _blocks(document: DocxDocument) -> Iterator[str]:

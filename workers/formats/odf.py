@@ -8,12 +8,12 @@ from typing import Any
 from defusedxml.ElementTree import ParseError, fromstring
 
 from workers.formats.archive import checked_archive, member
-from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, table, tables_of
+from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, sheet_parts, table
 
 _OFFICE, _TEXT, _TABLE, _DRAW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "drawing")
 )
-_ROWS, _MAX_COLUMNS, _MAX_DEPTH = 20, 200, 100
+_MAX_COLUMNS, _MAX_DEPTH = 200, 100
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -34,10 +34,7 @@ def parse(content: bytes, name: str) -> Parsed:
 def _parts(content: Any) -> Iterator[FilePart]:
     if content.tag == f"{_OFFICE}spreadsheet":
         for sheet in content.iter(f"{_TABLE}table"):
-            name = sheet.get(f"{_TABLE}name", "")
-            for number, (first, last, text) in enumerate(tables_of(_numbered(sheet), _ROWS)):
-                title = heading(2, name) if number == 0 else ""
-                yield FilePart("\n\n".join(filter(None, (title, text))), f"sheet {name}, rows {first}-{last}")
+            yield from sheet_parts(sheet.get(f"{_TABLE}name", ""), _numbered(sheet))
     elif content.tag == f"{_OFFICE}presentation":
         for number, page in enumerate(content.iter(f"{_DRAW}page"), start=1):
             yield from (FilePart(text, f"slide {number}") for text in _blocks(page, 0))

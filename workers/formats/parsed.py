@@ -10,6 +10,8 @@ from typing import Any
 
 #: Characters of text that one file may give: as many as a text file may have bytes.
 MAX_TEXT_CHARS = 10_000_000
+#: Rows of one table of a sheet.
+_SHEET_ROWS = 20
 _SPACES = re.compile(r"[ \t\u00a0]+")
 _LINES = re.compile(r"\n{3,}")
 
@@ -62,6 +64,20 @@ def joined(parts: Iterable[FilePart], **about: Any) -> Parsed:
         if length > MAX_TEXT_CHARS:
             raise FormatError(f"holds more than {MAX_TEXT_CHARS:,} characters of text: split it")
     return Parsed("\n\n".join(text), places=tuple(place for place in places if place[1] or len(places) > 1), **about)
+
+
+def about(properties: Any) -> dict[str, str]:
+    """Title and day of the properties that an office file has of itself."""
+    moment = properties.modified or properties.created
+    return {"title": (properties.title or "").strip(), "date": moment.date().isoformat() if moment else ""}
+
+
+def sheet_parts(name: str, rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[FilePart]:
+    """A sheet below its name, as tables of a few rows each; each has the head, and its place says which rows."""
+    title = heading(2, name)
+    for first, last, text in tables_of(rows, _SHEET_ROWS):
+        yield FilePart("\n\n".join(filter(None, (title, text))), f"sheet {name}, rows {first}-{last}")
+        title = ""
 
 
 def tidy(text: str) -> str:

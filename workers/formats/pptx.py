@@ -12,7 +12,7 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PackageNotFoundError
 
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, table
+from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, table
 
 _MAX_DEPTH, _MAX_SLIDES = 10, 2_000
 
@@ -27,16 +27,13 @@ def parse(content: bytes, name: str) -> Parsed:
         raise FormatError(f"is no presentation ({type(error).__name__}): save it as .pptx anew") from None
     if len(slides.slides) > _MAX_SLIDES:
         raise FormatError(f"has {len(slides.slides):,} slides, more than {_MAX_SLIDES:,}: split it")
-    about = slides.core_properties
-    date = about.modified or about.created
     return joined(
         (
             FilePart(text, f"slide {number}")
             for number, slide in enumerate(slides.slides, start=1)
             for text in _texts(slide)
         ),
-        title=(about.title or "").strip(),
-        date=date.date().isoformat() if date else "",
+        **about(slides.core_properties),
     )
 
 

@@ -11,10 +11,8 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
 from workers.formats.archive import checked_archive
-from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, tables_of
+from workers.formats.parsed import FormatError, Parsed, about, joined, sheet_parts
 
-#: Rows of one table: each keeps the head beside it, and a chunk says which rows it has.
-_ROWS = 20
 _MAX_SHEETS, _MAX_ROWS, _MAX_COLUMNS = 100, 100_000, 200
 
 
@@ -29,18 +27,8 @@ def parse(content: bytes, name: str) -> Parsed:
     if len(book.worksheets) > _MAX_SHEETS:
         raise FormatError(f"has {len(book.worksheets):,} sheets, more than {_MAX_SHEETS}: split it")
     notes: list[str] = []
-    about = book.properties
-    parts = [part for sheet in book.worksheets for part in _sheet(sheet.title, _rows(sheet, notes))]
-    moment = about.modified or about.created
-    return joined(
-        parts, title=(about.title or "").strip(), date=moment.date().isoformat() if moment else "", notes=tuple(notes)
-    )
-
-
-def _sheet(title: str, rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[FilePart]:
-    for number, (first, last, text) in enumerate(tables_of(rows, _ROWS)):
-        place = f"sheet {title}, rows {first}-{last}"
-        yield FilePart("\n\n".join(filter(None, (heading(2, title) if number == 0 else "", text))), place)
+    parts = [part for sheet in book.worksheets for part in sheet_parts(sheet.title, _rows(sheet, notes))]
+    return joined(parts, notes=tuple(notes), **about(book.properties))
 
 
 def _rows(sheet: object, notes: list[str]) -> Iterator[tuple[int, Sequence[str]]]:

@@ -43,7 +43,7 @@ class _Unit:
 
 def grounded(text: str, sources: Sequence[MergedHit]) -> GroundedText:
     """`text`, whose `[n]` stand for `sources`, without what they do not say."""
-    passages = [f"{hit.title}\n{hit.heading}\n{hit.full_text}" for hit in sources]
+    passages = [hit.full_text for hit in sources]
     kept: list[str] = []
     found: list[SupportedSentence] = []
     removed: list[RemovedSentence] = []
