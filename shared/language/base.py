@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from shared.language.answers import AnswerTable
 from shared.language.claims import ClaimTable
@@ -22,6 +22,7 @@ from shared.language.tables import ListPhrases, RoutingTable, WordTable, toml
 from shared.models import Facet
 from shared.models.base import Model
 
+T = TypeVar("T", bound=Model)
 #: The longest sentence that the planning patterns look at, in characters. Longer ones are searched as they stand, which
 #: keeps every pattern's work small whatever it is given.
 MAX_SENTENCE = 300
@@ -259,14 +260,17 @@ class FolderLanguage(Language, Protocol):
     @cached_property
     def answers(self) -> AnswerTable:
         """answers.toml, if there is one."""
-        table = files(f"shared.language.{self.code}").joinpath("answers.toml")
-        return AnswerTable.model_validate(toml(self.code, "answers")) if table.is_file() else AnswerTable()
+        return self._optional_table("answers", AnswerTable)
 
     @cached_property
     def claims(self) -> ClaimTable:
         """claims.toml, if there is one."""
-        table = files(f"shared.language.{self.code}").joinpath("claims.toml")
-        return ClaimTable.model_validate(toml(self.code, "claims")) if table.is_file() else ClaimTable()
+        return self._optional_table("claims", ClaimTable)
+
+    def _optional_table(self, name: str, kind: type[T]) -> T:
+        """The table of that name in the folder, or one that says nothing."""
+        table = files(f"shared.language.{self.code}").joinpath(f"{name}.toml")
+        return kind.model_validate(toml(self.code, name)) if table.is_file() else kind()
 
     @cached_property
     def words(self) -> WordTable:
