@@ -16,9 +16,9 @@ from pydantic import Field
 from redis import Redis
 from redis.exceptions import RedisError
 
-from orchestrator.files import FileGroup, FoundFile, discover, groups, read
 from shared.contract import IndexMessage, TaskName
 from shared.errors import NotRunningError, RamifyError
+from shared.files import FileGroup, FoundFile, discover, groups, read
 from shared.jobs import new_id
 from shared.jobs.inbox import DocumentBatch, FinishOrder, Inbox, IngestReport
 from shared.models import Cost, DocumentOutcome, DocumentStatus, RawDocument

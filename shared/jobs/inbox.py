@@ -15,31 +15,13 @@ from shared.jobs.keys import IngestKeys
 from shared.jobs.work import read_work
 from shared.models import Cost, DocumentOutcome, RawDocument
 from shared.models.base import Model
+from shared.models.ingest import FileHashes
 from shared.models.request import TenantName
 
 #: An ingest that is this old and not done was given up.
 _TTL_S = 86_400
 #: Item of a batch in the hash `work`, followed by `:` and its number.
 BATCH = "batch"
-
-
-class FileHash(Model):
-    """A file, or a piece of a JSON Lines file, that need not travel if the store has it already.
-
-    `identity` and `line_offset` are those of its RawDocument; `digest` is the SHA-256 (hex) of its bytes.
-    """
-
-    identity: str = Field(min_length=1)
-    digest: str
-    line_offset: int = Field(default=0, ge=0)
-
-
-class FileHashes(Model):
-    """Files of one source, to be asked which of them are known. All pieces of a file stand in the same one."""
-
-    source: str = Field(min_length=1)
-    namespace: str = "default"
-    files: tuple[FileHash, ...]
 
 
 class DocumentBatch(Model):

@@ -48,6 +48,25 @@ class RawDocument(Model):
     line_offset: int = Field(default=0, ge=0)
 
 
+class FileHash(Model):
+    """A file, or a piece of a JSON Lines file, that need not travel if the store has it already.
+
+    `identity` and `line_offset` are those of its RawDocument; `digest` is the SHA-256 (hex) of its bytes.
+    """
+
+    identity: str = Field(min_length=1)
+    digest: str
+    line_offset: int = Field(default=0, ge=0)
+
+
+class FileHashes(Model):
+    """Files of one source, to be asked which of them are known. All pieces of a file stand in the same one."""
+
+    source: str = Field(min_length=1)
+    namespace: str = "default"
+    files: tuple[FileHash, ...]
+
+
 class DocumentStatus(StrEnum):
     """What became of a document."""
 

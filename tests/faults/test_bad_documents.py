@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.files import FoundFile, discover, read
 from shared.errors import InputError
+from shared.files import FoundFile, discover, read
 from shared.models import DocumentOutcome, RawDocument
 
 LIMIT = 10_000_000
@@ -26,7 +26,7 @@ MOST_MEMORY, MOST_CPU_S = 900, 90
 _CHILD = """
 import json, resource, sys, time
 from pathlib import Path
-from orchestrator.files import discover, read
+from shared.files import discover, read
 from shared.models import DocumentOutcome
 from shared.settings import Settings
 from tests.fakes.stores import open_store

@@ -73,7 +73,7 @@ def stored(settings: Settings) -> Content:
 
 def fresh(root: Path, folder: Path) -> Content:
     """What an ingest gives that nobody disturbs, into an empty store, in this process."""
-    from orchestrator.files import discover, read
+    from shared.files import discover, read
     from shared.models import RawDocument
 
     settings = Settings(data_dir=folder)

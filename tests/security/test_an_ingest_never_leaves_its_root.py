@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator import files
-from orchestrator.files import FoundFile, discover, groups, read
+from shared.files import FoundFile, discover, groups, read
 from shared.models import DocumentOutcome, RawDocument
 
 SECRET = b"a secret of the user"

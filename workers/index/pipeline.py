@@ -11,8 +11,8 @@ from functools import partial
 from threading import Lock
 
 from shared.errors import InputError
-from shared.jobs.inbox import FileHashes
 from shared.models import Chunk, Cost, DocumentOutcome, DocumentStatus, RawDocument
+from shared.models.ingest import FileHashes
 from shared.providers.encoders import Bm25Encoder, DenseEncoder
 from shared.providers.llm.client import LLM
 from shared.settings import Settings

@@ -7,8 +7,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
+from shared.models.ingest import FileHash, FileHashes
 from shared.settings.sections import ChunkingSettings
 from shared.store import ChunkStore
 from shared.store.schema import of_documents

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import RawDocument
+from shared.models.ingest import FileHash, FileHashes
 from shared.settings import Settings
 from shared.store import ChunkStore
 from workers.index import Indexer, document_id

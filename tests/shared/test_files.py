@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator import files
-from orchestrator.files import FoundFile, discover, read
 from shared.errors import InputError
+from shared.files import FoundFile, discover, read
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import SUFFIXES
 from workers.index.readers import READERS
@@ -136,7 +136,7 @@ def test_given_no_parser_for_a_format_when_discovered_then_it_is_said_what_to_in
 ) -> None:
     for name in ("a.pdf", "b.pdf", "n.md"):
         (tmp_path / name).write_text("text")
-    monkeypatch.setattr("orchestrator.files.find_spec", lambda _: None)
+    monkeypatch.setattr("shared.files.find_spec", lambda _: None)
     found, passed = discover([tmp_path])
     assert len(found) == 1
     assert passed == ["2 .pdf: pip install 'ramify[documents]'"]

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from shared.errors import InputError
-from shared.jobs.inbox import FileHash, FileHashes
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
-from shared.models.ingest import CODE_SUFFIXES, FORMAT_PACKAGES, FORMATS, SUFFIXES
+from shared.models.ingest import CODE_SUFFIXES, FORMAT_PACKAGES, FORMATS, SUFFIXES, FileHash, FileHashes
 from shared.trusted_paths import SEARCHED
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
