@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import files
+from shared import files
 from shared.errors import InputError
 from shared.files import FoundFile, discover, read
 from shared.models import DocumentOutcome, RawDocument
