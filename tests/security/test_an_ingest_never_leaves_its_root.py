@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator import files
+from shared import files
 from shared.files import FoundFile, discover, groups, read
 from shared.models import DocumentOutcome, RawDocument
 

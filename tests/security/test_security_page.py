@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import files, intake, monitor, sessions
+from orchestrator import intake, monitor, sessions
 from orchestrator.evaluation import dataset
 from orchestrator.local import checks
 from orchestrator.planning import plan_file
+from shared import files
 from shared.jobs import codec
 from shared.models import request
 from shared.providers import http
