@@ -26,6 +26,7 @@ _CSV_COLUMNS = (
 )  # fmt: skip
 #: A heading of an answer would be one of the report.
 _HEADING = re.compile(r"(?m)^#{1,6} +(.+)$")
+_CITED = re.compile(r"\[(\d{1,9})\](?!\()")
 _END = re.compile(rb"<!-- line (\d+) job (\S+) -->\n")
 _NO_JOB = "-"
 
@@ -119,12 +120,24 @@ def _markdown_record(found: AnsweredLine) -> str:
     if found.meta is not None:
         parts.append(f"meta `{_code(encoded(found.meta))}`")
     if found.answer:
-        parts.append(_HEADING.sub(r"**\1**", _markdown(visible(found.answer.summary.text).strip())))
-        parts.append("\n".join(f"{number}. {_markdown(source)}" for number, source in _numbered(found.answer)))
+        parts += _markdown_answer(found.line, found.answer)
     if found.error:
         parts.append(_markdown(one_line(found.error)))
     end = f"<!-- line {found.line} job {found.job_id or _NO_JOB} -->\n"
     return "\n\n".join(part for part in parts if part) + f"\n\n{end}"
+
+
+def _markdown_answer(line: int, answer: Answer) -> Iterator[str]:
+    """The text with a footnote for each source, with its quote; then what was removed, and why."""
+    sources = {citation.number: citation for citation in answer.summary.citations}
+    names = {number: f"[^{line}-{number}]" for number in sources}
+    text = _markdown(visible(answer.summary.text).strip())
+    yield _HEADING.sub(r"**\1**", _CITED.sub(lambda mark: names.get(int(mark[1]), mark[0]), text))
+    for number, source in _numbered(answer):
+        quote = one_line(sources[number].quote)
+        yield f"{names[number]}: {_markdown(source)}" + (f": “{_markdown(quote)}”" if quote else "")
+    for gone in answer.summary.support.removed if answer.summary.support else ():
+        yield f"~~{_markdown(one_line(gone.text))}~~ ({_markdown(one_line(f'{gone.kind}: {gone.reason}'))})"
 
 
 def _numbered(answer: Answer) -> Iterator[tuple[int, str]]:

@@ -1,6 +1,6 @@
 """Frozen values that travel between the rooms. No behaviour beyond validation."""
 
-from shared.models.answer import Answer, Citation, Summary
+from shared.models.answer import Answer, Summary
 from shared.models.cost import Cost
 from shared.models.hits import (
     Chunk,
@@ -18,6 +18,7 @@ from shared.models.ingest import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.plan import ROOT_ID, Decomposition, Facet, Node, NodeKind, SubQuery
 from shared.models.request import MAX_QUESTION_CHARS, Filters, JobRequest, Lane, Plan, PlanEntry, SearchMode
 from shared.models.status import BatchStatus, JobEvent, JobStatus
+from shared.models.support import Citation
 
 __all__ = [
     "MAX_QUESTION_CHARS", "ROOT_ID", "Answer", "BatchStatus", "Chunk", "Citation", "Cost", "Decomposition",

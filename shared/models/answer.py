@@ -14,6 +14,7 @@ from shared.models.hits import LeafResult, MergedHit
 from shared.models.plan import Node
 from shared.models.request import TenantName
 from shared.models.route import Route
+from shared.models.support import AnswerSentence, Citation, SupportReport
 
 
 class Bridge(Model):
@@ -36,7 +37,8 @@ class ReasoningStep(Model):
     next. `question` is the subquestion as it was searched, `planned` the same as it was planned, where something was
     written into it. `after` are the steps that it waited for. `found` is what it handed on to the steps behind it,
     `found_by` how: answer (read by the LLM) or names (candidates, likeliest first). `text` are sentences of passages,
-    each with its `[n]`; `passages` are these numbers. `gap` says why there is no evidence.
+    each with its `[n]`, and `spans` their places and quotes; `passages` are these numbers. `gap` says why there is no
+    evidence.
     """
 
     number: int = Field(ge=1)
@@ -49,52 +51,10 @@ class ReasoningStep(Model):
     found: tuple[str, ...] = ()
     found_by: str | None = None
     text: str = ""
+    spans: tuple[AnswerSentence, ...] = ()
     passages: tuple[int, ...] = ()
     bridges: tuple[Bridge, ...] = ()
     gap: str | None = None
-
-
-class Citation(Model):
-    """`[number]` in the answer's text stands for this chunk; `place`: page, slide or rows where the quote begins."""
-
-    number: int = Field(ge=1)
-    chunk_id: str
-    path: str
-    title: str
-    quote: str = ""
-    place: str = ""
-
-
-class SupportedSentence(Model):
-    """`text[start:end]` of a summary, with its citations. `cut`: what was left out of it.
-
-    `kind`: how its sources say it: quote, words, moved (to a source that says it), cut; or why that was not asked: "no
-    claim", "other language".
-    """
-
-    start: int
-    end: int
-    kind: str
-    cut: str = ""
-
-
-class RemovedSentence(Model):
-    """A sentence of an LLM that its sources do not support; `kind` names the check that objected."""
-
-    text: str
-    kind: str
-    reason: str
-
-
-class SupportReport(Model):
-    """What became of the sentences of a summary by an LLM that claim something."""
-
-    sentences: int
-    supported: int
-    repaired: int
-    unchecked: int = Field(default=0, description="in another language than all of their sources")
-    removed: tuple[RemovedSentence, ...] = ()
-    spans: tuple[SupportedSentence, ...] = ()
 
 
 class MissingReason(StrEnum):
@@ -122,7 +82,7 @@ class Summary(Model):
     kind: str = "none"
     citations: tuple[Citation, ...] = ()
     removed: int = 0
-    support: SupportReport | None = Field(default=None, description="of a summary by an LLM; quotes are their sources")
+    support: SupportReport | None = Field(default=None, description="what each sentence rests on, whoever wrote it")
     missing: tuple[MissingFact, ...] = ()
 
 

@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     search: s.SearchSettings = s.SearchSettings()
     embedding: s.EmbeddingSettings = s.EmbeddingSettings()
     rerank: s.RerankSettings = s.RerankSettings()
+    summary: s.SummarySettings = s.SummarySettings()
     strategies: dict[str, Strategy] = Field(default_factory=dict, description="lists of stages: docs/strategies.md")
     cache: s.CacheSettings = s.CacheSettings()
     store: s.StoreSettings = s.StoreSettings()

@@ -17,7 +17,7 @@ Fingerprint = Mapping[str, str]
 STRATEGY = "strategies."
 _WHOLE = (
     "decomposition", "multi_query", "binding", "routing", "aggregators", "enumeration", "search", "chunking",
-    "hierarchy", "budget",
+    "hierarchy", "budget", "summary",
 )  # fmt: skip
 #: Of these sections only the named fields.
 _FIELDS = {

@@ -22,6 +22,7 @@ from workers.merge.aggregators import SIMPLE, Aggregated, Findings, aggregate, a
 from workers.merge.callers import of_symbol
 from workers.merge.extract import nothing_found
 from workers.merge.identifiers import unnamed, unnamed_subject
+from workers.merge.support import with_support
 from workers.shown_hits import leaf_kind_share
 
 H = TypeVar("H", bound=Hit)
@@ -67,13 +68,14 @@ def run_aggregator(
         timeout_s=job.remaining(WRITE_S),
         prompt_tokens=settings.llm_prompt_tokens,
         sources_tokens=int(settings.llm_prompt_tokens * settings.llm_sources_share),
+        mark_unsupported=settings.summary.unsupported == "mark",
     )
     given = settings.aggregators.model_dump().get(name, {})
     name, made = aggregate(name, found, given, all_known())
     if table is None and pool.hits and (lost := unnamed(question, pool.hits)):
         warnings = (*made.warnings, _no_document_names(question, lost).text)
         made = made.model_copy(update={"warnings": warnings})
-    return name, made
+    return name, with_support(made, pool.hits)
 
 
 def _no_document_names(question: str, lost: Sequence[str]) -> Summary:

@@ -1,13 +1,36 @@
-"""What a number in a text stands for. Pure."""
+"""What a number in a text stands for: the one place that makes citations and quotes. Pure."""
 
 from __future__ import annotations
 
 from shared.models import Citation, Hit
+from shared.models.support import Quotation
 from workers.display import plain_line
 
 
 def citation(number: int, hit: Hit, quote: str) -> Citation:
     """`[number]` stands for `hit`; `quote` is a verbatim slice of its text."""
-    path, title = plain_line(hit.path), plain_line(hit.title)
-    place = plain_line(hit.place_of(quote))
-    return Citation(number=number, chunk_id=hit.chunk_id, path=path, title=title, quote=quote, place=place)
+    start, end = _span(hit, quote)
+    return Citation(
+        number=number,
+        chunk_id=hit.chunk_id,
+        doc_id=hit.doc_id,
+        path=plain_line(hit.path),
+        title=plain_line(hit.title),
+        quote=quote,
+        place=plain_line(hit.place_of(quote)),
+        start=start,
+        end=end,
+        score=hit.score,
+    )
+
+
+def quotation(number: int, hit: Hit, quote: str) -> Quotation:
+    """`quote`, a slice of the text of `hit`, which `[number]` stands for."""
+    start, end = _span(hit, quote)
+    return Quotation(number=number, text=quote, start=start, end=end)
+
+
+def _span(hit: Hit, quote: str) -> tuple[int | None, int | None]:
+    """Where a quote stands in the text of its source."""
+    start = hit.text.find(quote) if quote else -1
+    return (None, None) if start < 0 else (start, start + len(quote))

@@ -16,7 +16,7 @@ from workers.merge.callers import of_symbol
 from workers.merge.citations import citation
 from workers.merge.evidence import AskedFor, asked_parts, own_part
 from workers.merge.picker import MAX_STEPS, PART_WIDTH, Picker
-from workers.merge.pieces import QuotableSentence, quotable_sentences
+from workers.merge.pieces import QuotableSentence
 
 MAX_SENTENCES = 10
 _DIRECT, _DIRECT_BROAD, _PER_GROUP = 8, 1, 2
@@ -28,14 +28,6 @@ _TRUSTED_SCORE = 0.5
 #: The lexical reranker's calibrated score of a hit that shares a word with the question by chance.
 _UNRELATED = 0.05
 _LABELLED = frozenset({Facet.CORE, Facet.WHY, Facet.HOW, Facet.CASE, Facet.NOTE})
-
-
-def best_quote(hit: Hit, claim: str) -> str:
-    """The sentence of `hit` that shares most terms with `claim`; its first one when none does, "" without any."""
-    asked = frozenset(terms(claim))
-    sentences = quotable_sentences([hit])
-    best = max(sentences, key=lambda p: (len(p.words & asked) / len(p.words | asked), -p.position), default=None)
-    return best.quote if best else ""
 
 
 @dataclass(frozen=True, slots=True)

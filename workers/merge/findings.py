@@ -23,7 +23,7 @@ class Findings:
     `nodes` holds the whole tree with the root "0"; `leaves` every leaf, those that failed or never answered too.
     `table` is the complete list of an enumeration. `llm` None: no text by an LLM is wanted or possible.
     `timeout_s` is what is left of the job's time, in seconds. `prompt_tokens`: of a prompt at most, `sources_tokens` of
-    the sources in it.
+    the sources in it. `mark_unsupported`: sentences of the LLM that its sources do not say stay, with a mark.
     """
 
     question: str
@@ -36,6 +36,7 @@ class Findings:
     timeout_s: float = 0.0
     prompt_tokens: int = 12_000
     sources_tokens: int = 9_600
+    mark_unsupported: bool = False
 
 
 class Aggregated(Model):

@@ -1,17 +1,18 @@
-"""Holds each sentence of an LLM's summary against the sources it cites; what they do not say is mended or goes."""
+"""Holds each sentence of an LLM's summary against its sources; what they do not say is mended, marked or goes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from shared.grounding import ClaimVerdict, Verdict, judge
-from shared.language import alternatives, derived
+from shared.language import alternatives, derived, reader_sentence
 from shared.language.sentences import BlockKind, sentence_spans
 from shared.language.text import fold, has_cjk, is_cjk_text
-from shared.models.answer import RemovedSentence, SupportedSentence, SupportReport
 from shared.models.hits import MergedHit
+from shared.models.support import AnswerSentence, RemovedSentence, Support, SupportReport, report_of
 
 _MARK = re.compile(r"\[(\d{1,9})\]")
 _MARKS = re.compile(r"(?:[ \t]?\[\d{1,9}\])+")
@@ -22,18 +23,28 @@ _MARKER_ONLY = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)、])[ \t]*(?:\n|\Z)", re.
 _LEAST_LEFT = 0.4
 #: Sources that a sentence is tried against when those that it cites do not support it.
 _OTHERS = 12
+#: What the lexical checks object to in words that may say the same; the others object to what is another thing.
+_UNDECIDED = frozenset({"coverage", "changed"})
+#: A claim in words of its own of which less than this stands in its source in order has barely passed.
+_BARELY = 0.5
+#: A claim with the text of the sources that it cites -> whether they say it, for those pairs that could be told.
+Opinions = Mapping[tuple[str, str], bool]
+Verify = Callable[[Sequence[tuple[str, str]]], Opinions]
+_STATES = {
+    "no claim": Support.NOTHING, "other language": Support.UNCHECKED, "moved": Support.REPAIRED, "cut": Support.REPAIRED
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class GroundedText:
-    """A summary of which each sentence is supported, and what became of the others."""
+    """A summary of which each sentence is supported or marked, and what became of the others."""
 
     text: str
     report: SupportReport
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class Unit:
     """`text[start:end]` of the summary: a sentence with the citations behind it; code and headings claim nothing."""
 
     start: int
@@ -41,25 +52,34 @@ class _Unit:
     claims: bool
 
 
-def grounded(text: str, sources: Sequence[MergedHit]) -> GroundedText:
-    """`text`, whose `[n]` stand for `sources`, without what they do not say."""
+def grounded(
+    text: str, sources: Sequence[MergedHit], *, mark: bool = False, verify: Verify | None = None
+) -> GroundedText:
+    """`text`, whose `[n]` stand for `sources`, without what they do not say; with `mark`, that stays and is marked.
+
+    `verify` is asked, once, about the sentences that the words leave undecided.
+    """
     passages = [hit.full_text for hit in sources]
+    units = list(units_of(text))
+    opinions = _opinions([text[one.start : one.end] for one in units if one.claims], passages, verify)
     kept: list[str] = []
-    found: list[SupportedSentence] = []
+    found: list[AnswerSentence] = []
     removed: list[RemovedSentence] = []
     place = length = 0
-    for unit in _units(text):
+    for unit in units:
         between, body = text[place : unit.start], text[unit.start : unit.end]
         place = unit.end
-        held = _held(body, passages) if unit.claims else _HeldSentence(body, "no claim")
+        held = held_sentence(body, passages, opinions) if unit.claims else HeldSentence(body, "no claim")
+        if mark and not held.text:
+            held = _marked(body, held)
         if held.text:
             between = between if kept or not between.isspace() else ""
             length += len(between)
-            found.append(SupportedSentence(start=length, end=length + len(held.text), kind=held.kind, cut=held.cut))
+            found.append(_placed(held, length))
             kept += (between, held.text)
             length += len(held.text)
         else:
-            removed.append(RemovedSentence(text=_bare(body), kind=held.kind, reason=held.reason))
+            removed.append(RemovedSentence(text=bare(body), kind=held.kind, reason=held.reason))
             if "\n" in between and kept:
                 kept.append(between)
                 length += len(between)
@@ -68,33 +88,89 @@ def grounded(text: str, sources: Sequence[MergedHit]) -> GroundedText:
 
 
 @dataclass(frozen=True, slots=True)
-class _HeldSentence:
+class HeldSentence:
     """What stays of a sentence; "" where nothing does, then `kind` and `reason` say why."""
 
     text: str
     kind: str
     reason: str = ""
     cut: str = ""
+    unsupported: bool = False
 
 
-def _held(body: str, passages: Sequence[str]) -> _HeldSentence:
-    claim, cited = _bare(body), list(dict.fromkeys(int(number) for number in _MARK.findall(body)))
+def _placed(held: HeldSentence, start: int) -> AnswerSentence:
+    state = Support.UNSUPPORTED if held.unsupported else _STATES.get(held.kind, Support.SUPPORTED)
+    end = start + len(held.text)
+    return AnswerSentence(start=start, end=end, support=state, kind=held.kind, cut=held.cut, reason=held.reason)
+
+
+def _marked(body: str, held: HeldSentence) -> HeldSentence:
+    """The sentence as it was, with words behind it that say that its sources do not say it."""
+    space = "" if has_cjk(body) else " "
+    return replace(held, text=f"{body}{space}{reader_sentence('unsupported', body)}", unsupported=True)
+
+
+def held_sentence(body: str, passages: Sequence[str], opinions: Opinions = MappingProxyType({})) -> HeldSentence:
+    """What stays of one sentence whose `[n]` stand for `passages`."""
+    claim, cited = bare(body), cited_in(body)
     own = [passages[number - 1] for number in cited]
     if not cited and _absence().search(fold(claim)):
-        return _HeldSentence(body, "no claim")
-    if own and all(_other_script(claim, passage) for passage in own):
-        return _HeldSentence(body, "other language")
-    verdict = judge(claim, [*own, "\n".join(own)] if len(own) > 1 else own)
+        return HeldSentence(body, "no claim")
+    opinion = opinions.get((claim, _joined(own)))
+    if opinion is None and own and all(_other_script(claim, passage) for passage in own):
+        return HeldSentence(body, "other language")
+    verdict = _judged(claim, own) if opinion is None else _VERIFIED if opinion else _UNVERIFIED
     if verdict.kind == "no claim" or (cited and verdict.verdict is Verdict.SUPPORTED):
-        return _HeldSentence(body, verdict.kind)
+        return HeldSentence(body, verdict.kind)
+    return _mended(claim, cited, passages) or HeldSentence(
+        "", verdict.kind, verdict.reason if cited else "it cites no source, and none says it"
+    )
+
+
+def _mended(claim: str, cited: Sequence[int], passages: Sequence[str]) -> HeldSentence | None:
+    """The sentence with a source that says it, or without the end that none says."""
     moved = _moved(claim, cited, passages)
     if moved is not None:
-        return _HeldSentence(_citing(claim, [moved]), "moved")
-    if cited and (kept := _shortened(claim, own)):
-        return _HeldSentence(
-            _citing(f"{kept}。" if has_cjk(claim) else f"{kept}.", cited), "cut", cut=claim[len(kept) :]
-        )
-    return _HeldSentence("", verdict.kind, verdict.reason if cited else "it cites no source, and none says it")
+        return HeldSentence(_citing(claim, [moved]), "moved")
+    if cited and (kept := _shortened(claim, [passages[number - 1] for number in cited])):
+        whole = f"{kept}。" if has_cjk(claim) else f"{kept}."
+        return HeldSentence(_citing(whole, cited), "cut", cut=claim[len(kept) :])
+    return None
+
+
+_VERIFIED = ClaimVerdict(verdict=Verdict.SUPPORTED, kind="verifier")
+_UNVERIFIED = ClaimVerdict(verdict=Verdict.UNSUPPORTED, kind="verifier", reason="the verifier finds it in no source")
+
+
+def _opinions(bodies: Sequence[str], passages: Sequence[str], verify: Verify | None) -> Opinions:
+    """What the verifier says of the sentences that the words leave undecided or that barely pass."""
+    if verify is None:
+        return {}
+    asked: dict[tuple[str, str], None] = {}
+    for body in bodies:
+        claim, own = bare(body), [passages[number - 1] for number in cited_in(body)]
+        if not own:
+            continue
+        if not all(_other_script(claim, passage) for passage in own):
+            verdict = _judged(claim, own)
+            barely = verdict.kind == "words" and verdict.share < _BARELY
+            if verdict.kind not in _UNDECIDED and not barely:
+                continue
+        asked[claim, _joined(own)] = None
+    return verify(list(asked)) if asked else {}
+
+
+def _joined(own: Sequence[str]) -> str:
+    return "\n".join(own)
+
+
+def _judged(claim: str, own: Sequence[str]) -> ClaimVerdict:
+    return judge(claim, [*own, _joined(own)] if len(own) > 1 else own)
+
+
+def cited_in(body: str) -> list[int]:
+    """The numbers of the sources that a sentence cites, in order."""
+    return list(dict.fromkeys(int(number) for number in _MARK.findall(body)))
 
 
 def _citing(claim: str, numbers: Sequence[int]) -> str:
@@ -125,9 +201,9 @@ def _shortened(claim: str, own: Sequence[str]) -> str:
     return ""
 
 
-def _units(text: str) -> Iterator[_Unit]:
+def units_of(text: str) -> Iterator[Unit]:
     """Sentences in order, each with the citations that stand behind its full stop."""
-    waiting: _Unit | None = None
+    waiting: Unit | None = None
     # A full stop in a code span ends no sentence.
     text = _CODE_SPAN.sub(lambda code: re.sub(r"[.!?。！？]", "_", code[0]), text)
     for span in sentence_spans(text):
@@ -135,17 +211,17 @@ def _units(text: str) -> Iterator[_Unit]:
         marks = _MARKS.match(text, start)
         if waiting is not None and waiting.claims and marks:
             start = min(marks.end(), span.end)
-            waiting = _Unit(waiting.start, start, claims=True)
+            waiting = Unit(waiting.start, start, claims=True)
             start += len(text[start : span.end]) - len(text[start : span.end].lstrip())
         if waiting is not None:
             yield waiting
-        waiting = _Unit(start, span.end, claims) if start < span.end else None
+        waiting = Unit(start, span.end, claims) if start < span.end else None
     if waiting is not None:
         yield waiting
 
 
 def _tidied(
-    text: str, found: Sequence[SupportedSentence], removed: Sequence[RemovedSentence]
+    text: str, found: Sequence[AnswerSentence], removed: Sequence[RemovedSentence]
 ) -> tuple[str, SupportReport]:
     """Without the markers of list items that have lost their sentence."""
     if removed:
@@ -160,21 +236,10 @@ def _tidied(
                 else one
                 for one in found
             ]
-    claims = [one for one in found if one.kind != "no claim"]
-    repaired = sum(one.kind in {"moved", "cut"} for one in claims)
-    unchecked = sum(one.kind == "other language" for one in claims)
-    report = SupportReport(
-        sentences=len(claims) + len(removed),
-        supported=len(claims) - repaired - unchecked,
-        repaired=repaired,
-        unchecked=unchecked,
-        removed=tuple(removed),
-        spans=tuple(found),
-    )
-    return text.rstrip(), report
+    return text.rstrip(), report_of(tuple(found), tuple(removed))
 
 
-def _bare(body: str) -> str:
+def bare(body: str) -> str:
     """The sentence without its citations."""
     return re.sub(r"\s+([.,;:!?。，；：！？])", r"\1", _MARKS.sub("", body)).strip()
 

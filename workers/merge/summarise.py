@@ -10,9 +10,10 @@ from shared.errors import DeadlineError, RamifyError, ReplyError
 from shared.language import derived, languages
 from shared.language.sentences import sentences
 from shared.models import Cost, Facet, MergedHit, NodeKind, Summary
-from shared.models.answer import ReasoningStep, SupportReport
+from shared.models.answer import ReasoningStep
 from shared.models.base import Model
 from shared.models.plan import node_order
+from shared.models.support import SupportReport
 from shared.providers.fallbacks import fell_back
 from shared.providers.llm.client import spent
 from shared.providers.llm.prompts import summarise_prompt
@@ -22,10 +23,10 @@ from shared.providers.time_shares import seconds_for
 from workers.display import safe
 from workers.inert import inert
 from workers.merge.citations import citation
-from workers.merge.extract import best_quote
 from workers.merge.findings import Aggregated, Findings
 from workers.merge.grounded import grounded
 from workers.merge.memories import memories
+from workers.merge.support import best_quote
 
 _MAX_RANGE = 50
 _PART = re.compile(r"(\d{1,9})(?:\s?[\-–]\s?(\d{1,9}))?")
@@ -68,7 +69,7 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
         prompt = ask(memories=sources)
         reply = found.llm.complete(prompt, timeout_s=timeout_s, check=read)
         cost = reply.cost
-        checked, support = _supported(read(reply.text), hits[: len(sources)])
+        checked, support = _supported(read(reply.text), hits[: len(sources)], mark=found.mark_unsupported)
     except RamifyError as error:
         fell_back("llm", error)
         reason = str(error).strip().rstrip(".")
@@ -78,14 +79,16 @@ def summarise(found: Findings, fallback: Callable[[], Summary], steps: Sequence[
     removed = f"{checked.removed} citation(s) of sources that do not exist were removed from the summary."
     unsupported = f"{len(support.removed)} sentence(s) of the summary were removed: their sources do not say them."
     warnings = ((removed,) if checked.removed else ()) + ((_CUT,) if reply.cut else ()) + ((left,) if left else ())
+    marked = f"{support.unsupported} sentence(s) of the summary are marked: their sources do not say them."
     warnings += (unsupported,) if support.removed else ()
+    warnings += (marked,) if support.unsupported else ()
     summary = _summary(checked, hits).model_copy(update={"support": support})
     return own.model_copy(update={"summary": summary, "cost": cost, "warnings": warnings})
 
 
-def _supported(checked: CheckedText, sources: Sequence[MergedHit]) -> tuple[CheckedText, SupportReport]:
-    """The text without what its sources do not say. Raises: ReplyError where no sentence is left that they do."""
-    held = grounded(checked.text, sources)
+def _supported(checked: CheckedText, sources: Sequence[MergedHit], *, mark: bool) -> tuple[CheckedText, SupportReport]:
+    """The text without what its sources do not say, or with marks. Raises: ReplyError where no sentence is left."""
+    held = grounded(checked.text, sources, mark=mark)
     if held.report.sentences and not any(one.kind != "no claim" for one in held.report.spans):
         first = held.report.removed[0]
         raise ReplyError(f"its sources do not say it: {first.kind}, {first.reason}")

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType, group
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.render.support import draw_support
 from orchestrator.cli.render.tree import draw, of_answer, state_text
 from orchestrator.cli.text import (
     cited,
@@ -50,6 +51,7 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
         yield from _list(answer.job_id, answer.table)
     else:
         yield cited(answer.summary.text) if answer.summary.text else Text("There is no summary.", "yellow")
+        yield from draw_support(answer.summary)
     if answer.steps:
         yield from heading("Aspects" if answer.steps[0].kind == "aspect" else "Steps")
         yield _steps(answer)
@@ -98,6 +100,8 @@ def _source(citation: Citation, hit: Hit | None) -> Text:
     shown = plain(citation.title, "bold").append("  ").append(plain(citation.path, "dim"))
     if citation.place:
         shown.append(", ").append(plain(citation.place, "cyan"))
+    if citation.start is not None:
+        shown.append(f", characters {citation.start}–{citation.end}", "dim")
     if hit and hit.date:
         shown.append("  ").append(plain(hit.date, "dim"))
     return shown.append("\n").append(snippet(f"“{citation.quote}”")) if citation.quote else shown

@@ -95,7 +95,8 @@ def test_given_markdown_when_finished_then_it_is_in_the_order_of_the_lines_below
     assert text.startswith(f"# Batch b1\n\n{COUNTS}\n")
     assert [line[:5] for line in text.splitlines() if line.startswith("## ")] == ["## 1.", "## 2.", "## 3.", "## 4."]
     assert "id `q-3` · key `k` · job `job3` · **degraded** (llm_unavailable)" in text
-    assert "1. Note 1 — notes/1.md" in text
+    assert "Streams keep order. [^3-1]" in text
+    assert "\n[^3-1]: Note 1 — notes/1.md" in text
     assert "&lt;!-- line 9 job x -->" in text
     assert not Path("out.md.part").exists()
     assert write("out.md", *LINES) == {1: "job1", 2: "job2", 3: "job3", 4: ""}
@@ -122,7 +123,7 @@ def test_given_an_answer_with_headings_and_tags_when_written_as_markdown_then_it
     made = answer("job1", "q", text="# Facts\nOrder <b>holds</b>. [1]\n## 7. More")
     write("out.md", answered(1, answer=made))
     text = Path("out.md").read_text(encoding="utf-8")
-    assert "**Facts**\nOrder &lt;b>holds&lt;/b>. [1]\n**7. More**" in text
+    assert "**Facts**\nOrder &lt;b>holds&lt;/b>. [^1-1]\n**7. More**" in text
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

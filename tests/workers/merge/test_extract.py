@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from shared.models import Facet, MergedHit, MergedPool, Node, NodeKind, Source
 from workers.display import plain_line, safe
-from workers.merge.extract import MAX_SENTENCES, best_quote, extract
+from workers.merge.extract import MAX_SENTENCES, extract
+from workers.merge.support import best_quote
 
 CITED = re.compile(r"\[(\d+)\]$")
 
