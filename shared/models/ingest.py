@@ -10,7 +10,8 @@ from shared.models.base import Model
 
 #: What has a reader; `workers.index.readers` is held to it by a test.
 CODE_SUFFIXES = frozenset({
-    ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java",
+    ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rs", ".java", ".c", ".h",
+    ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".cs", ".kt", ".kts", ".rb", ".php", ".sh", ".bash", ".sql",
 })  # fmt: skip
 #: Suffix -> the module of its parser (`workers.formats`).
 FORMATS = {

@@ -19,7 +19,7 @@ FURTHER_OF_CODE = ("doc_id", "ordinal", "definitions", "imports")
 #: Kinds that are asked for by another one's name.
 _ALSO = {"function": ("method",), "class": ("record",)}
 _PACKAGE_FILES = frozenset({"__init__", "index", "mod", "lib"})
-_BY_FOLDER = frozenset({".go", ".java"})
+_BY_FOLDER = frozenset({".go", ".java", ".cs", ".kt", ".kts", ".php"})
 _OF_FILES = frozenset({CodeAspect.IMPORT, CodeAspect.MODULE, CodeAspect.FILE})
 _PARTS = re.compile(r"[./:]+")
 

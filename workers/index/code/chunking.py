@@ -60,7 +60,7 @@ def chunk_code(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
     lines = document.text.split("\n")
     tree = parse(source, language.grammar)
     if tree is None:
-        whole = Definition("module", (), 0, 0, len(lines) - 1, 0, None, _NOT_PARSED)
+        whole = Definition("file", (), 0, 0, len(lines) - 1, 0, None, _NOT_PARSED)
         unparsed = SourceFile(document.path, language, language.module(document.path), [whole], [0] * len(lines))
         return _chunks(document, unparsed, {}, None, sizes)
     definitions = outline(tree.root_node, language, len(lines))

@@ -27,9 +27,16 @@ _SIGNATURES = frozenset({
 #: Nodes between a class and the names of its bases.
 _HERITAGE = frozenset({
     "argument_list", "class_heritage", "extends_clause", "implements_clause", "extends_type_clause", "superclass",
-    "super_interfaces", "extends_interfaces", "type_list",
+    "super_interfaces", "extends_interfaces", "type_list", "base_class_clause", "base_list", "base_clause",
+    "class_interface_clause", "delegation_specifiers", "delegation_specifier",
 })  # fmt: skip
-_NO_BASES = frozenset({"keyword_argument", "comment", "type_arguments", "list_splat", "dictionary_splat"})
+_WITH_BASES = frozenset({
+    "interface_declaration", "record_declaration", "enum_declaration", "struct_declaration", "struct_specifier",
+    "object_declaration",
+})  # fmt: skip
+_NO_BASES = frozenset(
+    {"keyword_argument", "comment", "type_arguments", "list_splat", "dictionary_splat", "access_specifier"}
+)
 _NAME_END = re.compile(r"[(\[<{=\s]")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)[^\n]*")
 _CALLED = re.compile(
@@ -39,7 +46,7 @@ _HEAD_END = re.compile(r"(?<!\s)\s*+(?:(?:=>|[:{=])\s*+)?+$")
 _TEST_NAME = re.compile(r"test(?:_|$|[A-Z0-9])", re.IGNORECASE)
 _TEST_FILE = re.compile(r"^(?:test|tests|conftest)$|^test_|[_.](?:test|tests|spec)$|Tests?$")
 _TEST_FOLDERS = frozenset({"test", "tests", "t", "__tests__"})
-_TEST_MARKS = frozenset({"test", "Test", "rstest", "test_case", "ParameterizedTest"})
+_TEST_MARKS = frozenset({"test", "Test", "rstest", "test_case", "ParameterizedTest", "Fact", "Theory", "TestMethod"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,8 @@ def _decorated(decorator: Node) -> Node | None:
         return None
     if around.type == "modifiers":
         return around.parent
+    if decorator.type == "attribute_list":
+        return around
     if around.type in {"decorated_definition", "export_statement"}:
         return around.child_by_field_name("definition") or around.child_by_field_name("declaration")
     if decorator.type == "decorator" and around.type != "class_body":
@@ -134,11 +143,7 @@ def _decorated(decorator: Node) -> Node | None:
 
 def _bases(node: Node) -> tuple[str, ...]:
     """The names of base classes and interfaces, without their arguments."""
-    if "class" not in node.type and node.type not in {
-        "interface_declaration",
-        "record_declaration",
-        "enum_declaration",
-    }:
+    if "class" not in node.type and node.type not in _WITH_BASES:
         return ()
     found: list[str] = []
     stack = [child for child in reversed(node.named_children) if child.type in _HERITAGE]
@@ -180,7 +185,9 @@ def _signature(node: Node) -> str:
 def _is_async(node: Node) -> bool:
     nodes = (node, *(child for name in ("value", "right") if (child := node.child_by_field_name(name))))
     children = [child for each in nodes for child in each.children]
-    children += [inner for child in children if child.type == "function_modifiers" for inner in child.children]
+    children += [
+        inner for child in children if child.type in {"function_modifiers", "modifier"} for inner in child.children
+    ]
     return any(child.type == "async" for child in children)
 
 

@@ -203,6 +203,96 @@ def _java(node: Node, _path: str, into: Imports) -> None:
         into.add(node.start_point[0], name[-1], name)
 
 
+def _c(node: Node, path: str, into: Imports) -> None:
+    written = text_of(node.child_by_field_name("path"))[:_MAX_TEXT]
+    name = written.strip('<>" \t')
+    if name:
+        into.written.append((node.start_point[0], name))
+        beside = written.startswith('"') and "/" not in name
+        _file(node, posixpath.join(posixpath.dirname(path), name) if beside else name, into)
+
+
+def _file(node: Node, path: str, into: Imports) -> None:
+    """A file of the program that is taken in whole."""
+    if parts := tuple(part for part in path_parts(posixpath.normpath(path)) if part != ".."):
+        into.all.append((node.start_point[0], parts))
+
+
+def _sharp(node: Node, _path: str, into: Imports) -> None:
+    words = _WORD.findall(text_of(node)[:_MAX_TEXT].partition("{")[0])
+    name = tuple(word for word in words if word not in {"global", "using", "static", "namespace", "unsafe"})
+    if node.type.endswith("namespace_declaration"):
+        into.package = into.package or name
+        return
+    alias = node.child_by_field_name("name")
+    name = name[1:] if alias is not None else name
+    if not name:
+        return
+    into.written.append((node.start_point[0], ".".join(name)))
+    if alias is not None:
+        into.add(node.start_point[0], text_of(alias), name)
+    else:
+        into.stars.append(name)
+
+
+def _kotlin(node: Node, _path: str, into: Imports) -> None:
+    text = text_of(node)[:_MAX_TEXT].partition("\n")[0]
+    head, _, alias = text.partition(" as ")
+    name = tuple(_WORD.findall(head))[1:]
+    if node.type == "package_header":
+        into.package = name
+    elif name:
+        into.written.append((node.start_point[0], ".".join(name)))
+        if "*" in head:
+            into.stars.append(name)
+        else:
+            into.add(node.start_point[0], alias.strip() or name[-1], name)
+
+
+def _ruby(node: Node, path: str, into: Imports) -> None:
+    quoted = _QUOTED.findall(text_of(node)[:_MAX_TEXT])
+    if not quoted:
+        return
+    beside = text_of(node.child_by_field_name("method")) == "require_relative"
+    into.written.append((node.start_point[0], quoted[0]))
+    _file(node, posixpath.join(posixpath.dirname(path), quoted[0]) if beside else quoted[0], into)
+
+
+def _php(node: Node, path: str, into: Imports) -> None:
+    row, text = node.start_point[0], text_of(node)[:_MAX_TEXT]
+    if node.type == "namespace_definition":
+        into.package = into.package or tuple(_WORD.findall(text_of(node.child_by_field_name("name"))))
+        return
+    if node.type != "namespace_use_declaration":
+        for quoted in _QUOTED.findall(text)[:1]:
+            into.written.append((row, quoted))
+            _file(node, posixpath.join(posixpath.dirname(path), quoted.lstrip("/")), into)
+        return
+    head, grouped, inside = text.partition("{")
+    prefix = _php_name(head) if grouped else ()
+    for item in (inside.partition("}")[0] if grouped else head).split(","):
+        written, _, alias = item.partition(" as ")
+        if name := (*prefix, *_php_name(written)):
+            into.written.append((row, ".".join(name)))
+            into.add(row, next(iter(_WORD.findall(alias)), name[-1]), name)
+
+
+def _php_name(text: str) -> NameParts:
+    return tuple(word for word in _WORD.findall(text) if word not in {"use", "function", "const"})
+
+
+def _shell(node: Node, path: str, into: Imports) -> None:
+    written = text_of(node.child_by_field_name("argument"))[:_MAX_TEXT].strip("\"'")
+    if written:
+        into.written.append((node.start_point[0], written))
+        plain = posixpath.join(*(part for part in written.split("/") if part and "$" not in part), "")
+        _file(node, posixpath.join(posixpath.dirname(path), plain.rstrip("/")), into)
+
+
+def _nothing(_node: Node, _path: str, _into: Imports) -> None:
+    """A language whose files do not take in each other."""
+
+
 def _descendants(node: Node) -> Iterator[Node]:
     stack = list(node.named_children)
     while stack:
@@ -218,4 +308,12 @@ READERS: Mapping[str, Callable[[Node, str, Imports], None]] = {
     "go": _go,
     "rust": _rust,
     "java": _java,
+    "c": _c,
+    "cpp": _c,
+    "csharp": _sharp,
+    "kotlin": _kotlin,
+    "ruby": _ruby,
+    "php": _php,
+    "shell": _shell,
+    "sql": _nothing,
 }

@@ -20,7 +20,9 @@ Naming = Callable[[Node], "tuple[str, NameParts] | None"]
 #: Names that an owner defines without a chunk of its own: constants, signatures of an interface, variants.
 MEMBER = "member"
 #: Kinds whose inside holds definitions of their own.
-OPEN = frozenset({"class", "interface", "trait", "impl", "mod", "namespace", "enum", "struct", "record", "object"})
+OPEN = frozenset({
+    "class", "interface", "trait", "impl", "mod", "module", "namespace", "enum", "struct", "record", "object",
+})  # fmt: skip
 #: Kinds that only hold: their few own lines go to their neighbours, and they define nothing.
 CONTAINERS = frozenset({"impl", "mod", "namespace"})
 #: Kinds that are types, so that a method called on one of their values has a name.
@@ -32,14 +34,27 @@ _NAME_FIELDS = {"pair": "key", "field_definition": "property"}
 _EXPORTS = re.compile(r"^(module\.)?exports\.|^this\.|(?<=\.)prototype\.")
 _DOTTED = re.compile(r"[\w$]+(\.[\w$]+){0,3}")
 _TYPE_NAME = re.compile(r"[A-Za-z_]\w*")
+_GENERIC = re.compile(r"<[^<>]*+>")
+_C_NAME = re.compile(r"~?\w++|operator.{1,20}")
+#: A longer name is no name.
+_MAX_TEXT = 500
+_C_TYPES = {
+    "struct_specifier": "struct",
+    "union_specifier": "union",
+    "class_specifier": "class",
+    "enum_specifier": "enum",
+}
+_C_AROUND = frozenset({"pointer_declarator", "reference_declarator", "attributed_declarator"})
+_SQL_KINDS = frozenset({"table", "view", "function", "procedure", "trigger", "index", "type", "sequence"})
 
 
 class Unresolved(StrEnum):
-    """Whose a name is that a file neither defines nor imports: the package's, its class's, or a local one."""
+    """Whose a name is that a file neither defines nor imports: the package's, its class's, the program's, a local."""
 
     LOCAL = "local"
     PACKAGE = "package"
     CLASS = "class"
+    PROGRAM = "program"
 
 
 class CodeLanguage(Model):
@@ -155,6 +170,80 @@ def _java(node: Node) -> tuple[str, NameParts] | None:
     return None
 
 
+def _c(node: Node) -> tuple[str, NameParts] | None:
+    """C and C++: the name stands inside of declarators; a declaration of a function is a name without a chunk."""
+    if kind := _C_TYPES.get(node.type):
+        return (kind, _qualified(node.child_by_field_name("name"))) if node.child_by_field_name("body") else None
+    if node.type == "type_definition":
+        inner = node.child_by_field_name("type")
+        kind = _C_TYPES.get(inner.type, "type") if inner is not None and inner.child_by_field_name("body") else "type"
+        return kind, _qualified(node.child_by_field_name("declarator"))
+    if node.type in {"function_definition", "declaration", "field_declaration"}:
+        declarator = node.child_by_field_name("declarator")
+        while declarator is not None and declarator.type in _C_AROUND:
+            declarator = declarator.child_by_field_name("declarator") or declarator.named_children[-1]
+        if declarator is None or declarator.type != "function_declarator":
+            return None
+        name = _qualified(declarator.child_by_field_name("declarator"))
+        return (MEMBER if node.type != "function_definition" else "method" if len(name) > 1 else "function"), name
+    return None
+
+
+def _qualified(node: Node | None) -> NameParts:
+    """`ns::Type<T>::name` as its parts; empty for what is no name, as a pointer to a function."""
+    text = _GENERIC.sub("", text_of(node) if node is not None and node.end_byte - node.start_byte < _MAX_TEXT else "")
+    parts = tuple(part.strip() for part in text.split("::") if part.strip())
+    return parts if all(_C_NAME.fullmatch(part) for part in parts) else ()
+
+
+def _sharp(node: Node) -> tuple[str, NameParts] | None:
+    if node.type in {"field_declaration", "event_field_declaration"}:
+        held = (child for each in node.named_children for child in each.named_children)
+        return MEMBER, named(next((child for child in held if child.type == "variable_declarator"), node))
+    return _java(node)
+
+
+def _kotlin(node: Node) -> tuple[str, NameParts] | None:
+    types = {child.type for child in node.children}
+    if node.type == "class_declaration":
+        return "interface" if "interface" in types else "enum" if "enum_class_body" in types else "class", named(node)
+    if node.type in {"property_declaration", "enum_entry"}:
+        inner = next((child for child in node.named_children if child.type == "variable_declaration"), node)
+        name = next((text_of(child) for child in inner.named_children if child.type == "identifier"), "")
+        return MEMBER, (name,) if name else ()
+    if node.type == "type_alias":
+        name = next((text_of(child) for child in node.named_children if child.type == "identifier"), "")
+        return "type", (name,) if name else ()
+    return None
+
+
+def _ruby(node: Node) -> tuple[str, NameParts] | None:
+    if node.type in {"class", "module"} and node.is_named:
+        return node.type, _qualified(node.child_by_field_name("name"))
+    left = node.child_by_field_name("left") if node.type == "assignment" else None
+    return (MEMBER, (text_of(left),)) if left is not None and left.type == "constant" else None
+
+
+def _php(node: Node) -> tuple[str, NameParts] | None:
+    if node.type == "const_element":
+        return MEMBER, (text_of(node.named_children[0]),)
+    return _java(node)
+
+
+def _sql(node: Node) -> tuple[str, NameParts] | None:
+    kind = node.type.removeprefix("create_").replace("materialized_", "")
+    if node.type.startswith("create_") and kind in _SQL_KINDS:
+        name = node.child_by_field_name("column") if kind == "index" else None
+        name = name or next((child for child in node.named_children if child.type == "object_reference"), None)
+        parts = tuple(part.strip('`"[] ') for part in text_of(name).split("."))
+        return kind, parts if all(parts) else ()
+    return None
+
+
+def _none(_node: Node) -> None:
+    return None
+
+
 #: Language -> how a file's path gives its module's name, and `custom` of its CodeLanguage.
 _READING: Mapping[str, tuple[Callable[[str], NameParts], Naming]] = {
     "python": (without_last("__init__"), _python),
@@ -163,6 +252,14 @@ _READING: Mapping[str, tuple[Callable[[str], NameParts], Naming]] = {
     "go": (folder, _go),
     "rust": (crate, _rust),
     "java": (folder, _java),
+    "c": (without_last(), _c),
+    "cpp": (without_last(), _c),
+    "csharp": (folder, _sharp),
+    "kotlin": (folder, _kotlin),
+    "ruby": (without_last(), _ruby),
+    "php": (folder, _php),
+    "shell": (without_last(), _none),
+    "sql": (without_last(), _sql),
 }
 
 

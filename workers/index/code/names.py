@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
+from shared.models.ingest import CODE_SUFFIXES
+
 #: Parts of the longest key. A definition and what refers to it are cut to the same length, so that they meet.
 KEY_PARTS = 6
 #: Longer names are no names but data.
 MAX_NAME = 120
 #: How many modules up a definition may be reexported: `pkg.a.b.f` is found as `pkg.a.f` and `pkg.f` as well.
 _REEXPORTED = 2
-_SUFFIXES = re.compile(r"(\.d)?\.(py|pyi|tsx?|mts|cts|jsx?|mjs|cjs|go|rs|java)$", re.IGNORECASE)
+_SUFFIXES = re.compile(rf"(\.d)?\.({'|'.join(sorted(suffix[1:] for suffix in CODE_SUFFIXES))})$", re.IGNORECASE)
 
 NameParts = tuple[str, ...]
 

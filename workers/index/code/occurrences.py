@@ -28,6 +28,12 @@ _SMALL = 65_536
 #: A longer expression is a chain whose head says nothing more; its end is kept.
 _MAX_EXPRESSION = 240
 
+#: Calls that are captured whole -> the field of the name at the end of what is called.
+_CALL_NAMES = {
+    "method_invocation": "name", "call": "method", "member_call_expression": "name", "scoped_call_expression": "name",
+    "nullsafe_member_call_expression": "name",
+}  # fmt: skip
+
 Captures = dict[str, list[Node]]
 
 
@@ -171,9 +177,8 @@ def _bindings(match: Captures, source: bytes, capture: str) -> list[NameBinding]
 def _expression(node: Node, source: bytes) -> str:
     """A called expression without its arguments; of a long chain the end, marked as one."""
     start, end = node.start_byte, node.end_byte
-    if node.type == "method_invocation":
-        name = node.child_by_field_name("name")
-        end = name.end_byte if name is not None else end
+    if (named := _CALL_NAMES.get(node.type)) and (name := node.child_by_field_name(named)) is not None:
+        end = name.end_byte
     if end - start > _MAX_EXPRESSION:
         return "()" + source[end - _MAX_EXPRESSION : end].decode("utf-8", "ignore")
     return source[start:end].decode("utf-8", "replace")

@@ -17,6 +17,8 @@ _MAX_DEFINITIONS = 20_000
 #: namespaces in one another took a GB.
 _MAX_NESTED = 64
 _MAX_LABEL = 120
+#: Bodies of Kotlin, whose grammar gives them no field of their own.
+_BODIES = frozenset({"class_body", "enum_class_body"})
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class _Frame:
 
 def outline(root: Node, language: CodeLanguage, rows: int) -> list[Definition]:
     """All definitions in document order, the module first. Functions within functions belong to the outer one."""
-    found = [Definition("module", (), 0, 0, max(rows - 1, 0), 0, root)]
+    found = [Definition("file", (), 0, 0, max(rows - 1, 0), 0, root)]
     stack = [_Frame(root.children, 0)]
     while stack and len(found) < _MAX_DEFINITIONS:
         frame = stack[-1]
@@ -152,7 +154,7 @@ def _body(node: Node) -> Node | None:
         body = node.child_by_field_name(name)
         if body is not None:
             return body.child_by_field_name("body") if body.type in {"class", "class_expression"} else body
-    return None
+    return next((child for child in node.children if child.type in _BODIES), None)
 
 
 def _last_row(node: Node) -> int:

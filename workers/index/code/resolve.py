@@ -25,21 +25,25 @@ _MAKES = re.compile(
 )
 _TYPE = re.compile(r"[A-Za-z_$\u0080-\uffff][\w$]*+(?:(?:\.|::)[A-Za-z_$\u0080-\uffff][\w$]*+)*+")
 _LIFETIME = re.compile(r"'[a-z_]+\b(?!')")
-_JOINT = re.compile(r"[?!]\.|::|->")
+_JOINT = re.compile(r"[?!&]\.|\?->|::|->|\\")
 #: How deep type arguments within type arguments are taken out.
 _DEPTH = 4
 #: Type words that are no names of types, in any of the languages.
 TYPE_KEYWORDS = frozenset({"map", "func", "chan", "interface", "struct", "keyof", "typeof", "readonly", "unique", "fn"})
+#: Languages that have the common names of another one.
+_SAME_NAMES = {"typescript": "javascript", "cpp": "c"}
 #: How far up a class's bases a method is looked for.
 _MAX_BASES = 8
 #: Modules taken whole, and base classes, that one name is looked for in.
 _MAX_GUESSES = 3
 _MIN_METHOD_CHARS = 2
+#: Where the members of a class are seen inside of it without a head.
+_OF_CLASSES = frozenset({Unresolved.CLASS, Unresolved.PROGRAM})
 
 
 def flattened(text: str) -> str:
     """An expression without spaces and type arguments, its parts joined by dots."""
-    clean = _SPACE.sub("", text)
+    clean = _SPACE.sub("", text).lstrip("@")
     if _JOINT.search(clean):
         clean = _JOINT.sub(".", clean)
     for _ in range(_DEPTH if "<" in clean else 0):
@@ -90,9 +94,9 @@ class CommonNames:
 
 @lru_cache(maxsize=16)
 def common_names(language: str) -> CommonNames:
-    """Those of one language; TypeScript has JavaScript's."""
+    """Those of one language."""
     text = (resources.files("workers.index.code") / "builtins.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)["javascript" if language == "typescript" else language]
+    table = tomllib.loads(text)[_SAME_NAMES.get(language, language)]
     return CommonNames(**{name: frozenset(words.split()) for name, words in table.items()})
 
 
@@ -192,6 +196,8 @@ class Resolver:
         if self._language.unresolved is Unresolved.CLASS:
             bases = [(*base, *name) for base in self._scopes.bases_of(scope)[:_MAX_GUESSES]]
             return [(*module, *name), *stars] if typed else bases or self._by_method_name(name[-1])
+        if self._language.unresolved is Unresolved.PROGRAM:
+            return [name]
         script = self._language.name == "javascript" and not self._found.imports.all
         lonely = script or (typed and (len(name) > 1 or self._language.name == "rust"))
         return stars or ([name] if lonely else [])
@@ -244,12 +250,14 @@ class Scopes:
         return (*self.module, *name) if (head,) in self._names else None
 
     def known_type(self, name: NameParts, scope: int) -> NameParts | None:
-        """The same for a type: in Go and Java it may also stand in another file of the package."""
+        """The same for a type: where no import has to name it, it may also stand in another file."""
         if known := self.known(name, scope):
             return known
         unknown = name[0] in self._common.calls or name[0] in self._common.wrappers or not name[0][:1].isupper()
         shared = self._language.unresolved is not Unresolved.LOCAL and len(name) == 1 and len(name[0]) > 1
-        return None if unknown or not shared else (*self.module, *name)
+        if unknown or not shared:
+            return None
+        return name if self._language.unresolved is Unresolved.PROGRAM else (*self.module, *name)
 
     def variable(self, name: str, scope: int) -> NameParts | None:
         """The type of a variable, looked for outwards."""
@@ -322,7 +330,7 @@ class Scopes:
         found: list[NameParts] = []
         while scope:
             item = self._definitions[scope]
-            if item.kind in {"mod", "namespace"} or self._language.unresolved is Unresolved.CLASS:
+            if item.kind in {"mod", "namespace"} or self._language.unresolved in _OF_CLASSES:
                 found.append(item.names)
             scope = item.parent
         return found
@@ -335,7 +343,7 @@ class Scopes:
         if len(name) == 1 and (binding.field or self._definitions[scope].is_type):
             if own := self.own_type(scope):
                 self.fields.setdefault((own, name[0]), held)
-                if self._language.unresolved is Unresolved.CLASS:
+                if self._language.unresolved in _OF_CLASSES:
                     self._variables.setdefault((self._type_scope(scope), name[0]), held)
         elif len(name) == 1:
             self._variables[scope, name[0]] = held
