@@ -38,7 +38,7 @@ def _states() -> str:
     `TERMINAL[state]`; `may_become(from, to)`, false when `from` is no state; `outcome_of(state, partial, degraded)` of
     the values in a job's hash, nil while it is open.
     """
-    lines = [f"  {state} = {{{_as_set(after)}}},\n" for state, after in TRANSITIONS.items()]
+    lines = [f"  {state} = {{{_as_set(TRANSITIONS[state])}}},\n" for state in sorted(TRANSITIONS)]
     return (
         f"local TERMINAL = {{{_as_set(TERMINAL)}}}\n"
         f"local TRANSITIONS = {{\n{''.join(lines)}}}\n"

@@ -32,8 +32,6 @@ from shared.tasks.celery_command import leave_out_working_folder
 from shared.tasks.redis_transport import install
 from shared.tasks.result_backend import BACKENDS
 
-#: Longer than any task runs, so that a message of a dead worker comes back and one of a living worker does not.
-_VISIBILITY_S = 900
 _RESULT_TTL_S = 3600
 #: More than the threads that any pool may have, those of lent places included: no thread waits for a connection.
 _MOST_CONNECTIONS = 1024
@@ -156,7 +154,6 @@ def _broker(settings: Settings, address: Address, *, own: bool) -> dict[str, Any
         "worker_enable_prefetch_count_reduction": False,
         "broker_use_ssl": address.celery_tls if own else None,
         "broker_transport_options": {
-            "visibility_timeout": _VISIBILITY_S,
             "priority_steps": list(PRIORITY_STEPS),
             "queue_order_strategy": "priority",
             "max_connections": _MOST_CONNECTIONS,

@@ -20,8 +20,6 @@ _ADDRESS = ("exchange", "routing_key")
 #: How half of a surrogate pair begins, which may be written in JSON and not sent to Redis.
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _IDS, _IDS_IN_HEADERS = ("correlation_id", "reply_to"), ("root_id", "parent_id", "group")
-#: Parts of an entry of unacknowledged messages.
-_UNACKED = ("message", *_ADDRESS)
 #: Types of the arguments of each task; one mapping where it is not here.
 _ARGUMENTS: dict[str, list[type]] = {TaskName.SEARCH_INFO: []}
 #: What there is to a task that follows.
@@ -40,19 +38,6 @@ def read_message(raw: bytes) -> tuple[dict[str, Any], str]:
     message, fault = _decoded(raw)
     fault = fault or message_fault(message)
     return ({} if fault else message), fault
-
-
-def read_unacked(raw: bytes) -> str:
-    """Why an entry of kombu's hash of unacknowledged messages cannot be restored; empty: it can."""
-    entry, fault = _decoded(raw)
-    if fault:
-        return fault
-    if not isinstance(entry, list) or len(entry) != len(_UNACKED):
-        return "no unacknowledged message"
-    message, *address = entry
-    if not all(isinstance(part, str) for part in address):
-        return "an unacknowledged message without an address"
-    return message_fault(message)
 
 
 def _decoded(raw: bytes) -> tuple[Any, str]:

@@ -9,14 +9,12 @@ Installed, as is `shared.tasks.thread_pool`, under the names that kombu and Cele
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from queue import Empty
 from typing import Any
 
 from celery import concurrency
-from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 from kombu.utils.scheduling import priority_cycle
 from redis.backoff import NoBackoff
 from redis.client import PubSub
@@ -30,7 +28,7 @@ from shared.connections.quarantine import Quarantine
 from shared.contract import Queue, priority, queue_keys
 from shared.models import Lane
 from shared.providers.lanes import LENT_PLACES
-from shared.tasks.message_faults import control_fault, read_message, read_unacked
+from shared.tasks.message_faults import control_fault, read_message
 
 #: One more try, on a new connection.
 _RETRIES = 1
@@ -39,14 +37,12 @@ _RETRIES = 1
 _LENT_POLL_S = 0.25
 #: Routing key, pattern and queue.
 _PARTS_OF_BINDING = 3
-#: What Redis says of a key that stays.
-_NO_TTL = -1
 #: In the names of the channels of remote control; the others are those of events.
 _COMMANDS = b".pidbox"
 _log = logging.getLogger(__name__)
 declare(
     {key: "list" for queue in Queue for key in queue_keys(queue)}
-    | {"unacked": "hash", "unacked_index": "zset", "_kombu.binding_deadlines": "zset"}
+    | {"_kombu.binding_deadlines": "zset"}
     | dict.fromkeys(("_kombu.binding.*", "_kombu.binding_permanent.*"), "set")
 )
 
@@ -68,32 +64,16 @@ class ReadySub(PubSub):
         return read(block=False, timeout=timeout or connection.socket_timeout or 1)
 
 
-class LendingQoS(redis.QoS):
+class LendingQoS(virtual.QoS):
     """Counts the places of a worker: while batch tasks wait at a gate, theirs are lent, to interactive messages alone.
-
-    It notes what is taken and what is done with without MULTI and EXEC, half of kombu's calls for a message. Where the
-    connection breaks between two commands, an index entry without a message is left, which restoring skips.
 
     Else an interactive message waits in the broker until one of the batch tasks has had its turn at a provider: every
     thread of a pool may stand in line there. At most as many places are lent as the worker has.
     No upstream issue is known.
+
+    What a worker has taken it knows by itself. Kombu's own keeps it in Redis as well, four commands a message, and
+    brings it back after a time-out longer than any task: what dies with a worker, the reaper has long sent again.
     """
-
-    @contextmanager
-    def pipe_or_acquire(self, pipe: Any = None, client: Any = None) -> Iterator[Any]:
-        """A pipeline for both commands of a note."""
-        own: Any = self
-        if pipe:
-            yield pipe
-            return
-        with own.channel.conn_or_acquire(client) as connection:
-            yield connection.pipeline(transaction=False)
-
-    def _remove_from_indices(self, delivery_tag: Any, pipe: Any = None) -> Any:
-        """The message first: one without an index entry would never be restored."""
-        own: Any = self
-        with self.pipe_or_acquire(pipe) as both:
-            return both.hdel(own.unacked_key, delivery_tag).zrem(own.unacked_index_key, delivery_tag)
 
     def can_consume(self) -> bool:
         """Whether there is a place, of its own or lent."""
@@ -107,26 +87,6 @@ class LendingQoS(redis.QoS):
         """Whether there is one of its own."""
         return bool(super().can_consume())
 
-    def restore_visible(self, *args: Any, **kwargs: Any) -> None:
-        """Restore the messages of dead workers; a lock that expires never, as somebody may set it, gets its TTL."""
-        own: Any = self
-        with own.channel.conn_or_acquire() as client:
-            if client.ttl(own.unacked_mutex_key) == _NO_TTL:
-                client.expire(own.unacked_mutex_key, own.unacked_mutex_expire)
-        super().restore_visible(*args, **kwargs)
-
-    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
-        """Put an unacknowledged message back into its queue; set aside what is none, which would end every worker."""
-        own: Any = self
-        with own.channel.conn_or_acquire(client) as connection:
-            raw = connection.hget(own.unacked_key, tag)
-            if raw is not None and (fault := read_unacked(raw)):
-                own.channel.quarantine.add(own.unacked_key, raw, fault)
-                connection.hdel(own.unacked_key, tag)
-                connection.zrem(own.unacked_index_key, tag)
-                return
-        super().restore_by_tag(tag, client, leftmost)
-
 
 class _PatchedChannel:
     """Patches of both kinds of channels. No upstream issue is known for the retries.
@@ -137,8 +97,20 @@ class _PatchedChannel:
     """
 
     QoS: Any = LendingQoS
+    #: No unacknowledged messages in Redis.
+    ack_emulation = False
     #: The last BRPOP found a key of a wrong type.
     _wrong_before = False
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.QoS = LendingQoS  # without emulation kombu takes its plain one
+
+    def _restore(self: Any, message: Any, leftmost: bool = False) -> None:
+        """Put back what a worker has taken and not done when it ends; to be taken first, unlike kombu's own."""
+        address = message.delivery_info
+        with self.conn_or_acquire() as client:
+            self._do_restore_message(message._raw, address["exchange"], address["routing_key"], client, leftmost)  # noqa: SLF001 - as kombu does
 
     def _brpop_start(self: Any, timeout: float | None = None) -> None:
         if self.qos.has_place():

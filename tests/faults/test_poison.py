@@ -82,8 +82,6 @@ def test_given_bad_entries_in_every_queue_then_no_worker_ends_and_jobs_are_done(
         for raw in (b"not json", b"{}", b"[[]]"):
             client.lpush(queue.value, raw)
         client.set(queue_keys(queue)[-1], "of another program")
-    client.hset("unacked", mapping={"bad": "not json", "worse": "[{}]"})
-    client.zadd("unacked_index", {"bad": 1, "worse": 1})
     job_id = ramify.submit("What is a dead letter exchange?")
     assert ramify.wait(job_id, PATIENCE_S).state == "done"
     until(lambda: len(ramify.dead.quarantined()) >= 4 * len(Queue), 20)

@@ -17,7 +17,6 @@ SCENARIOS = {
     "lost messages": broker.lost,
     "doubled messages": broker.doubled,
     "shuffled queues": broker.shuffled,
-    "unacked deleted": broker.without_unacked,
     "forged results": broker.forged,
     "damaged records": broker.damaged,
     "a frozen worker": processes.frozen,

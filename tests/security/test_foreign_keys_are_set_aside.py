@@ -70,11 +70,9 @@ def test_given_queues_of_wrong_types_then_a_worker_takes_and_runs_its_tasks(
     app: Celery, client: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     done = noting(app)
-    keys = [*queue_keys(Queue.RERANK), "unacked", BINDINGS]
+    keys = [*queue_keys(Queue.RERANK), BINDINGS]
     for key in keys:
         client.set(key, SECRET)
-    client.zadd("unacked_index", {"x": 1})
-    client.hset("unacked_mutex", "x", "y")
     app.send_task("test.note", queue=QUEUE)
     with start_worker(app, pool="threads", concurrency=1, queues=[QUEUE], perform_ping_check=False):
         assert done.wait(10)
@@ -82,16 +80,15 @@ def test_given_queues_of_wrong_types_then_a_worker_takes_and_runs_its_tasks(
         done.clear()
         app.send_task("test.note", queue=QUEUE)
         assert done.wait(10)
-    assert client.ttl("unacked_mutex") > 0, "else what workers left is never restored"
     quarantine = Quarantine(client)
     found = {one.found_in: one for one in quarantine.list()}
     assert found.keys() == set(keys)
-    assert found["unacked"].reason.startswith("the key was a string, not a hash; it is kept as")
-    assert client.get(found["unacked"].kept_as) == SECRET.encode()
-    assert client.ttl(found["unacked"].kept_as) > 0
+    assert found[BINDINGS].reason.startswith("the key was a string, not a set; it is kept as")
+    assert client.get(found[BINDINGS].kept_as) == SECRET.encode()
+    assert client.ttl(found[BINDINGS].kept_as) > 0
     logged = [record.getMessage() for record in caplog.records]
     assert not [line for line in logged if SECRET in line or "Connection to broker lost" in line]
-    assert [line for line in logged if line.startswith(f"set aside the key 'unacked', of length {len(SECRET)}: ")]
+    assert [line for line in logged if line.startswith(f"set aside the key '{BINDINGS}', of length {len(SECRET)}: ")]
     quarantine.clear()
     assert not client.keys(f"{KEPT_AS}*")
 

@@ -89,14 +89,9 @@ def shuffled(of: Harm) -> None:
     _again_and_again(of, _shuffle)
 
 
-def without_unacked(of: Harm) -> None:
-    """Kombu forgets what its workers hold."""
-    _again_and_again(of, lambda of: of.rig.redis.delete("unacked", "unacked_index"))
-
-
 def mixed(of: Harm) -> None:
     """All of it by turns, and workers killed."""
-    tricks = (_lose, _double, _shuffle, lambda of: of.rig.redis.delete("unacked", "unacked_index"))
+    tricks = (_lose, _double, _shuffle)
 
     def one(of: Harm) -> object:
         if of.dice.random() < 0.05:

@@ -13,7 +13,6 @@ import redis
 from orchestrator.client import Ramify
 from shared.contract import PRIORITY_STEPS, Queue
 from shared.errors import RamifyError
-from shared.tasks.app import make_app
 from tests.faults.harness.jobs import states
 from tests.faults.harness.rig import Rig
 from tests.faults.harness.traffic import Sent
@@ -34,25 +33,7 @@ def left_over(client: redis.Redis) -> list[str]:
             name = queue.value if step == 0 else f"{queue.value}\x06\x16{step}"
             if waiting := client.llen(name):
                 found.append(f"{waiting} messages wait in queue {queue.value}, priority {step}")
-    if held := client.hlen("unacked"):
-        tasks = Counter(re.findall(rb'"task": "([\w.]+)"', raw)[0].decode() for raw in client.hvals("unacked"))
-        found.append(f"{held} messages are in kombu's unacked: {dict(tasks)}")
     return found
-
-
-def bring_back_unacknowledged(rig: Rig) -> int:
-    """Let kombu's visibility time-out be over: the messages of dead workers are delivered once more. Returns how many.
-
-    In life that comes a quarter of an hour later, when their jobs have long ended; nothing may follow from it.
-    """
-    tags = rig.redis.zrange("unacked_index", 0, -1)
-    if tags:
-        rig.redis.zadd("unacked_index", dict.fromkeys(tags, 1.0), xx=True)
-        app = make_app(rig.settings)
-        with app.connection_for_write() as connection, connection.channel() as channel:
-            channel.qos.restore_visible(num=len(tags), interval=1)
-        app.close()
-    return len(tags)
 
 
 def until_quiet(client: redis.Redis, seconds: float) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import random
 import signal
 import threading
@@ -29,7 +27,7 @@ LEAF_TASKS = {
 
 
 class Piece(NamedTuple):
-    """A message that a worker held when it died: one leaf's search or rerank, or a job's step (`node` is None)."""
+    """What a worker was at when it died: one leaf's search or rerank, or a job's step (`node` is None)."""
 
     task: str
     job_id: str
@@ -51,7 +49,6 @@ class Kills:
 
     def __init__(self, rig: Rig, dice: random.Random) -> None:
         self._rig, self._dice = rig, dice
-        self._known: set[str] = set()  # tags of messages that died in earlier hands
         self.done: list[Kill] = []
 
     def per_pool(self) -> Counter[str]:
@@ -70,7 +67,7 @@ class Kills:
             busy = self._dice.random() < 0.5
             names = [name for name in self._dice.sample(pools, len(pools)) if self._rig.serving(name)]
             if busy:
-                names.sort(key=lambda name: not self._in_hand(name))
+                names.sort(key=lambda name: not self._begun(self._rig.pid(name)))
             any(self.kill(name) for name in names)
 
     def kill(self, name: str) -> bool:
@@ -83,17 +80,14 @@ class Kills:
         self.done.append(kill)
         if name in POOL_QUEUES:
             with suppress(RedisError):  # it may be away as well: then nobody can say what was held
-                kill.held = self._held_by(name, pid)
+                kill.held = self._held_by(pid)
         return True
 
-    def _held_by(self, pool: str, pid: int) -> list[Piece]:
-        """What a process that is gone had begun, or had taken and not begun, and is still to be done."""
-        taken = self._in_hand(pool)
-        self._known |= set(taken)
-        pieces = {(piece.job_id, piece.node or piece.task): piece for piece in (*taken.values(), *self._begun(pid))}
-        return [piece for piece in pieces.values() if self._is_open(piece)]
+    def _held_by(self, pid: int) -> list[Piece]:
+        """What a process that is gone had begun and is still to be done."""
+        return [piece for piece in self._begun(pid) if self._is_open(piece)]
 
-    def _begun(self, pid: int) -> list[Piece]:
+    def _begun(self, pid: int | None) -> list[Piece]:
         """What the job store says that a process is at: `busy:<item>` -> `<begun at> <worker> <task>`."""
         client = self._rig.redis
         jobs = [job.decode() for job in client.hkeys("ramify:{line}:under_way")]
@@ -109,27 +103,8 @@ class Kills:
                     found.append(Piece(mark.decode().split(" ")[2], job_id, item if item[0].isdigit() else None))
         return found
 
-    def _in_hand(self, pool: str) -> dict[str, Piece]:
-        """Messages that a pool has taken and not acknowledged, by tag, without those that died in earlier hands."""
-        queues = {queue.value for queue in POOL_QUEUES[pool]}
-        found: dict[str, Piece] = {}
-        for tag, raw in self._rig.redis.hgetall("unacked").items():
-            piece = read_message(raw)
-            if piece is not None and piece.task.partition(".")[0] in queues and tag.decode() not in self._known:
-                found[tag.decode()] = piece
-        return found
-
     def _is_open(self, piece: Piece) -> bool:
         if piece.node is None or piece.task not in LEAF_TASKS:
             return True
         state = self._rig.redis.hget(f"ramify:{{{piece.job_id}}}:leaves", piece.node)
         return state is not None and state.decode() in LEAF_TASKS[piece.task]
-
-
-def read_message(raw: bytes) -> Piece | None:
-    """The work that one of kombu's unacknowledged messages asks for; None for what is about no job."""
-    message, *_ = json.loads(raw)
-    task = message["headers"]["task"]
-    arguments, *_ = json.loads(base64.b64decode(message["body"]))
-    wire = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
-    return Piece(task, wire["job_id"], wire.get("node_id")) if "job_id" in wire else None

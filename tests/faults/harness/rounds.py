@@ -15,7 +15,6 @@ from redis.exceptions import RedisError
 from tests.faults.harness.answers import Essence
 from tests.faults.harness.census import (
     batch_faults,
-    bring_back_unacknowledged,
     key_faults,
     keys_without_end,
     unknown_jobs,
@@ -108,7 +107,6 @@ def run_round(ground: Ground, plan: Plan, harm: Callable[[Harm], None], *, lost_
     end_s = time.monotonic() - began
     stuck = seen(rig.redis, open_jobs).values()
     faults = [f"job {job.job_id} did not end in {END_S:.0f} s: leaves {job.leaves}, work {job.work}" for job in stuck]
-    bring_back_unacknowledged(rig)
     faults += until_quiet(rig.redis, QUIET_S)
     jobs = seen(rig.redis, ids | refused)
     forgotten = _forgivable(sent, jobs, kills, lost_before_s)

@@ -121,7 +121,7 @@ def test_given_bad_messages_when_a_worker_takes_them_then_each_is_set_aside_and_
         start_worker(app, pool="threads", concurrency=2, queues=[QUEUE], perform_ping_check=False, loglevel="debug"),
     ):
         assert done.wait(20), "the good message stands behind all bad ones"
-        until(lambda: client.hlen("unacked") == 0, 10)
+        until(lambda: len(list(Quarantine(client).list())) == len(BAD), 10)
     quarantine = Quarantine(client)
     kept = list(quarantine.list())
     assert len(kept) == len(BAD), sorted(one.reason for one in kept)
@@ -132,20 +132,28 @@ def test_given_bad_messages_when_a_worker_takes_them_then_each_is_set_aside_and_
     assert f"{len(BAD['no_json'])} bytes in {QUEUE}: no JSON in UTF-8" in logged
 
 
-def test_given_bad_unacknowledged_messages_when_they_are_restored_then_they_are_set_aside(
+def test_given_a_worker_that_ends_with_a_message_taken_then_it_is_the_next_one_of_its_queue(
     app: Celery, client: Redis
 ) -> None:
-    good = json.dumps([message(), "", QUEUE])
-    client.hset(
-        "unacked", mapping={"good": good, "text": "not json", "number": "7", "half": json.dumps([{}, "", QUEUE])}
-    )
-    client.zadd("unacked_index", {"good": 1, "text": 1, "number": 1, "half": 1, "gone": 1})
+    def tag(number: int) -> dict[str, Any]:
+        sent = message()
+        sent["properties"]["delivery_tag"] = f"tag-{number}"
+        return sent
+
+    for number in (1, 2):
+        client.lpush(QUEUE, json.dumps(tag(number)))
     with app.connection_for_read() as connection:
-        channel = connection.default_channel
-        channel.qos.restore_visible(interval=1)
-    assert (client.hlen("unacked"), client.zcard("unacked_index")) == (0, 0)
-    assert sum(client.llen(key) for key in client.keys(f"{QUEUE}*")) == 1, "the good one is in its queue again"
-    assert [one.found_in for one in Quarantine(client).list()] == ["unacked"] * 3
+        channel = connection.channel()
+        taken: list[Any] = []
+        channel.basic_consume(QUEUE, no_ack=False, callback=taken.append, consumer_tag="one")
+        channel.basic_qos(0, 1, False)
+        connection.drain_events(timeout=5)
+        assert [one.delivery_tag for one in taken] == ["tag-1"]
+        assert set(client.keys("unacked*")) == set()
+        channel.close()
+    waiting = [json.loads(raw) for raw in reversed(client.lrange(QUEUE, 0, -1))]
+    assert [one["properties"]["delivery_tag"] for one in waiting] == ["tag-1", "tag-2"]
+    assert waiting[0]["properties"]["delivery_info"]["redelivered"] is True
 
 
 def test_given_a_broadcast_that_is_no_message_when_a_worker_reads_it_then_it_keeps_its_connection(
