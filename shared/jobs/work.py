@@ -2,7 +2,7 @@
 
 An item is a node's id, or the name of a task of the whole job. Its fields in the hash `work`:
 `sent:<item>` when its message was sent (Unix seconds), and the word "again" when that was by the reaper;
-`busy:<item>` the attempt under way: "<begun at> <worker> <task>";
+`busy:<item>` the attempt under way: "<begun at> <worker> <task>", empty where there is none;
 `postponed:<item>` it waits for a server that failed: "<until> <goes on without at> <server> <how it failed>";
 `waits:<item>` how often it has waited so;
 `dead:<item>` how many workers have died at it, `alone:<item>` how many of these were at nothing else; `proof:<item>`
@@ -224,7 +224,7 @@ def _readable(name: Any, value: Any) -> bool:
         return False
     if kind == "sent":
         return _seconds(said.partition(" ")[0]) is not None
-    return kind != "busy" or read_attempt(said) is not None
+    return kind != "busy" or not said or read_attempt(said) is not None
 
 
 def _seconds(said: str) -> float | None:

@@ -4,5 +4,6 @@
 -- Returns 1, or 0 when the job is unknown.
 -- with note
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-leave_note(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+local said = leave_note(KEYS[1], ARGV[1], ARGV[2], ARGV[3], 'state')
+write_job(KEYS[1], said)
 return 1

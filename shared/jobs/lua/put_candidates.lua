@@ -5,13 +5,16 @@
 -- Returns 1 when taken, else 0.
 -- with note
 -- with keep_chunks
-leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
-if redis.call('HGET', KEYS[1], 'state') ~= 'searching' then return 0 end
-local status = redis.call('HGET', KEYS[2], ARGV[5])
+local said, state = leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4], 'state')
+write_job(KEYS[1], said)
+local status = state == 'searching' and redis.call('HGET', KEYS[2], ARGV[5])
+if status ~= 'pending' then drop_mark(KEYS[1], said) end
 if status ~= 'pending' and status ~= 'searched' then return 0 end
 keep_chunks(KEYS[6], 7)
 redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
-redis.call('HSET', KEYS[5], 'sent:' .. ARGV[5], ARGV[1])
+-- The first result of a search ends all attempts at it, whoever's.
+local ended = status == 'pending' and said.attempt and {'busy:' .. ARGV[5], ''} or {}
+redis.call('HSET', KEYS[5], 'sent:' .. ARGV[5], ARGV[1], unpack(ended))
 redis.call('HSET', KEYS[2], ARGV[5], 'searched')  -- last of what may fail
 emit(KEYS[4], ARGV[3], 'type', 'leaf', 'id', ARGV[5], 'status', 'searched')
 return 1

@@ -4,9 +4,13 @@
 -- Returns 1 when taken, 0 when the job is not merging (any more).
 -- with keep_chunks
 -- with note
-leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
-if redis.call('HGET', KEYS[1], 'state') ~= 'merging' then return 0 end
+local said, state = leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4], 'state')
+drop_mark(KEYS[1], said)
+if state ~= 'merging' then
+  write_job(KEYS[1], said)
+  return 0
+end
 keep_chunks(KEYS[3], 6)
 redis.call('SET', KEYS[2], ARGV[5], 'EX', ARGV[2])
-redis.call('HSET', KEYS[1], 'updated_at', ARGV[1])
+write_job(KEYS[1], said, 'updated_at', ARGV[1])
 return 1

@@ -12,10 +12,10 @@ local state, fence, created = unpack(redis.call('HMGET', KEYS[1], 'state', 'fenc
 if state ~= ARGV[5] or (tonumber(fence) or 0) > tonumber(ARGV[4]) then return {} end
 local out = {}
 for i = 7, #ARGV, 5 do
-  local item, node, sent = ARGV[i], ARGV[i + 1], redis.call('HGET', KEYS[3], 'sent:' .. ARGV[i]) or ''
-  local busy = redis.call('HEXISTS', KEYS[3], 'busy:' .. item) == 1
+  local item, node = ARGV[i], ARGV[i + 1]
+  local sent, mark = unpack(redis.call('HMGET', KEYS[3], 'sent:' .. item, 'busy:' .. item))
   local same = node == '' or redis.call('HGET', KEYS[2], item) == node
-  if same and not busy and sent == ARGV[i + 2] then
+  if same and (mark or '') == '' and (sent or '') == ARGV[i + 2] then
     redis.call('HSET', KEYS[3], 'sent:' .. item, ARGV[1] .. ' again')
     if ARGV[i + 3] ~= '' then redis.call('HDEL', KEYS[1], 'claim:' .. ARGV[i + 3]) end
     redis.call('HDEL', KEYS[3], 'postponed:' .. item, 'postponed:' .. ARGV[i + 4])

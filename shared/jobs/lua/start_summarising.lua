@@ -4,10 +4,14 @@
 -- Returns 1, or 0 when the job is not merging (any more).
 -- with note
 -- with keep_chunks
-leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
-if not may_become(redis.call('HGET', KEYS[1], 'state'), 'summarising') then return 0 end
+local said, state = leave_note(KEYS[1], ARGV[2], ARGV[3], ARGV[4], 'state')
+drop_mark(KEYS[1], said)
+if not may_become(state, 'summarising') then
+  write_job(KEYS[1], said)
+  return 0
+end
 keep_chunks(KEYS[4], 6)
 redis.call('SET', KEYS[2], ARGV[5], 'EX', ARGV[2])
-redis.call('HSET', KEYS[1], 'state', 'summarising', 'summarising_at', ARGV[1], 'updated_at', ARGV[1])
+write_job(KEYS[1], said, 'state', 'summarising', 'summarising_at', ARGV[1], 'updated_at', ARGV[1])
 emit(KEYS[3], ARGV[3], 'type', 'state', 'state', 'summarising')
 return 1
