@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -68,20 +68,29 @@ class LostChunkError(ValueError):
     """A blob names a chunk that does not stand beside it (any more)."""
 
 
-def pack(value: BaseModel) -> tuple[bytes, dict[str, bytes]]:
-    """The blob of a model with `hits`, and those chunks by name. Raises: ValueError for what has no JSON form."""
+def pack(value: BaseModel, known: Container[str] = ()) -> tuple[bytes, dict[str, bytes]]:
+    """The blob of a model with `hits`, and those chunks by name, without `known` ones.
+
+    Raises: ValueError for what has no JSON form.
+    """
     hits: Sequence[Hit] = value.hits  # type: ignore[attr-defined] # SearchResult, LeafResult, MergedPool
     chunks = [_chunk(hit) for hit in hits]
     found = [_found(hit, chunk.ref) for hit, chunk in zip(hits, chunks, strict=True)]
-    return codec.compressed({**_rest(value, "hits"), "hits": found}), {chunk.ref: chunk.blob for chunk in chunks}
+    blobs = {chunk.ref: chunk.blob for chunk in chunks if chunk.ref not in known}
+    return codec.compressed({**_rest(value, "hits"), "hits": found}), blobs
 
 
-def unpack(blob: object, kind: type[M], read: Callable[[list[str]], Sequence[object]]) -> M:
+def unpack(
+    blob: object, kind: type[M], read: Callable[[list[str]], Sequence[object]], known: set[str] | None = None
+) -> M:
     """Read it back; `read` gives the stored chunks of some names, None for those that are gone.
+
+    Adds the names of all of its chunks to `known`.
 
     Blobs of earlier releases hold whole hits. Raises: ValueError, TypeError as `codec.unpack`; LostChunkError.
     """
-    return _joined(_as_object(codec.decompressed(blob, kind), kind), kind, lambda refs: _chunks(refs, read))
+    seen = set[str]() if known is None else known
+    return _joined(_as_object(codec.decompressed(blob, kind), kind), kind, lambda refs: _chunks(refs, read, seen))
 
 
 def pack_answer(answer: Answer) -> bytes:
@@ -146,7 +155,9 @@ def _chunk(hit: Hit) -> _Packed:
     return known
 
 
-def _chunks(refs: Iterable[str], read: Callable[[list[str]], Sequence[object]]) -> dict[str, dict[str, Any]]:
+def _chunks(
+    refs: Iterable[str], read: Callable[[list[str]], Sequence[object]], seen: set[str]
+) -> dict[str, dict[str, Any]]:
     wanted = list(refs)
     known = _read.find(wanted)
     missing = [ref for ref in wanted if ref not in known]
@@ -157,6 +168,7 @@ def _chunks(refs: Iterable[str], read: Callable[[list[str]], Sequence[object]]) 
         known[ref] = fields = _fields(StoredChunk.model_validate_json(data, extra="ignore"))
         if hashlib.sha256(data).hexdigest()[:32] == ref:
             _read.keep(ref, fields, len(data))
+    seen.update(wanted)
     return known
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 
 from shared.jobs.work import Attempt
@@ -19,14 +19,15 @@ class Note:
 
     item: str = ""
     cost: Cost | None = None
-    warnings: Iterable[str] = ()
+    warnings: Collection[str] = ()
     reasons: Iterable[str] = ()
     attempt: Attempt | None = None
 
-    def wire(self) -> str:
-        """As `parts/note.lua` reads it; empty where there is nothing to tell."""
+    def wire(self, known: Container[str] = ()) -> str:
+        """As `parts/note.lua` reads it, without `known` warnings; empty where there is nothing to tell."""
         spent = {name: value for name, value in (self.cost or Cost()) if value}
-        warnings, reasons = list(dict.fromkeys(self.warnings)), sorted(set(self.reasons))
+        warnings = [warning for warning in dict.fromkeys(self.warnings) if warning not in known]
+        reasons = sorted(set(self.reasons))
         if not (spent or warnings or reasons or self.attempt):
             return ""
         ended = {"attempt": str(self.attempt)} if self.attempt else {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -22,6 +22,7 @@ from shared.jobs.fields import Fields, damage_named, stored
 from shared.jobs.hit_blobs import LostChunkError
 from shared.jobs.job import FIELDS, Job, read_job
 from shared.jobs.keys import ACTIVE, JobKeys, idempotency
+from shared.jobs.known_content import KnownContent
 from shared.jobs.note import Note
 from shared.jobs.scripts import Scripts, as_json, node_args
 from shared.jobs.states import State
@@ -31,6 +32,8 @@ from shared.models.plan import node_order
 from shared.models.route import Route
 from shared.settings import Settings
 
+WithHits = SearchResult | LeafResult | MergedPool
+M = TypeVar("M", SearchResult, LeafResult, MergedPool)
 _NOTHING = Note()
 #: The root rerank is sent again as part of the merge.
 _ENDS_WAIT_OF = {TaskName.MERGE_TREE.value: TaskName.RERANK_ROOT.value}
@@ -49,6 +52,7 @@ class JobStore:
         self.retries = Retries(client, settings)
         self.damaged = DamagedJobs(client, settings, self.clock)
         self._run = Scripts(client)
+        self._known = KnownContent()
 
     def enqueue(
         self, jobs: Sequence[tuple[str, JobRequest]], retry_of: Mapping[str, str] | None = None
@@ -110,6 +114,20 @@ class JobStore:
         names = JobKeys(job_id)
         return int(self._run(script, [getattr(names, key) for key in keys.split()], [*self._head(), *args]))
 
+    def _leave(  # noqa: PLR0913 - those of a script
+        self, script: str, job_id: str, keys: str, note: Note, found: WithHits, *args: Any, least: int = 1
+    ) -> int:
+        """Run a script that takes a note and hits: it has taken them where it returns `least` or more.
+
+        What is known to stand in the job is not sent again.
+        """
+        known = self._known.of(job_id)
+        blob, chunks = hit_blobs.pack(found, known)
+        flat = [part for pair in chunks.items() for part in pair]
+        done = self._change(script, job_id, keys, note.wire(known), *args, blob, *flat)
+        known.update(note.warnings, chunks if done >= least else ())
+        return done
+
     def _head(self) -> list[float | int | str]:
         """Now (Unix seconds), TTL (s) and the longest event stream."""
         jobs = self.settings.jobs
@@ -139,15 +157,15 @@ class JobStore:
 
     def put_candidates(self, job_id: str, node_id: str, found: SearchResult, note: Note = _NOTHING) -> bool:
         """Hand candidates to the rerank task."""
-        blob, chunks = hit_blobs.pack(found)
-        keys = "job leaves candidates events work chunks"
-        return bool(self._change("put_candidates", job_id, keys, note.wire(), node_id, blob, *_flat(chunks)))
+        return bool(
+            self._leave("put_candidates", job_id, "job leaves candidates events work chunks", note, found, node_id)
+        )
 
     def record_leaf(self, job_id: str, result: LeafResult, note: Note = _NOTHING) -> int:
         """Record a leaf once. Returns the nodes still open; negative when it did not count."""
-        blob, chunks = hit_blobs.pack(result)
-        args = result.node_id, result.status.value, blob, len(result.hits), result.error or "", *_flat(chunks)
-        return self._change("record_leaf", job_id, "job leaves results events chunks", note.wire(), *args)
+        args = result.node_id, result.status.value, len(result.hits), result.error or ""
+        keys = "job leaves results events chunks"
+        return self._leave("record_leaf", job_id, keys, note, result, *args, least=0)
 
     def start_merging(self, job_id: str, claimant: str, *, force: bool = False) -> bool:
         """From searching to merging, when all nodes have ended or by force. True when `claimant` may merge."""
@@ -156,14 +174,11 @@ class JobStore:
 
     def put_pool(self, job_id: str, pool: MergedPool, note: Note = _NOTHING) -> bool:
         """Keep the merged pool for the root rerank."""
-        blob, chunks = hit_blobs.pack(pool)
-        return bool(self._change("put_pool", job_id, "job pool chunks", note.wire(), blob, *_flat(chunks)))
+        return bool(self._leave("put_pool", job_id, "job pool chunks", note, pool))
 
     def start_summarising(self, job_id: str, pool: MergedPool, note: Note = _NOTHING) -> bool:
         """From merging to summarising, with the pool in its final order."""
-        blob, chunks = hit_blobs.pack(pool)
-        args = note.wire(), blob, *_flat(chunks)
-        return bool(self._change("start_summarising", job_id, "job pool events chunks", *args))
+        return bool(self._leave("start_summarising", job_id, "job pool events chunks", note, pool))
 
     def claim_summary(self, job_id: str, claimant: str) -> bool:
         """True when `claimant` may write the summary."""
@@ -248,7 +263,7 @@ class JobStore:
         """What the search task left for the rerank task."""
         blob = self.client.hget(JobKeys(job_id).candidates, node_id)
         try:
-            return None if blob is None else hit_blobs.unpack(blob, SearchResult, self._chunks_of(job_id))
+            return None if blob is None else self._unpack(job_id, blob, SearchResult)
         except LostChunkError:
             return None
 
@@ -257,7 +272,7 @@ class JobStore:
 
         Those of a job that is done stand in its answer.
         """
-        keys, read = JobKeys(job_id), self._chunks_of(job_id)
+        keys = JobKeys(job_id)
         with self.client.pipeline(transaction=False) as pipe:
             pipe.hgetall(keys.results)
             pipe.get(keys.answer)
@@ -265,12 +280,20 @@ class JobStore:
         if isinstance(blobs, RedisError):
             raise blobs
         found = {leaf.node_id: leaf for leaf in _answered(answer)}
-        found |= {text(name): _recorded(text(name), blob, read) for name, blob in blobs.items()}
+        found |= {text(name): self._recorded(job_id, text(name), blob) for name, blob in blobs.items()}
         return found if node_ids is None else {name: found[name] for name in node_ids if name in found}
 
-    def _chunks_of(self, job_id: str) -> Callable[[list[str]], Sequence[object]]:
-        """Reads what was found for a job by the names of `hit_blobs`."""
-        return lambda names: self.client.hmget(JobKeys(job_id).chunks, names)
+    def _unpack(self, job_id: str, blob: object, kind: type[M]) -> M:
+        """What was found for a job. Raises: as `hit_blobs.unpack`."""
+        key = JobKeys(job_id).chunks
+        return hit_blobs.unpack(blob, kind, lambda names: self.client.hmget(key, names), self._known.of(job_id))
+
+    def _recorded(self, job_id: str, node_id: str, blob: object) -> LeafResult:
+        try:
+            return self._unpack(job_id, blob, LeafResult).model_copy(update={"node_id": node_id})
+        except (ValueError, TypeError) as error:
+            reason = f"its recorded result cannot be read ({type(error).__name__}): somebody else has written to it"
+            return LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=reason)
 
     def events(self, job_id: str, limit: int) -> list[dict[str, str]]:
         """The first `limit` events of a job, oldest first, without waiting for more."""
@@ -282,7 +305,7 @@ class JobStore:
         try:
             with damage_named():
                 blob = self.client.get(JobKeys(job_id).pool)
-                return None if blob is None else hit_blobs.unpack(blob, MergedPool, self._chunks_of(job_id))
+                return None if blob is None else self._unpack(job_id, blob, MergedPool)
         except (DamagedError, ValueError):
             return None
 
@@ -301,8 +324,10 @@ class JobStore:
 
         Does nothing for a job that is gone.
         """
-        if note := Note(item, cost, warnings, degraded).wire():
-            self._run("annotate", [JobKeys(job_id).job], [*self._head()[1:], note])
+        note, known = Note(item, cost, tuple(warnings), degraded), self._known.of(job_id)
+        if wire := note.wire(known):
+            self._run("annotate", [JobKeys(job_id).job], [*self._head()[1:], wire])
+            known.update(note.warnings)
 
     def next_check(self, job_ids: Mapping[str, float]) -> None:
         """When the reaper should check these jobs again (Unix seconds)."""
@@ -334,15 +359,3 @@ def _answered(blob: object) -> tuple[LeafResult, ...]:
         return () if blob is None else hit_blobs.unpack_answer(blob).leaves
     except (ValueError, TypeError):
         return ()
-
-
-def _flat(chunks: Mapping[str, bytes]) -> list[str | bytes]:
-    return [part for pair in chunks.items() for part in pair]
-
-
-def _recorded(node_id: str, blob: object, read: Callable[[list[str]], Sequence[object]]) -> LeafResult:
-    try:
-        return hit_blobs.unpack(blob, LeafResult, read).model_copy(update={"node_id": node_id})
-    except (ValueError, TypeError) as error:
-        reason = f"its recorded result cannot be read ({type(error).__name__}): somebody else has written to it"
-        return LeafResult(node_id=node_id, status=LeafStatus.FAILED, error=reason)

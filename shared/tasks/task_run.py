@@ -101,7 +101,7 @@ class TaskRun:
         """What goes with a change in one script. `last`: so does the end of the attempt."""
         begun = self.begun if last else None
         attempt = begun.attempt if begun is not None else None
-        yield Note(self.item, cost, warnings, self.fallbacks.take(), attempt)
+        yield Note(self.item, cost, tuple(warnings), self.fallbacks.take(), attempt)
         if cost is not None:
             self.booked.append(cost)
         if begun is not None:

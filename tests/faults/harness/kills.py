@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from redis.exceptions import RedisError
 
 from shared.contract import POOL_QUEUES
 from tests.faults.harness.rig import POOLS, Rig
+from tests.support.waiting import last
 
 #: States in which a leaf's work is still to be done, by task.
 LEAF_TASKS = {
@@ -56,7 +58,7 @@ class Kills:
         return Counter(kill.name for kill in self.done)
 
     def storm(self, seconds: float, stop: threading.Event, every: float = 1.0, pools: Sequence[str] = POOLS) -> None:
-        """A random worker every `every` seconds, for `seconds`; every second time one with work in its hands, if any.
+        """A random worker every `every` seconds, for `seconds`; every second time one when it has work in its hands.
 
         Only what takes work is a worker: a process that is still starting is left to it, and a second may pass without
         a kill. Else a machine that starts processes more slowly than they are killed never gets to work at all.
@@ -66,8 +68,8 @@ class Kills:
             due += every
             busy = self._dice.random() < 0.5
             names = [name for name in self._dice.sample(pools, len(pools)) if self._rig.serving(name)]
-            if busy:
-                names.sort(key=lambda name: not self._begun(self._rig.pid(name)))
+            if busy and names:
+                last(partial(self._begun, self._rig.pid(names[0])), every / 2, 0.01)
             any(self.kill(name) for name in names)
 
     def kill(self, name: str) -> bool:
