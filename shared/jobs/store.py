@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from redis import Redis
@@ -124,9 +125,22 @@ class JobStore:
         known = self._known.of(job_id)
         blob, chunks = hit_blobs.pack(found, known)
         flat = [part for pair in chunks.items() for part in pair]
-        done = self._change(script, job_id, keys, note.wire(known), *args, blob, *flat)
-        known.update(note.warnings, chunks if done >= least else ())
+        with self._said_once(known, note) as wire:
+            done = self._change(script, job_id, keys, wire, *args, blob, *flat)
+        known.update(chunks if done >= least else ())
         return done
+
+    @staticmethod
+    @contextmanager
+    def _said_once(known: set[str], note: Note) -> Iterator[str]:
+        """A note as its script takes it; its warnings are sent by one thread, which forgets them where that fails."""
+        wire = note.wire(known)
+        known.update(note.warnings)
+        try:
+            yield wire
+        except RedisError:
+            known.difference_update(note.warnings)
+            raise
 
     def _head(self) -> list[float | int | str]:
         """Now (Unix seconds), TTL (s) and the longest event stream."""
@@ -260,12 +274,14 @@ class JobStore:
             return None
 
     def candidates(self, job_id: str, node_id: str) -> SearchResult | None:
-        """What the search task left for the rerank task."""
+        """What the search task left for the rerank task. Its warnings came with it."""
         blob = self.client.hget(JobKeys(job_id).candidates, node_id)
         try:
-            return None if blob is None else self._unpack(job_id, blob, SearchResult)
+            found = None if blob is None else self._unpack(job_id, blob, SearchResult)
         except LostChunkError:
             return None
+        self._known.of(job_id).update(found.warnings if found else ())
+        return found
 
     def results(self, job_id: str, node_ids: Sequence[str] | None = None) -> dict[str, LeafResult]:
         """The recorded leaves: all, or those of `node_ids`. One that cannot be read counts as failed.
@@ -324,10 +340,10 @@ class JobStore:
 
         Does nothing for a job that is gone.
         """
-        note, known = Note(item, cost, tuple(warnings), degraded), self._known.of(job_id)
-        if wire := note.wire(known):
-            self._run("annotate", [JobKeys(job_id).job], [*self._head()[1:], wire])
-            known.update(note.warnings)
+        note = Note(item, cost, tuple(warnings), degraded)
+        with self._said_once(self._known.of(job_id), note) as wire:
+            if wire:
+                self._run("annotate", [JobKeys(job_id).job], [*self._head()[1:], wire])
 
     def next_check(self, job_ids: Mapping[str, float]) -> None:
         """When the reaper should check these jobs again (Unix seconds)."""
