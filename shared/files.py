@@ -11,7 +11,7 @@ import os
 import stat
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 from shared.errors import InputError
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
-from shared.models.ingest import CODE_SUFFIXES, FORMAT_PACKAGES, FORMATS, SUFFIXES, FileHash, FileHashes
+from shared.models.ingest import BOXES, CODE_SUFFIXES, FORMAT_PACKAGES, FORMATS, LINES, SUFFIXES, FileHash, FileHashes
 from shared.trusted_paths import SEARCHED
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
@@ -31,8 +31,7 @@ _BAD_NAME = "its name is not UTF-8 or holds control characters: rename it"
 EXTRA = "pip install 'ramify[documents]'"
 #: Suffixes without a reader that are named one by one.
 _MOST_SUFFIXES = 8
-LINES = frozenset({".jsonl", ".ndjson"})
-#: JSON Lines files travel in pieces of whole lines of about this size.
+#: JSON Lines files and boxes of mail travel in pieces of whole lines and messages of about this size.
 PIECE_BYTES = 1_000_000
 #: Files whose hashes are sent together; the reply comes while the files of the group before are sent.
 GROUP_FILES = 500
@@ -66,6 +65,13 @@ class FilePiece(NamedTuple):
     line_offset: int
     content: bytes
     fault: str = ""
+
+
+class FileUnit(NamedTuple):
+    """A line or a message, and of how many lines it is."""
+
+    content: bytes
+    lines: int
 
 
 @dataclass(frozen=True)
@@ -249,7 +255,7 @@ def _printable(path: Path) -> str:
 
 
 def read(found: FoundFile, tenant: str, namespace: str, max_bytes: int) -> Iterator[RawDocument | DocumentOutcome]:
-    """A file's documents as bytes: one, or the pieces of a JSON Lines file; or why something cannot be read."""
+    """A file's documents as bytes: one, or the pieces of one of many documents; or why something cannot be read."""
     try:
         for piece in pieces(found, max_bytes):
             if piece.fault:
@@ -270,12 +276,14 @@ def read(found: FoundFile, tenant: str, namespace: str, max_bytes: int) -> Itera
 
 
 def pieces(found: FoundFile, max_bytes: int) -> Iterator[FilePiece]:
-    """What of a file travels as one: all of it, or some lines of a JSON Lines file.
+    """What of a file travels as one: all of it, or some lines of a JSON Lines file, or some messages of a box.
 
     Raises: OSError.
     """
-    by_lines = found.file.suffix.lower() in LINES
-    return _lines(found.file, max_bytes) if by_lines else _whole(found.file, max_bytes)
+    suffix = found.file.suffix.lower()
+    if suffix in LINES or suffix in BOXES:
+        return _parts(found.file, max_bytes, _messages if suffix in BOXES else _lines)
+    return _whole(found.file, max_bytes)
 
 
 def _whole(file: Path, max_bytes: int) -> Iterator[FilePiece]:
@@ -290,31 +298,55 @@ def _whole(file: Path, max_bytes: int) -> Iterator[FilePiece]:
             yield FilePiece(0, content)
 
 
-def _lines(file: Path, max_bytes: int) -> Iterator[FilePiece]:
-    """Whole lines in pieces of up to PIECE_BYTES, or of one longer line; a fault for a line over `max_bytes`."""
+def _parts(file: Path, max_bytes: int, units: Callable[[BinaryIO, int], Iterator[FileUnit]]) -> Iterator[FilePiece]:
+    """Whole units in pieces of up to PIECE_BYTES, or of one longer unit; a fault for a unit over `max_bytes`."""
     most = min(PIECE_BYTES, max_bytes)
     with _opened(file) as handle:
         before, number = 0, 0
         waiting: list[bytes] = []
         size = 0
-        while line := handle.readline(max_bytes + 1):
-            fits = len(line) <= max_bytes
-            if waiting and (size + len(line) > most or not fits):
+        for content, lines in units(handle, max_bytes):
+            fits = len(content) <= max_bytes
+            if waiting and (size + len(content) > most or not fits):
                 yield FilePiece(before, b"".join(waiting))
                 waiting, size, before = [], 0, number
-            number += 1
+            number += lines
             if fits:
-                waiting.append(line)
-                size += len(line)
+                waiting.append(content)
+                size += len(content)
                 continue
-            while line and not line.endswith(b"\n"):
-                line = handle.readline(PIECE_BYTES)
             before = number
+            first = number - lines
             yield FilePiece(
-                number - 1, b"", f"line {number}: has more than chunking.max_document_bytes ({max_bytes}): split it"
+                first, b"", f"line {first + 1}: has more than chunking.max_document_bytes ({max_bytes}): split it"
             )
         if waiting or not number:
             yield FilePiece(before, b"".join(waiting))
+
+
+def _lines(handle: BinaryIO, max_bytes: int) -> Iterator[FileUnit]:
+    """Line by line; of one over `max_bytes` its beginning, which is longer than that."""
+    while line := handle.readline(max_bytes + 1):
+        yield FileUnit(line, 1)
+        while line and not line.endswith(b"\n") and len(line) > max_bytes:
+            line = handle.readline(max_bytes + 1)
+
+
+def _messages(handle: BinaryIO, max_bytes: int) -> Iterator[FileUnit]:
+    """Message by message of a box: each begins with a line From behind an empty one."""
+    held: list[bytes] = []
+    size, lines, blank = 0, 0, True
+    while line := handle.readline(PIECE_BYTES):
+        if blank and line.startswith(b"From ") and held:
+            yield FileUnit(b"".join(held), lines)
+            held, size, lines = [], 0, 0
+        if size <= max_bytes:
+            held.append(line)
+            size += len(line)
+        lines += line.endswith(b"\n")
+        blank = not line.strip()
+    if held:
+        yield FileUnit(b"".join(held), lines)
 
 
 @contextmanager

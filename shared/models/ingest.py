@@ -16,17 +16,20 @@ CODE_SUFFIXES = frozenset({
 #: Suffix -> the module of its parser (`workers.formats`).
 FORMATS = {
     ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx", ".xlsm": "xlsx", ".html": "html", ".htm": "html",
-    ".xhtml": "html", ".epub": "epub", ".odt": "odf", ".ods": "odf", ".odp": "odf", ".eml": "mail", ".mbox": "mail",
-    ".ipynb": "notebook", ".csv": "tabular", ".tsv": "tabular",
+    ".xhtml": "html", ".epub": "epub", ".odt": "odf", ".ods": "odf", ".odp": "odf", ".eml": "mail", ".mbox": "mbox",
+    ".ipynb": "notebook", ".csv": "tabular", ".tsv": "tabular", ".json": "structured", ".yaml": "structured",
+    ".yml": "structured", ".toml": "structured",
 }  # fmt: skip
 #: Parser -> the package of the extra `documents` that it needs.
 FORMAT_PACKAGES = {
     "pdf": "pypdfium2", "docx": "docx", "pptx": "pptx", "xlsx": "openpyxl", "html": "trafilatura",
-    "epub": "trafilatura", "mail": "trafilatura",
+    "epub": "trafilatura", "mail": "trafilatura", "mbox": "trafilatura",
 }  # fmt: skip
-SUFFIXES = (
-    frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".jsonl", ".ndjson"}) | CODE_SUFFIXES | FORMATS.keys()
-)
+TEXT_SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst"})
+#: Files of many documents, that travel in pieces: of lines, or of messages.
+LINES = frozenset({".jsonl", ".ndjson"})
+BOXES = frozenset({".mbox"})
+SUFFIXES = TEXT_SUFFIXES | LINES | CODE_SUFFIXES | FORMATS.keys()
 
 
 class RawDocument(Model):
@@ -34,7 +37,7 @@ class RawDocument(Model):
 
     `identity` makes ids stable (the absolute path); `path` is what a person reads; `source` is the root it was
     ingested from, the scope of a prune; `namespace` keeps corpora of a `tenant` apart. `line_offset` counts the lines
-    before this piece of a JSON Lines file.
+    before this piece of a JSON Lines file or of a box of mail.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")

@@ -24,7 +24,7 @@ MOST_NAMED = 64
 #: Levels that have a node of their own; what lies deeper belongs to the last of them.
 DEEPEST = 32
 _SUFFIX = ":dirs"
-_LINES = re.compile(r"\.(?:jsonl|ndjson)#", re.IGNORECASE)
+_LINES = re.compile(r"\.(?:jsonl|ndjson|mbox)#", re.IGNORECASE)
 
 
 def dirs_namespace(namespace: str) -> str:

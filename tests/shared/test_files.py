@@ -113,8 +113,10 @@ def test_given_fetched_and_built_folders_when_found_then_they_are_passed_over_an
     found, passed = discover([root])
     as_root, _ = discover([root / "web" / "dist"])
 
-    assert [item.shown for item in found] == [f"project/{name}" for name in sorted((*kept, "web/main.ts"))]
-    assert passed == [f"{root}/web/dist: is what a build made", "1 .json: no reader for them"]
+    assert [item.shown for item in found] == [
+        f"project/{name}" for name in sorted((*kept, "web/main.ts", "web/package.json"))
+    ]
+    assert passed == [f"{root}/web/dist: is what a build made"]
     assert [item.shown for item in as_root] == ["dist/out.js"]
 
 

@@ -18,7 +18,7 @@ from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading
 
 #: Word writes the names of its own styles in English, whatever language it speaks.
 _LEVEL = re.compile(r"heading ?(\d)", re.IGNORECASE)
-_MAX_BLOCKS, _MAX_ROWS, _MAX_COLUMNS = 30_000, 20_000, 200
+_MAX_ROWS, _MAX_COLUMNS = 20_000, 200
 _NUMBERING = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}numPr"
 
 
@@ -36,9 +36,7 @@ def parse(content: bytes, name: str) -> Parsed:
 def _blocks(document: DocxDocument) -> Iterator[str]:
     """Blocks; list items that follow each other are one."""
     items: list[str] = []
-    for number, block in enumerate(document.iter_inner_content()):
-        if number >= _MAX_BLOCKS:
-            raise FormatError(f"has more than {_MAX_BLOCKS:,} paragraphs: split it")
+    for block in document.iter_inner_content():
         text = _table(block) if isinstance(block, Table) else _paragraph(block)
         if text.startswith("- "):
             items.append(text)

@@ -15,7 +15,6 @@ from workers.formats.html import title_of, tree_of, whole_text
 from workers.formats.parsed import FilePart, FormatError, Parsed, joined
 
 _CONTAINER = "META-INF/container.xml"
-_MAX_CHAPTERS = 2_000
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -34,7 +33,7 @@ def parse(content: bytes, name: str) -> Parsed:
 def _chapters(archive: ZipFile, path: str, book: Any) -> Iterator[FilePart]:
     items = {item.get("id"): item.get("href", "") for item in book.iterfind(".//{*}manifest/{*}item")}
     spine = [items.get(ref.get("idref"), "") for ref in book.iterfind(".//{*}spine/{*}itemref")]
-    for number, href in enumerate(spine[:_MAX_CHAPTERS], start=1):
+    for number, href in enumerate(spine, start=1):
         content = member(archive, posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href))))
         if content.strip():
             name = title_of(tree_of(content))

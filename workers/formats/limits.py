@@ -10,6 +10,8 @@ from ctypes import CDLL
 from typing import Any, Never
 
 _OPEN_FILES = 64
+#: Processor seconds of a file: some for the libraries that its format loads, and a share of its size.
+_BASE_S, _S_PER_MB, _MOST_S = 8.0, 4.0, 60.0
 #: clone flags of Linux: a user namespace, which lets anyone have a network namespace, with nothing but a dead loopback.
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 _DENIED = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.kill", "os.remove",
@@ -29,6 +31,11 @@ def confine(memory_bytes: int) -> None:
     for name in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         _lower(name, 0)
     sys.addaudithook(_refuse)
+
+
+def seconds_for(size: int) -> float:
+    """Processor seconds that a file of `size` bytes may take: what is small must not take long."""
+    return min(_BASE_S + _S_PER_MB * size / 1_000_000, _MOST_S)
 
 
 def time_left(seconds: float) -> None:

@@ -1,60 +1,138 @@
-"""Mail by the standard library: one message, or a box of them; the text body, or else the HTML one."""
+"""Mail by the standard library: the text body, or else the HTML one, and below it what the attachments say."""
 
 from __future__ import annotations
 
 import email
+import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from email import policy
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
+from importlib import import_module
+from pathlib import PurePath
 
+from shared.models.ingest import CODE_SUFFIXES, FORMATS, TEXT_SUFFIXES
 from workers.formats.html import whole_text
 from workers.formats.parsed import FilePart, FormatError, Parsed, heading, joined, tidy
+from workers.formats.sniffing import format_of
 
-_FROM_LINE = re.compile(rb"(?:\A|(?:\r?\n){2})(From \S+[^\n]*\d{4}\r?\n)")
-_MAX_MESSAGES = 20_000
 _HEADERS = ("From", "To", "Cc", "Date")
+_REPLY = re.compile(
+    r"(?:\s*+(?:re|fwd?|aw|wg|sv|antw|回复|答复|转发)\s*+(?:\[\d+\])?+\s*+[:：]|\s*+\[[^\]]{1,40}\])++\s*+",
+    re.IGNORECASE,
+)
+#: Messages within each other, and attachments of one message.
+_MAX_DEPTH, _MAX_ATTACHMENTS = 3, 50
+_MAX_ID = 200
+_TEXTS = TEXT_SUFFIXES | CODE_SUFFIXES
+_MOST_NAMED = 5
 
 
 def parse(content: bytes, name: str) -> Parsed:
     """Raises: FormatError for a file without a message."""
-    if name.lower().endswith(".mbox"):
-        return _box(content)
-    message = _message(content)
-    notes = _attachments(message)
-    return joined([FilePart(_shown(message, 1))], title=_header(message, "Subject"), date=_date(message), notes=notes)
+    del name
+    return message_of(content)
 
 
-def _box(content: bytes) -> Parsed:
-    starts = [found.start(1) for found in _FROM_LINE.finditer(content)]
-    if not starts:
-        raise FormatError("has no message: a box of mail begins with a line From")
-    if len(starts) > _MAX_MESSAGES:
-        raise FormatError(f"has {len(starts):,} messages, more than {_MAX_MESSAGES:,}: split it")
-    messages = (
-        _message(content[start:end].split(b"\n", 1)[-1]) for start, end in zip(starts, [*starts[1:], None], strict=True)
-    )
-    notes: list[str] = []
-    return joined(_numbered(messages, notes), notes=tuple(notes[:3]))
-
-
-def _numbered(messages: Iterator[EmailMessage], notes: list[str]) -> Iterator[FilePart]:
-    for number, message in enumerate(messages, start=1):
-        yield FilePart(_shown(message, 2), f"message {number}")
-        notes += _attachments(message)
-
-
-def _message(content: bytes) -> EmailMessage:
+def message_of(content: bytes) -> Parsed:
+    """One message with its attachments, named by its id. Raises: FormatError for what is none."""
     message = email.message_from_bytes(content, policy=policy.default)
     if not message.keys():
         raise FormatError("has no message: a mail begins with lines such as From and Subject")
-    return message
+    notes: list[str] = []
+    parts = list(_parts(message, 1, "", notes))
+    subject = _header(message, "Subject")
+    thread = _REPLY.sub("", subject, count=1) or subject
+    fields = {"from": _header(message, "From"), "to": _header(message, "To"), "thread": thread}
+    return replace(
+        joined(parts, title=subject, date=_date(message), notes=tuple(notes)),
+        fields={name: value[:300] for name, value in fields.items() if value},
+        part=_header(message, "Message-ID").strip("<>")[:_MAX_ID] or hashlib.sha256(content).hexdigest()[:16],
+    )
 
 
-def _shown(message: EmailMessage, level: int) -> str:
+def _parts(message: EmailMessage, level: int, place: str, notes: list[str]) -> Iterator[FilePart]:
     lines = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
-    return "\n\n".join(filter(None, (heading(level, _header(message, "Subject")), "\n".join(lines), _body(message))))
+    title = heading(level, _header(message, "Subject"))
+    yield FilePart("\n\n".join(filter(None, (title, "\n".join(lines), _body(message)))), place)
+    left_out = []
+    attachments = _attachments(message)
+    if len(attachments) > _MAX_ATTACHMENTS:
+        notes.append(f"attachments after the first {_MAX_ATTACHMENTS} were left out")
+    for attachment in attachments[:_MAX_ATTACHMENTS]:
+        name = _name_of(attachment)
+        try:
+            yield from _attached(attachment, name, level + 1, place, notes)
+        except FormatError as error:
+            left_out.append(f"{name} ({str(error).partition(':')[0]})")
+    if left_out:
+        more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+        notes.append(f"attachments were left out: {', '.join(left_out[:_MOST_NAMED])}{more}")
+
+
+def _attached(attachment: Message, name: str, level: int, place: str, notes: list[str]) -> Iterator[FilePart]:
+    """What an attachment says, below its name. Raises: FormatError for one that cannot be read."""
+    where = f"{place}, attachment {name}" if place else f"attachment {name}"
+    inner = attachment.get_payload(0) if attachment.get_content_type() == "message/rfc822" else None
+    if isinstance(inner, EmailMessage):
+        if level > _MAX_DEPTH:
+            raise FormatError("is nested too deeply")
+        yield from _parts(inner, level, where, notes)
+        return
+    content = attachment.get_payload(decode=True)
+    if not isinstance(content, bytes) or not content.strip():
+        raise FormatError("is empty")
+    suffix = PurePath(name).suffix.lower()
+    if suffix in FORMATS:
+        parts = list(_read(content, name, FORMATS[suffix], where, notes))
+    elif b"\0" not in content and (suffix in _TEXTS or attachment.get_content_type() == "text/plain"):
+        parts = [FilePart(_decoded(content, attachment.get_content_charset("utf-8")), where)]
+    else:
+        raise FormatError(f"there is no reader for {suffix or 'it'}")
+    yield FilePart(heading(level, f"Attachment {name}"), where)
+    yield from parts
+
+
+def _decoded(content: bytes, charset: str) -> str:
+    try:
+        return content.decode(charset, "replace")
+    except LookupError:
+        return content.decode("utf-8", "replace")
+
+
+def _read(content: bytes, name: str, declared: str, where: str, notes: list[str]) -> Iterator[FilePart]:
+    format_name = format_of(content, declared)
+    if format_name in {"mail", "mbox"}:
+        raise FormatError("is a box of mail in a mail")
+    try:
+        found = import_module(f"workers.formats.{format_name}").parse(content, name)
+    except (FormatError, MemoryError, RecursionError):
+        raise
+    except Exception as error:  # noqa: BLE001 - a parser's fault on a broken attachment costs that attachment
+        raise FormatError(f"cannot be read, {type(error).__name__}") from None
+    notes += [f"{name}: {note}" for note in found.notes]
+    places = found.places or ((0, ""),)
+    ends = [*(start for start, _ in places[1:]), len(found.text)]
+    for (start, place), end in zip(places, ends, strict=True):
+        yield FilePart(found.text[start:end], f"{where}, {place}" if place else where)
+
+
+def _attachments(message: EmailMessage) -> list[Message]:
+    try:
+        return list(message.iter_attachments())
+    except (AttributeError, KeyError, ValueError):
+        return []
+
+
+def _name_of(part: Message) -> str:
+    try:
+        name = part.get_filename()
+    except (ValueError, LookupError, AttributeError):
+        name = None
+    name = PurePath(" ".join(str(name).split())).name if name else part.get_content_type()
+    return name[:80]
 
 
 def _body(message: EmailMessage) -> str:
@@ -69,22 +147,14 @@ def _body(message: EmailMessage) -> str:
         return tidy(raw.decode("utf-8", "replace")) if isinstance(raw, bytes) else ""
 
 
-def _attachments(message: EmailMessage) -> tuple[str, ...]:
-    try:
-        names = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
-    except (AttributeError, KeyError, ValueError):
-        names = []
-    return (f"attachments were left out: {', '.join(str(name)[:80] for name in names[:5])}",) if names else ()
-
-
-def _header(message: EmailMessage, name: str) -> str:
+def _header(message: Message, name: str) -> str:
     try:
         return " ".join(str(message.get(name, "")).split())
     except (ValueError, IndexError, AttributeError):
         return ""
 
 
-def _date(message: EmailMessage) -> str:
+def _date(message: Message) -> str:
     try:
         return parsedate_to_datetime(_header(message, "Date")).date().isoformat()
     except (ValueError, TypeError, IndexError):

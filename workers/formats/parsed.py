@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -30,22 +30,37 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A file as Markdown. `places` are (offset in the text, place) in order; `notes` say what was left out."""
+    """A file as Markdown. `places` are (offset in the text, place) in order; `notes` say what was left out.
+
+    `part` names it within its file, where that holds several documents, such as the messages of a box. `fields` are
+    what the file says of itself beside title and date.
+    """
 
     text: str
     title: str = ""
     date: str = ""
     places: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = ()
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    part: str = ""
+
+    def noted(self, note: str) -> Parsed:
+        """The same with one more note."""
+        return replace(self, notes=(note, *self.notes))
 
     def as_json(self) -> dict[str, Any]:
         """What travels from the parser's process."""
         return asdict(self)
 
+    @classmethod
+    def of_json(cls, sent: dict[str, Any]) -> Parsed:
+        """What came from there. Raises: TypeError, ValueError or KeyError for anything else."""
+        places = tuple((int(place), str(name)) for place, name in sent["places"])
+        return cls(**{**sent, "places": places, "notes": tuple(map(str, sent["notes"]))})
 
-#: Bytes of a file and its name -> what it says. Raises: FormatError.
-Parser = Callable[[bytes, str], Parsed]
+
+#: Bytes of a file and its name -> what it says, or its documents. Raises: FormatError.
+Parser = Callable[[bytes, str], Parsed | Sequence[Parsed]]
 
 
 def joined(parts: Iterable[FilePart], **about: Any) -> Parsed:

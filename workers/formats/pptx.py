@@ -14,7 +14,7 @@ from pptx.exc import PackageNotFoundError
 from workers.formats.archive import checked_archive
 from workers.formats.parsed import FilePart, FormatError, Parsed, about, heading, joined, table
 
-_MAX_DEPTH, _MAX_SLIDES = 10, 2_000
+_MAX_DEPTH = 10
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -25,8 +25,6 @@ def parse(content: bytes, name: str) -> Parsed:
         slides = Presentation(BytesIO(content))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise FormatError(f"is no presentation ({type(error).__name__}): save it as .pptx anew") from None
-    if len(slides.slides) > _MAX_SLIDES:
-        raise FormatError(f"has {len(slides.slides):,} slides, more than {_MAX_SLIDES:,}: split it")
     return joined(
         (
             FilePart(text, f"slide {number}")

@@ -1,6 +1,6 @@
-"""A process of its own that parses what is not text: bounded in memory, time and files, without network or secrets.
+"""Processes that parse what is not text: bounded in memory, time and files, without network or secrets.
 
-A crash, a bomb or an endless file costs that one document. One process parses many files, one at a time.
+A crash, a bomb or an endless file costs that one document. A process parses many files, one at a time.
 """
 
 from __future__ import annotations
@@ -17,56 +17,95 @@ import time
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
+from queue import LifoQueue
 from typing import IO, Any
 
-from workers.formats.limits import confine, time_left
-from workers.formats.parsed import MAX_TEXT_CHARS, FormatError, Parsed
+from workers.formats.limits import confine, seconds_for, time_left
+from workers.formats.parsed import MAX_TEXT_CHARS, FormatError, Parsed, Parser
+from workers.formats.sniffing import NAMES, format_of
 
-#: Bytes of memory that the process may map; a parser and its libraries take 200 MB of them.
+#: Bytes of memory that a process may map; a parser and its libraries take 200 MB of them.
 MEMORY_BYTES = 2 << 30
-#: Files after which the process is exchanged: what a library leaks goes with it.
+#: Files after which a process is exchanged: what a library leaks goes with it.
 FILES = 200
+#: Processes at a time at most: each holds the libraries of the formats that it has read.
+MOST_PROCESSES = 4
+#: Seconds on the clock for each second of the processor that a file may take: others want the processor, too.
+_PATIENCE = 3.0
 _MAX_REPLY = 6 * MAX_TEXT_CHARS
 _LENGTH = struct.Struct(">Q")
 _ROOT = Path(__file__).parents[2]
 
 
-class ParserProcess:
-    """Parses files by name of their format. May be called from many threads; they wait for each other."""
+class ParserPool:
+    """Parses files by name of their format, each in a process that is free. May be called from many threads."""
 
-    def __init__(self, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-        self._lock = Lock()
+    def __init__(self, processes: int = 0) -> None:
+        """`processes`: 0 for one a core, up to MOST_PROCESSES. They start when they are needed."""
+        self.size = processes or min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+        # The one that was used last is warm.
+        self._free: LifoQueue[ParserProcess] = LifoQueue()
+        self._all = [ParserProcess() for _ in range(self.size)]
+        for process in reversed(self._all):
+            self._free.put(process)
+
+    def parse(self, format_name: str, content: bytes, name: str, seconds: float | None = None) -> list[Parsed]:
+        """The documents of a file as Markdown, most often one.
+
+        `seconds` of the processor; None for those of its size. Raises: FormatError with one sentence, also where the
+        parser ends or takes too long.
+        """
+        process = self._free.get()
+        try:
+            return process.parse(format_name, content, name, seconds_for(len(content)) if seconds is None else seconds)
+        finally:
+            self._free.put(process)
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in self._all:
+            process.end()
+
+
+class ParserProcess:
+    """One process, for one caller at a time."""
+
+    def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._parsed = 0
 
-    def parse(self, format_name: str, content: bytes, name: str) -> Parsed:
-        """The file as Markdown. Raises: FormatError with one sentence, also where the parser ends or takes too long."""
-        with self._lock:
-            process = self._started()
-            deadline = time.monotonic() + self._timeout_s
-            try:
-                head = json.dumps({"format": format_name, "name": name, "seconds": self._timeout_s}).encode()
-                _send(process, head, content, deadline)
-                reply = json.loads(_received(process, deadline))
-            except TimeoutError:
-                self._end()
-                raise FormatError(f"takes more than {self._timeout_s:g} s to read: split it") from None
-            except (OSError, EOFError, ValueError):
-                raise FormatError(f"its parser {self._end()}: save it anew, or leave it out") from None
-            self._parsed += 1
-            if self._parsed >= FILES:
-                self._end()
+    @property
+    def pid(self) -> int:
+        """Of the process that runs; 0 for none."""
+        return self._process.pid if self._process else 0
+
+    def parse(self, format_name: str, content: bytes, name: str, seconds: float) -> list[Parsed]:
+        """As the pool does."""
+        process = self._started()
+        deadline = time.monotonic() + _PATIENCE * seconds
+        try:
+            head = json.dumps({"format": format_name, "name": name, "seconds": seconds}).encode()
+            _send(process, head, content, deadline)
+            reply = json.loads(_received(process, deadline))
+        except TimeoutError:
+            self.end()
+            raise FormatError(_too_long(seconds, len(content))) from None
+        except (OSError, EOFError, ValueError):
+            how = self.end()
+            if how == signal.SIGXCPU.name:
+                raise FormatError(_too_long(seconds, len(content))) from None
+            how = f"was ended by {how}" if how.startswith("SIG") else how
+            raise FormatError(f"its parser {how}: save it anew, or leave it out") from None
+        self._parsed += 1
+        if self._parsed >= FILES:
+            self.end()
         if "fault" in reply:
             raise FormatError(str(reply["fault"]))
-        places = tuple((int(place), str(name)) for place, name in reply["places"])
-        return Parsed(**{**reply, "places": places, "notes": tuple(reply["notes"])})
-
-    def close(self) -> None:
-        """End the process."""
-        with self._lock:
-            self._end()
+        try:
+            return [Parsed.of_json(one) for one in reply["documents"]]
+        except (TypeError, ValueError, KeyError):
+            self.end()
+            raise FormatError("its parser gave no reply that can be read: leave it out") from None
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -85,8 +124,8 @@ class ParserProcess:
                     os.set_blocking(stream.fileno(), False)
         return self._process
 
-    def _end(self) -> str:
-        """Kill the process; how it had ended before that."""
+    def end(self) -> str:
+        """Kill the process; how it had ended before that, a signal by its name."""
         process, self._process = self._process, None
         if process is None:
             return "has ended"
@@ -101,7 +140,11 @@ class ParserProcess:
                     stream.close()
         if code is None:
             return "gave no reply that can be read"
-        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return signal.Signals(-code).name if code < 0 else f"ended with code {code}"
+
+
+def _too_long(seconds: float, size: int) -> str:
+    return f"takes more than {seconds:.3g} s to read, too long for its {size:,} bytes: split it, or save it anew"
 
 
 def _environment() -> Mapping[str, str]:
@@ -166,9 +209,24 @@ def main() -> None:
         replies.flush()
 
 
+def parsed(format_name: str, content: bytes, name: str) -> list[Parsed]:
+    """The documents of a file, read as what its content says that it is. Raises: FormatError; what a parser raises."""
+    read_as = format_of(content, format_name)
+    found = _parser(read_as)(content, name)
+    documents = [found] if isinstance(found, Parsed) else list(found)
+    if read_as != format_name and documents:
+        documents[0] = documents[0].noted(f"is {NAMES[read_as]}, whatever its name says, and was read as one")
+    return documents
+
+
+def _parser(format_name: str) -> Parser:
+    parser: Parser = import_module(f"workers.formats.{format_name}").parse
+    return parser
+
+
 def _reply(format_name: str, content: bytes, name: str) -> dict[str, Any]:
     try:
-        return dict(import_module(f"workers.formats.{format_name}").parse(content, name).as_json())
+        return {"documents": [one.as_json() for one in parsed(format_name, content, name)]}
     except FormatError as error:
         return {"fault": str(error)}
     except ImportError as error:

@@ -13,7 +13,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 from workers.formats.archive import checked_archive
 from workers.formats.parsed import FormatError, Parsed, about, joined, sheet_parts
 
-_MAX_SHEETS, _MAX_ROWS, _MAX_COLUMNS = 100, 100_000, 200
+_MAX_ROWS, _MAX_COLUMNS = 100_000, 200
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -24,8 +24,6 @@ def parse(content: bytes, name: str) -> Parsed:
         book = load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
     except (InvalidFileException, BadZipFile, KeyError, ValueError) as error:
         raise FormatError(f"is no workbook ({type(error).__name__}): save it as .xlsx anew") from None
-    if len(book.worksheets) > _MAX_SHEETS:
-        raise FormatError(f"has {len(book.worksheets):,} sheets, more than {_MAX_SHEETS}: split it")
     notes: list[str] = []
     parts = [part for sheet in book.worksheets for part in sheet_parts(sheet.title, _rows(sheet, notes))]
     return joined(parts, notes=tuple(notes), **about(book.properties))

@@ -23,7 +23,7 @@ from workers.index.directories import Directories
 from workers.index.documents import INDEX_VERSION, Document, Markup, document_hash, prune_scope, with_known_origin
 from workers.index.edges import mark_lost_links, update_edges, with_pending
 from workers.index.encoding import CollectionEncoders, EncoderError, KeywordEncoders, dense_vectors, refit
-from workers.index.readers import read_documents
+from workers.index.readers import read_all
 from workers.index.units import Unit, mark_units, split_known, units_of
 
 _parts: ContextVar[dict[str, float] | None] = ContextVar("parts", default=None)
@@ -130,7 +130,7 @@ class Indexer:
         if others := {raw.tenant for raw in batch} - {self._store.tenant}:
             raise InputError("tenant", ", ".join(sorted(others)), f"this is the store of {self._store.tenant}")
         with timed("reading"):
-            pieces = [(raw, read_documents(raw, self._sizes.max_document_bytes)) for raw in batch]
+            pieces = read_all(batch, self._sizes.max_document_bytes)
             units = units_of(pieces, self._sizes)
         read, twice = last_of_each([item for _, items in pieces for item in items])
         units = {doc_id: unit for doc_id, unit in units.items() if doc_id not in twice}

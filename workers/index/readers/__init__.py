@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import CODE_SUFFIXES, FORMATS
 from workers.index.documents import Document
 from workers.index.readers.base import Reader, UnreadableError, failed
-from workers.index.readers.formats import read_format
+from workers.index.readers.formats import parsers, read_format
 from workers.index.readers.jsonl import read_jsonl
 from workers.index.readers.markdown import read_markdown
 from workers.index.readers.text import read_code, read_rst, read_text
 
-__all__ = ["READERS", "Reader", "UnreadableError", "read_documents"]
+__all__ = ["READERS", "Reader", "UnreadableError", "read_all", "read_documents"]
+
+#: A file and what became of it.
+ReadFile = tuple[RawDocument, list[Document | DocumentOutcome]]
 
 #: Suffix, lower case with its dot -> reader.
 READERS: Mapping[str, Reader] = {
@@ -27,6 +31,18 @@ READERS: Mapping[str, Reader] = {
     **dict.fromkeys(sorted(CODE_SUFFIXES), read_code),
     **dict.fromkeys(FORMATS, read_format),
 }
+
+
+def read_all(batch: Sequence[RawDocument], max_bytes: int) -> list[ReadFile]:
+    """Each file with what `read_documents` makes of it; what processes parse, several at a time."""
+    parsed = [raw for raw in batch if raw.suffix.lower() in FORMATS]
+    if len(parsed) < 2:
+        return [(raw, read_documents(raw, max_bytes)) for raw in batch]
+    with ThreadPoolExecutor(min(parsers().size, len(parsed))) as threads:
+        waiting = {id(raw): threads.submit(read_documents, raw, max_bytes) for raw in parsed}
+        return [
+            (raw, waiting[id(raw)].result() if id(raw) in waiting else read_documents(raw, max_bytes)) for raw in batch
+        ]
 
 
 def read_documents(raw: RawDocument, max_bytes: int) -> list[Document | DocumentOutcome]:

@@ -1,4 +1,4 @@
-"""Reads what is not text (PDF, office files, web pages, mail ...) by the parser's process, as Markdown."""
+"""Reads what is not text (PDF, office files, web pages, mail ...) by the parsers' processes, as Markdown."""
 
 from __future__ import annotations
 
@@ -9,35 +9,41 @@ from functools import cache
 from pathlib import PurePath
 
 from shared.models import RawDocument
-from shared.models.ingest import FORMATS
+from shared.models.ingest import BOXES, FORMATS
 from workers.formats.parsed import FormatError, Parsed
-from workers.formats.process import ParserProcess
+from workers.formats.process import ParserPool
 from workers.index.documents import Document, Markup
 from workers.index.fields import fields_of
 from workers.index.readers.base import UnreadableError
 
-#: Seconds that one file may take.
-PARSE_S = 30.0
-
 
 def read_format(raw: RawDocument) -> Iterator[Document]:
-    """One document, titled as the file says, else by its name."""
+    """One document, titled as the file says, else by its name; of a box of mail one for each message."""
     if not raw.content:
         raise UnreadableError("is empty")
     try:
-        parsed = _parser().parse(FORMATS[raw.suffix.lower()], raw.content, PurePath(raw.path).name)
+        found = parsers().parse(FORMATS[raw.suffix.lower()], raw.content, PurePath(raw.path).name)
     except FormatError as error:
         raise UnreadableError(str(error)) from None
-    if not parsed.text.strip():
+    documents = [parsed for parsed in found if parsed.text.strip()]
+    if not documents:
         raise UnreadableError("has no text")
+    parted = raw.suffix.lower() in BOXES
+    yield from (_document(raw, parsed, f"#{parsed.part}" if parted else "") for parsed in documents)
+
+
+def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
+    """`part`: what is added to identity and path of the file for one of its documents."""
     day, notes = _dated(parsed)
-    yield Document.of(
+    return Document.of(
         raw,
+        f"{raw.identity}{part}" if part else "",
+        path=f"{raw.path}{part}",
         title=" ".join(parsed.title.split())[:300] or PurePath(raw.path).stem,
         text=parsed.text,
         markup=Markup.MARKDOWN,
         date=day,
-        fields=fields_of({}, parsed.text),
+        fields=fields_of(parsed.fields, parsed.text),
         places=parsed.places,
         notes=notes,
     )
@@ -52,8 +58,8 @@ def _dated(parsed: Parsed) -> tuple[str | None, tuple[str, ...]]:
 
 
 @cache
-def _parser() -> ParserProcess:
-    """The one of this process."""
-    made = ParserProcess(PARSE_S)
+def parsers() -> ParserPool:
+    """Those of this process."""
+    made = ParserPool()
     atexit.register(made.close)
     return made

@@ -1,19 +1,25 @@
-"""Reads JSON lines, one document a line. Never gives up on a file for one bad line."""
+"""Reads JSON lines, one document a line, or rows of one. Never gives up on a file for one bad line."""
 
 from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import PurePath
 
 from shared.errors import shown
 from shared.models import DocumentOutcome, RawDocument
+from workers.formats.parsed import FormatError
+from workers.formats.structured import rows
 from workers.index.documents import Document, Markup
 from workers.index.fields import fields_of
 from workers.index.metadata import other_fields, printable_line, read_metadata
 from workers.index.readers.base import UnreadableError, clean, decode, failed
 
 _MAX_ID, _MAX_PATH = 500, 1000
+#: Lines that are looked at for what a file holds.
+_SAMPLE = 50
 #: What a line says beside its metadata and the fields of its document.
 _OWN = frozenset({"id", "_id", "text", "path", "url"})
 
@@ -21,10 +27,15 @@ _OWN = frozenset({"id", "_id", "text", "path", "url"})
 def read_jsonl(raw: RawDocument) -> Iterator[Document | DocumentOutcome]:
     """A document for each `{"id", "title", "text"}` line; also `date`, `tags`, `kind`, and `path` or `url`.
 
-    A bad line is a failed outcome with its number; blank lines are skipped.
+    Where no line has a text, the lines are rows of one document. A bad line is a failed outcome with its number; blank
+    lines are skipped.
     """
     found = False
-    for number, line in enumerate(_lines(raw.content), start=raw.line_offset + 1):
+    lines = _lines(raw.content)
+    if _are_rows(lines):
+        yield from _rows(raw, lines)
+        return
+    for number, line in enumerate(lines, start=raw.line_offset + 1):
         if not line.strip():
             continue
         found = True
@@ -44,6 +55,40 @@ def _lines(content: bytes) -> list[bytes]:
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         content = decode(content).encode()
     return content.removeprefix(codecs.BOM_UTF8).split(b"\n")
+
+
+def _are_rows(lines: Sequence[bytes]) -> bool:
+    """True where the first lines are several objects, none of which says that it is a document."""
+    objects = []
+    for line in islice((line for line in lines if line.strip()), _SAMPLE):
+        try:
+            objects.append(_object(line))
+        except UnreadableError:
+            return False
+    return len(objects) > 1 and not any("text" in fields for fields in objects)
+
+
+def _rows(raw: RawDocument, lines: Sequence[bytes]) -> Iterator[Document | DocumentOutcome]:
+    values = []
+    for number, line in enumerate(lines, start=raw.line_offset + 1):
+        if line.strip():
+            try:
+                values.append(_object(line))
+            except UnreadableError as error:
+                yield failed(raw, f"line {number}: {error}", f"{raw.identity}:{number}")
+    try:
+        parsed = rows(values, raw.line_offset + 1)
+    except FormatError as error:
+        raise UnreadableError(str(error)) from None
+    yield Document.of(
+        raw,
+        f"{raw.identity}:rows:{raw.line_offset}",
+        path=f"{raw.path}#{raw.line_offset + 1}" if raw.line_offset else raw.path,
+        title=PurePath(raw.path).stem,
+        text=clean(parsed.text),
+        markup=Markup.MARKDOWN,
+        places=parsed.places,
+    )
 
 
 def _object(line: bytes) -> dict[str, object]:
