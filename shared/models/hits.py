@@ -12,6 +12,7 @@ from pydantic import Field, field_serializer, field_validator
 from shared.models.base import Model
 from shared.models.code import CodeDefinition
 from shared.models.cost import Cost
+from shared.models.place import LineBox, Place, box_of, place_of
 
 
 class Effect(Model):
@@ -103,11 +104,47 @@ class Chunk(Model):
     places: tuple[tuple[int, str], ...] = Field(
         default=(), description="offsets in `text` at which a page, slide or range of rows begins, with its name"
     )
+    boxes: tuple[LineBox, ...] = Field(default=(), description="of each line of a page: its offset in `text`, its box")
+    start: int | None = Field(default=None, description="offset of its first character in the document's text")
+    end: int | None = Field(default=None, description="offset behind its last character there")
+    spans: tuple[tuple[int, int, int], ...] = Field(
+        default=(), description="where `text` is not one slice of the document: offset in it, in the document, length"
+    )
 
     def place_of(self, quote: str) -> str:
         """Where in its file `quote`, a slice of `text`, begins; "" where the file has no places."""
-        start = max(0, self.text.find(quote))
-        return next((name for offset, name in reversed(self.places) if offset <= start), "")
+        return self._place_name(max(0, self.text.find(quote)))
+
+    def place_at(self, first: int, last: int) -> Place:
+        """Where in its file `text[first:last]` begins, with the box of its lines on that page."""
+        starts = [offset for offset, _ in self.places]
+        until = next((offset for offset in starts if offset > first), len(self.text))
+        ends = [*(line[0] for line in self.boxes[1:]), len(self.text)]
+        own = [
+            line[1:]
+            for line, end in zip(self.boxes, ends, strict=False)
+            if end > first and line[0] < min(last, until)
+        ]
+        return place_of(self._place_name(first), self.heading, box_of(own))
+
+    def in_document(self, first: int = 0, last: int | None = None) -> tuple[tuple[int, int], ...]:
+        """Where `text[first:last]` stands in the document's text: slices of that, in the order of the passage.
+
+        One where it is verbatim. Characters that were added to the chunk (a table's head over its later rows, a fence's
+        first line) stand where they were repeated from, or nowhere.
+        """
+        if self.start is None:
+            return ()
+        last = len(self.text) if last is None else last
+        found: list[tuple[int, int]] = []
+        for at, start, length in self.spans or ((0, self.start, len(self.text)),):
+            begin, end = max(first, at), min(last, at + length)
+            if begin < end:
+                found.append((start + begin - at, start + end - at))
+        return tuple(found)
+
+    def _place_name(self, offset: int) -> str:
+        return next((name for begin, name in reversed(self.places) if begin <= offset), "")
 
     @property
     def full_text(self) -> str:

@@ -15,6 +15,7 @@ from shared.errors import InputError, StoreError
 from shared.models import Chunk, Filters, Hit
 from shared.providers.encoders.base import SparseVector
 from shared.store.base import DENSE, SPARSE, TRIGRAM, BuiltWith, ChunkPoint
+from shared.store.texts import BETWEEN, packed
 
 
 class IndexedField(NamedTuple):
@@ -52,6 +53,8 @@ LISTED = frozenset({"definitions", "imports"})
 CHUNK_FIELDS = frozenset(Chunk.model_fields) - {"chunk_id"} - LISTED
 #: What ChunkStore reads of a chunk for `document_hashes`, `origins` and `documents`.
 DOCUMENT_FIELDS = ("doc_id", "document_hash", "ordinal", "path", "source")
+#: What most chunks do not have, and is not stored then.
+_OFTEN_EMPTY = ("places", "boxes", "spans")
 #: Chunks of one write; reads get in between writes.
 WRITE_BATCH = 256
 #: Chunks of one request where only a few fields are read.
@@ -67,10 +70,11 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     Raises: InputError when the date is not YYYY-MM-DD.
     """
     chunk = point.chunk
-    payload = chunk.model_dump(mode="json", exclude={"chunk_id"})
+    payload = chunk.model_dump(mode="json", exclude={"chunk_id", *(name for name in _OFTEN_EMPTY if not getattr(chunk, name))})
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
     payload |= {"pending": int(point.pending), "unfollowed": list(point.unfollowed), "sought": list(point.sought)}
     payload |= {"fields": list(point.fields)} if point.fields else {}
+    payload |= {BETWEEN: packed(point.between)} if point.between else {}
     payload |= {"unit": point.unit, "unit_size": point.unit_size} if point.unit else {}
     if chunk.date is not None:
         try:

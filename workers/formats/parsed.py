@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+#: As `shared.models.place.LineBox`.
+LineBox = tuple[int, int, int, int, int]
 #: Characters of text that one file may give: as many as a text file may have bytes.
 MAX_TEXT_CHARS = 10_000_000
 #: Rows of one table of a sheet.
@@ -22,24 +24,29 @@ class FormatError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A passage of a file and its place in it: a page, a slide, a sheet with its rows; "" where there is none."""
+    """A passage of a file and its place in it: a page, a slide, a sheet with its rows; "" where there is none.
+
+    `boxes` are those of the lines of a page: the offset in the text, left, bottom, right, top (`shared.models.place`).
+    """
 
     text: str
     place: str = ""
+    boxes: tuple[LineBox, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A file as Markdown. `places` are (offset in the text, place) in order; `notes` say what was left out.
+    """A file as Markdown. `places` are (offset in the text, place) in order, `boxes` as in `FilePart`.
 
-    `part` names it within its file, where that holds several documents, such as the messages of a box. `fields` are
-    what the file says of itself beside title and date.
+    `notes` say what was left out. `part` names it within its file, where that holds several documents, such as the
+    messages of a box. `fields` are what the file says of itself beside title and date.
     """
 
     text: str
     title: str = ""
     date: str = ""
     places: tuple[tuple[int, str], ...] = ()
+    boxes: tuple[LineBox, ...] = ()
     notes: tuple[str, ...] = ()
     fields: dict[str, str] = field(default_factory=dict)
     part: str = ""
@@ -56,7 +63,8 @@ class Parsed:
     def of_json(cls, sent: dict[str, Any]) -> Parsed:
         """What came from there. Raises: TypeError, ValueError or KeyError for anything else."""
         places = tuple((int(place), str(name)) for place, name in sent["places"])
-        return cls(**{**sent, "places": places, "notes": tuple(map(str, sent["notes"]))})
+        boxes = tuple((int(at), int(x), int(y), int(right), int(top)) for at, x, y, right, top in sent["boxes"])
+        return cls(**{**sent, "places": places, "boxes": boxes, "notes": tuple(map(str, sent["notes"]))})
 
 
 #: Bytes of a file and its name -> what it says, or its documents. Raises: FormatError.
@@ -67,6 +75,7 @@ def joined(parts: Iterable[FilePart], **about: Any) -> Parsed:
     """The parts one below the other, with the place at which each begins. Raises: FormatError for too much text."""
     text: list[str] = []
     places: list[tuple[int, str]] = []
+    boxes: list[LineBox] = []
     length = 0
     for part in parts:
         body = tidy(part.text)
@@ -74,11 +83,13 @@ def joined(parts: Iterable[FilePart], **about: Any) -> Parsed:
             continue
         if not places or places[-1][1] != part.place:
             places.append((length, part.place))
+        boxes += [(length + line[0], *line[1:]) for line in part.boxes]
         text.append(body)
         length += len(body) + 2
         if length > MAX_TEXT_CHARS:
             raise FormatError(f"holds more than {MAX_TEXT_CHARS:,} characters of text: split it")
-    return Parsed("\n\n".join(text), places=tuple(place for place in places if place[1] or len(places) > 1), **about)
+    named = tuple(place for place in places if place[1] or len(places) > 1)
+    return Parsed("\n\n".join(text), places=named, boxes=tuple(boxes), **about)
 
 
 def about(properties: Any) -> dict[str, str]:

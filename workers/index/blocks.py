@@ -6,10 +6,11 @@ Markdown is read by its block structure alone: inline parsing is switched off, i
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from markdown_it import MarkdownIt
@@ -77,11 +78,20 @@ class BlockType(StrEnum):
     RULE = "rule"
 
 
+class SourceLines(list[str]):
+    """The lines of a text, and the offset in it at which each begins."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text.split("\n"))
+        self.starts = array("q", accumulate((len(line) + 1 for line in self), initial=0))
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Whole lines. `loose` is True when an empty line parts it from the block before; `level` is a heading's, 1-6.
 
     `source` is a heading as written: its `text` has lost emphasis and link targets. `labels` are names of this place.
+    `start` is the offset in the source at which it begins.
     """
 
     kind: BlockType
@@ -90,6 +100,7 @@ class Block:
     level: int = 0
     source: str = ""
     labels: tuple[str, ...] = ()
+    start: int = 0
 
 
 _UNCUT = {"fence": BlockType.FENCE, "code_block": BlockType.CODE, "table_open": BlockType.TABLE}
@@ -97,7 +108,7 @@ _UNCUT = {"fence": BlockType.FENCE, "code_block": BlockType.CODE, "table_open": 
 
 def blocks_of(text: str, markup: Markup, max_chars: int) -> list[Block]:
     """Blocks in order. A list or quote wider than `max_chars` is given as the blocks inside it."""
-    lines = text.split("\n")
+    lines = SourceLines(text)
     if markup is Markup.TEXT:
         return _paragraphs(lines)
     tokens = _PARSER.parse(text)
@@ -112,13 +123,14 @@ def first_title(text: str) -> str | None:
     return next((block.text for block in blocks if block.level == 1 and block.text), None)
 
 
-def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int) -> Iterator[Block]:
+def _top_level(tokens: list[Token], index: int, lines: SourceLines, max_chars: int) -> Iterator[Block]:
     token = tokens[index]
     start, end = token.map or (0, 0)
     if token.type == "heading_open":
         title = _heading_text(tokens[index + 1].content)
         if len(title) <= _MAX_HEADING:
-            yield Block(BlockType.HEADING, title, level=int(token.tag[1]), source=tokens[index + 1].content)
+            source = tokens[index + 1].content
+            yield Block(BlockType.HEADING, title, level=int(token.tag[1]), source=source, start=lines.starts[start])
             return
     if token.type == "hr":
         yield Block(BlockType.RULE, "")
@@ -132,7 +144,7 @@ def _top_level(tokens: list[Token], index: int, lines: list[str], max_chars: int
         yield block
 
 
-def _inner_blocks(tokens: list[Token], index: int, lines: list[str]) -> Iterator[Block]:
+def _inner_blocks(tokens: list[Token], index: int, lines: SourceLines) -> Iterator[Block]:
     """The blocks inside a list or quote: cut before every item and paragraph, never inside code or a table."""
     first, last = tokens[index].map or (0, 0)
     kinds: dict[int, BlockType] = {first: BlockType.TEXT}
@@ -157,16 +169,17 @@ def _inner_blocks(tokens: list[Token], index: int, lines: list[str]) -> Iterator
             yield block
 
 
-def _paragraphs(lines: list[str]) -> list[Block]:
+def _paragraphs(lines: SourceLines) -> list[Block]:
     """Plain text, cut at empty lines."""
     blank = [-1, *(number for number, line in enumerate(lines) if not line.strip()), len(lines)]
     return [_block(lines, a + 1, b, BlockType.TEXT) for a, b in pairwise(blank) if b > a + 1]
 
 
-def _block(lines: list[str], start: int, end: int, kind: BlockType) -> Block:
+def _block(lines: SourceLines, start: int, end: int, kind: BlockType) -> Block:
     while end > start and not lines[end - 1].strip():
         end -= 1
-    return Block(kind, "\n".join(lines[start:end]), loose=start == 0 or not lines[start - 1].strip())
+    loose = start == 0 or not lines[start - 1].strip()
+    return Block(kind, "\n".join(lines[start:end]), loose, start=lines.starts[start])
 
 
 def _with_closing_fence(block: Block, marker: str) -> Block:
@@ -174,7 +187,7 @@ def _with_closing_fence(block: Block, marker: str) -> Block:
     last = block.text.rpartition("\n")[2].strip() if "\n" in block.text else ""
     if len(last) >= len(marker) and set(last) == set(marker):
         return block
-    return Block(block.kind, f"{block.text}\n{marker}", block.loose)
+    return Block(block.kind, f"{block.text}\n{marker}", block.loose, start=block.start)
 
 
 def _heading_text(title: str) -> str:

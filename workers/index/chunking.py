@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import NamedTuple
 
 from shared.models import Chunk
 from shared.models.hits import PagePart
@@ -24,7 +26,7 @@ from workers.index.code.chunking import chunk_code
 from workers.index.documents import Document, Markup
 from workers.index.links import refs_of
 from workers.index.metadata import facet_of, kind_of, label_of
-from workers.index.places import PlaceMarks
+from workers.index.offsets import Span, clipped, joined, spans_of, through
 from workers.index.rst import rst_blocks
 
 #: A piece narrower than this share of `target_chars` is joined with its neighbour where that fits.
@@ -48,8 +50,8 @@ _CUTS = (_AFTER_SENTENCE, _AFTER_LINE, _AFTER_CLAUSE)
 class Section:
     """The blocks under one heading (`title`, empty before the first); `path` is the heading with those above it.
 
-    `source` is the heading as written, with its links, and `labels` are names of the section. `part` is what a rule
-    makes of it, None when none does.
+    `source` is the heading as written, with its links, `start` its offset, and `labels` are names of the section.
+    `part` is what a rule makes of it, None when none does.
     """
 
     path: tuple[str, ...] = ()
@@ -58,17 +60,35 @@ class Section:
     source: str = ""
     part: PagePart | None = None
     labels: tuple[str, ...] = ()
+    start: int = 0
     blocks: list[Block] = field(default_factory=list)
+
+
+class Part(NamedTuple):
+    """A part of a block's text, and which of its characters stand where in that."""
+
+    text: str
+    spans: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Text with the gap before it: an empty line, a line end, or nothing."""
+    """Text with the gap before it: an empty line, a line end, or nothing. `spans`: where it stands in the document."""
 
     text: str
     gap: str
     code: bool
+    spans: tuple[Span, ...] = ()
     labels: tuple[str, ...] = ()
+
+
+class _ChunkText(NamedTuple):
+    """The text of a chunk, where it stands in the document, whether it is code alone, and the keys of its labels."""
+
+    text: str
+    spans: list[Span]
+    code: bool
+    labels: tuple[str, ...]
 
 
 def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
@@ -86,50 +106,58 @@ def chunk_document(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
     kind = kind_of(document.kind, document.path, sizes.kinds)
     defines = page_keys(document.title, document.path)
     chunks: list[Chunk] = []
-    marks = PlaceMarks(document)
     rst = document.markup is Markup.RST
     blocks = list(rst_blocks(document.text)) if rst else blocks_of(document.text, document.markup, sizes.max_chars)
     for section in sections_of(blocks):
         headings = section.path[1:] if section.path[:1] == (document.title,) else section.path
         linking = f"{section.source}\n\n" if section.source else ""
-        for text, code, labels in _texts(section, sizes):
+        for text, spans, code, labels in _texts(section, document.text, sizes):
             if not (code and rst):  # a literal block holds no links
                 linking += text
             chunks.append(
                 document.chunk(
                     len(chunks),
                     text,
+                    spans,
                     heading=_ARROW.join(headings),
                     kind=kind,
                     facet=facet_of(headings) or label_of(text) or document.facet,
                     part=PagePart.CODE if code else part_of(document.title, headings) or section.part or PagePart.TEXT,
                     defines=(*defines, *labels),
                     refs=refs_of(linking, document.path),
-                    places=marks.of(text),
                 )
             )
             linking = ""
     return chunks
 
 
-def _texts(section: Section, sizes: ChunkingSettings) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
-    """The texts of a section's chunks, whether each is code alone, and the keys of the labels in it."""
+def _texts(section: Section, source: str, sizes: ChunkingSettings) -> Iterator[_ChunkText]:
+    """The texts of a section's chunks; `source` is the document's."""
     above = section.labels
-    for group in _packed(_pieces(section, sizes), sizes):
-        text = "".join((piece.gap if index else "") + piece.text for index, piece in enumerate(group))
+    for group in _packed(_pieces(section, source, sizes), sizes):
+        text, spans = "", list[Span]()
+        for index, piece in enumerate(group):
+            text += piece.gap if index else ""
+            spans += [Span(len(text) + at, start, length) for at, start, length in piece.spans]
+            text += piece.text
         if trimmed := text.strip("\n").rstrip():
+            cut = len(text) - len(text.lstrip("\n"))
+            kept = list(clipped(joined(spans, text, source), cut, cut + len(trimmed)))
             labels = [*above, *(label for piece in group for label in piece.labels)][:_MAX_LABELS]
-            yield trimmed, all(piece.code for piece in group), tuple(dict.fromkeys(map(label_key, labels)))
+            code = all(piece.code for piece in group)
+            yield _ChunkText(trimmed, kept, code, tuple(dict.fromkeys(map(label_key, labels))))
             above = ()
 
 
-def _pieces(section: Section, sizes: ChunkingSettings) -> Iterator[_Piece]:
+def _pieces(section: Section, source: str, sizes: ChunkingSettings) -> Iterator[_Piece]:
     for block in section.blocks:
-        for index, text in enumerate(split_block(block, sizes.target_chars, sizes.max_chars)):
+        whole = spans_of(block.text, source, block.start)
+        for index, part in enumerate(split_block(block, sizes.target_chars, sizes.max_chars)):
             # Parts of cut text are verbatim and join without a gap; parts of code and tables are blocks of their own.
             verbatim = index and block.kind is BlockType.TEXT
             gap = "" if verbatim else "\n\n" if block.loose or index else "\n"
-            yield _Piece(text, gap, block.kind in {BlockType.FENCE, BlockType.CODE}, () if index else block.labels)
+            code = block.kind in {BlockType.FENCE, BlockType.CODE}
+            yield _Piece(part.text, gap, code, tuple(through(part.spans, whole)), () if index else block.labels)
 
 
 def _packed(pieces: Iterator[_Piece], sizes: ChunkingSettings) -> list[list[_Piece]]:
@@ -167,7 +195,8 @@ def sections_of(blocks: Sequence[Block]) -> list[Section]:
             if block.text:
                 open_headings.append((block.level, block.text))
             path = tuple(title for _, title in open_headings)
-            sections.append(Section(path, block.text, block.level, block.source, sections[-1].part, block.labels))
+            part = sections[-1].part
+            sections.append(Section(path, block.text, block.level, block.source, part, block.labels, block.start))
         elif block.kind is not BlockType.RULE:
             sections[-1].blocks.append(block)
     return [part for section in _with_bare_headings(sections) if section.blocks for part in _by_label(section)]
@@ -178,7 +207,7 @@ def _with_bare_headings(sections: list[Section]) -> Iterator[Section]:
     for section, following in zip(sections, [*sections[1:], None], strict=True):
         bare = section.title and not section.blocks
         if bare and (following is None or following.level <= section.level):
-            section.blocks.append(Block(BlockType.TEXT, section.title))
+            section.blocks.append(Block(BlockType.TEXT, section.title, start=section.start))
         if following is not None and not section.blocks:
             following.labels = (*section.labels, *following.labels)
         yield section
@@ -193,51 +222,78 @@ def _by_label(section: Section) -> Iterator[Section]:
     cuts = [place for place, facet in enumerate(labelled) if facet and place]
     for start, end in zip([0, *cuts], [*cuts, len(labelled)], strict=True):
         source, labels = ("", ()) if start else (section.source, section.labels)
-        yield Section(
-            section.path, section.title, section.level, source, section.part, labels, section.blocks[start:end]
-        )
+        own = section.blocks[start:end]
+        yield replace(section, source=source, labels=labels, blocks=own)
 
 
-def split_block(block: Block, target: int, limit: int) -> list[str]:
+def split_block(block: Block, target: int, limit: int) -> list[Part]:
     """Parts of `block` in order. Text parts are verbatim: joined without separator they are the block again.
 
     `target` is the aimed width of a part and `limit` (>= target) the width up to which a block stays whole.
     """
     size = width(block.text)
     if size <= limit or (block.kind in {BlockType.FENCE, BlockType.CODE} and size <= _CODE_FACTOR * limit):
-        return [block.text]
+        return [_part(block.text, 0)]
     if block.kind is BlockType.FENCE:
         return _split_fence(block.text, limit)
     if block.kind is BlockType.CODE:
-        return _joined(_lines(block.text, limit), limit)
+        return _verbatim(_joined(_lines(block.text, limit), limit))
     if block.kind is BlockType.TABLE:
         return _split_table(block.text, limit)
-    return _joined(_spans(block.text, limit), target)
+    return _verbatim(_joined(_spans(block.text, limit), target))
 
 
-def _split_fence(text: str, limit: int) -> list[str]:
+def _part(text: str, start: int, lead: int = 0, length: int | None = None) -> Part:
+    """A part whose `length` characters behind the first `lead` stand at `start` in the block."""
+    return Part(text, (Span(lead, start, len(text) if length is None else length),))
+
+
+def _verbatim(texts: Sequence[str], start: int = 0) -> list[Part]:
+    """Texts that follow each other in the block."""
+    starts = accumulate(map(len, texts), initial=start)
+    return [_part(text, place) for text, place in zip(texts, starts, strict=False)]
+
+
+def _split_fence(text: str, limit: int) -> list[Part]:
     """At line ends, each part fenced as the whole was; in a list or quote with the same prefix."""
     opening, *rest = text.split("\n")
     found = _FENCE.match(opening)
     if found is None:
-        return _joined(_lines(text, limit), limit)
+        return _verbatim(_joined(_lines(text, limit), limit))
     before, marker, info = found["before"], found["marker"], found["info"]
     body = rest[:-1] if rest and rest[-1].strip().strip("> ").startswith(marker) else rest
+    start = len(opening) + 1
     if len(info) > _MAX_INFO:
-        body, info = [info, *body], ""
+        body, info, start = [info, *body], "", len(before) + len(marker)
     # A list's bullet opens the first part only; the others keep its indent.
     indent = re.sub(r"[^>\s]", " ", before)
-    parts = [part.removesuffix("\n") for part in _joined(_lines("\n".join(body), limit), limit)]
-    heads = [before, *[indent] * (len(parts) - 1)]
-    return [f"{head}{marker}{info}\n{part}\n{indent}{marker}" for head, part in zip(heads, parts, strict=True)]
+    inside = _verbatim(_joined(_lines("\n".join(body), limit), limit), start)
+    heads = [f"{head}{marker}{info}\n" for head in (before, *[indent] * (len(inside) - 1))]
+    closing = f"\n{indent}{marker}"
+    return [_fenced(text, head, part, closing) for head, part in zip(heads, inside, strict=True)]
 
 
-def _split_table(text: str, limit: int) -> list[str]:
+def _fenced(block: str, head: str, part: Part, closing: str) -> Part:
+    """A part of a fence with its first and its last line, which stand in the block, too, where they are the same."""
+    body = part.text.removesuffix("\n")
+    spans = [Span(len(head), part.spans[0].start, len(body))]
+    if block.startswith(head):
+        spans.insert(0, Span(0, 0, len(head)))
+    if block.endswith(closing):
+        spans.append(Span(len(head) + len(body), len(block) - len(closing), len(closing)))
+    return Part(head + body + closing, tuple(spans))
+
+
+def _split_table(text: str, limit: int) -> list[Part]:
     head = "".join(line + "\n" for line in text.split("\n", 2)[:2])
     if width(head) > limit // _HEAD_SHARE:
-        return _joined(_lines(text, limit), limit)
+        return _verbatim(_joined(_lines(text, limit), limit))
     rows = _joined(_lines(text[len(head) :], limit - width(head)), limit - width(head))
-    return [head + part for part in rows]
+    again = Span(0, 0, len(head))
+    return [
+        Part(head + part.text, (again, Span(len(head), part.spans[0].start, len(part.text))))
+        for part in _verbatim(rows, len(head))
+    ]
 
 
 def _lines(text: str, limit: int) -> list[str]:

@@ -11,11 +11,13 @@ from typing import Any, Self
 
 from shared.models import Chunk, DocumentOutcome, RawDocument
 from shared.models.base import Model
+from shared.models.place import LineBox
 from shared.settings.sections import ChunkingSettings
 from shared.tenants import DEFAULT_TENANT
+from workers.index.offsets import Span, as_fields, marks_in
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
-INDEX_VERSION = 7
+INDEX_VERSION = 8
 _ID_NAMESPACE = uuid.UUID("6f1c6a0e-0d53-5c0b-9a5f-2b7f5f0f9a11")
 _SEPARATOR = "\n"
 
@@ -32,7 +34,8 @@ class Markup(StrEnum):
 class Document(Model):
     """One document, read. `date` is ISO or None, `source` the scope of a prune, `notes` says what was left out.
 
-    `places` are offsets in the text at which a page, slide or range of rows begins, each with its name.
+    `places` are offsets in the text at which a page, slide or range of rows begins, each with its name, and `boxes`
+    those of the lines of pages.
 
     `fields` are the entries of its fields (`shared.store.fields`).
     `kind` is empty where it does not say: its folder decides (`workers.index.metadata`).
@@ -51,6 +54,7 @@ class Document(Model):
     facet: str | None = None
     fields: tuple[str, ...] = ()
     places: tuple[tuple[int, str], ...] = ()
+    boxes: tuple[LineBox, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -63,12 +67,15 @@ class Document(Model):
             **{"path": raw.path, **fields},
         )
 
-    def chunk(self, ordinal: int, text: str, **fields: Any) -> Chunk:
-        """A chunk of this document; `fields` are those that differ from chunk to chunk, and its kind."""
+    def chunk(self, ordinal: int, text: str, spans: Sequence[Span], **fields: Any) -> Chunk:
+        """A chunk of this document; `spans` say where it stands in that, `fields` what else differs, and its kind."""
         return Chunk(
             chunk_id=chunk_id(self.doc_id, ordinal, text),
             text=text,
             ordinal=ordinal,
+            places=tuple(marks_in(spans, self.places)),
+            boxes=tuple((at, *box) for at, box in marks_in(spans, [(box[0], box[1:]) for box in self.boxes])),
+            **as_fields(text, spans),
             **{name: getattr(self, name) for name in ("doc_id", "path", "title", "date", "tags", "namespace")},
             **fields,
         )

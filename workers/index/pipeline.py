@@ -23,6 +23,7 @@ from workers.index.directories import Directories
 from workers.index.documents import INDEX_VERSION, Document, Markup, document_hash, prune_scope, with_known_origin
 from workers.index.edges import mark_lost_links, update_edges, with_pending
 from workers.index.encoding import CollectionEncoders, EncoderError, KeywordEncoders, dense_vectors, refit
+from workers.index.offsets import between
 from workers.index.readers import read_all
 from workers.index.units import Unit, mark_units, split_known, units_of
 
@@ -228,6 +229,7 @@ class Indexer:
             vectors, cost = dense_vectors(self._dense, chunks)
         encoders = existing or self._encoders.ensure(chunks)
         change_of_chunk = (change for change in changes for _ in change.chunks)
+        rests = [rest for change in changes for rest in between(change.document.text, change.chunks)]
         with timed("keyword vectors"):
             points = [
                 ChunkPoint(
@@ -236,10 +238,11 @@ class Indexer:
                     source=change.document.source,
                     fields=() if chunk.ordinal else change.document.fields,
                     dense=vector,
+                    between=rest,
                     **encoders.vectors(chunk.full_text),
                     **units[change.document.doc_id].fields() if change.document.doc_id in units else {},
                 )
-                for change, chunk, vector in zip(change_of_chunk, chunks, vectors, strict=True)
+                for change, chunk, vector, rest in zip(change_of_chunk, chunks, vectors, rests, strict=True)
             ]
         return points, cost
 

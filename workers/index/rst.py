@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
-from workers.index.blocks import Block, BlockType, width
+from workers.index.blocks import Block, BlockType, SourceLines, width
 from workers.index.metadata import printable_line
 
 _MAX_HEADING = 200
@@ -42,7 +42,7 @@ _ESCAPE = re.compile(r"\\(.)")
 
 def rst_blocks(text: str) -> Iterator[Block]:
     """Blocks in order, lazily. Code is CODE; `labels` of a block are the targets (`.. _name:`) right above it."""
-    return _Scan(text.split("\n")).blocks()
+    return _Scan(SourceLines(text)).blocks()
 
 
 def first_heading(text: str) -> str | None:
@@ -60,14 +60,14 @@ def prose_of(text: str) -> Iterator[str]:
 class _Scan:
     """One pass over the lines. `_literal_indent` is that of a paragraph that ends with `::`."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: SourceLines) -> None:
         self._lines = lines
         self._styles: list[tuple[str, bool]] = []
         self._borders = [place for place, line in enumerate(lines) if _BORDER.fullmatch(line.rstrip())]
         self._literal_indent: int | None = None
 
     def blocks(self) -> Iterator[Block]:
-        place, waiting, targets = 0, list[str](), list[str]()
+        place, first, waiting, targets = 0, 0, list[str](), list[str]()
         while place < len(self._lines):
             if not self._lines[place].strip():
                 place += 1
@@ -76,6 +76,7 @@ class _Scan:
             if label is not None:
                 waiting.append(label)
                 targets.append(self._lines[place])
+                first = first if len(targets) > 1 else place
                 place, self._literal_indent = place + 1, None
                 continue
             block, place = self._block(place)
@@ -84,7 +85,7 @@ class _Scan:
                 waiting, targets = [], []
             yield block
         if targets:
-            yield Block(BlockType.TEXT, "\n".join(targets))
+            yield Block(BlockType.TEXT, "\n".join(targets), start=self._lines.starts[first])
 
     def _block(self, start: int) -> tuple[Block, int]:
         """The block that begins with a line, and the line behind it."""
@@ -130,7 +131,8 @@ class _Scan:
             self._styles.append(style)
         loose = start == 0 or self._blank(start - 1)
         level = self._styles.index(style) + 1
-        return Block(BlockType.HEADING, _heading_text(title), loose, level, source=title), start + 2 + over
+        place = self._lines.starts[start + over]
+        return Block(BlockType.HEADING, _heading_text(title), loose, level, title, start=place), start + 2 + over
 
     def _label(self, start: int) -> str | None:
         """The name of a target on a line of its own; one with an address, or in a literal block, is none."""
@@ -193,7 +195,8 @@ class _Scan:
         return not self._line(place).strip()
 
     def _lines_of(self, start: int, end: int, kind: BlockType) -> Block:
-        return Block(kind, "\n".join(self._lines[start:end]), loose=start == 0 or self._blank(start - 1))
+        loose = start == 0 or self._blank(start - 1)
+        return Block(kind, "\n".join(self._lines[start:end]), loose, start=self._lines.starts[start])
 
 
 def _shows_nothing(block: Block) -> bool:

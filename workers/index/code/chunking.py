@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from tree_sitter import Node
@@ -16,7 +16,7 @@ from shared.models.code import CodeDefinition
 from shared.models.hits import PagePart
 from shared.settings.sections import ChunkingSettings
 from shared.store.page_keys import page_keys
-from workers.index.blocks import cut_anywhere, join_neighbours, width
+from workers.index.blocks import SourceLines, cut_anywhere, join_neighbours, width
 from workers.index.code.definitions import definitions_of
 from workers.index.code.languages import CONTAINERS, language_of
 from workers.index.code.names import NameParts, key, keys_of
@@ -25,6 +25,7 @@ from workers.index.code.outline import Definition, SourceFile, outline
 from workers.index.code.resolve import Resolver
 from workers.index.documents import Document
 from workers.index.metadata import kind_of
+from workers.index.offsets import Span
 
 #: Edges out of one chunk, the most specific first; a chunk with more is a list of names.
 MAX_REFS = 64
@@ -44,6 +45,7 @@ class CodePiece:
 
     definition: int
     text: str
+    spans: tuple[Span, ...]
     rows: tuple[int, ...]
     first: bool
 
@@ -57,30 +59,31 @@ def chunk_code(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
     """
     language = language_of(document.path)
     source = document.text.encode()
-    lines = document.text.split("\n")
+    lines = SourceLines(document.text)
     tree = parse(source, language.grammar)
     if tree is None:
         whole = Definition("file", (), 0, 0, len(lines) - 1, 0, None, _NOT_PARSED)
         unparsed = SourceFile(document.path, language, language.module(document.path), [whole], [0] * len(lines))
-        return _chunks(document, unparsed, {}, None, sizes)
+        return _chunks(document, lines, unparsed, {}, None, sizes)
     definitions = outline(tree.root_node, language, len(lines))
     found = occurrences(tree.root_node, source, language, document.path)
     module = found.imports.package or language.module(document.path)
     owner = row_owners(definitions, len(lines))
     file = SourceFile(document.path, language, module, definitions, owner, found.default)
     used = Resolver(file, found).names_by_row()
-    return _chunks(document, file, used, found if found.read else None, sizes)
+    return _chunks(document, lines, file, used, found if found.read else None, sizes)
 
 
 def _chunks(
     document: Document,
+    lines: SourceLines,
     file: SourceFile,
     used: Mapping[int, list[NameParts]],
     found: Occurrences | None,
     sizes: ChunkingSettings,
 ) -> list[Chunk]:
     kind = kind_of(document.kind, document.path, sizes.kinds)
-    pieces = _pieces(file, document.text.split("\n"), sizes)
+    pieces = _pieces(file, lines, sizes)
     listed = _listed(pieces, found, file)
     chunks = []
     for ordinal, (piece, defines) in enumerate(zip(pieces, _defined(file, pieces), strict=True)):
@@ -90,6 +93,7 @@ def _chunks(
             document.chunk(
                 ordinal,
                 piece.text,
+                piece.spans,
                 heading=_heading(file.definitions, piece.definition),
                 kind=kind,
                 part=PagePart.CODE,
@@ -177,7 +181,7 @@ def row_owners(definitions: Sequence[Definition], rows: int) -> list[int]:
     return owner
 
 
-def _pieces(file: SourceFile, lines: Sequence[str], sizes: ChunkingSettings) -> list[CodePiece]:
+def _pieces(file: SourceFile, lines: SourceLines, sizes: ChunkingSettings) -> list[CodePiece]:
     """All lines with text, in the order of the file, a definition's pieces one after the other."""
     rows: dict[int, list[int]] = {}
     for row, index in enumerate(_merged_owners(file.definitions, file.owner, lines)):
@@ -189,8 +193,8 @@ def _pieces(file: SourceFile, lines: Sequence[str], sizes: ChunkingSettings) -> 
             groups = _grouped(own, _cuts(file.definitions[index], own, sizes), lines, sizes)
         first = True
         for group in groups:
-            for count, text in enumerate(_texts(group, lines, sizes.max_chars)):
-                found.append(CodePiece(index, text, () if count else tuple(group), first))
+            for count, (text, spans) in enumerate(_texts(group, lines, sizes.max_chars)):
+                found.append(CodePiece(index, text, spans, () if count else tuple(group), first))
                 first = False
     return found
 
@@ -258,10 +262,25 @@ def _grouped(own: Sequence[int], cuts: set[int], lines: Sequence[str], sizes: Ch
     return [[row for rows, _ in group for row in rows] for group in groups]
 
 
-def _texts(rows: Sequence[int], lines: Sequence[str], limit: int) -> list[str]:
-    """The rows as text, an empty line where others stood between; a single line wider than `limit` in several."""
-    runs = ["\n".join(lines[row] for row in run).strip("\n") for run in _runs(rows)]
-    text = "\n\n".join(run.rstrip() for run in runs if run.strip())
+def _texts(rows: Sequence[int], lines: SourceLines, limit: int) -> list[tuple[str, tuple[Span, ...]]]:
+    """The rows as text, an empty line where others stood between; a single line wider than `limit` in several.
+
+    Each with where it stands in the file.
+    """
+    texts, spans, at = list[str](), list[Span](), 0
+    for run in _runs(rows):
+        whole = "\n".join(lines[row] for row in run)
+        text = whole.lstrip("\n")
+        start = lines.starts[run[0]] + len(whole) - len(text)
+        if text := text.rstrip():
+            texts.append(text)
+            spans.append(Span(at, start, len(text)))
+            at += len(text) + 2
+    text = "\n\n".join(texts)
     if width(text) <= limit or len(rows) > 1:
-        return [text] if text else []
-    return [part for part in cut_anywhere(text, limit) if part.strip()]
+        return [(text, tuple(spans))] if text else []
+    parts = cut_anywhere(text, limit)
+    starts = accumulate(map(len, parts), initial=spans[0].start)
+    return [
+        (part, (Span(0, start, len(part)),)) for part, start in zip(parts, starts, strict=False) if part.strip()
+    ]

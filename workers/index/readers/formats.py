@@ -45,6 +45,7 @@ def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
         date=day,
         fields=fields_of(parsed.fields, parsed.text),
         places=parsed.places,
+        boxes=parsed.boxes,
         notes=notes,
     )
 
