@@ -121,9 +121,7 @@ class Chunk(Model):
         until = next((offset for offset in starts if offset > first), len(self.text))
         ends = [*(line[0] for line in self.boxes[1:]), len(self.text)]
         own = [
-            line[1:]
-            for line, end in zip(self.boxes, ends, strict=False)
-            if end > first and line[0] < min(last, until)
+            line[1:] for line, end in zip(self.boxes, ends, strict=False) if end > first and line[0] < min(last, until)
         ]
         return place_of(self._place_name(first), self.heading, box_of(own))
 

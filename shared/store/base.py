@@ -43,7 +43,7 @@ class ChunkPoint(Model):
     nowhere, since too many chunks hold them or this one holds too many; `sought` are the names of its page that every
     other chunk has been searched for. `fields` are what its document says in lines of name and value, on its first
     chunk (see `shared.store.fields`). `unit` and `unit_size` say what it was read from (see `shared.store.units`).
-    `between` is what of the document's text no chunk holds and follows this one, with its offset (`shared.store.texts`).
+    `between` is what of the document's text no chunk holds and follows this one, with its offset.
     """
 
     chunk: Chunk

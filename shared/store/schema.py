@@ -70,7 +70,9 @@ def payload_of(point: ChunkPoint, tenant: str) -> dict[str, Any]:
     Raises: InputError when the date is not YYYY-MM-DD.
     """
     chunk = point.chunk
-    payload = chunk.model_dump(mode="json", exclude={"chunk_id", *(name for name in _OFTEN_EMPTY if not getattr(chunk, name))})
+    payload = chunk.model_dump(
+        mode="json", exclude={"chunk_id", *(name for name in _OFTEN_EMPTY if not getattr(chunk, name))}
+    )
     payload |= {TENANT: tenant, "document_hash": point.document_hash, "source": point.source}
     payload |= {"pending": int(point.pending), "unfollowed": list(point.unfollowed), "sought": list(point.sought)}
     payload |= {"fields": list(point.fields)} if point.fields else {}

@@ -23,6 +23,7 @@ from pptx import Presentation
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import FORMATS
 from shared.settings.sections import ChunkingSettings
+from tests.support.offsets import assert_kept
 from tests.support.pdf import pdf
 from workers.formats.parsed import FormatError, Parsed
 from workers.formats.process import ParserPool
@@ -170,6 +171,13 @@ def test_given_a_file_when_parsed_then_its_text_and_places_stand(parser: ParserP
     assert [name for _, name in found.places] == places
     assert "steal" not in found.text
     assert [place for place, _ in found.places] == sorted({place for place, _ in found.places})
+
+
+@pytest.mark.parametrize("suffix", _FILES)
+def test_given_a_file_when_cut_then_its_chunks_stand_at_their_offsets(suffix: str) -> None:
+    for document in _read(suffix, _FILES[suffix][0]):
+        assert isinstance(document, Document)
+        assert_kept(document, chunk_document(document, ChunkingSettings(target_chars=200, max_chars=400)))
 
 
 @pytest.mark.parametrize("suffix", sorted({suffix for suffix in FORMATS if suffix not in {".csv", ".tsv"}}))

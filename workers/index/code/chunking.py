@@ -59,31 +59,30 @@ def chunk_code(document: Document, sizes: ChunkingSettings) -> list[Chunk]:
     """
     language = language_of(document.path)
     source = document.text.encode()
-    lines = SourceLines(document.text)
+    lines = document.text.split("\n")
     tree = parse(source, language.grammar)
     if tree is None:
         whole = Definition("file", (), 0, 0, len(lines) - 1, 0, None, _NOT_PARSED)
         unparsed = SourceFile(document.path, language, language.module(document.path), [whole], [0] * len(lines))
-        return _chunks(document, lines, unparsed, {}, None, sizes)
+        return _chunks(document, unparsed, {}, None, sizes)
     definitions = outline(tree.root_node, language, len(lines))
     found = occurrences(tree.root_node, source, language, document.path)
     module = found.imports.package or language.module(document.path)
     owner = row_owners(definitions, len(lines))
     file = SourceFile(document.path, language, module, definitions, owner, found.default)
     used = Resolver(file, found).names_by_row()
-    return _chunks(document, lines, file, used, found if found.read else None, sizes)
+    return _chunks(document, file, used, found if found.read else None, sizes)
 
 
 def _chunks(
     document: Document,
-    lines: SourceLines,
     file: SourceFile,
     used: Mapping[int, list[NameParts]],
     found: Occurrences | None,
     sizes: ChunkingSettings,
 ) -> list[Chunk]:
     kind = kind_of(document.kind, document.path, sizes.kinds)
-    pieces = _pieces(file, lines, sizes)
+    pieces = _pieces(file, SourceLines(document.text), sizes)
     listed = _listed(pieces, found, file)
     chunks = []
     for ordinal, (piece, defines) in enumerate(zip(pieces, _defined(file, pieces), strict=True)):
@@ -281,6 +280,4 @@ def _texts(rows: Sequence[int], lines: SourceLines, limit: int) -> list[tuple[st
         return [(text, tuple(spans))] if text else []
     parts = cut_anywhere(text, limit)
     starts = accumulate(map(len, parts), initial=spans[0].start)
-    return [
-        (part, (Span(0, start, len(part)),)) for part, start in zip(parts, starts, strict=False) if part.strip()
-    ]
+    return [(part, (Span(0, start, len(part)),)) for part, start in zip(parts, starts, strict=False) if part.strip()]
