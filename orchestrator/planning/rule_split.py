@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 
+from orchestrator.planning.lists.dates import spans
 from shared.language import query_sentence, question_language
 from shared.language.answers import AnswerKind
-from shared.language.base import MAX_PART, Language, Split, SplitKind, Subquestion
+from shared.language.base import MAX_PART, MIN_PART, Language, Split, SplitKind, Subquestion
 from shared.language.names import names_of
 from shared.language.sentences import question_sentences
 from shared.language.text import fold, narrowed, terms
@@ -36,7 +38,15 @@ def split(question: str) -> Split:
         return Split()
     found = language.split(text)
     measured = found.kind is SplitKind.COMPARISON and language.answers.asks_for_more(fold(text).strip(_ENDS))
-    return Split() if measured or (found.kind is SplitKind.BROAD and _is_lookup(text, language)) else found
+    narrow = found.kind is SplitKind.BROAD and (_is_lookup(text, language) or _is_event(text, language))
+    return Split() if measured or narrow else found
+
+
+def _is_event(text: str, language: Language) -> bool:
+    """True for a question why something happened at a time that it names: what is usual elsewhere is not asked."""
+    asked = fold(text)
+    today = date.today()  # noqa: DTZ011 - a span is looked for, whatever day it is
+    return language.answers.kind(asked.strip(_ENDS)) is AnswerKind.CAUSE and spans(asked, today) != ()
 
 
 def _is_lookup(text: str, language: Language) -> bool:
@@ -51,31 +61,46 @@ def nested(question: str) -> tuple[str, ...]:
 
 
 def standing_parts(question: str) -> tuple[Subquestion, ...]:
-    """The parts of `question`, each with what it is about; none where one of them cannot say that."""
+    """The parts of `question`, each with what it is about; none where one of them cannot say that.
+
+    What is stated before them goes with each of them.
+    """
     found, standing = split(question), list[Subquestion]()
     parts = found.parts
     said = _said_before(question, parts)
-    about = said
+    before, about = "", said
     for part in parts:
         others = [one.query for one in standing]
         if not part.asked and _says_nothing(part.query):
             continue
         alone = _begins_sentence(part.query, question)
         item = found.kind is SplitKind.COMPARISON and not said  # what is compared says what is asked of it
-        stands = not part.asked or item or (not part.leans and _stands(part.query, said, others, alone=alone))
-        placed = part if stands else _placed(part, about)
-        if placed is None:
+        stands = not part.asked or item or (not said and not part.leans and _stands(part.query, others, alone=alone))
+        placed = part if stands else _placed(part, _with_deed(said, before, part.query) if said else about)
+        if placed is None or len(placed.query) < MIN_PART:
             return ()
-        standing.append(placed)
-        about = said or (about if placed is not part else part.query)
+        broad = placed.broad and bool(split(placed.query).parts)
+        standing.append(placed.model_copy(update={"broad": broad}))
+        before, about = part.query, part.query if stands else about
     return tuple(standing)
 
 
-def _stands(query: str, said: str, others: Sequence[str], *, alone: bool) -> bool:
+def _with_deed(said: str, before: str, query: str) -> str:
+    """What was stated before, and the question before this one, where this asks of what that does or narrows down."""
+    language = question_language(query)
+    if language is None or not before:
+        return said
+    kinds = [language.answers.kind(fold(one).strip(_ENDS)) for one in (before, query)]
+    deed = kinds[0] is AnswerKind.STEPS and kinds[1] in _LOOKUPS
+    narrowed_down = _names(before) and not any(map(str.isdigit, query))
+    return query_sentence("and_sentences", query, said, before.strip(_ENDS)) if deed or narrowed_down else said
+
+
+def _stands(query: str, others: Sequence[str], *, alone: bool) -> bool:
     """True for a part that can be searched alone: it names something, or speaks of what was asked before without names.
 
-    A question that only repeats a part of one before ("and how is X solved?") does not say what of it is meant, one
-    behind a statement needs it, and one behind a comma that shares nothing with the question before leans on that.
+    A question that only repeats a part of one before ("and how is X solved?") does not say what of it is meant, and one
+    behind a comma that shares nothing with the question before leans on that.
     """
     language = question_language(query)
     if language is None:
@@ -85,7 +110,7 @@ def _stands(query: str, said: str, others: Sequence[str], *, alone: bool) -> boo
         return False
     if _names(query):
         return True
-    if said or _refers(query, language):
+    if _refers(query, language):
         return False
     if any(not own.isdisjoint(terms(one)) for one in others):
         return not any(map(_names, others))

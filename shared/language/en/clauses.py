@@ -31,6 +31,8 @@ def split(sentence: str) -> list[str]:
     """The questions in one sentence, joined by "and"; one element when it asks one thing."""
     pieces: list[str] = []
     start = 0
+    if twin := PHRASES.compiled["twin"].match(sentence):
+        return [twin["a"], twin["b"]]
     for cut in PHRASES.compiled["cut"].finditer(sentence):
         left = sentence[start : cut.start()].strip(" ,")
         if len(left.split()) > 1 and (PHRASES.compiled["asks"].match(left) or is_indirect(left)):

@@ -77,6 +77,11 @@ _BY_ASPECTS = re.compile(
     r" (?:in|on|by|regarding|in terms of|with (?:respect|regard) to) (?P<listed>[^:?]{2,60}(?:,| and) [^:?]{2,60})",
     re.IGNORECASE,
 )
+#: What is asked of each of the things compared: "Compare X and Y: who built them?"
+_BY_QUESTIONS = re.compile(
+    r"(?P<things>compar[^:]{3,200}): (?P<asked>(?:who|what|when|where|which|why|how|is|are|do|does|did)\b[^:]+)",
+    re.IGNORECASE,
+)
 _EACH = re.compile(r"\b(?:each|both)\b", re.IGNORECASE)
 #: No thing that is compared starts so: "Which is cheaper per year, X or Y".
 _NO_THING = re.compile(r"(?:per|at|over|under|by|within|since|until|during|after|before) ", re.IGNORECASE)
@@ -102,6 +107,8 @@ def _asks(sentence: str) -> bool:
 
 
 def _read_sentence(sentence: str) -> base.Split:
+    if by := _BY_QUESTIONS.fullmatch(sentence):
+        return _of_compared(by["things"], clauses.split(by["asked"]))
     pieces = _with_items(clauses.split(sentence))
     parts = _parts(pieces)
     if len(parts) > 1:
@@ -110,6 +117,16 @@ def _read_sentence(sentence: str) -> base.Split:
     if comparison := compared(sentence):
         return base.Split(kind=base.SplitKind.COMPARISON, parts=comparison)
     return _facets(sentence)
+
+
+def _of_compared(things: str, asked: list[str]) -> base.Split:
+    """What is asked of all things compared, with their names; nothing where one question does not say "they"."""
+    found = _compared_items(things)
+    about = _listed(found[0]) if found else None
+    resolved = [clauses.resolved(one, about, "") for one in asked]
+    if len(asked) < _THINGS[0] or not all(one and one != said for one, said in zip(resolved, asked, strict=True)):
+        return base.Split()
+    return base.Split(kind=base.SplitKind.COMPOUND, parts=_parts([one for one in resolved if one]))
 
 
 def _with_items(pieces: list[str]) -> list[str]:
@@ -125,8 +142,10 @@ def _parts(texts: list[str]) -> tuple[base.Subquestion, ...]:
     """Each text as a question of its own; a pronoun is replaced by what the one before is about, or the part leans."""
     parts: list[base.Subquestion] = []
     about: str | None = None
+    before = ""
     for place, text in enumerate(texts):
-        resolved = clauses.resolved(text, about, texts[place - 1] if place else "")
+        resolved = clauses.resolved(text, about, before)
+        before = text if resolved else before
         leans = resolved is None or (place > 0 and PHRASES.compiled["leaning"].search(text) is not None)
         standing = text if leans or resolved is None else resolved
         if len(standing.split()) < _WORDS[0] or (resolved is None and _EACH.search(text)):

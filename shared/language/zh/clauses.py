@@ -95,6 +95,8 @@ def _phrases(clause: str) -> list[str]:
     """A question for each verb phrase in "如何安装 X 并配置 Y", for each attribute in "X 的原理和用途是什么"."""
     if (found := PHRASES.compiled["attributes"].match(clause)) and not asks(found["b"]):
         return [f"{found['t'].strip()}的{found[name].strip()}{found['tail']}" for name in "ab"]
+    if (each := PHRASES.compiled["each"].match(clause)) and asks(each["rest"]) and not asks(each["a"] + each["b"]):
+        return [f"{each[name].strip()}{each['of'] or ''}{each['rest']}" for name in "ab"]
     how = re.match(rf"({_HOW})(.+)", clause)
     if not how:
         return [clause]
