@@ -43,6 +43,18 @@ class Relation(Model):
 
     asked: tuple[str, ...] = Field(min_length=1)
     said: tuple[str, ...] = Field(min_length=1)
+    needed: bool = Field(default=False, description="a sentence without one of `said` answers no question for `asked`")
+
+
+class MeasureRule(Model):
+    """A question that `asked` is found in asks for a number of these dimensions (those of `units` in claims.toml).
+
+    `said`: how sentences call what is measured. One that calls it otherwise, by another row, does not answer.
+    """
+
+    asked: str
+    dimensions: tuple[str, ...] = Field(min_length=1)
+    said: str = NEVER
 
 
 class SectionRule(Model):
@@ -61,9 +73,9 @@ class AnswerTable(Model):
     `parts`: what stands between two parts of a question that each ask something of their own. `example`: asks for code
     that shows how something is used. `current`: asks how something is now. `measured`: asks which of several has more
     of something that is counted. `attribute`: patterns with a group, what is asked of something ("the weight of X",
-    "how many engineers"). `sections`: under which headings they are answered. `points_back`: a pattern that the
-    beginning of a sentence without a subject of its own
-    matches ("He was born"). `implied`: words of questions that any answer of that kind says ("how many", "the price").
+    "how many engineers"). `sections`: under which headings they are answered. `points_back`: a pattern
+    that the beginning of a sentence without a subject of its own matches ("He was born"). `implied`: words of questions
+    that any answer of that kind says ("how many", "the price").
     """
 
     asks: tuple[AnswerRule, ...] = ()
@@ -81,6 +93,27 @@ class AnswerTable(Model):
     evidence: dict[AnswerKind, str] = Field(default={})
     implied: dict[AnswerKind, tuple[str, ...]] = Field(default={})
     relations: tuple[Relation, ...] = ()
+    measures: tuple[MeasureRule, ...] = ()
+    superseded: str = Field(default=NEVER, description="a line of a page whose statements hold no longer")
+
+    def measure_of(self, question: str) -> MeasureRule | None:
+        """What is measured where the question (as in `kind`) asks for that."""
+        return next((row for row, (asked, _) in self._measures if asked.search(question)), None)
+
+    def calls(self, sentence: str, row: MeasureRule) -> bool:
+        """True where `sentence` (as in `kind`) names what is measured."""
+        return any(one is row and said.search(sentence) for one, (_, said) in self._measures)
+
+    def says_other(self, sentence: str, row: MeasureRule) -> bool:
+        """True where `sentence` (as in `kind`) calls what it measures as another row of the same dimension does."""
+        dimensions = frozenset(row.dimensions)
+        others = (one for one, _ in self._measures if one is not row and not dimensions.isdisjoint(one.dimensions))
+        return not self.calls(sentence, row) and any(self.calls(sentence, one) for one in others)
+
+    def supersedes(self, text: str) -> str:
+        """The line of `text` that says that the page holds no longer; "" for none."""
+        found = self._superseded.search(text)
+        return found[0].strip() if found else ""
 
     def kind(self, question: str) -> AnswerKind | None:
         """What the question (in lower case, narrow punctuation) asks for, by the first rule that fits."""
@@ -136,7 +169,11 @@ class AnswerTable(Model):
     def state_of(self, question: str) -> str:
         """What the question (as in `kind`) asks the present state of; "" for a question that asks for none."""
         found = self._current.search(question)
-        return (question[: found.start()].strip(" ,") or question[found.end() :]) if found else ""
+        if found is None:
+            return ""
+        before, after = question[: found.start()].strip(" ,"), question[found.end() :]
+        again = None if before else self._current.search(after)
+        return before or (after[: again.start()].strip(" ,") if again else "") or after
 
     def defined_term(self, question: str) -> str:
         """What the question asks the meaning of; "" for any other question."""
@@ -156,6 +193,14 @@ class AnswerTable(Model):
     def pointing_back(self) -> re.Pattern[str]:
         """`points_back`, compiled."""
         return re.compile(self.points_back, re.IGNORECASE)
+
+    @cached_property
+    def _measures(self) -> list[tuple[MeasureRule, tuple[re.Pattern[str], re.Pattern[str]]]]:
+        return [(one, (re.compile(one.asked), re.compile(one.said))) for one in self.measures]
+
+    @cached_property
+    def _superseded(self) -> re.Pattern[str]:
+        return re.compile(self.superseded, re.IGNORECASE | re.MULTILINE)
 
     @cached_property
     def _parts(self) -> re.Pattern[str]:

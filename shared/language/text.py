@@ -47,6 +47,7 @@ _JOINERS = re.compile(r"[\s_\-]+")
 #: Punctuation that tells names apart: C# is not C, R&D is not RD.
 _SIGNIFICANT = frozenset("#&@%*")
 _ISO = re.compile(rf"(?<!\d)(\d{{4}})[-/{CJK}] ?(\d{{1,2}})(?:[-/{CJK}] ?(\d{{1,2}}))?(?!\d)")
+_MIN_MONTH = 3
 _NAMED_MONTH = re.compile(r"(?:(\d{1,2}) )?([a-z]{3,9})\.? (?:(\d{1,2}),? )?(\d{4})\b")
 _MONTHS = 12
 _WIDE = {0xFF0C: ",", 0xFF1F: "? ", 0xFF01: "! ", 0xFF1B: "; ", 0xFF1A: ": ", 0xFF08: "(", 0xFF09: ")", 0x3000: " "}
@@ -125,10 +126,12 @@ def _is_significant(text: str, place: int) -> bool:
 
 
 def month_number(name: str) -> int:
-    """1 to 12 for the name of a month in lower case, or its beginning; 0 for any other word."""
+    """1 to 12 for the name of a month in lower case, or three letters or more of it; 0 for any other word."""
+    if len(name) < _MIN_MONTH:
+        return 0
     for language in languages():
-        for start, number in language.dates.months.items():
-            if name.startswith(start):
+        for month, number in language.dates.months.items():
+            if month.startswith(name) or name == f"{month[:3]}t":
                 return number
     return 0
 

@@ -202,10 +202,14 @@ class DedupStage(StageOptions):
 
 
 class CapsStage(StageOptions):
-    """Bounds the chunks of one document, and the share of one kind. `per_doc` 0: min(10, 5 x hops)."""
+    """Bounds the chunks of one document, and the share of one kind. `per_doc` 0: min(10, 5 x hops).
+
+    `best_doc`: those of the best candidate's document, where that is more.
+    """
 
     stage: Literal["caps"] = "caps"
     per_doc: int = Field(default=3, ge=0, le=100)
+    best_doc: int = Field(default=0, ge=0, le=100)
     per_kind: Share = 1.0
 
 

@@ -28,7 +28,7 @@ _CODE = re.compile(r"(?=[A-Za-z_])_*+[^._]++[._]\w|[^\d]*+\d|\w++\(\)|[A-Za-z]*?
 
 
 class AskedAttribute:
-    """Which of the sentences of one pool say what a query asks."""
+    """Which of the sentences of one pool say what a query asks. `unsure`: that cannot be told."""
 
     def __init__(
         self, query: str, question: str, pages: Pages, sentences: Sequence[QuotableSentence], *, by_words: bool = True
@@ -47,7 +47,7 @@ class AskedAttribute:
         self._weights = _weights(every, self._contexts.values())
         self._asked = frozenset(said) - self._named
         self._attributes = [kept for one in self._need.attributes if (kept := self._asked.intersection(units(one)))]
-        self._unsure = not by_words or self._composed(asked)
+        self.unsure = not by_words or self._composed(asked)
 
     def _composed(self, asked: str) -> bool:
         cjk = has_cjk(asked)
@@ -60,13 +60,17 @@ class AskedAttribute:
 
     def answered_by(self, sentences: Iterable[QuotableSentence]) -> bool:
         """True where one of them says it, or where that cannot be told."""
-        return self._unsure or any(map(self.says, sentences))
+        return self.unsure or any(map(self.says, sentences))
 
     def of_state(self, one: QuotableSentence) -> bool:
         """True where it speaks of the thing whose present state is asked for."""
         wanted = frozenset(units(self._need.state_of)) & (self._asked | self._named)
         least = _LEAST_OF_STATE if AnswerKind.YES_NO in self._need.kinds else _LEAST_OF_THING
         return bool(wanted) and self._share(wanted, self._contexts.get(one) or _context(one, self._pages)) >= least
+
+    def names_state(self, one: QuotableSentence) -> bool:
+        """True where it has a word itself for the thing whose present state is asked for."""
+        return not _split(one.words).isdisjoint(units(self._need.state_of))
 
     def exemplified(self, one: QuotableSentence) -> float:
         """The share, 0..1, of what a question for an example is about that a block of code, or its page, speaks of.
@@ -81,7 +85,14 @@ class AskedAttribute:
 
     def touches(self, one: QuotableSentence) -> bool:
         """True where it has a word of what is asked, or where that cannot be told."""
-        return self._unsure or self.says(one) or self._share(self._asked, _split(one.words | one.lead)) > 0
+        if self.unsure or self.says(one):
+            return True
+        if (
+            self._named
+            and self._share(self._named, self._contexts.get(one) or _context(one, self._pages)) < _LEAST_NAMED
+        ):
+            return False
+        return self._share(self._asked, _split(one.words | one.lead)) > 0 and bool(self._asked)
 
     def says(self, one: QuotableSentence) -> bool:
         """True where it shows the kind of answer, and speaks of what is asked of the thing that is named.
@@ -98,12 +109,36 @@ class AskedAttribute:
         beside = self._passage(one.number) if section else words
         if self._named and not self._pages.reached[at] and self._share(self._named, beside) < _LEAST_NAMED:
             return False
+        if any(needed.isdisjoint(one.words | one.lead) for needed in self._need.needed):
+            return False
         if section:
             return True
+        if self._need.measures and not self._asked and not self._is_about(one):
+            return False
         if any(self._share(one, words) < _LEAST_OF_ATTRIBUTE for one in self._attributes):
             return False
         asked = self._asked - _split(self._pages.title_terms[at])
         return not asked or self._share(asked, words) >= _LEAST_SAID
+
+    def _is_about(self, one: QuotableSentence) -> bool:
+        """True where the sentence names the thing itself, or stands on a page or in a section that bears its name."""
+        at = one.number - 1
+        bears = (frozenset(units(name)) for name in (self._pages.titles[at], self._pages.headings[at]))
+        own = _split(one.words | one.lead)
+        return self._named <= own or any(name and name <= self._named for name in bears)
+
+    def surely_says(self, one: QuotableSentence) -> bool:
+        """True where it says it with every name and every word of what is asked: wherever it was found, it answers."""
+        words = self._contexts.get(one) or _context(one, self._pages)
+        wanted = self._asked | self._named
+        counts = AnswerKind.NUMBER in self._need.kinds and not self._need.measures and not self._attributes
+        return (
+            bool(self._need.checked)
+            and not counts
+            and len(wanted) > 1
+            and self._share(wanted, words) == 1.0
+            and self.says(one)
+        )
 
     def _passage(self, number: int) -> frozenset[str]:
         return frozenset[str]().union(*(words for one, words in self._contexts.items() if one.number == number))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from shared.language import reader_sentence
+from shared.language import answer_language, reader_sentence
 from shared.language.text import days_in
 from shared.models import MergedHit
+from workers.display import plain_line
+from workers.merge.identifiers import named_numbers
 from workers.merge.pieces import QuotableSentence
 
 Day = tuple[int, int, int]
@@ -21,28 +24,33 @@ _LEAST_COMMON = 1
 
 
 class Days:
-    """The day of each sentence of a pool: that which it begins with, else its page's, else one that it names."""
+    """The day of each sentence of a pool: that which it begins with, its heading's, its page's, or one that it names.
+
+    `superseded`: the pages that say of themselves that they hold no longer, and how they say it.
+    """
 
     def __init__(self, hits: Sequence[MergedHit]) -> None:
         self._hits, self._pages = hits, dict[str, Day]()
+        self.superseded = dict[str, str]()
         for hit in sorted(hits, key=lambda hit: hit.ordinal):
             if hit.doc_id not in self._pages and (day := _of_page(hit)):
                 self._pages[hit.doc_id] = day
+            if line := answer_language(hit.text).answers.supersedes(hit.text[:_READ]):
+                self.superseded.setdefault(hit.doc_id, line)
 
     def day(self, one: QuotableSentence) -> Day | None:
         """The day as of which it was said; None where nothing tells."""
-        named, page = days_in(one.text), self._pages.get(self._hits[one.number - 1].doc_id)
+        hit = self._hits[one.number - 1]
+        named, page = days_in(one.text), self._pages.get(hit.doc_id)
         if named and one.text[:1].isdigit() and days_in(one.text[:_AT_START]):
             return named[0]
-        return page or max(named, default=None)
+        return next(iter(days_in(hit.heading)), None) or page or max(named, default=None)
 
     def newest_first(
         self, question: str, chosen: Sequence[QuotableSentence], latest: QuotableSentence | None
     ) -> list[QuotableSentence]:
         """`latest`, then the rest; where one is older than another version of it, behind that, with its day."""
-        if not latest and _YEAR.search(question):
-            return list(chosen)
-        ordered = list(chosen)
+        ordered, versioned = list(chosen), latest is not None or not _YEAR.search(question)
         if latest:
             rest = [one for one in chosen if one != latest]
             ordered = [latest, *sorted(rest, key=lambda one: self.day(one) or (), reverse=True)]
@@ -50,12 +58,33 @@ class Days:
         for one in ordered:
             day = self.day(one)
             versions = [other for other in ordered if other is not one and day and self._is_newer(other, one, day)]
-            if (latest and one != latest and day and day < (self.day(latest) or day)) or versions:
+            if versioned and ((latest and one != latest and day and day < (self.day(latest) or day)) or versions):
                 older.add(one)
+        named = named_numbers(question, self._hits)
+        past = {one: line for one in ordered if one.number not in named and (line := self.superseded_by(one))}
         return [
-            *(one for one in ordered if one not in older),
-            *(self._earlier(question, one) for one in ordered if one in older),
+            *(self._as_of(question, one) for one in ordered if one not in older and one not in past),
+            *(self._earlier(question, one) for one in ordered if one in older and one not in past),
+            *(replace(one, text=reader_sentence("not_in_force", question, past[one], one.text)) for one in past),
         ]
+
+    def _as_of(self, question: str, one: QuotableSentence) -> QuotableSentence:
+        """With the day that the heading of its section is, where it does not say that itself."""
+        heading = self._hits[one.number - 1].heading
+        days = days_in(heading) if len(heading) <= _AT_START else []
+        if not days or days_in(one.text):
+            return one
+        return replace(one, text=reader_sentence("as_of", question, _iso(days[0]), one.text))
+
+    def successors(self, near: AbstractSet[int]) -> frozenset[int]:
+        """The hits, numbered from 1, of the pages that those of `near` which hold no longer name in their place."""
+        lines = [self.superseded.get(self._hits[number - 1].doc_id, "") for number in near]
+        return frozenset(number for line in lines if line for number in named_numbers(line, self._hits))
+
+    def superseded_by(self, one: QuotableSentence) -> str:
+        """The line by which its page says that it holds no longer; "" where it does, and for that line itself."""
+        line = plain_line(self.superseded.get(self._hits[one.number - 1].doc_id, ""))
+        return "" if line in one.text else line
 
     def _is_newer(self, other: QuotableSentence, one: QuotableSentence, day: Day) -> bool:
         """True for the same statement with other values on a page of a later day."""

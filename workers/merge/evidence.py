@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from shared.grounding.tokens import tokens_of
 from shared.language import derived, languages, question_language, sentence_in
 from shared.language.answers import AnswerKind
 from shared.language.names import bare, names_of
@@ -150,7 +151,10 @@ class AskedFor:
         self.newest = self._table.asks_for_newest(low)
         self._term = self._table.defined_term(low)
         asked = (one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked))
+        asked = list(asked)
         self._said = frozenset(term for one in asked for word in one.said for term in terms(word))
+        self.needed = [frozenset(term for word in one.said for term in terms(word)) for one in asked if one.needed]
+        self._measure = self._table.measure_of(low) if AnswerKind.NUMBER in self.kinds else None
 
     @property
     def steps(self) -> bool:
@@ -170,9 +174,23 @@ class AskedFor:
     def _shows(self, kind: AnswerKind | None, text: str, title: str) -> bool:
         pattern = self._table.shown_by(kind) if kind else None
         if pattern is not None:
-            return pattern.search(fold(text)) is not None
+            found = pattern.search(fold(text)) is not None
+            return found and (kind is not AnswerKind.NUMBER or self._measure is None or self._measured(text))
         names = (flat(name) for name in names_of("", text))
         return any(name.strip() and name != title and name not in self._flat for name in names)
+
+    def _measured(self, text: str) -> bool:
+        """True where a number of `text` has a unit of what is measured, or `text` calls it by its name."""
+        low = narrowed(fold(text))
+        if self._measure is None or self._table.says_other(low, self._measure):
+            return False
+        units = (unit.dimension for unit in tokens_of(text).counted.values())
+        return self._table.calls(low, self._measure) or any(unit in self._measure.dimensions for unit in units)
+
+    @property
+    def measures(self) -> bool:
+        """True where a number of some dimension is asked for."""
+        return self._measure is not None
 
     @property
     def checked(self) -> tuple[AnswerKind, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,6 +11,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from shared.language import answer_language, reader_sentence
+from shared.language.answers import AnswerKind
 from shared.language.names import bare
 from shared.language.text import flat, is_cjk_text, term_set, terms
 from shared.models import MergedHit
@@ -34,6 +36,8 @@ _SAME_PAGE = 1.0  # what each further sentence of a page loses, so that several 
 _ALIKE = 0.6  # Jaccard overlap of terms from which two sentences say the same
 _LONGEST_TITLE = 60
 _BESIDE_CODE, _BESIDE_WIDTH = 2, 180
+#: A line of a page's head, such as its date or its status.
+_FIELD = re.compile(r"[^:：]{1,24}[:：]\s*\S")
 #: Sentences that are quoted though none says what is asked; where any kind of answer would do, one may in other words.
 _NEAREST, _NEAREST_OF_ANY = 3, 5
 
@@ -58,10 +62,12 @@ class Picker:
         if need.state_of:  # what changed it stands in another section of a page, perhaps
             docs = {hits[number - 1].doc_id for number in near}
             near |= {number for number, hit in enumerate(hits[:FARTHEST], start=1) if hit.doc_id in docs}
+        self._days = Days(hits)
+        near |= self._days.successors(near)
         every = quotable_sentences(hits[: max(FARTHEST, *bound)] if bound else hits[:FARTHEST])
         self._passages = [one for one in every if one.number in near or need.defines(one.text)]
+        self._far = [one for one in every if one.number not in near]
         self._scorer = SentenceScorer(question, pages, self._passages)
-        self._days = Days(hits)
         self._titles, self._by_words = pages.titles, by_words
         self._asked, self._cjk = flat(question), is_cjk_text(question)
         self._words = [term_set(f"{hit.title}\n{hit.heading}\n{hit.text}") for hit in hits]
@@ -90,7 +96,7 @@ class Picker:
         `width`: the characters of all, about. Where some sentences have the words `containing`, from these alone.
         """
         need = AskedFor(query)
-        left = self._quotable(need, node_id, containing)
+        left = self._quotable(need, query, node_id, containing)
         return self._chosen(need, query, node_id, left, limit, width, _MIN_OF_BEST)
 
     def answer(self, query: str, limit: int, width: int) -> tuple[list[QuotableSentence], bool]:
@@ -101,19 +107,41 @@ class Picker:
         if AskedFor(query).example and (code := self._example(query)):
             return [code, *self.pick(query, None, _BESIDE_CODE, width=_BESIDE_WIDTH)], True
         chosen, asked = self.pick(query, None, limit, width=width), self._asked_attribute(query)
-        if not asked.answered_by(chosen):
-            left = self._of_named(named_numbers(query, self._hits), query, self._quotable(AskedFor(query), None, ""))
-            said = [one for one in left if asked.says(one)]
+        if not asked.answered_by(chosen) and not self._versions(query, chosen):
+            left = self._of_named(
+                named_numbers(query, self._hits), query, self._quotable(AskedFor(query), query, None, "")
+            )
+            said = [one for one in left if asked.says(one)] or [one for one in self._far if asked.surely_says(one)]
             if not said:
                 self.picked = []
                 nearest = _NEAREST if AskedFor(query).checked else _NEAREST_OF_ANY
                 return self.pick(query, None, nearest, width=width), False
             scores = self._scorer.scores(query, self._ranks(None), said)
             chosen = [max(scores, key=lambda one: scores[one]), *chosen]
-        kept = [one for one in chosen if one.series or asked.touches(one)]
+        versions = self._versions(query, chosen)
+        kept = versions or [one for one in chosen if one.series or asked.touches(one)]
+        if AskedFor(query).checked and not asked.unsure and not versions:
+            kept.sort(key=lambda one: not asked.says(one))
         if kept and kept[0].code and (block := self._block_of(kept[0])):
             kept = [block, *(one for one in kept if one.quote not in block.quote)]
-        return self._days.newest_first(query, kept, self._latest(query, asked)), True
+        latest = self._latest(query, asked)
+        beside = [one for one in self._beside(latest, query, asked) if one not in kept] if latest else []
+        return self._days.newest_first(query, [*kept, *beside], latest), True
+
+    def _beside(self, latest: QuotableSentence, query: str, asked: AskedAttribute) -> list[QuotableSentence]:
+        """What is quoted with the latest statement, where "yes or no" is asked: how its section begins.
+
+        Where it begins with that, but does not name the thing itself, the next one.
+        """
+        if AnswerKind.YES_NO not in AskedFor(query).kinds:
+            return []
+        own = [
+            one
+            for one in self._passages
+            if one.number == latest.number and not one.code and not _FIELD.match(one.text)
+            and self._days.day(one) == self._days.day(latest)
+        ]  # fmt: skip
+        return own[:1] if own and own[0] != latest else [] if asked.names_state(latest) else own[1:2]
 
     def _latest(self, query: str, asked: AskedAttribute) -> QuotableSentence | None:
         """The best of the latest statements about the thing whose present state is asked for, else None.
@@ -174,14 +202,31 @@ class Picker:
             chosen.append(replace(one, text=f"{self._title(one)}{one.text}"))
         return chosen
 
-    def _quotable(self, need: AskedFor, node_id: str | None, containing: str) -> list[QuotableSentence]:
+    def _quotable(self, need: AskedFor, query: str, node_id: str | None, containing: str) -> list[QuotableSentence]:
         left = [one for one in self._passages if need.code or not one.code]
         if node_id is not None:
             left = [one for one in left if node_id in self._nodes[one.number - 1]]
             own = self._cjk
             if self._hits and is_cjk_text(self._hits[0].text) == own:
                 left = [one for one in left if is_cjk_text(one.text) == own]
+        left = self._keyed(query, left)
         return [one for one in left if containing and flat(containing) in flat(one.quote)] or left
+
+    @staticmethod
+    def _versions(query: str, chosen: Sequence[QuotableSentence]) -> list[QuotableSentence]:
+        """The rows of one table that the query names by their first cells, in its order, where these are several."""
+        order = terms(query)
+        keyed = [one for one in chosen if one.subject and one.subject <= frozenset(order)]
+        rows = [one for one in keyed if (one.number, one.lead) == (keyed[0].number, keyed[0].lead)]
+        rows.sort(key=lambda one: min(order.index(term) for term in one.subject))
+        return rows if len(rows) > 1 else []
+
+    @staticmethod
+    def _keyed(query: str, left: list[QuotableSentence]) -> list[QuotableSentence]:
+        """Without the rows of a table of which the query names another one by its first cell."""
+        asked = term_set(query)
+        keyed = {(one.number, one.lead) for one in left if one.subject and one.subject <= asked}
+        return [one for one in left if not one.subject or (one.number, one.lead) not in keyed or one.subject <= asked]
 
     @staticmethod
     def _of_named(bound: AbstractSet[int], query: str, left: list[QuotableSentence]) -> list[QuotableSentence]:
@@ -202,7 +247,7 @@ class Picker:
         where no other has the answer.
         """
         need, asked = AskedFor(query), self._asked_attribute(query)
-        every = self._quotable(need, node_id, "")
+        every = self._quotable(need, query, node_id, "")
         fit = [one for one in every if asked.says(one)]
         own, rivals = self._scorer.own_share, [(other, AskedFor(other)) for other in others]
         left = []
@@ -250,10 +295,12 @@ class Picker:
                 quoted[pages[best]] += 1
 
     def _title(self, one: QuotableSentence) -> str:
-        """The title of the page of a sentence such as "He was born", where the question does not name it."""
+        """The section or page of a sentence such as "He was born" that names whom, where the question does not."""
         if not answer_language(one.text).answers.pointing_back.match(one.text):
             return ""
-        title = plain_line(bare(self._hits[one.number - 1].title))
+        hit = self._hits[one.number - 1]
+        heading = hit.heading if term_set(hit.heading) and term_set(hit.heading) <= term_set(hit.text) else ""
+        title = plain_line(bare(heading or hit.title))
         name = flat(title)
         if not name.strip() or len(title) > _LONGEST_TITLE or name in self._asked or name in flat(one.text):
             return ""

@@ -42,8 +42,8 @@ class QuotableSentence:
 
     It is the `position`-th piece of it, the `place`-th below its heading (both from 0). `quote` is a verbatim slice of
     the hit's text, `text` the same as it is shown, `words` its terms; `lead` are those of what it stands below: the
-    heading, the line that ends in a colon, the head of the table. `subject` is what it defines, or the first cell of
-    its row. `series` numbers the ordered list that it is an item of, 0 for none.
+    heading, the line that ends in a colon, the head of the table and what is said before that. `subject` is what it
+    defines, or the first cell of its row. `series` numbers the ordered list that it is an item of, 0 for none.
     """
 
     number: int
@@ -132,13 +132,13 @@ def quote_width(text: str) -> int:
 
 def _pieces(text: str) -> Iterator[_Piece]:
     """The pieces of a passage in order, each with what it stands below."""
-    heading = lead_in = term = ""
+    heading = lead_in = said = term = ""
     place = series = step = 0
     for block in blocks(text):
         source = text[block.start : block.end]
         marker = text[text.rfind("\n", 0, block.start) + 1 : block.start].strip()
         if block.kind is BlockKind.HEADING:
-            heading, lead_in, term, place = source, "", "", 0
+            heading, lead_in, said, term, place = source, "", "", "", 0
             continue
         ordered = _ORDERED.match(marker) if block.kind is BlockKind.PROSE else None
         if ordered:
@@ -146,7 +146,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
             series, step = (series, number) if number == step + 1 and step else (series + 1, number)
         elif not marker and block.kind is BlockKind.PROSE:
             step = 0
-        under = f"{heading}\n{lead_in}"
+        under = f"{heading}\n{said if block.kind is BlockKind.TABLE else lead_in}"
         if named := _NAMED_DIRECTIVE.match(source) if block.kind is BlockKind.PROSE else None:
             term = named[1]
             continue
@@ -162,6 +162,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
             term = ""
         if block.kind is BlockKind.PROSE and not marker:
             lead_in = source if source.rstrip().endswith((":", "：")) else ""
+            said = source
 
 
 def _of_block(text: str, block: TextSpan, *, item: bool) -> Iterator[_Piece]:

@@ -38,7 +38,10 @@ _SHARED_JOIN = (
     r"(?: the| in| from| of| during)?(?: end of)? )"
 )
 _DAYS_TO = "(?: to | and | until |[-–])"
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _CENTURY = "(?:19|20)\\d\\d"
 #: Before a part of a year that is said without it.

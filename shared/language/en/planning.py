@@ -85,6 +85,8 @@ _BY_QUESTIONS = re.compile(
 _EACH = re.compile(r"\b(?:each|both)\b", re.IGNORECASE)
 #: No thing that is compared starts so: "Which is cheaper per year, X or Y".
 _NO_THING = re.compile(r"(?:per|at|over|under|by|within|since|until|during|after|before) ", re.IGNORECASE)
+#: A year or a number alone is compared with its like only: "the price in 2026 with 2024" are not two things.
+_NUMBER = re.compile(r"[\d.,%-]+")
 _PERSONAL = re.compile(r"\b(?:my|mine|our|ours|i|we|us)\b")
 
 
@@ -252,7 +254,8 @@ def _compared_items(sentence: str) -> tuple[list[str], str, str, str] | None:
         return None
     kind, slots = found
     items, scope = _items(sentence, slots)
-    if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)):
+    bare_numbers = [bool(_NUMBER.fullmatch(item)) for item in items]
+    if not _THINGS[0] <= len(items) <= _THINGS[1] or not all(map(_is_thing, items)) or len(set(bare_numbers)) > 1:
         return None
     return items, scope, kind, slots.get("aspect", "")
 

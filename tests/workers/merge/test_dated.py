@@ -71,3 +71,38 @@ def test_given_versions_of_one_row_then_the_later_page_s_first_unless_a_year_is_
     assert found[0] == "Adult ticket – house: 27 EUR [2]"
     assert found[1] == "Earlier (2025-01-10): Adult ticket – house: 24 EUR [1]"
     assert lines("How much did an adult ticket cost in 2025?", old, new)[0].endswith("24 EUR [1]")
+
+
+def test_given_sections_headed_by_days_then_the_last_one_first_and_each_with_its_day() -> None:
+    was = page(1, "The linkspan is out of order: a ram leaks.", None, "Log of the linkspan", "2026-02-14")
+    last = page(2, "The hinge has cracked. Lorries wait.", None, "Log of the linkspan", "2026-08-22")
+    assert lines("Is the linkspan still out of order?", was, last) == [
+        "2026-08-22: The hinge has cracked. [2]",
+        "2026-08-22: Lorries wait. [2]",
+        "Earlier (2026-02-14): The linkspan is out of order: a ram leaks. [1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new", "mark"),
+    [
+        (
+            "Do dogs travel on the car deck?",
+            page(1, "Status: superseded by SL-34\n\nDogs travel on the car deck only.", "2023-04-02", "SL-21: Pets"),
+            page(2, "Dogs on a lead may travel in the saloon, too.", "2026-01-12", "SL-34: Pets in the saloon"),
+            "No longer in force (Status: superseded by SL-34): Dogs travel",
+        ),
+        (
+            "现在鲜叶还用竹筐运吗？",
+            page(1, "状态：已被 YL-11 取代\n\n鲜叶装竹筐，由三轮车运下山。", "2022-02-10", "YL-05：鲜叶用竹筐运输"),
+            page(2, "鲜叶装周转箱，由索道运下山。", "2025-01-08", "YL-11：鲜叶改用索道运输"),
+            "已不再有效（状态：已被 YL-11 取代）：鲜叶装竹筐",
+        ),
+    ],
+)
+def test_given_a_page_that_holds_no_longer_then_its_successor_first_and_it_is_marked(
+    question: str, old: MergedHit, new: MergedHit, mark: str
+) -> None:
+    found = lines(question, old, new)
+    assert found[0].endswith("[2]")
+    assert found[-1].startswith(mark)

@@ -23,6 +23,11 @@ TEAMS = "| team | lead | city |\n| --- | --- | --- |\n| Ballast | Ingrid Solheim
         ("When was Dag Sorrel born?", hit(1, "The stage team is led by Dag Sorrel since 2014.")),
         ("上海二号冷库的面积有多大？", hit(1, "上海二号冷库的 46 个探头同时报告 +12 度。", title="上海二号冷库误报")),
         ("安全组有多少人？", hit(1, "安全组的组长是白予安，地点在杭州。", title="小组")),
+        ("How heavy is the mirror of Osprey?", hit(1, "The mirror of Osprey is washed every 18 months.")),
+        ("How long is MV Corrigan?", hit(1, "MV Corrigan stopped at 07:40. Her draught is 4.1 metres.")),
+        ("When was Ada Marsh born?", hit(1, "Commander: Ada Marsh. Date: 2026-07-02")),
+        ("杀青机有多重？", hit(1, "二号杀青机停机 4 小时 15 分钟，每锅 12 分钟。", title="杀青机停机")),
+        ("裴仲恒是哪一年出生的？", hit(1, "观测站由天文学家裴仲恒于 1983 年创建。")),
         ("INC-26 影响了多少客户？", hit(1, "缓存的过期时间从 6 小时改为 20 分钟。", title="INC-26 看板空白")),
     ],
 )
@@ -45,6 +50,10 @@ def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nea
         ("Who wrote the access policy?", "Access policy. Author: Noor Haddad."),
         ("Is a hardware key mandatory?", "Is a hardware key mandatory? Yes, for everybody since 2026."),
         ("When is signing by two people required?", "Signing by two people is required before customs gets it."),
+        ("How fast is the ferry Petrel?", "The ferry Petrel carries 210 passengers and does 34 knots."),
+        ("How heavy is the anchor of Petrel?", "The anchor of Petrel has 350 kg."),
+        ("鹊桥的噪声温度是多少？", "鹊桥制冷到零下 253 度，噪声温度为 18 K。"),
+        ("安全组有多少人？", "安全组由白予安负责，共有 6 名工程师。"),
         ("看板空白持续了多长时间？", "看板空白，历时 35 分钟。"),
         ("主从切换演练上一次是哪天？", "主从切换演练已经举行过：2026-01-21、2026-07-15。"),
     ],
@@ -52,6 +61,33 @@ def test_given_an_attribute_that_no_passage_has_then_that_is_said_before_the_nea
 def test_given_an_answer_in_other_words_then_nothing_is_missing(question: str, text: str) -> None:
     summary = extract(question, pool(hit(1, text)), tree(question))
     assert summary.text.endswith("[1]")
+    assert summary.missing == ()
+
+
+PRICES = """Prices per night, without travel.
+
+| Year | Wren | Student |
+| --- | --- | --- |
+| 2024 | 410 EUR | 20 % |
+| 2025 | 450 EUR | 25 % |
+"""
+
+
+def test_given_a_row_that_says_all_that_is_asked_then_it_answers_however_low_its_table_scored() -> None:
+    tour = hit(1, "A guided tour costs 12 euros.", title="Visitors", score=0.9)
+    summary = extract(
+        question := "How much does a night on Wren cost in 2025?",
+        pool(tour, hit(2, PRICES, title="Telescope time", score=0.01)),
+        tree(question),
+    )
+    assert summary.text == "2025 – Wren: 450 EUR – Student: 25 % [2]"
+
+
+def test_given_two_rows_that_are_named_then_both_and_no_other_one() -> None:
+    question = "How does the price of a night on Wren in 2025 compare with 2024?"
+    rows = PRICES + "| 2026 | 470 EUR | 30 % |\n"
+    summary = extract(question, pool(hit(1, rows, title="Telescope time")), tree(question))
+    assert [line[:4] for line in summary.text.splitlines()] == ["2025", "2024"]
     assert summary.missing == ()
 
 

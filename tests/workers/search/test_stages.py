@@ -240,6 +240,15 @@ def test_caps_bound_documents_identical_texts_and_kinds() -> None:
     assert names(found) == ["a", "b", "f", "g"], "g is the third resource of four wanted: it fills up behind the memory"
 
 
+def test_caps_keep_more_of_the_best_document_and_of_all_where_it_is_asked_how_something_is_now() -> None:
+    hits = [hit(f"a{n}", doc_id="a") for n in range(6)] + [hit(f"b{n}", doc_id="b") for n in range(4)]
+    options = s.CapsStage(per_doc=2, best_doc=4)
+    assert names(diversity.caps(state(*hits), options, TOOLS)) == ["a0", "a1", "a2", "a3", "b0", "b1"]
+    asked = state(*hits)
+    asked = replace(asked, query=replace(asked.query, text="Is the lift still out of order?"))
+    assert len(diversity.caps(asked, options, TOOLS).candidates) == len(hits)
+
+
 def test_dedup_folds_only_within_a_document() -> None:
     near = {"vector": (1.0, 0.0)}
     hits = (hit("a", 3, doc_id="d", **near), hit("b", 2, doc_id="d", **near), hit("c", 1, doc_id="e", **near))

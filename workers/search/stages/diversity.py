@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from math import inf
 
-from shared.language.text import shingles
+from shared.language import languages, question_language
+from shared.language.text import fold, narrowed, shingles
 from shared.settings import stages as s
 from workers.search.stages.rescoring import similarity
 from workers.search.state import Candidate, SearchState, Tools
@@ -17,6 +18,8 @@ from workers.shown_hits import most_of_a_kind
 _SHINGLE = 4
 #: Chunks of one document where edges are followed, in all and for each hop: neighbours in the anchor's own file stay.
 _LINKED_CAP, _LINKED_PER_HOP = 10, 5
+#: The same where it is asked how something is now: the log of a thing has a section for each day.
+_STATE_CAP = 10
 
 
 def limit(state: SearchState, options: s.LimitStage, tools: Tools) -> SearchState:  # noqa: ARG001
@@ -27,12 +30,16 @@ def limit(state: SearchState, options: s.LimitStage, tools: Tools) -> SearchStat
 def caps(state: SearchState, options: s.CapsStage, tools: Tools) -> SearchState:  # noqa: ARG001
     """At most `per_doc` chunks of a document, one of each identical text, and `per_kind` of what is wanted per kind.
 
-    A kind is only capped while there are other kinds to fill its places. These are places among the candidates; in the
-    results that are shown, `shown_hits` holds the share. What a named symbol leads to is all kept, and
-    counts for its document and kind.
+    Of the best candidate's document `best_doc` chunks stay: its sections answer together. Where it is asked how
+    something is now, ten of each do. A kind is only capped while there are other kinds to fill its places. These are
+    places among the candidates; in the results that are shown, `shown_hits` holds the share. What a named symbol leads
+    to is all kept, and counts for its document and kind.
     """
     per_kind = most_of_a_kind(options.per_kind, state.query.wanted)
     per_doc = options.per_doc or min(_LINKED_CAP, _LINKED_PER_HOP * (state.query.depth or 1))
+    if asks_for_state(state.query.text):
+        per_doc = max(per_doc, _STATE_CAP)
+    best_doc = max(per_doc, options.best_doc)
     docs: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     texts: set[str] = set()
@@ -41,13 +48,20 @@ def caps(state: SearchState, options: s.CapsStage, tools: Tools) -> SearchState:
     for candidate in state.candidates:
         hit = candidate.hit
         asked = hit.precedence < inf
-        if not asked and (docs[hit.doc_id] >= per_doc or hit.text in texts):
+        most = best_doc if hit.doc_id == state.candidates[0].hit.doc_id else per_doc
+        if not asked and (docs[hit.doc_id] >= most or hit.text in texts):
             continue
         docs[hit.doc_id] += 1
         texts.add(hit.text)
         (within if asked or kinds[hit.kind] < per_kind else beyond).append(candidate)
         kinds[hit.kind] += 1
     return state.but(candidates=(*within, *beyond))
+
+
+def asks_for_state(question: str) -> bool:
+    """True for a question how something is now."""
+    table = (question_language(question) or languages()[0]).answers
+    return bool(table.state_of(narrowed(fold(question)).strip(" ?!.")))
 
 
 def dedup(state: SearchState, options: s.DedupStage, tools: Tools) -> SearchState:  # noqa: ARG001
