@@ -150,8 +150,7 @@ class AskedFor:
         self.state_of = self._table.state_of(low)
         self.newest = self._table.asks_for_newest(low)
         self._term = self._table.defined_term(low)
-        asked = (one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked))
-        asked = list(asked)
+        asked = [one for one in self._table.relations if any(flat(word) in self._flat for word in one.asked)]
         self._said = frozenset(term for one in asked for word in one.said for term in terms(word))
         self.needed = [frozenset(term for word in one.said for term in terms(word)) for one in asked if one.needed]
         self._measure = self._table.measure_of(low) if AnswerKind.NUMBER in self.kinds else None
