@@ -16,6 +16,7 @@ MAX_TEXT_CHARS = 10_000_000
 _SHEET_ROWS = 20
 _SPACES = re.compile(r"[ \t\u00a0]+")
 _LINES = re.compile(r"\n{3,}")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
 
 class FormatError(Exception):
@@ -108,7 +109,7 @@ def sheet_parts(name: str, rows: Iterable[tuple[int, Sequence[str]]]) -> Iterato
 
 def tidy(text: str) -> str:
     """Without control characters, trailing blanks, and runs of empty lines."""
-    shown = "".join(char for char in text.replace("\r\n", "\n").replace("\r", "\n") if char >= " " or char in "\n\t")
+    shown = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _LINES.sub("\n\n", "\n".join(line.rstrip() for line in shown.split("\n"))).strip("\n")
 
 

@@ -1,14 +1,18 @@
-"""PDF by pypdfium2: text in reading order, page by page. A page without text is named, since it needs OCR."""
+"""PDF by pypdfium2: text in reading order, page by page, each line with its box. A page without text needs OCR."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from ctypes import c_double
+from math import ceil, floor
+from typing import NamedTuple
 
 import pypdfium2 as pdfium
+from pypdfium2 import raw
 
-from workers.formats.parsed import FilePart, FormatError, Parsed, joined
+from workers.formats.parsed import FilePart, FormatError, LineBox, Parsed, joined, tidy
 
 _MAX_PAGES = 5_000
 _MOST_NAMED = 8
@@ -22,6 +26,16 @@ _RUNNING_PAGES, _RUNNING_SHARE = 4, 0.5
 _LONGEST_EDGE = 80
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "\u3002", "\uff01", "\uff1f")
 _DIGITS = re.compile(r"\d+")
+#: Where pdfium has joined two lines whose word a hyphen parted.
+_JOINED = "\x02"
+#: Characters of a line by which it is found in the flowing text, and within which of the line before.
+_ANCHOR, _WINDOW = 32, 400
+Box = tuple[int, int, int, int]
+
+
+class _Line(NamedTuple):
+    text: str
+    box: Box | None
 
 
 def parse(content: bytes, name: str) -> Parsed:
@@ -36,14 +50,14 @@ def parse(content: bytes, name: str) -> Parsed:
     try:
         if len(document) > _MAX_PAGES:
             raise FormatError(f"has {len(document):,} pages, more than {_MAX_PAGES:,}: split it")
-        pages = [_text_of(document, number) for number in range(len(document))]
+        pages = [_lines_of(document, number) for number in range(len(document))]
         about = document.get_metadata_dict()
     finally:
         document.close()
-    silent = [number for number, text in enumerate(pages, start=1) if not text.strip()]
+    silent = [number for number, lines in enumerate(pages, start=1) if not lines]
     if len(silent) == len(pages):
         raise FormatError("has no text, only pictures: it needs OCR (for example ocrmypdf)")
-    parts = (FilePart(_flowing(text), f"p. {number}") for number, text in enumerate(_without_running(pages), start=1))
+    parts = (_page(lines, number) for number, lines in enumerate(_without_running(pages), start=1))
     date = _DATE.match(about.get("CreationDate", "") or "")
     return joined(
         parts,
@@ -53,33 +67,75 @@ def parse(content: bytes, name: str) -> Parsed:
     )
 
 
-def _text_of(document: pdfium.PdfDocument, number: int) -> str:
+def _lines_of(document: pdfium.PdfDocument, number: int) -> list[_Line]:
     page = document[number]
     try:
         text = page.get_textpage()
         try:
-            return str(text.get_text_bounded()).replace("\r\n", "\n")
+            return _boxed(text, str(text.get_text_bounded()).replace("\r\n", "\n").strip("\n").split("\n"))
         finally:
             text.close()
     except pdfium.PdfiumError:
-        return ""
+        return []
     finally:
         page.close()
 
 
-def _without_running(pages: list[str]) -> Iterator[str]:
+def _boxed(page: pdfium.PdfTextPage, lines: list[str]) -> list[_Line]:
+    """Lines with their boxes on the page; none where there is no text."""
+    if not any(line.strip() for line in lines):
+        return []
+    text, reached, found = str(page.get_text_range()), 0, []
+    for line in lines:
+        same = line.replace(_JOINED, "\ufffe")
+        start = text.find(same, reached, reached + _WINDOW + len(line)) if line.strip() else -1
+        if start >= 0:
+            reached = start + len(line)
+        found.append(_Line(line, _box(page, start, len(line)) if start >= 0 else None))
+    return found
+
+
+def _box(page: pdfium.PdfTextPage, start: int, length: int) -> Box | None:
+    """Around characters of a page, in whole points."""
+    first = raw.FPDFText_GetCharIndexFromTextIndex(page.raw, start)
+    count = raw.FPDFText_CountRects(page.raw, first, length) if first >= 0 else 0
+    left, top, right, bottom = edges = [c_double() for _ in range(4)]
+    rects = [
+        (left.value, bottom.value, right.value, top.value)
+        for index in range(count)
+        if raw.FPDFText_GetRect(page.raw, index, *edges)
+    ]
+    if not rects:
+        return None
+    lefts, bottoms, rights, tops = zip(*rects, strict=True)
+    return floor(min(lefts)), floor(min(bottoms)), ceil(max(rights)), ceil(max(tops))
+
+
+def _without_running(pages: list[list[_Line]]) -> Iterator[list[_Line]]:
     """The pages without the lines that stand at the head or foot of most of them, page numbers included."""
-    lines = [page.strip("\n").split("\n") for page in pages]
-    edges = Counter(key for page in lines for key in {_edge(page[0]), _edge(page[-1])} if key)
+    edges = Counter(key for page in pages if page for key in {_edge(page[0].text), _edge(page[-1].text)} if key)
     least = max(_RUNNING_PAGES, _RUNNING_SHARE * len(pages))
     running = {edge for edge, count in edges.items() if count >= least}
-    for page in lines:
+    for page in pages:
         first, last = 0, len(page)
-        while last - first > 1 and _edge(page[first]) in running:
+        while last - first > 1 and _edge(page[first].text) in running:
             first += 1
-        while last - first > 1 and _edge(page[last - 1]) in running:
+        while last - first > 1 and _edge(page[last - 1].text) in running:
             last -= 1
-        yield "\n".join(page[first:last])
+        yield page[first:last]
+
+
+def _page(lines: list[_Line], number: int) -> FilePart:
+    """A page as flowing text, with the box of each line that is found in it."""
+    text, reached = tidy(_flowing("\n".join(line.text for line in lines))), 0
+    boxes: list[LineBox] = []
+    for line in lines:
+        words = line.text.strip()[:_ANCHOR].partition(_JOINED)[0].rstrip("\u00ad\ufffe-").rstrip()
+        place = text.find(words, reached, reached + _WINDOW + len(line.text)) if words else -1
+        if place >= 0 and line.box is not None:
+            boxes.append((place, *line.box))
+        reached = max(reached, place + len(words))
+    return FilePart(text, f"p. {number}", tuple(boxes))
 
 
 def _edge(line: str) -> str:

@@ -307,6 +307,26 @@ def test_given_pages_when_cut_into_chunks_then_each_knows_where_its_sentences_st
         quote = f"Pump {number} of hall {number % 7} was seen by inspector {number}."
         (holder,) = (chunk for chunk in chunks if quote in chunk.text)
         assert holder.place_of(quote) == f"p. {number}"
+        first = holder.text.index(quote)
+        place = holder.place_at(first, first + len(quote))
+        assert (place.page, place.name) == (number, f"p. {number}")
+        left, bottom, right, top = place.box or (0, 0, 0, 0)
+        assert 70 <= left <= 74, "72 points from the left"
+        assert 774 <= bottom < 780 < top <= 792, "the first line stands at 780 points, in 12 points"
+        assert 250 < right < 400
+
+
+def test_given_a_sentence_over_two_lines_when_placed_then_its_box_holds_both() -> None:
+    (document,) = _read(".pdf", pdf([["Pump 1 was re-", "placed in May and", "never again"], ["Other."]]))
+    assert isinstance(document, Document)
+    (chunk,) = chunk_document(document, ChunkingSettings())
+    quote = "replaced in May"
+    first = chunk.text.index(quote)
+    place = chunk.place_at(first, first + len(quote))
+    assert place.box is not None
+    assert (place.box[1] // 10, place.box[3] // 10) == (75, 78), "from the second line, at 760, to the first, at 780"
+    other = chunk.text.index("Other.")
+    assert chunk.place_at(other, other + 6).page == 2
 
 
 def test_given_rows_below_one_head_when_cut_then_each_part_knows_its_rows() -> None:
