@@ -61,6 +61,7 @@ class Accounting:
             **given,
             state=status.state,
             reasons=status.degraded,
+            verdicts=status.verdicts,
             question=status.question,
             leaves_done=status.leaves_done,
             leaves_failed=status.leaves_failed,

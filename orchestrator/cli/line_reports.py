@@ -13,7 +13,7 @@ from shared.models.batch import LineKind, LineReport
 
 _NAMES = tuple(dict.fromkeys([*STATES, *LineKind]))
 _COLUMNS = (
-    "line", "id", "key", "kind", "job_id", "state", "outcome", "reasons", "leaves_total", "leaves_done",
+    "line", "id", "key", "kind", "job_id", "state", "outcome", "reasons", "verdicts", "leaves_total", "leaves_done",
     "leaves_failed", "waited_s", "ran_s", "llm_calls", "embed_calls", "rerank_calls", "tokens", "cost_estimated_least",
     "cost_estimated_most", "cost_spent", "question", "error", "meta",
 )  # fmt: skip
@@ -50,6 +50,7 @@ def report_csv(lines: Iterable[LineReport]) -> None:
             | dict(line.spent)
             | {
                 "reasons": "; ".join(line.reasons),
+                "verdicts": "; ".join(line.verdicts),
                 "tokens": tokens(line),
                 "cost_estimated_least": least,
                 "cost_estimated_most": most,

@@ -228,6 +228,12 @@ def _cells(text: str) -> Cells:
     return found
 
 
+def opposite(one: str, other: str) -> bool:
+    """Whether two words, or stems, are opposites."""
+    ours, theirs = (_stem_cells().get(word, {}) for word in (one, other))
+    return any(group in theirs and cells.isdisjoint(theirs[group]) for group, cells in ours.items())
+
+
 def _stands(token: Token, behind: Sequence[Token], found: Alignment) -> bool:
     """Whether a word of the claim stands anywhere in the passage; a CJK character with its neighbour."""
     if token.kind is TokenKind.NUMBER:
@@ -261,3 +267,14 @@ def _opposed() -> tuple[re.Pattern[str], dict[str, list[tuple[int, int]]]]:
 @derived
 def _contrast() -> re.Pattern[str]:
     return re.compile(alternatives(lambda language: [language.claims.contrasts]))
+
+
+@derived
+def _stem_cells() -> dict[str, dict[int, set[int]]]:
+    """Stem or CJK word -> the groups of opposed words that it is in, each with its cells."""
+    found: dict[str, dict[int, set[int]]] = {}
+    for word, places in _opposed()[1].items():
+        for group, cell in places:
+            for key in {word, stem_of(word)}:
+                found.setdefault(key, {}).setdefault(group, set()).add(cell)
+    return found

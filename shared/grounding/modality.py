@@ -99,6 +99,11 @@ def quantified(found: Alignment) -> str | None:
     return None
 
 
+def quantities_in(low: str) -> frozenset[str]:
+    """The words of a lower-case text that say "all", "only", "first", "must"."""
+    return frozenset(word[0] for said, _ in _quantities() if (word := said.search(low)))
+
+
 def _sentences(found: Alignment) -> Iterator[str]:
     """The sentences in which the claim's words stand."""
     numbers = {found.passage.sentence_numbers[found.passage.clauses[one][0]] for one in found.evidence}

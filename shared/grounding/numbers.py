@@ -133,6 +133,12 @@ def _turned(found: Alignment) -> str | None:
     return None
 
 
+def qualified(text: TokenText) -> bool:
+    """Whether a text says "more than", "under" or "about" of one of its numbers."""
+    before = (text.low[max(0, one.start - _BEFORE) : one.start] for one in text.tokens if one.value is not None)
+    return any(words.search(each) for each in before for words in (_over(), _under(), _about()))
+
+
 def _neighbours(text: TokenText) -> Iterator[tuple[Decimal, Decimal]]:
     numbers = [place for place, token in enumerate(text.tokens) if token.value is not None]
     for one, other in pairwise(numbers):
@@ -145,21 +151,22 @@ def _neighbours(text: TokenText) -> Iterator[tuple[Decimal, Decimal]]:
 
 def _other_date(found: Alignment) -> str | None:
     """A date of the claim is one of the passage's, as far as both say it."""
-    ours = list(_dates(found.claim))
-    theirs = list(_dates(found.passage)) if ours else []
+    ours = list(dates_of(found.claim))
+    theirs = list(dates_of(found.passage)) if ours else []
     for date in ours:
         like = [other for other in theirs if any(one == two != 0 for one, two in zip(date, other, strict=True))]
-        if like and not any(_agree(date, other) for other in theirs):
+        if like and not any(agree(date, other) for other in theirs):
             return f"the passage has the date {'-'.join(str(part) for part in like[0] if part)}"
     return None
 
 
-def _agree(one: Date, other: Date) -> bool:
+def agree(one: Date, other: Date) -> bool:
+    """Whether two dates are the same as far as both are said."""
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if a and b]
     return bool(pairs) and all(a == b for a, b in pairs)
 
 
-def _dates(text: TokenText) -> Iterator[Date]:
+def dates_of(text: TokenText) -> Iterator[Date]:
     """Dates of which at least two parts are said."""
     tokens = text.tokens
     for place, token in enumerate(tokens):

@@ -34,6 +34,7 @@ _COUNTS = (
     "lines", "enqueued", "known", "duplicate", "rejected", "blank", "open", *Outcome, "finished", "known_open",
 )  # fmt: skip
 _REASON = "reason:"
+_VERDICT = "verdict:"
 
 
 class Batches:
@@ -215,13 +216,17 @@ def _source(raw: str | bytes | None) -> BatchSource:
 def _status(batch_id: str, raw: Mapping[str, object], now: float) -> BatchStatus:
     """What cannot be read is as if it was missing: it keeps nobody from the rest."""
     fields = Fields(raw, [])
-    reasons = {name.removeprefix(_REASON): fields.whole(name) for name in raw if name.startswith(_REASON)}
+    reasons, verdicts = (
+        {name.removeprefix(kind): fields.whole(name) for name in raw if name.startswith(kind)}
+        for kind in (_REASON, _VERDICT)
+    )
     try:
         budget = spending({name: fields.text(name) for name in raw}, now)
     except (ValueError, KeyError):
         budget = None
     return BatchStatus(
-        batch_id=batch_id, **{name: fields.whole(name) for name in _COUNTS}, reasons=reasons, budget=budget,
+        batch_id=batch_id, **{name: fields.whole(name) for name in _COUNTS}, reasons=reasons, verdicts=verdicts,
+        budget=budget,
         created_at=fields.number("created_at", 0.0),
         **{name: fields.number(name, 0.0) or None for name in ("closed_at", "cancelled_at")},
         source=_source(fields.text("source")).name,

@@ -154,6 +154,7 @@ def _status(job_id: str, raw: Mapping[str, object], warnings: tuple[str, ...]) -
         route=_route(fields, faults),
         degraded=codes(fields.text("degraded")),
         degraded_at=degraded_at({name: fields.text(name) for name in raw}),
+        verdicts=codes(fields.text("verdicts")),
         cost=Cost(**{name: max(0, fields.whole(f"cost:{name}")) for name in Cost.model_fields}),
         budget=_budget(raw, faults),
         timings_ms=stage_timings(fields),

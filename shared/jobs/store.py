@@ -209,7 +209,8 @@ class JobStore:
     def finish(self, job: Job, answer: Answer) -> bool:
         """From summarising to done. True for the one call that ended the job."""
         keys = "job answer events candidates results pool chunks"
-        ended = bool(self._change("finish", job.id, keys, hit_blobs.pack_answer(answer), int(answer.partial)))
+        packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
+        ended = bool(self._change("finish", job.id, keys, packed, int(answer.partial), verdicts))
         if ended:
             self.endings.finalise([job.id])
             self.endings.on_end()

@@ -15,6 +15,7 @@ from shared.models.plan import Node
 from shared.models.request import TenantName
 from shared.models.route import Route
 from shared.models.support import AnswerSentence, Citation, SupportReport
+from shared.models.verdicts import Contradiction, StaleSource
 
 
 class Bridge(Model):
@@ -75,7 +76,8 @@ class MissingFact(Model):
 class Summary(Model):
     """The written answer. `kind` is extractive, llm or none; `removed` counts citations of no existing source.
 
-    `missing`: what was asked and is not in the text; empty where an LLM wrote it.
+    `missing`: what was asked and is not in the text; empty where an LLM wrote it. `contradictions` and `stale` are
+    the last lines of the text.
     """
 
     text: str = ""
@@ -84,6 +86,8 @@ class Summary(Model):
     removed: int = 0
     support: SupportReport | None = Field(default=None, description="what each sentence rests on, whoever wrote it")
     missing: tuple[MissingFact, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    stale: tuple[StaleSource, ...] = ()
 
 
 class Answer(Model):
@@ -109,6 +113,7 @@ class Answer(Model):
     verdict: str | None = Field(
         default=None, description='"nothing relevant": no leaf reached rerank.min_relevance; "no retrieval needed"'
     )
+    verdicts: tuple[str, ...] = Field(default=(), description="codes of `AnswerVerdict`")
     route: Route | None = None
     retrieval: bool = True
     warnings: tuple[str, ...] = ()

@@ -87,6 +87,7 @@ class LineReport(Model):
     state: str | None = None
     outcome: str | None = None
     reasons: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()
     question: str = ""
     leaves_done: int = 0
     leaves_failed: int = 0

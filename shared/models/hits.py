@@ -101,6 +101,8 @@ class Chunk(Model):
     mentions: tuple[str, ...] = ()
     definitions: tuple[CodeDefinition, ...] | None = None
     imports: tuple[str, ...] = ()
+    superseded: str = Field(default="", description="what in its document says that this is out of date, as written")
+    valid_until: str | None = Field(default=None, description="ISO day until which its document says that it holds")
     places: tuple[tuple[int, str], ...] = Field(
         default=(), description="offsets in `text` at which a page, slide or range of rows begins, with its name"
     )

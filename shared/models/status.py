@@ -58,6 +58,7 @@ class JobStatus(Model):
     warnings: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
     degraded_at: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    verdicts: tuple[str, ...] = Field(default=(), description="codes of `AnswerVerdict`, of an answer that is there")
     postponed: dict[str, Postponement] = Field(default_factory=dict)
     cost: Cost = Cost()
     budget: Spending | None = None
@@ -109,6 +110,7 @@ class BatchStatus(Model):
     postponed: int = 0
     waits_for: Postponement | None = None
     reasons: dict[str, int] = Field(default_factory=dict)
+    verdicts: dict[str, int] = Field(default_factory=dict, description="how many of its answers carry each")
     source: str = ""
     created_at: float
     closed_at: float | None = None

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.place import Place
 
 
 class Support(StrEnum):
@@ -20,22 +21,22 @@ class Support(StrEnum):
 
 
 class Quotation(Model):
-    """What a sentence rests on: the characters `start`..`end` of a source's text are `text`.
+    """What a sentence rests on: the characters `start`..`end` of a document's extracted text are `text`.
 
-    `number` is the citation's; in a list it is the row's. `start` None: it does not stand there in one piece.
+    `number` is the citation's; in a list it is the row's. `start` as that of a `Citation`.
     """
 
     number: int = Field(ge=1)
     text: str
-    start: int | None = Field(default=None, description="in the document's extracted text, see Citation.start")
+    start: int | None = None
     end: int | None = None
 
 
 class Citation(Model):
     """`[number]` in the answer's text stands for this chunk; `place`: page, slide or rows where the quote begins.
 
-    `quote` is `start`..`end` of the document's extracted text; where that was not kept, of the chunk's. `score` is the
-    result's.
+    `quote` is the characters `start`..`end` of the document's extracted text; None where it does not stand there in one
+    piece, or the chunk is of an older release. `where`: the place in the terms of the format. `score` is the result's.
     """
 
     number: int = Field(ge=1)
@@ -45,6 +46,7 @@ class Citation(Model):
     doc_id: str = ""
     quote: str = ""
     place: str = ""
+    where: Place | None = None
     start: int | None = None
     end: int | None = None
     score: float | None = None

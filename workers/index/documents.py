@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Self
 
 from shared.models import Chunk, DocumentOutcome, RawDocument
@@ -15,6 +16,7 @@ from shared.models.place import LineBox
 from shared.settings.sections import ChunkingSettings
 from shared.tenants import DEFAULT_TENANT
 from workers.index.offsets import Span, as_fields, marks_in
+from workers.index.validity import superseded_of, valid_until_of
 
 #: Grows when the readers or the chunker give other chunks for the same file, so that the next ingest renews them.
 INDEX_VERSION = 8
@@ -67,6 +69,11 @@ class Document(Model):
             **{"path": raw.path, **fields},
         )
 
+    @cached_property
+    def superseded(self) -> str:
+        """What in it says that it is out of date."""
+        return superseded_of(self.fields, self.text) if self.markup is not Markup.CODE else ""
+
     def chunk(self, ordinal: int, text: str, spans: Sequence[Span], **fields: Any) -> Chunk:
         """A chunk of this document; `spans` say where it stands in that, `fields` what else differs, and its kind."""
         return Chunk(
@@ -76,6 +83,8 @@ class Document(Model):
             places=tuple(marks_in(spans, self.places)),
             boxes=tuple((at, *box) for at, box in marks_in(spans, [(box[0], box[1:]) for box in self.boxes])),
             **as_fields(text, spans),
+            superseded=self.superseded,
+            valid_until=valid_until_of(self.fields),
             **{name: getattr(self, name) for name in ("doc_id", "path", "title", "date", "tags", "namespace")},
             **fields,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from shared.errors import shown
@@ -23,6 +24,7 @@ from workers.merge.callers import of_symbol
 from workers.merge.extract import nothing_found
 from workers.merge.identifiers import unnamed, unnamed_subject
 from workers.merge.support import with_support
+from workers.merge.verdicts import verdicts_of, with_verdicts
 from workers.shown_hits import leaf_kind_share
 
 H = TypeVar("H", bound=Hit)
@@ -46,7 +48,18 @@ def merged(run: TaskRun, nodes: Mapping[str, Node], results: Mapping[str, LeafRe
 def run_aggregator(
     run: TaskRun, pool: MergedPool, leaves: Sequence[LeafResult], *, llm: LLM | None, table: ListTable | None = None
 ) -> tuple[str, Aggregated]:
-    """The aggregator's name and the answer it made; "nothing found" where that is the verdict of all `leaves`.
+    """The aggregator's name and the answer it made, what its sentences rest on, what is wrong with its sources."""
+    name, made = _made(run, pool, leaves, llm=llm, table=table)
+    held = with_support(made, pool.hits)
+    today = datetime.fromtimestamp(run.jobs.clock.now(), UTC).date().isoformat()
+    summary = with_verdicts(held.summary, pool.hits, run.job.request.question, today)
+    return name, held.model_copy(update={"summary": summary})
+
+
+def _made(
+    run: TaskRun, pool: MergedPool, leaves: Sequence[LeafResult], *, llm: LLM | None, table: ListTable | None
+) -> tuple[str, Aggregated]:
+    """What the aggregator made; "nothing found" where that is the verdict of all `leaves`.
 
     Where the question is about an identifier that nothing names, the answer says so, and not what others say of others.
     """
@@ -75,7 +88,7 @@ def run_aggregator(
     if table is None and pool.hits and (lost := unnamed(question, pool.hits)):
         warnings = (*made.warnings, _no_document_names(question, lost).text)
         made = made.model_copy(update={"warnings": warnings})
-    return name, with_support(made, pool.hits)
+    return name, made
 
 
 def _no_document_names(question: str, lost: Sequence[str]) -> Summary:
@@ -134,9 +147,13 @@ def _reason(node_id: str, nodes: Mapping[str, Node], states: Mapping[str, str], 
 def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
     jobs: JobStore, job: Job, pool: MergedPool, made: Aggregated, leaves: list[LeafResult], state: State = State.DONE
 ) -> Answer:
-    """The answer of a job that is about to be done, or at `state`. Vectors are left out: nobody reads them."""
+    """The answer of a job that is about to be done, or at `state`; without `leaves` nothing had to be looked up.
+
+    Vectors are left out: nobody reads them.
+    """
     status = JobReader(jobs.client).status(job.id)
     done = sum(leaf.status is LeafStatus.DONE for leaf in leaves)
+    own = verdict(leaves) if leaves else NO_RETRIEVAL
     return Answer(
         job_id=job.id,
         question=job.request.question,
@@ -150,6 +167,9 @@ def build_answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         tree=tuple(jobs.nodes(job.id).values()),
         leaves=tuple(leaf.model_copy(update={"hits": _without_vectors(leaf.hits)}) for leaf in leaves),
         reranked_by=pool.reranked_by,
+        verdict=own,
+        verdicts=verdicts_of(made.summary, own),
+        retrieval=bool(leaves),
         route=status.route,
         warnings=tuple(dict.fromkeys((*status.warnings, *pool.warnings))),
         degraded=status.degraded,

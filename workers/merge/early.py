@@ -12,7 +12,7 @@ from shared.models import Answer, LeafResult, LeafStatus, MergedPool, Node
 from shared.models.enumeration import ListTable
 from shared.tasks.task_run import TaskRun
 from workers.enumerate.merge_rows import merge_rows
-from workers.merge.answer import TIME_UP, all_leaves, build_answer, merged, run_aggregator, verdict
+from workers.merge.answer import TIME_UP, all_leaves, build_answer, merged, run_aggregator
 
 _ENDED = {State.CANCELLED: "the job was cancelled", State.EXPIRED: "the job expired", State.FAILED: "the job failed"}
 #: How an open node of the tree stands.
@@ -43,7 +43,7 @@ def early_answer(run: TaskRun) -> Answer:
     name, made = run_aggregator(run, pool, leaves, llm=None, table=table)
     answer = build_answer(jobs, job, pool, made, leaves, job.state)
     warnings = (*answer.warnings, *made.warnings, *_warnings(job.state, leaves, nodes, states, table))
-    update = {"verdict": verdict(leaves), "aggregator": name, "warnings": tuple(dict.fromkeys(warnings))}
+    update = {"aggregator": name, "warnings": tuple(dict.fromkeys(warnings))}
     return answer.model_copy(update=update)
 
 

@@ -24,7 +24,6 @@ from workers.leaf_outcome import record_searched
 from workers.merge import tree
 from workers.merge.aggregators import Aggregated
 from workers.merge.answer import (
-    NO_RETRIEVAL,
     WRITE_S,
     all_leaves,
     build_answer,
@@ -32,7 +31,6 @@ from workers.merge.answer import (
     merged,
     no_retrieval,
     run_aggregator,
-    verdict,
 )
 from workers.merge.early import early_answer
 
@@ -75,8 +73,7 @@ def merge_summarise(run: TaskRun) -> None:
     leaves = all_leaves(jobs.nodes(job.id), jobs.leaf_states(job.id), jobs.results(job.id))
     if not leaves and (route := jobs.routed(job.id)) and route.planner is PlannerName.NONE:
         made = Aggregated(summary=no_retrieval(job.request.question))
-        answer = build_answer(jobs, job, MergedPool(), made, [])
-        jobs.finish(job, answer.model_copy(update={"verdict": NO_RETRIEVAL, "retrieval": False}))
+        jobs.finish(job, build_answer(jobs, job, MergedPool(), made, []))
         return
     failed = [leaf for leaf in leaves if leaf.status is not LeafStatus.DONE]
     if len(failed) == len(leaves):
@@ -89,7 +86,7 @@ def merge_summarise(run: TaskRun) -> None:
     name, made = run_aggregator(run, pool, leaves, llm=writer, table=table)
     run.annotate(made.cost, made.warnings)
     answer = build_answer(jobs, job, pool, made, leaves)
-    whole = answer.model_copy(update={"verdict": verdict(leaves), "aggregator": name})
+    whole = answer.model_copy(update={"aggregator": name})
     jobs.finish(job, kept(whole, registry.settings.jobs.keep))
 
 

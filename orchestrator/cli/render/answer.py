@@ -79,8 +79,8 @@ def draw_answer(answer: Answer) -> Iterator[RenderableType]:
 
 def _standing(answer: Answer) -> Text:
     shown = state_text(answer.state, partial=answer.partial).append(" · ").append(plain(answer.coverage))
-    if answer.verdict:
-        shown.append(" · ").append(plain(answer.verdict, "yellow"))
+    for verdict in answer.verdicts or filter(None, (answer.verdict,)):
+        shown.append(" · ").append(plain(verdict.replace("_", " "), "yellow"))
     if answer.reranked_by:
         shown.append(" · reranked by ").append(plain(answer.reranked_by))
     written = {"extractive": "summary from extracts", "llm": "summary by the LLM"}.get(answer.summary.kind)

@@ -51,6 +51,7 @@ def draw_batch(batch: BatchStatus, rate: float | None = None, elapsed_s: float |
             "waits": _waits(batch),
             **retries(batch),
             "reasons": _listed(dict(sorted(batch.reasons.items()))),
+            "verdicts": _listed(dict(sorted(batch.verdicts.items()))),
             "budget": budget_line(batch.budget),
             "pace": "" if elapsed_s is None else _pace(batch, rate, elapsed_s),
         }

@@ -3,8 +3,8 @@
 -- ARGV 1 ttl (s)   2 job id
 -- Returns 1 when counted, 0 when it is open, or counted before, or of no concern.
 -- with counted
-local state, partial, degraded = unpack(redis.call('HMGET', KEYS[2], 'state', 'partial', 'degraded'))
+local state, partial, degraded, verdicts = unpack(redis.call('HMGET', KEYS[2], 'state', 'partial', 'degraded', 'verdicts'))
 local outcome = outcome_of(state, partial, degraded)
 if redis.call('EXISTS', KEYS[2]) == 0 then outcome = 'expired' end
 if not outcome then return 0 end
-return count_in(string.gsub(KEYS[1], 'batch$', ''), ARGV[2], outcome, degraded, ARGV[1])
+return count_in(string.gsub(KEYS[1], 'batch$', ''), ARGV[2], outcome, degraded, verdicts, ARGV[1])

@@ -278,6 +278,18 @@ def test_an_ended_job_has_one_outcome_and_counts_for_each_of_its_reasons(
     assert list(store.batches.members(batch_id)) == [(job_id, outcome)]
 
 
+def test_a_batch_counts_what_its_answers_say_of_their_sources(store: JobStore) -> None:
+    batch_id, ids = new_id(), [new_id(), new_id()]
+    store.batches.open(batch_id)
+    enter(store, batch_id, [(job_id, JobRequest(question="q")) for job_id in ids])
+    for job_id, codes in zip(ids, (("stale_source", "contradicting_sources"), ("stale_source",)), strict=True):
+        job = WalkedJob(store, job_id).to("summarising").job
+        assert store.finish(job, answer(job).model_copy(update={"verdicts": codes}))
+    assert store.batches.status(batch_id).verdicts == {"stale_source": 2, "contradicting_sources": 1}
+    statuses = JobReader(store.client).statuses(ids)
+    assert [len(status.verdicts) for status in statuses] == [2, 1]
+
+
 def test_an_ended_job_gets_no_more_reasons_but_what_it_has_cost(store: JobStore) -> None:
     batch_id, job_id = new_id(), new_id()
     store.batches.open(batch_id)

@@ -15,9 +15,14 @@ from workers.merge.findings import Aggregated
 from workers.merge.support import with_support
 
 HITS = [
-    hit(1, "# Relay\n\nThe relay was built in **2019** by Ada Byrne. It keeps events for 30 days.", title="Relay"),
+    hit(
+        1,
+        "# Relay\n\nThe relay was built in **2019** by Ada Byrne. It keeps events for 30 days.",
+        title="Relay",
+        start=0,
+    ),
     hit(2, "```sh\nrelay drain --all\nrelay stop\n```\n\nDrain the relay before it stops.", title="Draining"),
-    hit(3, "中继由沈若溪在2019年设计。事件保留30天。", title="中继"),
+    hit(3, "中继由沈若溪在2019年设计。事件保留30天。", title="中继", start=0),
 ]
 
 
@@ -45,9 +50,11 @@ def test_given_an_extract_then_each_quote_equals_the_characters_at_its_place(que
 
 
 def test_given_markup_in_the_source_then_the_quote_is_the_source_and_not_what_is_shown() -> None:
-    made = with_support(Aggregated(summary=Summary(text="The relay was built in 2019 by Ada Byrne. [1]")), HITS)
+    hits = [HITS[0].but(start=100)]
+    made = with_support(Aggregated(summary=Summary(text="The relay was built in 2019 by Ada Byrne. [1]")), hits)
     assert made.summary.support is not None
-    assert made.summary.support.spans[0].quotes[0].text == "The relay was built in **2019** by Ada Byrne."
+    quote = made.summary.support.spans[0].quotes[0]
+    assert (quote.text, quote.start, quote.end) == ("The relay was built in **2019** by Ada Byrne.", 109, 154)
 
 
 def test_given_a_block_of_code_then_it_is_one_sentence_with_the_citation_below_it() -> None:
