@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from shared.errors import shown
 from shared.language import alternatives, derived, languages, query_sentence, reader_sentence
 from shared.language.names import names_of
+from shared.language.routing import asks
 from shared.language.text import HAN, fold, has_cjk, is_han, question_key, terms
 from shared.models.base import Model
 from shared.models.request import ChatMessage, Session
@@ -23,7 +24,26 @@ _MAX_BESIDE, _MAX_LOST = 3, 1
 _READ_CHARS = 1000
 _TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}](?:[\w.+#'-]*[\w+#])?")
 _LIST_ITEM = re.compile(r"[ \t]{0,8}(?:\d{1,2}[.)、．:]|[-*•])[ \t]{0,4}(\S[^\n]{0,200})")
-_NAME = re.compile(r"[A-Za-z][\w.+#-]*")
+_NAME = re.compile(r"[A-Za-z][\w.+#-]*", re.ASCII)
+#: Things of one kind, of which one takes the place of the other: days, years, versions, tickets of a series.
+_LIKE = tuple(
+    re.compile(pattern, re.ASCII | re.IGNORECASE)
+    for pattern in (
+        r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)",
+        r"(?<![\d.-])(?:19|20)\d\d(?![\d.-])",
+        r"(?<![\w.])v?\d+(?:\.\d+)+(?![\w])",
+        r"(?<![\w-])[a-z]+-\d+(?![\w-])",
+        r"(?<![\w.])\d+(?![\w.])",
+    )
+)
+#: What a word such as "on" stands before, up to the next such word.
+_BEHIND = (
+    r"\b{} (?:the |an? )?(?P<old>[^\s,?]+(?: [^\s,?]+){{0,3}}?)"
+    r"(?= (?:in|on|at|for|to|from|of|with|by|and|or|than)\b|[?,.!]*$)"
+)
+_PREPOSITION = re.compile(
+    r"(?P<word>in|on|at|for|to|from|of|with|by|about) (?:the |an? )?(?P<thing>\S.*)", re.IGNORECASE
+)
 _EDGES = " ?？.。,，!！"
 
 
@@ -114,17 +134,46 @@ def _places(pick: str, number: int) -> list[int]:
 def _of_something_else(question: str, text: str, session: Session) -> FollowUp | None:
     """The last question asked of something else ("what about Postgres instead", 换成 Postgres 呢)."""
     found = next((match for pattern in _swaps() if (match := pattern.match(text.strip(_EDGES)))), None)
-    if found is None or not session or not (new := found["new"].strip(_EDGES)) or not content_words(new):
+    new = found["new"].strip(_EDGES) if found and session else ""
+    if found is None or not new or (not content_words(new) and not _like(new)) or len(content_words(new)) > _MAX_OWN:
         return None
-    if _topic("picks").search(fold(new)) or _topic("refers").search(fold(new)) or len(content_words(new)) > _MAX_OWN:
+    if any(_topic(field).search(fold(new)) for field in ("picks", "refers", "opens")):
         return None
     before = next((message.content for message in reversed(_said(session, question)) if _stands(message)), "")
-    old = found.groupdict().get("old") or _only_name(before) or _head(before)
-    if old and len(before) <= _READ_CHARS and fold(old) in fold(before):
-        new = _fitted(before, old, new)
-        if fold(new) not in fold(before):
-            return FollowUp(standalone=re.sub(re.escape(old), lambda _: new, before, flags=re.IGNORECASE))
-    return FollowUp(standalone=_in_topic(question, new, topic_of(session, question)))
+    if both := _of_a_kind(before, new):
+        return FollowUp(standalone=before.replace(*both))
+    if _PREPOSITION.fullmatch(new) or _like(new):
+        return FollowUp(standalone=_in_topic(question, text.strip(_EDGES), topic_of(session, question)))
+    swapped = _swapped(before, found.groupdict().get("old") or _only_name(before) or _head(before), new)
+    return FollowUp(standalone=swapped or _in_topic(question, new, topic_of(session, question)))
+
+
+def _swapped(before: str, old: str, new: str) -> str:
+    """The question before with `new` in place of `old`; "" where it does not say that, or says the new thing."""
+    if not old or len(before) > _READ_CHARS or fold(old) not in fold(before):
+        return ""
+    new = _fitted(before, old, new)
+    return "" if fold(new) in fold(before) else re.sub(re.escape(old), lambda _: new, before, flags=re.IGNORECASE)
+
+
+def _of_a_kind(before: str, new: str) -> tuple[str, str] | None:
+    """What of the question before is meant to be another one, and that: a year for a year, "on X" for "on Y"."""
+    if found := _like(new):
+        pattern, named = found
+        old = {match[0] for match in pattern.finditer(before)} - {named}
+        return (old.pop(), named) if len(old) == 1 else None
+    placed = _PREPOSITION.fullmatch(new)
+    there = list(re.finditer(_BEHIND.format(placed["word"]), before, re.IGNORECASE)) if placed else []
+    return (there[0]["old"], placed["thing"]) if placed and len(there) == 1 else None
+
+
+def _like(new: str) -> tuple[re.Pattern[str], str] | None:
+    """The day, year, version or ticket that `new` is, as its pattern finds it; None where it says more, or other."""
+    for pattern in (*_alike(), *_LIKE):
+        named = [match[0] for match in pattern.finditer(new)]
+        if named:
+            return (pattern, named[0]) if len(named) == 1 and not content_words(pattern.sub(" ", new)) else None
+    return None
 
 
 def _stands(message: ChatMessage) -> bool:
@@ -174,7 +223,9 @@ def _with_topic(question: str, text: str, session: Session) -> FollowUp:
     if not more and not refers_back(text):
         return FollowUp(standalone=question)
     topic = topic_of(session, question) if session else ""
-    own = "" if more else without_references(text)
+    own = without_references(text) if not more else _left(text) if topic and asks(_left(text)) else ""
+    for pattern in (*_alike(), *_LIKE):
+        topic = " ".join(pattern.sub(" ", topic).split()) if pattern.search(own) else topic
     if topic:
         return FollowUp(standalone=query_sentence("in_context", topic, own, topic) if own else topic)
     marked = text.rstrip().endswith(("?", "？"))
@@ -186,7 +237,13 @@ def _with_topic(question: str, text: str, session: Session) -> FollowUp:
 
 def _own_words(text: str) -> list[str]:
     """Its words without those that ask for more, and those that point back."""
-    return content_words(_topic("refers").sub(" ", _topic("asks").sub(" ", _topic("opens").sub("", fold(text)))))
+    return content_words(_left(text))
+
+
+def _left(text: str) -> str:
+    """What is left of it without the words that ask for more, and those that point back: "why" of "and why that?"."""
+    left = _topic("refers").sub(" ", _topic("asks").sub(" ", _topic("opens").sub("", fold(text))))
+    return " ".join(left.split()).strip(_EDGES)
 
 
 def refers_back(text: str) -> bool:
@@ -250,6 +307,13 @@ def _swaps() -> tuple[re.Pattern[str], ...]:
     """Each with a group `new`, what is asked of instead, and maybe `old`, in place of what."""
     swaps = (pattern for language in languages() for pattern in language.words.topic.swaps)
     return tuple(re.compile(pattern, re.IGNORECASE) for pattern in swaps)
+
+
+@derived
+def _alike() -> tuple[re.Pattern[str], ...]:
+    """Things of one kind as the languages name them, such as months."""
+    kinds = (pattern for language in languages() for pattern in language.words.topic.alike)
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in kinds)
 
 
 @derived

@@ -214,7 +214,7 @@ class TopicWords(Model):
     that goes on. `refers`: points back. `dummy`: looks like it, and does not. `asks`: asks to be told (more). `picks`:
     counts items out of a list, by `ordinals` (from 0), from its end with `from_end`, several by `counts`. `swaps`: the
     last question of something else, the group `new`, maybe in place of the group `old`. `heads`: what a question begins
-    with and asks about, the group `old`.
+    with and asks about, the group `old`. `alike`: things of one kind, one of which takes another one's place.
     """
 
     function: tuple[str, ...] = ()
@@ -229,6 +229,7 @@ class TopicWords(Model):
     from_end: tuple[str, ...] = ()
     swaps: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
 
 
 class SectionWords(Model):
