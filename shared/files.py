@@ -22,6 +22,7 @@ from typing import BinaryIO, NamedTuple
 from shared.errors import InputError
 from shared.models import DocumentOutcome, DocumentStatus, RawDocument
 from shared.models.ingest import BOXES, CODE_SUFFIXES, FORMAT_PACKAGES, FORMATS, LINES, SUFFIXES, FileHash, FileHashes
+from shared.plugins import suffixes_of_readers
 from shared.trusted_paths import SEARCHED
 
 #: Folders in one another; Python walks them by recursion, and 1,000 end it.
@@ -29,6 +30,14 @@ _MAX_DEPTH = 100
 _BAD_NAME = "its name is not UTF-8 or holds control characters: rename it"
 #: How to read what no reader of the plain install reads.
 EXTRA = "pip install 'ramify[documents]'"
+#: How what is not read becomes what is.
+_OFFICE = "convert them with soffice --headless --convert-to"
+CONVERSIONS = {
+    ".doc": f"{_OFFICE} docx", ".dot": f"{_OFFICE} docx", ".rtf": f"{_OFFICE} docx", ".xls": f"{_OFFICE} xlsx",
+    ".ppt": f"{_OFFICE} pptx", ".zip": "unpack them", ".7z": "unpack them", ".rar": "unpack them",
+    ".gz": "unpack them", ".bz2": "unpack them", ".xz": "unpack them", ".tar": "unpack them", ".tgz": "unpack them",
+    ".msg": "save them as .eml", ".pst": "save them as .mbox", ".ps": "convert them with ps2pdf",
+}  # fmt: skip
 #: Suffixes without a reader that are named one by one.
 _MOST_SUFFIXES = 8
 #: JSON Lines files and boxes of mail travel in pieces of whole lines and messages of about this size.
@@ -101,13 +110,15 @@ class PassedOver:
         if self.empty:
             more = f" and {len(self.empty) - 1} more" if len(self.empty) > 1 else ""
             found.append(f"{_printable(self.empty[0])}{more}: empty")
-        installable = {suffix for suffix in self.without_reader if suffix in FORMATS}
-        for suffixes, why in ((installable, EXTRA), (self.without_reader.keys() - installable, "no reader for them")):
-            counts = sorted((-self.without_reader[suffix], suffix) for suffix in suffixes)
+        groups: dict[str, Counter[str]] = {}
+        for suffix, count in self.without_reader.items():
+            why = EXTRA if suffix in FORMATS else CONVERSIONS.get(suffix, "no reader for them")
+            groups.setdefault(why, Counter())[suffix] = count
+        for why in sorted(groups, key=lambda why: (why == "no reader for them", why != EXTRA, why)):
+            counts = sorted((-count, suffix) for suffix, count in groups[why].items())
             named = ", ".join(f"{-count:,} {_suffix(suffix)}" for count, suffix in counts[:_MOST_SUFFIXES])
             rest = sum(-count for count, _ in counts[_MOST_SUFFIXES:])
-            if named:
-                found.append(f"{named}{f', {rest:,} others' if rest else ''}: {why}")
+            found.append(f"{named}{f', {rest:,} others' if rest else ''}: {why}")
         return found
 
 
@@ -138,10 +149,10 @@ def discover(paths: Sequence[Path]) -> tuple[list[FoundFile], list[str]]:
             raise InputError("PATH", str(path), "it is neither a file nor a folder")
         elif package := missing_package(root.suffix.lower()):
             raise InputError("PATH", str(path), f"it needs the package {package}: {EXTRA}")
-        elif root.suffix.lower() in SUFFIXES:
+        elif has_reader(root.suffix.lower()):
             found.setdefault(root, FoundFile(root, root))
         else:
-            raise InputError("PATH", str(path), f"there is no reader for it; readers: {', '.join(sorted(SUFFIXES))}")
+            raise InputError("PATH", str(path), _no_reader(root.suffix.lower()))
     return sorted(found.values(), key=lambda item: (str(item.source), str(item.file))), passed.sentences()
 
 
@@ -212,7 +223,7 @@ def _files_of(folder: Path, entries: Sequence[os.DirEntry[str]], passed: PassedO
         suffix = file.suffix.lower()
         if entry.name.startswith("."):
             continue
-        if suffix not in SUFFIXES or missing_package(suffix):
+        if not has_reader(suffix) or missing_package(suffix):
             passed.without_reader[suffix] += 1
         elif suffix not in CODE_SUFFIXES and _is_empty(entry):
             passed.empty.append(file)
@@ -222,10 +233,21 @@ def _files_of(folder: Path, entries: Sequence[os.DirEntry[str]], passed: PassedO
             yield file
 
 
+def has_reader(suffix: str) -> bool:
+    """Whether files of this suffix, in small letters, are read: by Ramify, or by a plugin."""
+    return suffix in SUFFIXES or suffix in suffixes_of_readers()
+
+
 def missing_package(suffix: str) -> str:
     """The package that the parser of these files needs and that is not installed here; "" where nothing is missing."""
-    package = FORMAT_PACKAGES.get(FORMATS.get(suffix, ""), "")
+    package = "" if suffix in suffixes_of_readers() else FORMAT_PACKAGES.get(FORMATS.get(suffix, ""), "")
     return package if package and find_spec(package) is None else ""
+
+
+def _no_reader(suffix: str) -> str:
+    if hint := CONVERSIONS.get(suffix):
+        return f"there is no reader for {suffix}: {hint}"
+    return f"there is no reader for it; readers: {', '.join(sorted(SUFFIXES | suffixes_of_readers().keys()))}"
 
 
 def _is_empty(entry: os.DirEntry[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Stages, strategies and aggregators that other packages add over entry points (docs/plugins.md). Loaded once.
+"""Stages, strategies, aggregators and readers that other packages add over entry points (docs/plugins.md). Loaded once.
 
 A plugin that cannot be used is a `PluginFault`, logged once and shown by `ramify doctor`; the others work on.
 """
@@ -20,9 +20,10 @@ from shared.models.base import Model
 
 log = logging.getLogger("ramify.plugins")
 
-STAGES, STRATEGIES, AGGREGATORS = "ramify.stages", "ramify.strategies", "ramify.aggregators"
-_KINDS = {STAGES: "stage", STRATEGIES: "strategy", AGGREGATORS: "aggregator"}
+STAGES, STRATEGIES, AGGREGATORS, READERS = "ramify.stages", "ramify.strategies", "ramify.aggregators", "ramify.readers"
+_KINDS = {STAGES: "stage", STRATEGIES: "strategy", AGGREGATORS: "aggregator", READERS: "reader"}
 _NAME = re.compile(r"[\w.\-]{1,64}")
+_SUFFIX = re.compile(r"\.[a-z0-9_+\-]{1,20}")
 _LONGEST = 300
 
 
@@ -82,14 +83,38 @@ def plugins() -> Plugins:
     return found
 
 
+@cache
+def suffixes_of_readers() -> Mapping[str, str]:
+    """Suffix -> the name of the plugin that reads such files; of two plugins the first one by name."""
+    found: dict[str, str] = {}
+    for name, (_, plugin) in plugins().loaded[READERS].items():
+        for suffix in plugin.suffixes:
+            found.setdefault(suffix, name)
+    return found
+
+
+def parse_of(name: str) -> Callable[..., Any]:
+    """What a reader of this name parses with. Loads that plugin alone.
+
+    Raises: LookupError for an unknown name, else as `run_of`.
+    """
+    for entry in entry_points(group=READERS, name=name):
+        return _callable(entry.load().parse)
+    raise LookupError(f"there is no reader {name!r}")
+
+
 def run_of(plugin: Any) -> Callable[..., Any]:
     """What a stage or an aggregator does. `run` may be "package.module:name", so that only workers import it.
 
     Raises: whatever importing it raises; TypeError for what cannot be called.
     """
-    run = resolve_name(plugin.run) if isinstance(plugin.run, str) else plugin.run
+    return _callable(plugin.run)
+
+
+def _callable(named: Any) -> Callable[..., Any]:
+    run = resolve_name(named) if isinstance(named, str) else named
     if not callable(run):
-        raise TypeError(f"{plugin.run!r} cannot be called")
+        raise TypeError(f"{named!r} cannot be called")
     return run  # type: ignore[no-any-return]
 
 
@@ -119,10 +144,23 @@ def _misshapen(group: str, plugin: Any) -> str:
     if group == STRATEGIES:
         fits = callable(plugin) or isinstance(plugin, list | tuple | Mapping)
         return "" if fits else "it is no list of stages, no table of such lists and no function that gives one"
+    if group == READERS:
+        return _misshapen_reader(plugin)
     options, run = getattr(plugin, "options", None), getattr(plugin, "run", None)
     if not (isinstance(options, type) and issubclass(options, BaseModel)):
         return "its `options` is no pydantic model"
     return "" if callable(run) or isinstance(run, str) else 'its `run` is neither a function nor "module:function"'
+
+
+def _misshapen_reader(plugin: Any) -> str:
+    suffixes, parse = getattr(plugin, "suffixes", None), getattr(plugin, "parse", None)
+    if not isinstance(suffixes, list | tuple | frozenset) or not suffixes:
+        return "its `suffixes` are no list"
+    if not all(isinstance(suffix, str) and _SUFFIX.fullmatch(suffix) for suffix in suffixes):
+        return 'its `suffixes` are not all such as ".xyz", in small letters'
+    return (
+        "" if callable(parse) or isinstance(parse, str) else 'its `parse` is neither a function nor "module:function"'
+    )
 
 
 def _package(entry: EntryPoint) -> str:

@@ -13,11 +13,14 @@ from pydantic import TypeAdapter
 
 from orchestrator.local.checks import machine
 from shared.errors import SettingsError, TransientError
+from shared.files import discover
 from shared.language.routing import route_by_rules
-from shared.models import Filters, Hit, MergedPool
-from shared.plugins import plugins
+from shared.models import Filters, Hit, MergedPool, RawDocument
+from shared.plugins import plugins, suffixes_of_readers
 from shared.settings import load_settings
 from shared.settings.strategies import Strategy, aggregator_names, checked_plugins, plugin_strategies, stage_models
+from workers.index.readers import read_documents
+from workers.index.readers.formats import parsers
 from workers.merge.aggregators import Findings, aggregate, all_known
 from workers.search import engine
 from workers.search.engine import run
@@ -49,7 +52,8 @@ GOOD = "[ramify.stages]\nnewest = acme.options:Stage\n[ramify.strategies]\nacme 
 
 
 def forget() -> None:
-    for kept in (plugins, stage_models, aggregator_names, plugin_strategies, all_known, engine._plugin_run):
+    settings = (stage_models, aggregator_names, plugin_strategies)
+    for kept in (plugins, suffixes_of_readers, *settings, all_known, engine._plugin_run):
         kept.cache_clear()
     for name in [name for name in sys.modules if name == "acme" or name.startswith("acme.")]:
         del sys.modules[name]
@@ -309,3 +313,68 @@ def test_given_a_package_on_the_path_when_a_command_runs_then_it_is_there_and_it
     assert '"by": "request"' in done.stdout
     assert done.stderr.count("\n") == 1
     assert "strategy 'bad' of acme 1.2 is left out" in done.stderr
+
+
+READER = """
+    class Drawings:
+        suffixes = (".dxf", ".pdf")
+        parse = "acme.parse:drawing"
+    """
+PARSE = """
+    import socket
+    from workers.formats.parsed import FilePart, FormatError, joined
+
+    def drawing(content, name):
+        if content == b"send":
+            socket.create_connection(("127.0.0.1", 9))
+        if content == b"two":
+            return [joined([FilePart("one")]), joined([FilePart("other")])]
+        if not content.startswith(b"SECTION"):
+            raise FormatError("is no drawing: save it as ASCII DXF")
+        return joined([FilePart("Plan of " + name, "sheet 1"), FilePart("Walls.", "sheet 2")])
+    """
+
+
+def test_given_a_reader_when_a_file_is_read_then_its_parser_runs_in_a_process_with_limits(
+    install, tmp_path, monkeypatch
+):
+    site = install("[ramify.readers]\ndrawings = acme.options:Drawings\n", options=READER, parse=PARSE)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    parsers.cache_clear()
+    folder = tmp_path / "c"
+    folder.mkdir()
+    for name in ("a.dxf", "b.xyz"):
+        (folder / name).write_text("SECTION")
+    found, passed = discover([folder])
+    assert [one.shown for one in found] == ["c/a.dxf"]
+    assert passed == ["1 .xyz: no reader for them"]
+
+    def read(content: bytes, suffix: str = ".dxf"):
+        return read_documents(
+            RawDocument(source="/c", path=f"c/a{suffix}", identity="/c/a", suffix=suffix, content=content), 1000
+        )
+
+    (document,) = read(b"SECTION")
+    assert document.text == "Plan of a.dxf\n\nWalls."
+    assert document.places == ((0, "sheet 1"), (15, "sheet 2"))
+    assert read(b"SECTION", ".pdf")[0].text.startswith("Plan of a.pdf"), "it goes before our own"
+    assert [one.path for one in read(b"two")] == ["c/a.dxf#1", "c/a.dxf#2"]
+    (refused,), (confined,) = read(b"no"), read(b"send")
+    assert refused.reason == "is no drawing: save it as ASCII DXF"
+    assert "PermissionError" in confined.reason
+    parsers().close()
+    parsers.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("class Drawings:\n    suffixes = '.dxf'\n    parse = len", "its `suffixes` are no list"),
+        ("class Drawings:\n    suffixes = ['dxf']\n    parse = len", "not all such as"),
+        ("class Drawings:\n    suffixes = ['.dxf']", "its `parse` is neither"),
+    ],
+)
+def test_given_a_reader_of_another_shape_when_loaded_then_it_is_left_out(install, options, why):
+    install("[ramify.readers]\ndrawings = acme.options:Drawings\n", options=options)
+    assert why in str(plugins().faults[0])
+    assert suffixes_of_readers() == {}

@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import LifoQueue
 from typing import IO, Any
 
+from shared.plugins import parse_of
 from workers.formats.limits import confine, seconds_for, time_left
 from workers.formats.parsed import MAX_TEXT_CHARS, FormatError, Parsed, Parser
 from workers.formats.sniffing import NAMES, format_of
@@ -30,6 +31,8 @@ MEMORY_BYTES = 2 << 30
 FILES = 200
 #: Processes at a time at most: each holds the libraries of the formats that it has read.
 MOST_PROCESSES = 4
+#: Before the name of a reader of another package stands this.
+PLUGIN = "plugin:"
 #: Seconds on the clock for each second of the processor that a file may take: others want the processor, too.
 _PATIENCE = 3.0
 _MAX_REPLY = 6 * MAX_TEXT_CHARS
@@ -211,6 +214,9 @@ def main() -> None:
 
 def parsed(format_name: str, content: bytes, name: str) -> list[Parsed]:
     """The documents of a file, read as what its content says that it is. Raises: FormatError; what a parser raises."""
+    if format_name.startswith(PLUGIN):
+        given = parse_of(format_name.removeprefix(PLUGIN))(content, name)
+        return [Parsed(given) if isinstance(given, str) else given] if isinstance(given, str | Parsed) else list(given)
     read_as = format_of(content, format_name)
     found = _parser(read_as)(content, name)
     documents = [found] if isinstance(found, Parsed) else list(found)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from shared.models import DocumentOutcome, RawDocument
 from shared.models.ingest import CODE_SUFFIXES, FORMATS
+from shared.plugins import suffixes_of_readers
 from workers.index.documents import Document
 from workers.index.readers.base import Reader, UnreadableError, failed
 from workers.index.readers.formats import parsers, read_format
@@ -35,7 +36,7 @@ READERS: Mapping[str, Reader] = {
 
 def read_all(batch: Sequence[RawDocument], max_bytes: int) -> list[ReadFile]:
     """Each file with what `read_documents` makes of it; what processes parse, several at a time."""
-    parsed = [raw for raw in batch if raw.suffix.lower() in FORMATS]
+    parsed = [raw for raw in batch if _reader_of(raw) is read_format]
     if len(parsed) < 2:
         return [(raw, read_documents(raw, max_bytes)) for raw in batch]
     with ThreadPoolExecutor(min(parsers().size, len(parsed))) as threads:
@@ -47,7 +48,7 @@ def read_all(batch: Sequence[RawDocument], max_bytes: int) -> list[ReadFile]:
 
 def read_documents(raw: RawDocument, max_bytes: int) -> list[Document | DocumentOutcome]:
     """The documents of one file, in its order, and failed outcomes for what cannot be read."""
-    reader = READERS.get(raw.suffix.lower())
+    reader = _reader_of(raw)
     if reader is None:
         return [failed(raw, f"no reader for {raw.suffix or 'a file without suffix'}: there is {', '.join(READERS)}")]
     if len(raw.content) > max_bytes:
@@ -57,3 +58,8 @@ def read_documents(raw: RawDocument, max_bytes: int) -> list[Document | Document
         return list(reader(raw))
     except UnreadableError as error:
         return [failed(raw, str(error))]
+
+
+def _reader_of(raw: RawDocument) -> Reader | None:
+    suffix = raw.suffix.lower()
+    return read_format if suffix in suffixes_of_readers() else READERS.get(suffix)

@@ -10,8 +10,9 @@ from pathlib import PurePath
 
 from shared.models import RawDocument
 from shared.models.ingest import BOXES, FORMATS
+from shared.plugins import suffixes_of_readers
 from workers.formats.parsed import FormatError, Parsed
-from workers.formats.process import ParserPool
+from workers.formats.process import PLUGIN, ParserPool
 from workers.index.documents import Document, Markup
 from workers.index.fields import fields_of
 from workers.index.readers.base import UnreadableError
@@ -22,14 +23,21 @@ def read_format(raw: RawDocument) -> Iterator[Document]:
     if not raw.content:
         raise UnreadableError("is empty")
     try:
-        found = parsers().parse(FORMATS[raw.suffix.lower()], raw.content, PurePath(raw.path).name)
+        found = parsers().parse(_format_of(raw.suffix.lower()), raw.content, PurePath(raw.path).name)
     except FormatError as error:
         raise UnreadableError(str(error)) from None
     documents = [parsed for parsed in found if parsed.text.strip()]
     if not documents:
         raise UnreadableError("has no text")
-    parted = raw.suffix.lower() in BOXES
-    yield from (_document(raw, parsed, f"#{parsed.part}" if parted else "") for parsed in documents)
+    parted = raw.suffix.lower() in BOXES or len(documents) > 1
+    for number, parsed in enumerate(documents, 1):
+        yield _document(raw, parsed, f"#{parsed.part or number}" if parted else "")
+
+
+def _format_of(suffix: str) -> str:
+    """The parser of these files: a plugin's goes before our own."""
+    plugin = suffixes_of_readers().get(suffix)
+    return f"{PLUGIN}{plugin}" if plugin else FORMATS[suffix]
 
 
 def _document(raw: RawDocument, parsed: Parsed, part: str) -> Document:
