@@ -28,11 +28,13 @@ class FilePart:
     """A passage of a file and its place in it: a page, a slide, a sheet with its rows; "" where there is none.
 
     `boxes` are those of the lines of a page: the offset in the text, left, bottom, right, top (`shared.models.place`).
+    `gap` stands between it and the part before it.
     """
 
     text: str
     place: str = ""
     boxes: tuple[LineBox, ...] = ()
+    gap: str = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +84,17 @@ def joined(parts: Iterable[FilePart], **about: Any) -> Parsed:
         body = tidy(part.text)
         if not body:
             continue
+        gap = part.gap if text else ""
+        length += len(gap)
         if not places or places[-1][1] != part.place:
             places.append((length, part.place))
         boxes += [(length + line[0], *line[1:]) for line in part.boxes]
-        text.append(body)
-        length += len(body) + 2
+        text.append(gap + body)
+        length += len(body)
         if length > MAX_TEXT_CHARS:
             raise FormatError(f"holds more than {MAX_TEXT_CHARS:,} characters of text: split it")
     named = tuple(place for place in places if place[1] or len(places) > 1)
-    return Parsed("\n\n".join(text), places=named, boxes=tuple(boxes), **about)
+    return Parsed("".join(text), places=named, boxes=tuple(boxes), **about)
 
 
 def about(properties: Any) -> dict[str, str]:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ctypes import c_double
+from dataclasses import replace
 from math import ceil, floor
 from typing import NamedTuple
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
+from workers.formats import ocr
 from workers.formats.parsed import FilePart, FormatError, LineBox, Parsed, joined, tidy
 
-_MAX_PAGES = 5_000
 _MOST_NAMED = 8
 _HYPHEN = re.compile(r"(?<=[a-z])[\u00ad\ufffe-]\n(?=[a-z])")
 _CJK = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
 _CJK_BREAK = re.compile(rf"(?<=[{_CJK}])\n(?=[{_CJK}])")
+_TORN = re.compile(r"[\w,]\n[a-z(]")
+_CJK_TORN = re.compile(rf"[\u3400-\u9fff，、]\n[{_CJK}]")
 _BREAK = re.compile(r"(?<=[^\n.!?:;。！？：；])\n(?=[a-z(])")
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})(\d{2})")
 #: A line at the edge of so many pages, and of this share of them, is a running head.
@@ -48,22 +51,24 @@ def parse(content: bytes, name: str) -> Parsed:
             raise FormatError("is encrypted: save a copy without a password") from None
         raise FormatError("is no PDF that can be read (broken or truncated): save it anew") from None
     try:
-        if len(document) > _MAX_PAGES:
-            raise FormatError(f"has {len(document):,} pages, more than {_MAX_PAGES:,}: split it")
         pages = [_lines_of(document, number) for number in range(len(document))]
+        silent = [number for number, lines in enumerate(pages, start=1) if not lines]
+        seen = ocr.texts_of(document, silent) if silent and ocr.installed() else {}
         about = document.get_metadata_dict()
     finally:
         document.close()
-    silent = [number for number, lines in enumerate(pages, start=1) if not lines]
-    if len(silent) == len(pages):
-        raise FormatError("has no text, only pictures: it needs OCR (for example ocrmypdf)")
-    parts = (_page(lines, number) for number, lines in enumerate(_without_running(pages), start=1))
+    for number, text in seen.items():
+        pages[number - 1] = [_Line(line, None) for line in text.split("\n") if line]
+    notes = _notes([number for number in silent if number not in seen], len(pages), len(seen))
+    if not any(pages):
+        raise FormatError(notes[0] if notes else "has pages without text: leave it out")
+    parts = _running_on(_page(lines, number) for number, lines in enumerate(_without_running(pages), start=1))
     date = _DATE.match(about.get("CreationDate", "") or "")
     return joined(
         parts,
         title=about.get("Title", "").strip(),
         date="-".join(date.groups()) if date else "",
-        notes=(_needs_ocr(silent),) if silent else (),
+        notes=notes,
     )
 
 
@@ -150,7 +155,22 @@ def _flowing(text: str) -> str:
     return _BREAK.sub(" ", text)
 
 
-def _needs_ocr(pages: list[int]) -> str:
-    named = ", ".join(str(number) for number in pages[:_MOST_NAMED])
-    more = f" and {len(pages) - _MOST_NAMED} more" if len(pages) > _MOST_NAMED else ""
-    return f"page {named}{more} without text: needs OCR"
+def _running_on(parts: Iterable[FilePart]) -> Iterator[FilePart]:
+    """The pages; a sentence that goes on with the next page is not torn."""
+    before = ""
+    for part in parts:
+        text = tidy(part.text)
+        edge = f"{before[-1:]}\n{text[:1]}"
+        before = text or before
+        yield replace(part, gap="" if _CJK_TORN.match(edge) else " " if _TORN.match(edge) else part.gap)
+
+
+def _notes(silent: list[int], pages: int, read: int) -> tuple[str, ...]:
+    """What is to be said of pages that are pictures: those that nobody read, and those that were read by OCR."""
+    found = [f"{read} of {pages} pages were read by OCR"] if read else []
+    if silent:
+        named = ", ".join(str(number) for number in silent[:_MOST_NAMED])
+        more = f" and {len(silent) - _MOST_NAMED} more" if len(silent) > _MOST_NAMED else ""
+        what = "there was no time for them: split it" if ocr.installed() else ocr.EXTRA
+        found.insert(0, f"needs OCR: {len(silent)} of {pages} pages have no text (page {named}{more}): {what}")
+    return tuple(found)

@@ -21,6 +21,7 @@ from queue import LifoQueue
 from typing import IO, Any
 
 from shared.plugins import parse_of
+from workers.formats import ocr
 from workers.formats.limits import confine, seconds_for, time_left
 from workers.formats.parsed import MAX_TEXT_CHARS, FormatError, Parsed, Parser
 from workers.formats.sniffing import NAMES, format_of
@@ -85,7 +86,8 @@ class ParserProcess:
     def parse(self, format_name: str, content: bytes, name: str, seconds: float) -> list[Parsed]:
         """As the pool does."""
         process = self._started()
-        deadline = time.monotonic() + _PATIENCE * seconds
+        pictures = ocr.SECONDS if ocr.installed() else 0
+        deadline = time.monotonic() + _PATIENCE * (seconds + pictures)
         try:
             head = json.dumps({"format": format_name, "name": name, "seconds": seconds}).encode()
             _send(process, head, content, deadline)

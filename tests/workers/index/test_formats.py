@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator
 from io import BytesIO, StringIO
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from docx import Document as Docx
@@ -214,9 +215,51 @@ def test_given_a_bomb_when_parsed_then_it_is_named_before_it_is_unpacked(parser:
 
 def test_given_pages_without_text_when_parsed_then_they_are_named(parser: ParserPool) -> None:
     found = _parsed(parser, ".pdf", pdf([["Words."], [], ["More."], []]))
-    assert found.notes == ("page 2, 4 without text: needs OCR",)
-    with pytest.raises(FormatError, match="needs OCR"):
+    assert found.notes == ("needs OCR: 2 of 4 pages have no text (page 2, 4): pip install 'ramify[ocr]'",)
+    with pytest.raises(FormatError, match="needs OCR: 2 of 2 pages have no text"):
         _parsed(parser, ".pdf", pdf([[], []]))
+
+
+_OCR = """
+    class Result:
+        def __init__(self, picture):
+            assert picture.shape[2] == 3 and max(picture.shape) <= 2000
+            self.txts = ("Seen on", "a picture.")
+
+    class RapidOCR:
+        def __init__(self, params):
+            assert params["EngineConfig.onnxruntime.intra_op_num_threads"] == 1
+
+        def __call__(self, picture):
+            return Result(picture)
+    """
+
+
+def test_given_a_reader_of_pictures_when_pages_have_no_text_then_they_are_read_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("rapidocr", dedent(_OCR)), ("onnxruntime", "")):
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    made = ParserPool(1)
+    try:
+        found = _parsed(made, ".pdf", pdf([["Words."], []]))
+    finally:
+        made.close()
+    assert found.text == "Words.\n\nSeen on a picture."
+    assert found.notes == ("1 of 2 pages were read by OCR",)
+    assert found.places[1][1] == "p. 2"
+
+
+def test_given_a_sentence_over_two_pages_when_parsed_then_it_is_whole_and_its_page_that_of_its_beginning() -> None:
+    (document,) = _read(
+        ".pdf", pdf([["It was dry.", "Nine books had"], ["been sold twice.", "No more."], ["The end."]])
+    )
+    assert isinstance(document, Document)
+    assert document.text.endswith("Nine books had been sold twice.\nNo more.\n\nThe end.")
+    (chunk,) = chunk_document(document, ChunkingSettings())
+    quotes = ("Nine books had been sold twice.", "No more.", "The end.")
+    assert [chunk.place_of(quote) for quote in quotes] == ["p. 1", "p. 2", "p. 3"]
 
 
 def test_given_heads_and_feet_of_every_page_when_parsed_then_they_are_left_out(parser: ParserPool) -> None:
