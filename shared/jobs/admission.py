@@ -24,6 +24,8 @@ from shared.settings import Settings
 QUANTUM = 6
 #: Ends of jobs that the pace of a lane is computed from, and how many it takes at least.
 _ENDS, _LEAST_ENDS = 64, 4
+#: Keys of a lane for a script that gives a place back.
+_PLACE = "ring counts held deficit under_way ends"
 _MOST_TAKEN = 256  # out of the queues of a lane, by one call of the script
 
 
@@ -64,12 +66,12 @@ class Turns:
     """What one look at the queues gave.
 
     `begin`: (id, priority of its messages) of the jobs whose turn it is, each under way from now on.
-    `more`: lanes whose queues were not looked at to the end.
+    `more`: the queues were not looked at to the end.
     `overdue`: id -> seconds that it might wait, of the jobs that have waited too long; they are to be ended.
     """
 
     begin: list[tuple[str, int]] = field(default_factory=list)
-    more: list[Lane] = field(default_factory=list)
+    more: bool = False
     overdue: dict[str, float] = field(default_factory=dict)
 
 
@@ -171,22 +173,31 @@ class AdmissionQueues:
 
     def admit(self) -> Turns:
         """The next jobs of both lanes, as far as there is room; each has its deadline from now on."""
-        turns = Turns()
         before, behind = JobKeys("\n").job.split("\n")
+        args: list[Any] = [f"{self._clock.now():.6f}", self._ttl, self._settings.lanes.under_way, QUANTUM, _MOST_TAKEN]
+        args, keys = [*args, before, behind], [AdmissionKeys.under_way]
         for lane in Lane:
-            window, prefix = self._settings.lanes.under_way, AdmissionKeys(lane.value).waiting
-            args = [f"{self._clock.now():.6f}", self._ttl, window, QUANTUM, lane.value, prefix, _MOST_TAKEN]
-            args += [before, behind, *ranks(lane)]
-            begin, overdue, more = self._call("admit", lane, "ring counts held deficit under_way ends", *args)
-            turns.more.extend([lane] * more)
-            turns.begin.extend(zip(map(text, begin[::2]), map(int, begin[1::2]), strict=True))
-            turns.overdue.update(zip(map(text, overdue[::2]), map(float, overdue[1::2]), strict=True))
-        return turns
+            of_lane, priorities = AdmissionKeys(lane.value), ranks(lane)
+            keys += [of_lane.ring, of_lane.counts, of_lane.held, of_lane.deficit, of_lane.ends]
+            args += [lane.value, of_lane.waiting, len(priorities), *priorities]
+        begin, overdue, more = self._run("admit", keys, args)
+        return Turns(
+            begin=list(zip(map(text, begin[::2]), map(int, begin[1::2]), strict=True)),
+            overdue=dict(zip(map(text, overdue[::2]), map(float, overdue[1::2]), strict=True)),
+            more=bool(more),
+        )
+
+    @staticmethod
+    def place(lane: Lane, tenant: str) -> tuple[list[str], list[Any]]:
+        """Keys and last arguments of a script that gives a place back."""
+        of_lane = AdmissionKeys(lane.value)
+        keys = [getattr(of_lane, key) for key in _PLACE.split()]
+        return [*keys, of_lane.waiting + tenant], [QUANTUM, _ENDS]
 
     def leave(self, job_id: str, lane: Lane, tenant: str, leaves: int, client: Any = None) -> Any:
         """Give back the place of a job that has ended. Harmless to repeat. `client`: a pipeline to put it into."""
         args = f"{self._clock.now():.3f}", self._ttl, job_id, tenant, QUANTUM, leaves, _ENDS
-        return self._call("leave", lane, "ring counts held deficit under_way ends", *args, tenant=tenant, client=client)
+        return self._call("leave", lane, _PLACE, *args, tenant=tenant, client=client)
 
     def readmit(self, job_id: str, lane: Lane, tenant: str, created_at: float, *, runs: bool) -> bool:
         """Put back a job that neither waits nor is under way though it should. True when it was missing."""

@@ -28,7 +28,7 @@ class Endings:
     """Ends jobs, which counts them in their batches, and finalises them: the place in admission, the reaper's list.
 
     `stop` calls `finalise`, which gives back the place by `AdmissionQueues.leave`, then `on_end`, which admits more
-    jobs; `JobStore.finish` does the same for a job that is done.
+    jobs; `JobStore.finish` does both for a job that is done.
 
     A process that dies between an end and its finalising leaves the rest to the reaper, which repeats it: that is
     harmless. May raise redis.exceptions.RedisError.

@@ -99,7 +99,7 @@ class JobStore:
             turns = self.admission.admit()
             self.endings.expire(turns.overdue)
             begin += turns.begin
-            more = bool(turns.more)
+            more = turns.more
         return begin
 
     def release(self, job_ids: Sequence[str]) -> None:
@@ -208,11 +208,13 @@ class JobStore:
 
     def finish(self, job: Job, answer: Answer) -> bool:
         """From summarising to done. True for the one call that ended the job."""
-        keys = "job answer events candidates results pool chunks"
+        own, tenant = JobKeys(job.id), job.request.tenant
+        place, last = self.admission.place(job.lane, tenant)
+        keys = [own.job, own.answer, own.events, ACTIVE, *place, own.candidates, own.results, own.pool, own.chunks]
         packed, verdicts = hit_blobs.pack_answer(answer), ",".join(answer.verdicts)
-        ended = bool(self._change("finish", job.id, keys, packed, int(answer.partial), verdicts))
+        args = [*self._head(), packed, int(answer.partial), job.id, tenant, *last, verdicts]
+        ended = bool(self._run("finish", keys, args))
         if ended:
-            self.endings.finalise([job.id])
             self.endings.on_end()
         return ended
 

@@ -1,18 +1,26 @@
--- summarising -> done, with the answer, which holds all that the keys of the work held.
--- KEYS 1 job hash   2 answer   3 events stream   4... keys of the work
--- ARGV 1 now   2 ttl (s)   3 max events   4 answer (blob)   5 partial (1|0)   6 verdicts (codes, by commas)
+-- summarising -> done, with the answer, which holds all that the keys of the work held. Its place goes to the next one; where
+-- that fails, as it does where those keys are damaged, the reaper gives it back.
+-- KEYS 1 job hash   2 answer   3 events stream   4 active   5-11 as in `give_back`   12... keys of the work
+-- ARGV 1 now   2 ttl (s)   3 max events   4 answer (blob)   5 partial (1|0)   6 job id   7 tenant   8 quantum (leaves)
+--      9 ends that are kept   10 verdicts (codes, by commas)
 -- Returns 1, or 0 when the job is not summarising (any more).
 -- with counted
 -- with emit
 -- with expire_kept
+-- with give_back
 -- with shrink
-if not may_become(redis.call('HGET', KEYS[1], 'state'), 'done') then return 0 end
+local state, degraded, batch, leaves =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'degraded', 'batch_id', 'leaves_total'))
+if not may_become(state, 'done') then return 0 end
 redis.call('SET', KEYS[2], ARGV[4], 'EX', ARGV[2])
-redis.call('HSET', KEYS[1], 'state', 'done', 'partial', ARGV[5], 'verdicts', ARGV[6], 'finished_at', ARGV[1], 'updated_at', ARGV[1])
-redis.call('DEL', unpack(KEYS, 4))
-count_end(KEYS[1], ARGV[2])
-emit(KEYS[3], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5],
-  'degraded', redis.call('HGET', KEYS[1], 'degraded') or '')
+redis.call('HSET', KEYS[1], 'state', 'done', 'partial', ARGV[5], 'verdicts', ARGV[10], 'finished_at', ARGV[1],
+  'updated_at', ARGV[1])
+redis.call('DEL', unpack(KEYS, 12))
+count_end(KEYS[1], ARGV[2], batch, outcome_of('done', ARGV[5], degraded), degraded, ARGV[10])
+emit(KEYS[3], ARGV[3], 'type', 'state', 'state', 'done', 'partial', ARGV[5], 'degraded', degraded or '')
 shrink(KEYS[3])
-expire_kept(KEYS[1], ARGV[2])
+expire_kept(KEYS[1], ARGV[2], {'job', 'nodes', 'leaves', 'work', 'warnings', 'events'})
+local place = {unpack(KEYS, 5, 11)}
+if pcall(give_back, place, ARGV[1], ARGV[2], ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(leaves) or 0,
+  tonumber(ARGV[9])) then redis.pcall('ZREM', KEYS[4], ARGV[6]) end
 return 1

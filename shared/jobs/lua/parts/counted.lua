@@ -3,46 +3,47 @@
 -- with states
 local MOST_FAILED = 200  -- ids of jobs without an answer that a batch keeps
 
+-- A batch is kept as long as its last job: all of its keys anew when that ends, and else once half of it is over.
+local function renew_batch(batch, ttl, now)
+  if not now and redis.call('TTL', batch .. 'batch') >= tonumber(ttl) / 2 then return end
+  for _, name in ipairs({'batch', 'members', 'lines', 'known', 'failed'}) do redis.call('EXPIRE', batch .. name, ttl) end
+end
+
 -- `batch`: the beginning of the batch's keys. Returns 1 when it was counted now.
 local function count_in(batch, id, outcome, degraded, verdicts, ttl)
   local counted = 0
   if redis.call('HGET', batch .. 'members', id) == '' then
-    add_to(batch .. 'batch', 'open', -1)
-    add_to(batch .. 'batch', 'finished', 1)
-    add_to(batch .. 'batch', outcome, 1)
-    for reason in string.gmatch(degraded or '', '[^,]+') do
-      add_to(batch .. 'batch', 'reason:' .. reason, 1)
-    end
-    for verdict in string.gmatch(verdicts or '', '[^,]+') do
-      add_to(batch .. 'batch', 'verdict:' .. verdict, 1)
-    end
+    local deltas = {open = -1, finished = 1, [outcome] = 1}
+    for reason in string.gmatch(degraded or '', '[^,]+') do deltas['reason:' .. reason] = 1 end
+    for verdict in string.gmatch(verdicts or '', '[^,]+') do deltas['verdict:' .. verdict] = 1 end
+    local last = add_all(batch .. 'batch', deltas).open <= 0
     redis.call('HSET', batch .. 'members', id, outcome)
     if outcome == 'failed' or outcome == 'expired' then
       redis.call('LPUSH', batch .. 'failed', id)
       redis.call('LTRIM', batch .. 'failed', 0, MOST_FAILED - 1)
+      last = true
     end
+    renew_batch(batch, ttl, last)
     counted = 1
   end
   if redis.call('HGET', batch .. 'known', id) == '' then
     add_to(batch .. 'batch', 'known_open', -1)
     redis.call('HSET', batch .. 'known', id, outcome)
+    renew_batch(batch, ttl, true)
     counted = 1
   end
-  for _, name in ipairs({'batch', 'members', 'lines', 'known', 'failed'}) do redis.call('EXPIRE', batch .. name, ttl) end
   return counted
 end
 
--- To be called by who has just ended the job. A damaged batch keeps no job from its end.
-local function count_end(job, ttl)
+-- To be called by who has just ended the job, with how it ended. A damaged batch keeps no job from its end.
+local function count_end(job, ttl, batch_id, outcome, degraded, verdicts)
   local before, id = string.match(job, '^(.-{)(.*)}:job$')
   local named_by = before .. id .. '}:named_by'
-  local state, partial, degraded, verdicts, batch_id =
-    unpack(redis.call('HMGET', job, 'state', 'partial', 'degraded', 'verdicts', 'batch_id'))
   local batches = redis.pcall('SMEMBERS', named_by)
+  if batches.err or #batches > 0 then redis.call('DEL', named_by) end
   if batches.err then batches = {} end
   if batch_id and batch_id ~= '' then batches[#batches + 1] = batch_id end
   for _, batch in ipairs(batches) do
-    pcall(count_in, before .. batch .. '}:', id, outcome_of(state, partial, degraded), degraded, verdicts, ttl)
+    pcall(count_in, before .. batch .. '}:', id, outcome, degraded, verdicts, ttl)
   end
-  redis.call('DEL', named_by)
 end
