@@ -20,13 +20,13 @@ local again = read == ARGV[5] and digest == ARGV[6] and (read ~= ARGV[3] or dige
 if not again and (read ~= ARGV[3] or digest ~= ARGV[4]) then return -1 end
 if not again and cancelled then return -2 end
 
-local out, at, key, ttl = {}, 12, 7, ARGV[2]
+local out, at, key, ttl, own, lines = {}, 12, 7, ARGV[2], {}, {}
 local counts = {lines = tonumber(ARGV[7]), blank = tonumber(ARGV[7])}
 local function tally(name) counts[name] = (counts[name] or 0) + 1 end
 
 -- A job from before: its end is counted by who ends it, unless that has been.
 local function name_known(id)
-  if redis.call('HEXISTS', KEYS[4], id) == 1 or redis.call('HEXISTS', KEYS[6], id) == 1 then return 'duplicate' end
+  if own[id] or redis.call('HEXISTS', KEYS[4], id) == 1 or redis.call('HEXISTS', KEYS[6], id) == 1 then return 'duplicate' end
   local job = job_key(KEYS[3], id)
   local outcome = outcome_of(unpack(redis.call('HMGET', job, 'state', 'partial', 'degraded')))
   redis.call('HSET', KEYS[6], id, outcome or '')
@@ -49,7 +49,7 @@ while at <= #ARGV do
       verdict, id = create(key, at)
       if verdict == 1 then
         kind = 'enqueued'
-        redis.call('HSET', KEYS[4], id, '')
+        own[#own + 1], own[#own + 2], own[id] = id, '', true
         tally('open')
       elseif verdict == 0 then
         kind = name_known(id)
@@ -64,13 +64,18 @@ while at <= #ARGV do
   else
     local job = id and ',"job_id":' .. cjson.encode(id) or ''
     out[#out + 1] = '{"number":' .. number .. ',"kind":"' .. kind .. '"' .. job .. ending .. '}'
-    redis.call('HSET', KEYS[5], number, out[#out])
+    lines[#lines + 1], lines[#lines + 2] = number, out[#out]
     tally('lines')
     tally(kind)
   end
 end
 if again then return out end
-for name, n in pairs(counts) do add_to(KEYS[3], name, n) end
+for key, pairs_of in pairs({[KEYS[4]] = own, [KEYS[5]] = lines}) do
+  for from = 1, #pairs_of, 1000 do
+    redis.call('HSET', key, unpack(pairs_of, from, math.min(from + 999, #pairs_of)))
+  end
+end
+add_all(KEYS[3], counts)
 redis.call('HSET', KEYS[3], 'read', ARGV[5], 'digest', ARGV[6])
 for i = 3, 6 do redis.call('EXPIRE', KEYS[i], ttl) end
 create_is_done()

@@ -29,12 +29,28 @@ local function check_keys(first)
       seen[name] = true
     end
   end
-  if wrong then return wrong end
-  for key = first, #KEYS, 5 do
-    if not string.match(redis.call('HGET', KEYS[key + 3], 'waiting') or '0', '^-?%d+$') then
-      redis.call('HSET', KEYS[key + 3], 'waiting', 0)
-    end
+  return wrong
+end
+
+-- What is written once for all jobs of the script, behind the last of them: members of sorted sets, {key = {score, member...}};
+-- how many jobs each queue and each count has with the new ones, and by how many the count grows.
+local members, sizes, waiting, grown, rings = {}, {}, {}, {}, {}
+
+local function put(key, score, id)
+  local all = members[key] or {}
+  members[key], all[#all + 1], all[#all + 2] = all, score, id
+end
+
+local function room(queue, counts, most, most_own)
+  if not waiting[counts] then
+    local found = redis.call('HGET', counts, 'waiting') or '0'
+    local fine = string.match(found, '^-?%d+$')
+    if not fine then redis.call('HSET', counts, 'waiting', 0) end
+    waiting[counts], grown[counts] = fine and tonumber(found) or 0, 0
   end
+  sizes[queue] = sizes[queue] or redis.call('ZCARD', queue)
+  if waiting[counts] >= tonumber(most) then return -1 end
+  return sizes[queue] >= tonumber(most_own) and -2 or 1
 end
 
 local function create(key, at)
@@ -44,23 +60,36 @@ local function create(key, at)
   local first = idempotency ~= '' and redis.call('GET', idempotency)
   if first and redis.call('EXISTS', job_key(job, first)) == 1 then return 0, first end
   if redis.call('EXISTS', job) == 1 then return 0, id end
-  if tonumber(redis.call('HGET', counts, 'waiting') or 0) >= tonumber(most) then return -1, id end
-  if redis.call('ZCARD', queue) >= tonumber(most_own) then return -2, id end
+  local verdict = room(queue, counts, most, most_own)
+  if verdict < 0 then return verdict, id end
   if idempotency ~= '' then redis.call('SET', idempotency, id, 'EX', ttl) end
-  redis.call('HSET', job, unpack(ARGV, at + 6, at + 5 + n))
   local waits_until = string.format('%.3f', tonumber(now) + tonumber(limit))
-  redis.call('HSET', job, 'state', 'queued', 'created_at', now, 'updated_at', now, 'waits_until', waits_until)
+  local fields = {unpack(ARGV, at + 6, at + 5 + n)}
+  for _, value in ipairs({'state', 'queued', 'created_at', now, 'updated_at', now, 'waits_until', waits_until}) do
+    fields[#fields + 1] = value
+  end
+  redis.call('HSET', job, unpack(fields))
   redis.call('EXPIRE', job, ttl)
-  if redis.call('ZCARD', queue) == 0 then redis.call('RPUSH', ring, tenant) end
-  redis.call('ZADD', queue, now, id)
-  redis.call('HINCRBY', counts, 'waiting', 1)
-  redis.call('ZADD', KEYS[1], waits_until, id)
-  redis.call('ZADD', KEYS[2], now, id)
-  for _, used in ipairs({queue, ring, counts}) do redis.call('EXPIRE', used, ttl) end
+  if sizes[queue] == 0 then rings[#rings + 1] = {ring, tenant} end
+  sizes[queue], waiting[counts], grown[counts] = sizes[queue] + 1, waiting[counts] + 1, grown[counts] + 1
+  put(queue, now, id)
+  put(KEYS[1], waits_until, id)
+  put(KEYS[2], now, id)
   return 1, id
 end
 
 local function create_is_done()
+  for key, all in pairs(members) do
+    for from = 1, #all, 1000 do redis.call('ZADD', key, unpack(all, from, math.min(from + 999, #all))) end
+    redis.call('EXPIRE', key, ARGV[2])
+  end
+  for _, turn in ipairs(rings) do
+    redis.call('RPUSH', unpack(turn))
+    redis.call('EXPIRE', turn[1], ARGV[2])
+  end
+  for counts, by in pairs(grown) do
+    if by > 0 then redis.call('HINCRBY', counts, 'waiting', by) end
+    redis.call('EXPIRE', counts, ARGV[2])
+  end
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', tonumber(ARGV[1]) - tonumber(ARGV[2]))
-  for i = 1, 2 do redis.call('EXPIRE', KEYS[i], ARGV[2]) end
 end
